@@ -1,9 +1,10 @@
-//! The engine: attempts are processes, their output is committed by renaming, time is real.
+//! Runs a policy's decisions as worker processes in real time. A finished attempt is committed by renaming
+//! its output.
 //!
-//! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and reports the
-//! results. An attempt that ended well is recorded in the journal, its output moved to its place, and only then
-//! reported; so whatever starts after it finds its output. Results that wait when the engine comes round are recorded
-//! together.
+//! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and
+//! reports the results. An attempt that ended well is recorded in the journal, its output moved to its place,
+//! and only then reported; so whatever starts after it finds its output. Results that wait when the engine
+//! comes round are recorded together.
 
 pub mod admission;
 pub mod arrivals;
@@ -36,8 +37,8 @@ use slackline_task::process::limits::Capacity;
 use slackline_task::process::spec::{Spec, Task};
 use slackline_task::process::worker_command::WorkerCommand;
 
-use crate::engine::arrivals::{Arriving, Coming};
-use crate::engine::dir_pool::Spares;
+use crate::engine::arrivals::{Arrivals, PendingArrivals};
+use crate::engine::dir_pool::DirPool;
 use crate::fleet::{Assignment, Fleet, Waker};
 use crate::spec::job_plan::JobPlan;
 use crate::spec::remaining::Numbers;
@@ -61,7 +62,7 @@ pub struct Settings {
     /// Whether slots that the policy leaves idle try tasks a second time that take much longer than others of
     /// their phase.
     pub speculate: bool,
-    /// Whether attempts are at work on several machines, which see late what others have written.
+    /// Whether attempts work on several machines, which see late what others have written.
     pub(crate) spread: bool,
 }
 
@@ -69,8 +70,8 @@ pub struct Settings {
 const MEMORY_BYTES: u64 = 64 << 20;
 
 impl Settings {
-    /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no second attempts
-    /// beside slow ones.
+    /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no
+    /// speculative attempts beside slow ones.
     pub fn new(worker: WorkerCommand) -> Self {
         Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false, spread: false }
     }
@@ -89,7 +90,7 @@ impl Settings {
         self
     }
 
-    /// With second attempts on idle slots; see [`Settings::speculate`].
+    /// With speculative attempts on idle slots; see [`Settings::speculate`].
     #[must_use]
     pub fn with_speculate(mut self, speculate: bool) -> Self {
         self.speculate = speculate;
@@ -102,11 +103,12 @@ impl Settings {
 #[non_exhaustive]
 pub enum Happening<'a> {
     Started(TaskId),
-    /// An attempt has ended, as the journal has it; what that means for its task is said next.
+    /// An attempt has ended, as the journal has it; what that means for its task follows.
     Recorded(&'a crate::store::journal::Attempt),
-    /// An attempt that started waits, because what runs on its machine leaves too little memory or too few processors.
+    /// An attempt that started waits, because what runs on its machine leaves too little memory or too few
+    /// processors.
     Waits(TaskId),
-    /// A task is done; after so many seconds.
+    /// A task is done; after this many seconds.
     Done(TaskId, f64),
     /// An attempt failed, with the reason and the file that has what its commands said, if they did.
     Failed {
@@ -115,7 +117,7 @@ pub enum Happening<'a> {
         message: &'a str,
         /// Where the rest is.
         log: Option<&'a std::path::Path>,
-        /// Whether another attempt of the task is still at work, so that this one does not count.
+        /// Whether another attempt of the task is still running, so that this one does not count.
         goes_on: bool,
         /// Whether the task is not tried again: its flow has failed.
         is_final: bool,
@@ -123,7 +125,7 @@ pub enum Happening<'a> {
     /// The output of tasks of one phase that were done does not count any more: they run again.
     Lost {
         tasks: &'a [TaskId],
-        /// Why, for a person.
+        /// Why, for the user.
         message: &'a str,
     },
     /// An attempt was stopped.
@@ -134,15 +136,16 @@ pub enum Happening<'a> {
         /// Records that its tasks in this session could not use.
         skipped: u64,
     },
-    /// A flow fails without having begun, because a job of another flow that it reads from is never going to be done.
+    /// A flow fails without having begun, because a job of another flow that it reads from is never going to
+    /// be done.
     NeverComes {
         flow: &'a str,
         job: u32,
     },
-    /// A machine is not there any more; what was at work there is started elsewhere.
+    /// A machine is not there any more; what ran there is started elsewhere.
     MachineDown {
         machine: &'a str,
-        /// Why it is believed to be gone.
+        /// Why it is estimated to be gone.
         why: &'a str,
     },
     /// A machine is there again, or has joined.
@@ -153,9 +156,10 @@ pub enum Happening<'a> {
     },
     /// What runs the tasks does not answer, and why; or it does again.
     Troubled(Option<&'a str>),
-    /// Something that does no harm to the run, and that somebody should know.
+    /// Something that does no harm to the run, and that the user should know.
     Warned(&'a str),
-    /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is negative.
+    /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is
+    /// negative.
     ClockJumped(i64),
     Tick,
 }
@@ -165,10 +169,10 @@ pub trait Observer {
     fn happened(&mut self, now: Time, what: Happening<'_>);
 
     /// An attempt has a slot from that time of the run on: until its end is recorded, or it lets go of it.
-    fn holds(&mut self, _since: Time, _attempt: u64, _id: TaskId, _slot: u32) {}
+    fn slot_acquired(&mut self, _since: Time, _attempt: u64, _id: TaskId, _slot: u32) {}
 
     /// An attempt has its slot no more.
-    fn lets_go(&mut self, _attempt: u64) {}
+    fn slot_released(&mut self, _attempt: u64) {}
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
@@ -176,12 +180,12 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).happened(now, what);
     }
 
-    fn holds(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
-        (**self).holds(since, attempt, id, slot);
+    fn slot_acquired(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
+        (**self).slot_acquired(since, attempt, id, slot);
     }
 
-    fn lets_go(&mut self, attempt: u64) {
-        (**self).lets_go(attempt);
+    fn slot_released(&mut self, attempt: u64) {
+        (**self).slot_released(attempt);
     }
 }
 
@@ -240,16 +244,16 @@ struct Running {
     slot: u32,
     /// Since when it has its slot.
     start: Time,
-    /// Since when it is at work.
+    /// Since when it runs.
     began: Time,
     stage: Stage,
     /// It does not start before.
     not_before: Time,
     /// Why it was killed, if it was.
     killed: Option<String>,
-    /// A second attempt of the same task, on a slot that the policy leaves idle.
+    /// A speculative attempt of the same task, on a slot that the policy leaves idle.
     second: Option<Box<Running>>,
-    /// Whether a second attempt has failed; another one is not worth its while.
+    /// Whether a speculative attempt has failed; another one is not worth its while.
     second_failed: bool,
     /// Whether it was said that it waits for its machine.
     said_to_wait: bool,
@@ -282,7 +286,7 @@ impl Running {
     }
 }
 
-pub(crate) struct Local<'a> {
+pub(crate) struct ProcessEngine<'a> {
     work: Work<'a>,
     settings: Settings,
     pub(crate) clock: RunClock,
@@ -301,14 +305,14 @@ pub(crate) struct Local<'a> {
     /// The number of the next attempt.
     next_number: u64,
     /// Directories that attempts of part files have left.
-    spares: Spares,
+    spares: DirPool,
     running: BTreeMap<RowId, Running>,
     rows: BTreeMap<u64, RowId>,
     /// Rows whose attempt waits to start, in the order in which they do.
     queue: VecDeque<RowId>,
     /// Attempts that were stopped and are not gone yet, with their slots.
     leaving: BTreeMap<u64, (TaskId, u32)>,
-    coming: Coming,
+    coming: PendingArrivals,
     wakes: BTreeSet<Time>,
     /// Reports that are due at the next poll, and those of machines.
     due: Vec<Report>,
@@ -321,10 +325,10 @@ pub(crate) struct Local<'a> {
     failures: BTreeMap<TaskId, u16>,
     /// When a task may start again that failed.
     not_before: BTreeMap<TaskId, Time>,
-    lost: lost_output::Lost,
+    lost: lost_output::LostOutputs,
     /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
     map_sums: BTreeMap<TaskId, u64>,
-    said: logs::Said,
+    said: logs::StoredLogs,
     /// By job and phase: how many tasks are done, and the microseconds they took together.
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
@@ -358,7 +362,7 @@ impl Interrupt {
     }
 }
 
-impl<'a> Local<'a> {
+impl<'a> ProcessEngine<'a> {
     /// An engine for what is left of a run, on these machines. O(tasks · log tasks).
     pub(crate) fn new(
         work: Work<'a>,
@@ -367,7 +371,7 @@ impl<'a> Local<'a> {
         observer: Box<dyn Observer + 'a>,
         fleet: Box<dyn Fleet>,
     ) -> Self {
-        let coming = Coming::new(work.instance, &work.waits);
+        let coming = PendingArrivals::new(work.instance, &work.waits);
         let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
@@ -375,11 +379,11 @@ impl<'a> Local<'a> {
         let capacities = (0..).map(MachineId).zip(fleet.machines());
         let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
         Self {
-            spares: Spares::default(),
+            spares: DirPool::default(),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
-            lost: lost_output::Lost::new(journal::losses(work.attempts)),
+            lost: lost_output::LostOutputs::new(journal::losses(work.attempts)),
             map_sums: journal::map_sums(work.attempts),
-            said: logs::Said::find(&work),
+            said: logs::StoredLogs::find(&work),
             cluster: work.instance.cluster().clone(),
             ids: machines.keys().map(|&machine| (machine, machine)).collect(),
             machines,
@@ -481,7 +485,7 @@ impl<'a> Local<'a> {
     fn tell_started(&mut self, running: &Running) {
         let Running { number, id, slot, start, .. } = *running;
         self.observer.happened(self.now, Happening::Started(id));
-        self.observer.holds(start, number, id, slot);
+        self.observer.slot_acquired(start, number, id, slot);
     }
 
     /// Has the fleet start an attempt.
@@ -498,7 +502,7 @@ impl<'a> Local<'a> {
         self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
     }
 
-    /// What an attempt is told.
+    /// What an attempt is given.
     fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
         let job = &self.work.jobs[id.job as usize];
         let directory = self.work.layout.attempt(job, id, number);
@@ -558,8 +562,8 @@ impl<'a> Local<'a> {
         reports.append(&mut self.of_machines);
         let Self { coming, work, open, now, clock, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
-        let Arriving { flows, never } =
-            coming.arriving(clock.by_date(*now), (work.instance, work.jobs), is_done);
+        let Arrivals { flows, never } =
+            coming.take_arrivals(clock.by_date(*now), work.instance, work.jobs, is_done);
         for (flow, job) in never {
             let flow = self.work.instance.flow(flow).id.as_str();
             self.observer.happened(self.now, Happening::NeverComes { flow, job });
@@ -589,7 +593,7 @@ impl<'a> Local<'a> {
     }
 }
 
-impl Engine for Local<'_> {
+impl Engine for ProcessEngine<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
@@ -664,7 +668,7 @@ impl Engine for Local<'_> {
         self.wakes.insert(at.max(Time(self.now.0 + 1)));
     }
 
-    fn barred(&mut self) {
+    fn blocked_by_deadline(&mut self) {
         self.is_barred = true;
     }
 

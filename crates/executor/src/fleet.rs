@@ -1,8 +1,8 @@
-//! Machines that run attempts. They know nothing of flows, policies or journals.
+//! Machines that start and stop attempts. A fleet knows nothing of flows, policies or journals.
 //!
 //! - `Processes`: this machine; its workers may be held by control `groups`; `pid_file` says who they are;
-//! - `Agents`: machines that are reached over a `link`, on each of which an agent runs attempts for us; what is said to
-//!   them and what they say is in `protocol`, and comes as `lines`.
+//! - `Agents`: machines that are reached over a `link`, on each of which an agent runs attempts for us; what
+//!   is reported to them and what they say is in `protocol`, and comes as `lines`.
 
 pub mod agent;
 pub mod agents;
@@ -27,8 +27,8 @@ use slackline_task::process::spec::Spec;
 
 use crate::store::pid_file::AssignedTask;
 
-/// Machines that run attempts. Each has a number by which the fleet knows it: those that are there from the beginning count
-/// from 0 ([`Fleet::machines`]), those that come say theirs ([`Told::Joined`]).
+/// Machines that run attempts. Each has a number by which the fleet knows it: those that are there from the
+/// beginning count from 0 ([`Fleet::machines`]), those that come say theirs ([`FleetEvent::Joined`]).
 pub(crate) trait Fleet {
     /// What each machine has that is there from the beginning.
     fn machines(&self) -> Vec<Capacity>;
@@ -38,32 +38,33 @@ pub(crate) trait Fleet {
         false
     }
 
-    /// Starts an attempt. Its output is in its directory when it has ended well. On a machine that has gone nothing
-    /// happens: [`Told::Down`] says so.
+    /// Starts an attempt. Its output is in its directory when it has ended well. On a machine that has gone
+    /// nothing happens: [`FleetEvent::Down`] says so.
     ///
     /// # Errors
     /// It cannot be started; then nothing of it runs.
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()>;
 
-    /// Stops an attempt and whatever it started. [`Told::Ended`] still comes when nothing of it is left.
+    /// Stops an attempt and everything that it started. [`FleetEvent::Ended`] still comes when nothing of it
+    /// is left.
     fn stop(&mut self, attempt: u64);
 
     /// Waits for news, not longer than `patience` and not longer than until [`Fleet::waker`] is used.
-    fn next(&mut self, patience: Duration) -> Option<Told>;
+    fn next(&mut self, patience: Duration) -> Option<FleetEvent>;
 
     /// What others have on these machines, who share them.
-    fn beside(&self) -> Vec<Beside> {
+    fn foreign_slots(&self) -> Vec<ForeignSlot> {
         Vec::new()
     }
 
     /// What ends a [`Fleet::next`] that waits, or the next one.
     fn waker(&self) -> Waker;
 
-    /// Nothing is at work, and yet something is left to do, because no machine is there, or because those that are go too
-    /// soon (`is_barred`): what may be hoped for.
-    fn prospect(&mut self, is_barred: bool) -> Prospect {
+    /// Nothing runs, and yet something is left to do, because no machine is there, or because those that are
+    /// go too soon (`is_barred`): what may be hoped for.
+    fn availability(&mut self, is_barred: bool) -> Availability {
         let _ = is_barred;
-        Prospect::Same
+        Availability::Same
     }
 }
 
@@ -72,7 +73,7 @@ pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// What may be hoped for of machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Prospect {
+pub(crate) enum Availability {
     /// They are those that are there.
     Same,
     /// Others may come, or come back.
@@ -91,7 +92,7 @@ pub(crate) struct Assignment {
     pub(crate) machine: MachineId,
     /// Its slot, of the slot kind that serves the task.
     pub(crate) slot: u32,
-    /// Since when it is at work: microseconds since the run began.
+    /// Since when it runs: microseconds since the run began.
     pub(crate) since: u64,
     /// What it takes of its machine.
     pub(crate) demand: Demand,
@@ -103,31 +104,31 @@ impl From<Assignment> for AssignedTask {
     }
 }
 
-/// What somebody else has who shares the machines: a slot, and what the attempt on it takes of its machine, if one is at work.
+/// A slot of another run on the same machines, and what its attempt takes of its machine, if one runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Beside {
+pub(crate) struct ForeignSlot {
     /// What the slot serves.
     pub(crate) phase: PhaseKind,
     /// The slot, of the slot kind that serves such phases.
     pub(crate) slot: u32,
-    /// The machine, and what is at work there.
+    /// The machine, and what runs there.
     pub(crate) at_work: Option<(MachineId, Demand)>,
 }
 
 /// News of a fleet.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum FleetEvent {
     /// An attempt has ended, and nothing that it started is left.
     Ended {
         attempt: u64,
         /// What it reported, or why it did not.
         report: Result<Report, String>,
     },
-    /// A machine is not there any more, and nothing more is heard of the attempts that were at work on it. They may go on
-    /// for a while.
+    /// A machine is not there any more, and nothing more arrives from the attempts that ran on it. They may
+    /// go on for a while.
     Down {
         machine: MachineId,
-        /// Why it is believed to be gone.
+        /// Why it is estimated to be gone.
         why: String,
     },
     /// A machine is there again. Nothing of its earlier attempts is.
@@ -140,8 +141,8 @@ pub(crate) enum Told {
         /// For how long from now on.
         left: Duration,
     },
-    /// Something that somebody should know.
-    Said(String),
+    /// Something that the user should know.
+    Notice(String),
 }
 
 /// A machine that joins.

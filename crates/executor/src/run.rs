@@ -1,4 +1,4 @@
-//! A run from its beginning to its end, or from where it was to its end.
+//! A run of a flow file that is open in this process, new or resumed.
 
 pub mod clean;
 pub mod error;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time, WallTime};
-use slackline_task::base::clock::{Now, RunClock};
+use slackline_task::base::clock::{ClockReading, RunClock};
 use slackline_task::base::files::clear_away;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::cgroups::{Groups, Linux};
@@ -23,47 +23,47 @@ use slackline_task::process::memory::{self, Memory};
 use slackline_task::process::spec::Job;
 
 use self::error::{EngineError, file};
-use crate::run::reuse::{Unfinished, Verdict};
+use crate::run::reuse::{UnfinishedRun, Verdict};
 use crate::spec::job_cost::JobHistory;
 use crate::spec::job_plan::JobPlan;
 use crate::spec::preflight::Obstacle;
 use crate::spec::remaining::remaining;
-use crate::store::finished_jobs::{MadeJobs, MadeLog};
+use crate::store::finished_jobs::{FinishedJobs, FinishedLog};
 use crate::store::journal::{Attempt, Content, Head, JoinedMachine, Journal, Segment, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::machine_names::former_name;
 use crate::store::output_lock::OutputLocks;
-use crate::store::publish::{KnownParts, Place, Publisher};
+use crate::store::publish::{KnownParts, PublishContext, Publisher};
 use crate::store::run_schedule;
 
 /// What resuming a run found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct Recovery {
     /// Tasks that were done already.
     pub done: usize,
     /// Attempts without an end, whose processes are gone now.
     pub cut_short: usize,
-    /// Whether everything is done again that earlier runs had done.
+    /// Whether everything is rerun that earlier runs had done.
     pub starts_over: bool,
-    /// How long nobody was at work on it, as far as clocks can be believed.
+    /// How long no process drove it, as far as clocks can be trusted.
     pub paused: Span,
 }
 
-/// A job of the flow file, and what becomes of it.
+/// A job of the flow file, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobVerdict {
     pub flow: String,
     pub job: String,
     pub maps: u32,
     pub reduces: u32,
-    /// What becomes of it.
+    /// What happens to it.
     pub verdict: Verdict,
-    /// Whether it is of a run that was not finished and goes on.
+    /// Whether it is of a run that was not finished and continues.
     pub goes_on: bool,
 }
 
-/// Output that an earlier session recorded and that is not there any more as it was written: its task is done again, if
-/// its job is.
+/// Output that an earlier session recorded and that is not there any more as it was written: its task is
+/// rerun, if its job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostOutput {
@@ -88,27 +88,29 @@ pub enum RunEnd {
     Interrupted,
 }
 
-/// What would hold the memory of the commands of these jobs, for a person; none if none has a limit. Nothing is written.
+/// What would hold the memory of the commands of these jobs, for the user; none if none has a limit. Nothing
+/// is written.
 pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>) -> Option<String> {
-    jobs.any(is_limited).then(|| memory::would_hold((Path::new("/"), &Linux)))
+    jobs.any(is_limited).then(|| memory::would_hold(Path::new("/"), &Linux))
 }
 
-/// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps their names.
+/// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps
+/// their names.
 pub(crate) fn hold_memory_of_all(kept: &Path) -> Option<Groups> {
-    memory::hold(true, kept, (Path::new("/"), Linux)).groups
+    memory::hold(true, kept, Path::new("/"), Linux).groups
 }
 
 /// A run on disk that is ready to be driven.
 pub struct Session {
     pub(crate) layout: Layout,
     pub(crate) journal: Journal,
-    pub(crate) made: MadeJobs,
-    pub(crate) made_log: MadeLog,
+    pub(crate) made: FinishedJobs,
+    pub(crate) made_log: FinishedLog,
     pub(crate) known_parts: KnownParts,
     pub(crate) head: Head,
     pub(crate) jobs: Vec<JobPlan>,
     pub(crate) attempts: Vec<Attempt>,
-    pub(crate) recovered: Recovered,
+    pub(crate) recovered: Recovery,
     pub(crate) obstacles: Vec<Obstacle>,
     pub(crate) verdicts: Vec<JobVerdict>,
     pub(crate) lost: Vec<LostOutput>,
@@ -141,7 +143,7 @@ impl Session {
     }
 
     /// What resuming it found.
-    pub fn recovered(&self) -> Recovered {
+    pub fn recovered(&self) -> Recovery {
         self.recovered
     }
 
@@ -155,7 +157,7 @@ impl Session {
         &self.obstacles
     }
 
-    /// What becomes of the jobs of the flow file, in its order.
+    /// What happens to the jobs of the flow file, in its order.
     pub fn verdicts(&self) -> &[JobVerdict] {
         &self.verdicts
     }
@@ -170,16 +172,16 @@ impl Session {
         &self.head.segments
     }
 
-    /// What holds the memory of commands that have a limit, for a person; none if none has one.
+    /// What holds the memory of commands that have a limit, for the user; none if none has one.
     pub fn memory(&self) -> Option<&str> {
         self.memory.said.as_deref()
     }
 
-    /// Settles what holds the memory of commands that have a limit: control groups where they can be made, resource limits
-    /// elsewhere and where this is not called.
+    /// Settles what holds the memory of commands that have a limit: control groups where they can be made,
+    /// resource limits elsewhere and where this is not called.
     pub fn hold_memory(&mut self) {
         let is_limited = self.jobs.iter().any(is_limited);
-        self.memory = memory::hold(is_limited, &self.layout.memory(), (Path::new("/"), Linux));
+        self.memory = memory::hold(is_limited, &self.layout.memory(), Path::new("/"), Linux);
     }
 
     /// The flows that cannot be run.
@@ -215,8 +217,8 @@ impl Session {
         (!left.flows.is_empty()).then_some(left)
     }
 
-    /// Machines that have joined since it was opened; `all` are those of now, the first of which it knows. They are in its
-    /// journal when this returns.
+    /// Machines that have joined since it was opened; `all` are those of now, the first of which it knows.
+    /// They are in its journal when this returns.
     ///
     /// # Errors
     /// It knows others; the journal cannot be written.
@@ -240,10 +242,11 @@ impl Session {
         Ok(())
     }
 
-    /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
+    /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on
+    /// (`resumed`).
     fn recover(&mut self, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let last = self.attempts.iter().map(|attempt| attempt.end).max();
-        let now = self.head.time_base().time(Now::read().wall);
+        let now = self.head.time_base().time(ClockReading::read().wall);
         self.recovered.paused = last.map_or(Span::ZERO, |last| now.since(Time(last)));
         let done = self.done();
         self.recovered.done = done.len();
@@ -252,7 +255,7 @@ impl Session {
         self.remove_elsewhere(&done, resumed)?;
         let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
         self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
-        let logs = self.layout.logs_of(&self.head.kept, (&self.jobs, &self.attempts), |_| true);
+        let logs = self.layout.logs_of(&self.head.kept, &self.jobs, &self.attempts, |_| true);
         self.layout.remove_logs(&logs.into_iter().collect()).map_err(file(&self.layout.journal()))?;
         let locks = OutputLocks::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.jobs) {
@@ -268,8 +271,8 @@ impl Session {
         Ok(())
     }
 
-    /// Removes the output of maps that the journal does not know: it has lost its end, or they are of jobs that are not
-    /// continued.
+    /// Removes the output of maps that the journal does not know: it has lost its end, or they are of jobs
+    /// that are not continued.
     fn remove_unrecorded(&self, done: &BTreeSet<TaskId>) -> Result<(), EngineError> {
         let all = self.layout.all_maps();
         let mut known: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
@@ -291,8 +294,8 @@ impl Session {
         Ok(())
     }
 
-    /// Removes what was made elsewhere of jobs that do not go on, or are done: what has their names now may be something
-    /// else, or read something else.
+    /// Removes what was made elsewhere of jobs that do not go on, or are done: what has their names now may
+    /// be something else, or read something else.
     fn remove_elsewhere(&self, done: &BTreeSet<TaskId>, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let is_open =
             |(index, job): &(u32, &JobPlan)| resumed.contains(index) && !job.is_complete(*index, done);
@@ -306,15 +309,15 @@ impl Session {
     }
 
     /// Gives up the outputs of an earlier run of the state directory that are none of this one.
-    fn let_go(&self, earlier: &Unfinished) {
+    fn let_go(&self, earlier: &UnfinishedRun) {
         let (locks, base) = (OutputLocks::of(&self.head.owner), Path::new(&earlier.head.setup.directory));
         let own: BTreeSet<PathBuf> = self.jobs.iter().map(|job| job.definition.output()).collect();
         let others = earlier.jobs.iter().filter(|job| !own.contains(&job.definition.output()));
         others.for_each(|job| locks.release(&base.join(&job.output)));
     }
 
-    /// Locks the outputs of what is left. What is another's now is in the way of a run that goes on; one that begins does
-    /// not.
+    /// Locks the outputs of what is left. What is another's now is in the way of a run that continues; one
+    /// that begins does not.
     fn lock_outputs(&mut self, goes_on: bool) -> Result<(), EngineError> {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());
         for (index, job) in (0..).zip(&self.jobs) {
@@ -365,7 +368,7 @@ impl Session {
 
     pub(crate) fn publisher(&self) -> Publisher<'_> {
         let directory = Path::new(&self.head.setup.directory);
-        let place = Place {
+        let place = PublishContext {
             layout: &self.layout,
             jobs: &self.jobs,
             directory,

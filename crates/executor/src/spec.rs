@@ -1,4 +1,4 @@
-//! TODO: one sentence.
+//! From a workload to job plans: inputs, definitions, estimates, and checks before the run.
 
 pub mod definition;
 pub mod estimate;

@@ -1,4 +1,4 @@
-//! TODO: one sentence.
+//! The files of a state directory: journal, history, logs, outputs and their locks.
 
 pub mod applications;
 pub mod finished_jobs;
@@ -7,9 +7,9 @@ pub mod journal;
 pub mod layout;
 pub mod log;
 pub mod machine_names;
+pub mod machine_slots;
 pub mod output_files;
 pub mod output_lock;
 pub mod pid_file;
-pub mod places;
 pub mod publish;
 pub mod run_schedule;

@@ -1,5 +1,5 @@
-//! Runs that share this machine under one driver: they come and go, are held, changed, cancelled and stopped, and each is on
-//! disk what it is when it is alone.
+//! Runs that share this machine under one driver: they come and go, are held, changed, cancelled and stopped,
+//! and each is on disk what it is when it is alone.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 use slackline_algo::baseline::{By, Fair, Fifo, edf};
 use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_executor::engine::backend::{
-    Backend, Ended, Residence, Resident, Seat, SeatRules, Session, Standing,
+    Backend, EndedRun, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
 };
 use slackline_executor::engine::this_machine::LocalEngine;
 use slackline_executor::engine::{Happening, Observer, Settings};
 use slackline_executor::run::RunEnd;
-use slackline_executor::run::opening::{Opening, Says};
+use slackline_executor::run::opening::{Opening, StatusCallback};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::store::journal::Setup;
@@ -83,10 +83,12 @@ impl Place {
         Self { dir: dir.to_owned(), engine, started: unix_micros(), log: Log::default() }
     }
 
-    fn resident(&self) -> Box<dyn Resident> {
+    fn resident(&self) -> Box<dyn SharedEngine> {
         let (files, past) = (self.dir.join("engine"), JobHistory::new());
-        let (started, seen, says) = (self.started, Time::ZERO, Says::default());
-        self.engine.resident(Residence { files: &files, started, seen, past: &past, says }).unwrap()
+        let (started, seen, says) = (self.started, Time::ZERO, StatusCallback::default());
+        self.engine
+            .shared_engine(SharedEngineConfig { files: &files, started, seen, past: &past, status: says })
+            .unwrap()
     }
 
     fn cluster(&self) -> Cluster {
@@ -125,34 +127,34 @@ impl Place {
             started: unix_micros(),
             choices: Choices::default(),
             beside_others: true,
-            says: Says::default(),
+            status: StatusCallback::default(),
         };
         prepared.open(opening).unwrap()
     }
 
-    fn bring(&self, to: &mut dyn Resident, flow: FlowDraft) -> Seat {
+    fn bring(&self, to: &mut dyn SharedEngine, flow: FlowDraft) -> RunId {
         self.bring_of(to, flow, None)
     }
 
     /// Brings a flow of somebody who may hold so many slots.
-    fn bring_of(&self, to: &mut dyn Resident, flow: FlowDraft, quota: Option<(String, u32)>) -> Seat {
-        self.seat(to, flow, SeatRules { attempts_max: 2, slowstart: 1.0, standings: BTreeMap::new(), quota })
+    fn bring_of(&self, to: &mut dyn SharedEngine, flow: FlowDraft, quota: Option<(String, u32)>) -> RunId {
+        self.seat(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: BTreeMap::new(), quota })
     }
 
     /// Brings a flow that stands in another way than its document says.
     fn bring_as(
         &self,
-        to: &mut dyn Resident,
+        to: &mut dyn SharedEngine,
         flow: FlowDraft,
-        standings: BTreeMap<String, Standing>,
-    ) -> Seat {
-        self.seat(to, flow, SeatRules { attempts_max: 2, slowstart: 1.0, standings, quota: None })
+        standings: BTreeMap<String, FlowOverrides>,
+    ) -> RunId {
+        self.seat(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: standings, quota: None })
     }
 
-    fn seat(&self, to: &mut dyn Resident, flow: FlowDraft, rules: SeatRules) -> Seat {
+    fn seat(&self, to: &mut dyn SharedEngine, flow: FlowDraft, rules: RunConfig) -> RunId {
         let name = flow.id.clone();
         let watcher = Watcher { name: name.clone(), log: self.log.clone() };
-        to.seat(self.session(&name, flow), rules, Box::new(watcher)).unwrap()
+        to.add_run(self.session(&name, flow), rules, Box::new(watcher)).unwrap()
     }
 
     fn heard(&self) -> Vec<(String, What)> {
@@ -179,11 +181,11 @@ fn is_start(what: What) -> bool {
     matches!(what, What::Started(_))
 }
 
-type Drive<'a> = Driver<'a, 'a, dyn Resident>;
+type Drive<'a> = Driver<'a, 'a, dyn SharedEngine>;
 
 /// Drives what is there by a policy; `act` is called after each step, until it says that it is enough.
 fn drive(
-    resident: &mut (dyn Resident + 'static),
+    resident: &mut (dyn SharedEngine + 'static),
     policy: &mut dyn Policy,
     mut act: impl FnMut(&mut Drive<'_>) -> bool,
 ) {
@@ -200,9 +202,9 @@ fn drive(
 }
 
 /// What has ended, and judged.
-fn judged(ended: Vec<Ended>) -> Vec<(Seat, RunEnd)> {
+fn judged(ended: Vec<EndedRun>) -> Vec<(RunId, RunEnd)> {
     let mut ends = Vec::new();
-    for Ended { seat, how, session } in ended {
+    for EndedRun { run: seat, how, session } in ended {
         let instance =
             Instance::new(&run_schedule::measured(session.workload(), session.attempts())).unwrap();
         let schedule = run_schedule::schedule(&instance, session.attempts(), "fifo", 1.0);
@@ -221,7 +223,7 @@ fn runs_share_slots_and_each_has_its_own_output_and_journal() {
     let mut ends = Vec::new();
     let mut late = None;
     drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
-        ends.extend(judged(driver.engine().ended()));
+        ends.extend(judged(driver.engine().finished_runs()));
         if late.is_none() && ends.len() == 1 {
             // One that comes while others are at work.
             late = Some(place.bring(driver.engine(), place.flow("d", "cat", 2)));
@@ -229,7 +231,7 @@ fn runs_share_slots_and_each_has_its_own_output_and_journal() {
         ends.len() < 4
     });
     ends.sort_unstable_by_key(|(seat, _)| *seat);
-    let expected: Vec<(Seat, RunEnd)> =
+    let expected: Vec<(RunId, RunEnd)> =
         flows.into_iter().chain(late).map(|seat| (seat, RunEnd::Done)).collect();
     assert_eq!(ends, expected);
     for (name, tasks) in [("a", 4), ("b", 4), ("c", 4), ("d", 2)] {
@@ -249,10 +251,10 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
     let a = place.bring(resident.as_mut(), place.flow("a", &waits, 5));
     let (mut step, mut ends) = (0, Vec::new());
     drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
-        ends.extend(judged(driver.engine().ended()));
+        ends.extend(judged(driver.engine().finished_runs()));
         match step {
             0 if place.count("a", is_start) == 2 => {
-                driver.engine().stand(a, "a", Standing { held: true, ..Standing::default() });
+                driver.engine().update_flow(a, "a", FlowOverrides { held: true, ..FlowOverrides::default() });
                 place.bring(driver.engine(), place.flow("b", "cat", 3));
                 step = 1;
             }
@@ -265,7 +267,7 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
             // The tasks of a look for the file every 50 ms: one may end after all of b.
             2 if place.count("b", is_done) == 3 && place.count("a", is_done) == 2 => {
                 assert_eq!(place.count("a", is_start), 2, "nothing of it starts");
-                driver.engine().stand(a, "a", Standing::default());
+                driver.engine().update_flow(a, "a", FlowOverrides::default());
                 step = 3;
             }
             _ => {}
@@ -296,7 +298,7 @@ fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
         let of_ann = |what: fn(What) -> bool| place.count("a", what) + place.count("b", what);
         let (mut is_late, mut ends, mut was_beside) = (false, Vec::new(), false);
         drive(resident.as_mut(), policy.as_mut(), |driver| {
-            ends.extend(judged(driver.engine().ended()));
+            ends.extend(judged(driver.engine().finished_runs()));
             let at_work = of_ann(is_start) - of_ann(is_done);
             assert!(at_work <= 1, "{at_work} at work");
             if !is_late && of_ann(is_done) == 1 {
@@ -320,9 +322,9 @@ fn a_flow_that_is_cancelled_is_stopped_and_the_others_go_on() {
     let a = place.bring(resident.as_mut(), place.flow("a", "sleep 100", 3));
     let (mut is_cancelled, mut ends) = (false, Vec::new());
     drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
-        ends.extend(judged(driver.engine().ended()));
+        ends.extend(judged(driver.engine().finished_runs()));
         if !is_cancelled && place.count("a", is_start) == 2 {
-            driver.engine().cancel(a, "a");
+            driver.engine().cancel_flow(a, "a");
             place.bring(driver.engine(), place.flow("b", "cat", 3));
             is_cancelled = true;
         }
@@ -341,7 +343,7 @@ fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
     let mut resident = place.resident();
     let go = dir.path().join("go");
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
-    let again = Standing { next: Some(3600.0), ..Standing::default() };
+    let again = FlowOverrides { next: Some(3600.0), ..FlowOverrides::default() };
     let flow = place.flow("a", &waits, 3);
     let a = place.bring_as(resident.as_mut(), flow, [("a".to_owned(), again)].into());
     let (mut seen, mut is_changed) = (Vec::new(), false);
@@ -351,13 +353,13 @@ fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
             seen.push(next);
         }
         if !is_changed && place.count("a", is_start) == 2 {
-            driver.engine().stand(a, "a", Standing::default());
+            driver.engine().update_flow(a, "a", FlowOverrides::default());
             is_changed = true;
         }
         if seen.len() == 2 {
             fs::write(&go, "").unwrap();
         }
-        judged(driver.engine().ended()).is_empty()
+        judged(driver.engine().finished_runs()).is_empty()
     });
     // In the time of the service, which began a little before the run.
     let [Some(next), None] = seen[..] else { panic!("{seen:?}") };
@@ -382,10 +384,14 @@ fn another_deadline_changes_who_is_next() {
     let (mut is_changed, mut ends) = (false, Vec::new());
     let mut policy = edf::Edf::new(edf::Dates::default());
     drive(resident.as_mut(), &mut policy, |driver| {
-        ends.extend(judged(driver.engine().ended()));
+        ends.extend(judged(driver.engine().finished_runs()));
         if !is_changed && place.count("a", is_start) == 2 {
             // Before all others, before its first task.
-            driver.engine().stand(c, "c", Standing { deadline: Some(5.0), ..Standing::default() });
+            driver.engine().update_flow(
+                c,
+                "c",
+                FlowOverrides { deadline: Some(5.0), ..FlowOverrides::default() },
+            );
             fs::write(&go, "").unwrap();
             is_changed = true;
         }
@@ -421,7 +427,7 @@ fn what_is_stopped_is_resumed_by_the_next_and_nothing_is_done_twice() {
         place.bring(resident.as_mut(), place.flow(name, "cat; sleep 0.02", 6));
     }
     drive(resident.as_mut(), &mut Fifo::new(By::Job), |driver| {
-        ends.extend(judged(driver.engine().ended()));
+        ends.extend(judged(driver.engine().finished_runs()));
         ends.len() < 2
     });
     for name in ["a", "b"] {

@@ -11,11 +11,11 @@ use slackline_executor::engine::drive::Drive;
 use slackline_executor::engine::{Happening, Interrupt, Observer, Settings};
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::Session;
-use slackline_executor::run::opening::{Opening, Says, open};
+use slackline_executor::run::opening::{Opening, StatusCallback, open};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::spec::job_cost::JobHistory;
-use slackline_executor::spec::resolve::{InputRules, Resolved, resolve};
-use slackline_executor::store::journal::{Ended, Setup};
+use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
+use slackline_executor::store::journal::{AttemptOutcome, Setup};
 use slackline_executor::store::run_schedule;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
@@ -103,18 +103,18 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
 }
 
 /// What a workload resolves to here.
-fn resolved(draft: &Draft, directory: &Path) -> Resolved {
+fn resolved(draft: &Draft, directory: &Path) -> ResolvedWorkload {
     let rules = InputRules { split_bytes: 1 << 10, hash: false, directory };
     resolve(draft, rules, &JobHistory::new()).unwrap()
 }
 
 /// Opens the run of a resolved workload in `dir/run`.
-fn opened(dir: &Path, resolved: &Resolved) -> Session {
+fn opened(dir: &Path, resolved: &ResolvedWorkload) -> Session {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
-    let (choices, says) = (Choices::default(), Says::default());
+    let (choices, says) = (Choices::default(), StatusCallback::default());
     let opening =
-        Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
+        Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, status: says };
     open(opening, resolved).unwrap()
 }
 
@@ -273,7 +273,7 @@ fn a_recorded_task_whose_output_was_not_moved_yet_is_rolled_forward() {
         let mut watcher = Watcher { stop_after: Some(3), ..Watcher::default() };
         assert_eq!(go(&mut session, &mut watcher), RunEnd::Interrupted);
         // As if the engine had died between the record and the move.
-        let done = session.attempts().iter().find(|a| matches!(a.ended, Ended::Done(_))).unwrap();
+        let done = session.attempts().iter().find(|a| matches!(a.ended, AttemptOutcome::Done(_))).unwrap();
         let root = dir.path().join("run");
         let jobs = fs::read_dir(root.join("maps")).unwrap().map(|entry| entry.unwrap().path());
         let place = jobs.map(|job| job.join(done.id.task.to_string())).find(|map| map.exists()).unwrap();
@@ -336,7 +336,7 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     assert_eq!(end, RunEnd::Done, "{:?}", watcher.failures);
     assert_eq!(output(&dir.path().join("out")), "0\n1\n2\n3\n");
     let killed: Vec<TaskId> =
-        session.attempts().iter().filter(|a| a.ended == Ended::Killed).map(|a| a.id).collect();
+        session.attempts().iter().filter(|a| a.ended == AttemptOutcome::Killed).map(|a| a.id).collect();
     assert_eq!(killed, [TaskId { job: 0, phase: PhaseKind::Map, task: 3 }]);
     judged(&session);
 }
@@ -407,7 +407,8 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
     }
 }
 
-/// Of several maps whose files are gone, empty or cut, the first loss finds all: no reduce begins once for each of them.
+/// Of several maps whose files are gone, empty or cut, the first loss finds all: no reduce begins once for
+/// each of them.
 #[test]
 fn maps_that_are_lost_together_are_made_again_together() {
     let damages: [Damage; 2] = [
@@ -497,7 +498,7 @@ fn a_failure_that_is_final_is_not_tried_again() {
     assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Failed);
     let failures = |job: u32| {
         let failed = |a: &&slackline_executor::store::journal::Attempt| {
-            a.id.job == job && matches!(a.ended, Ended::Failed(_))
+            a.id.job == job && matches!(a.ended, AttemptOutcome::Failed(_))
         };
         let mut of_task: BTreeMap<u32, usize> = BTreeMap::new();
         session.attempts().iter().filter(failed).for_each(|a| *of_task.entry(a.id.task).or_default() += 1);
@@ -507,8 +508,8 @@ fn a_failure_that_is_final_is_not_tried_again() {
     judged(&session);
 }
 
-/// A file that a job declares is not mixed into its output: neither when it changes between two attempts, nor when it is
-/// changed and put back while one is at work, nor when it is gone.
+/// A file that a job declares is not mixed into its output: neither when it changes between two attempts, nor
+/// when it is changed and put back while one is at work, nor when it is gone.
 #[test]
 fn a_declared_file_that_changes_during_a_run_fails_its_flow() {
     for (command, between) in
@@ -675,7 +676,8 @@ fn maps_of_a_jar_are_those_that_hadoop_makes() {
     assert_eq!(plan()[0].definition.difference(&plans[0].definition), Some("file etl.jar"));
 }
 
-/// The output of more than a few maps is removed while the run goes on; what is left of it by a run that was killed goes too.
+/// The output of more than a few maps is removed while the run goes on; what is left of it by a run that was
+/// killed goes too.
 #[test]
 fn of_very_many_maps_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();

@@ -156,7 +156,7 @@ impl Assigner {
                 (1, 0)
             };
             if slots == 0 {
-                engine.barred();
+                engine.blocked_by_deadline();
             }
             ledger.show(phase, hidden);
             if begun < wanted {

@@ -50,7 +50,7 @@ pub trait Engine {
     fn wake_at(&mut self, at: Time);
 
     /// A free slot stays free because its machine goes before what could start there would have ended ([`Report::Ends`]).
-    fn barred(&mut self) {}
+    fn blocked_by_deadline(&mut self) {}
 
     /// How many more tasks of a flow may start now, where whoever it is of may hold only so many slots. When there is room
     /// again the engine reports something: the end of what took it.

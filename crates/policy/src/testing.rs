@@ -148,7 +148,7 @@ impl Engine for Scripted {
         self.wakes.push(at);
     }
 
-    fn barred(&mut self) {
+    fn blocked_by_deadline(&mut self) {
         self.barred += 1;
     }
 

@@ -39,12 +39,12 @@ use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::report::headline;
-use slackline::resident::{Rules, Standing};
+use slackline::resident::{FlowOverrides, Rules};
 use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
 use slackline_task::base::activity::{self, Duty};
-use slackline_task::base::clock::{self, Now};
+use slackline_task::base::clock::{self, ClockReading};
 
 use crate::Moment;
 use crate::api::{Alert, Event};
@@ -165,7 +165,7 @@ impl Service {
     /// # Errors
     /// State that cannot be used; an engine that cannot be had.
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
-        let now = Now::read();
+        let now = ClockReading::read();
         let (mut store, records) = Store::open(setup.paths.root())?;
         let facts = facts(setup);
         let (state, out) = if records.is_empty() {
@@ -267,7 +267,7 @@ impl Threads {
         state: ServiceState,
         store: Store,
         out: Transition,
-        now: Now,
+        now: ClockReading,
     ) -> Result<Service, StartError> {
         let engine_error = |problem: String| StartError::Engine(problem);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -456,7 +456,7 @@ impl EventLoop {
             for message in received.try_iter().take(AT_ONCE) {
                 self.take(message, &mut out, &mut waiting);
             }
-            self.state.tick(Now::read(), &mut out);
+            self.state.tick(ClockReading::read(), &mut out);
             self.settle(out, waiting);
         }
         self.is_over.store(true, Ordering::SeqCst);
@@ -478,11 +478,11 @@ impl EventLoop {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_micros(self.state.due(Now::read())).min(SLEEP)
+        Duration::from_micros(self.state.due(ClockReading::read())).min(SLEEP)
     }
 
     fn take(&mut self, message: Message, out: &mut Transition, waiting: &mut Vec<Waiting>) {
-        let now = Now::read();
+        let now = ClockReading::read();
         match message {
             Message::Command(CommandRequest { principal, command, answer }) => {
                 let answered = self.state.execute(now, &principal, command, out);
@@ -636,7 +636,7 @@ impl EventLoop {
     }
 
     /// A run that is open is watched, before anybody asks what is to be expected of it, and driven.
-    fn admit(&self, number: u64, standings: BTreeMap<String, Standing>) {
+    fn admit(&self, number: u64, standings: BTreeMap<String, FlowOverrides>) {
         let user = self.state.wanted(number).map(|wanted| wanted.user.clone());
         let quota = user.zip(self.state.slots_by_user());
         let mut readies = lock(&self.readies);

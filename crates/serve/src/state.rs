@@ -33,8 +33,8 @@ mod wait_reasons;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::tz::TimeZone;
-use slackline::resident::Standing;
-use slackline_task::base::clock::{Elapsed, Now};
+use slackline::resident::FlowOverrides;
+use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
 use crate::state::record::{Changes, Record, Scores, StoredPrediction, SubmissionSpec};
@@ -119,13 +119,13 @@ pub enum Effect {
     /// Give an opened run to the engine, with flows that stand in another way than its document says.
     Admit {
         number: u64,
-        standings: BTreeMap<String, Standing>,
+        standings: BTreeMap<String, FlowOverrides>,
     },
     /// A flow of a run stands in another way.
     Stand {
         number: u64,
         flow: String,
-        standing: Standing,
+        standing: FlowOverrides,
     },
     /// A flow of a run is not to go on.
     Cancel {
@@ -288,11 +288,11 @@ struct LoadSoFar {
 
 impl ServiceState {
     /// A desk at which nothing was ever asked; its records are empty.
-    pub fn new(facts: ServiceFacts, now: Now) -> (Self, Record) {
+    pub fn new(facts: ServiceFacts, now: ClockReading) -> (Self, Record) {
         (Self::empty(facts, now.wall.0, now), Record::Began(now.wall.0))
     }
 
-    fn empty(facts: ServiceFacts, began: Moment, now: Now) -> Self {
+    fn empty(facts: ServiceFacts, began: Moment, now: ClockReading) -> Self {
         Self {
             facts,
             began,
@@ -363,7 +363,7 @@ impl ServiceState {
     }
 
     /// Tells whoever listens of the service itself.
-    pub fn tell_of_service(&mut self, now: Now, kind: &str, message: String, out: &mut Transition) {
+    pub fn tell_of_service(&mut self, now: ClockReading, kind: &str, message: String, out: &mut Transition) {
         let now = self.read_clock(now, out);
         self.tell(now, kind, message, out);
     }
@@ -374,7 +374,7 @@ impl ServiceState {
     }
 
     /// In how many microseconds the desk wants to be called by [`ServiceState::tick`].
-    pub fn due(&self, now: Now) -> u64 {
+    pub fn due(&self, now: ClockReading) -> u64 {
         let recurring = self.recurring.values().filter_map(|again| self.recurs_by(again));
         let deadlines = self.deadlines.first().map(|(at, ..)| *at);
         let looks = self.queue.awaits_files().then_some(self.next_look);
@@ -401,7 +401,7 @@ impl ServiceState {
     }
 
     /// It is `now`: what is due is done.
-    pub fn tick(&mut self, now: Now, out: &mut Transition) {
+    pub fn tick(&mut self, now: ClockReading, out: &mut Transition) {
         let (now, elapsed) = (self.read_clock(now, out), now.elapsed);
         self.recur(now, out);
         self.miss_deadlines(now, out);

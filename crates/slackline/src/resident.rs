@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use slackline_executor::engine::Observer;
 pub use slackline_executor::engine::backend::{
-    Residence, Resident, Seat, SeatRules, SharedMachine, Standing,
+    FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
 };
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
@@ -71,7 +71,7 @@ pub enum Order {
         /// The flow.
         flow: String,
         /// How.
-        standing: Standing,
+        standing: FlowOverrides,
     },
     /// A flow of a run is not to go on.
     Cancel {
@@ -91,7 +91,7 @@ pub struct Admission {
     /// What is known of its phases ([`Run::known`]).
     pub known: History,
     /// Flows that do not stand as their document says.
-    pub standings: BTreeMap<String, Standing>,
+    pub standings: BTreeMap<String, FlowOverrides>,
     /// Whose it is, and how many slots all runs of theirs may hold together; none for as many as there are.
     pub quota: Option<(String, u32)>,
     /// Is told what happens in it, in the time of the run.
@@ -125,7 +125,7 @@ pub struct Rules {
 /// # Errors
 /// The policy cannot decide any more, and why: what still ran comes back first.
 pub fn drive(
-    resident: &mut (dyn Resident + 'static),
+    resident: &mut (dyn SharedEngine + 'static),
     rules: &Rules,
     host: &mut dyn Host,
 ) -> Result<(), String> {
@@ -168,7 +168,7 @@ pub fn drive(
             driver.engine().planned(&plans);
         }
         driver.take_decision_nanos().into_iter().for_each(|nanos| host.decided(nanos));
-        let said = driver.engine().said();
+        let said = driver.engine().notices();
         for what in &said {
             host.said(what);
         }
@@ -183,7 +183,7 @@ pub fn drive(
             host.limits(&limits);
         }
         let now = driver.view().now;
-        for ended in driver.engine().ended() {
+        for ended in driver.engine().finished_runs() {
             seats.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
         }
     }
@@ -207,37 +207,45 @@ impl Sink for Nowhere {
 /// The runs that the engine has.
 #[derive(Default)]
 struct Seats {
-    by_number: BTreeMap<u64, Seat>,
-    by_seat: BTreeMap<Seat, (u64, Lent)>,
+    by_number: BTreeMap<u64, RunId>,
+    by_seat: BTreeMap<RunId, (u64, Lent)>,
 }
 
 impl Seats {
     /// Has the engine do what is asked; a run that it does not take comes back.
-    fn carry_out(&mut self, order: Order, driver: &mut Driver<'_, '_, dyn Resident>) -> Option<Returned> {
+    fn carry_out(&mut self, order: Order, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Option<Returned> {
         match order {
             Order::Admit(admission) => return self.admit(*admission, driver),
             Order::Stand { number, flow, standing } => {
                 if let Some(&seat) = self.by_number.get(&number) {
-                    driver.engine().stand(seat, &flow, standing);
+                    driver.engine().update_flow(seat, &flow, standing);
                 }
             }
             Order::Cancel { number, flow } => {
                 if let Some(&seat) = self.by_number.get(&number) {
-                    driver.engine().cancel(seat, &flow);
+                    driver.engine().cancel_flow(seat, &flow);
                 }
             }
         }
         None
     }
 
-    fn admit(&mut self, admission: Admission, driver: &mut Driver<'_, '_, dyn Resident>) -> Option<Returned> {
+    fn admit(
+        &mut self,
+        admission: Admission,
+        driver: &mut Driver<'_, '_, dyn SharedEngine>,
+    ) -> Option<Returned> {
         let Admission { number, run, known, standings, quota, observer } = admission;
         driver.know(&known);
         let rules = run.request();
-        let rules =
-            SeatRules { attempts_max: rules.attempts_max, slowstart: rules.slowstart, standings, quota };
+        let rules = RunConfig {
+            attempts_max: rules.attempts_max,
+            slowstart: rules.slowstart,
+            overrides: standings,
+            quota,
+        };
         let (session, lent) = run.lend();
-        match driver.engine().seat(session, rules, observer) {
+        match driver.engine().add_run(session, rules, observer) {
             Ok(seat) => {
                 self.by_number.insert(number, seat);
                 self.by_seat.insert(seat, (number, lent));
@@ -248,17 +256,17 @@ impl Seats {
     }
 
     /// The limits of the policy, by the numbers of runs.
-    fn limits(&self, driver: &mut Driver<'_, '_, dyn Resident>) -> Limits {
+    fn limits(&self, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Limits {
         let limits = driver.limits();
         let limits = limits.into_iter().filter_map(|(flow, id, limit)| {
-            let (number, _) = self.by_seat.get(&driver.engine().seat_of(flow)?)?;
+            let (number, _) = self.by_seat.get(&driver.engine().run_of(flow)?)?;
             Some(((*number, id), limit))
         });
         limits.collect()
     }
 
-    fn returned(&mut self, ended: slackline_executor::engine::backend::Ended) -> Option<Returned> {
-        let (number, lent) = self.by_seat.remove(&ended.seat)?;
+    fn returned(&mut self, ended: slackline_executor::engine::backend::EndedRun) -> Option<Returned> {
+        let (number, lent) = self.by_seat.remove(&ended.run)?;
         self.by_number.remove(&number);
         Some(Returned { number, end: ended.how, run: Some(lent.back(ended.session)) })
     }

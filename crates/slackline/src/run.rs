@@ -65,23 +65,23 @@ use slackline_executor::engine::Observer;
 pub use slackline_executor::fleet::agent::main as agent;
 pub use slackline_executor::run::RunEnd;
 pub use slackline_executor::run::error::EngineError;
-pub use slackline_executor::run::inspect::Look;
+pub use slackline_executor::run::inspect::RunInspection;
 use slackline_executor::run::opening;
-pub use slackline_executor::run::opening::{Opening, Says};
+pub use slackline_executor::run::opening::{Opening, StatusCallback};
 pub use slackline_executor::run::reuse::{Choices, Reason, Verdict};
-pub use slackline_executor::run::{JobVerdict, LostOutput, Recovered};
+pub use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
 pub use slackline_executor::spec::fault::{Fault, UnrunnableJob};
 use slackline_executor::spec::job_cost::of_owned_workload;
 pub use slackline_executor::spec::job_cost::{JobCost, JobHistory, JobName};
 pub use slackline_executor::spec::preflight::Obstacle;
 use slackline_executor::spec::remaining::remaining;
-pub use slackline_executor::store::applications::JobThere;
+pub use slackline_executor::store::applications::ExternalJob;
 pub use slackline_executor::store::history::HistoryStore;
 use slackline_executor::store::history::Note as PastNote;
 pub use slackline_executor::store::history::PastRun;
-pub use slackline_executor::store::journal::{Attempt, Ended, KeptJob, Segment, Setup};
+pub use slackline_executor::store::journal::{Attempt, AttemptOutcome, KeptJob, Segment, Setup};
 pub use slackline_executor::store::log::LogError;
-pub use slackline_executor::store::places::Places;
+pub use slackline_executor::store::machine_slots::MachineSlots;
 pub use slackline_model::When;
 use slackline_model::draft::FlowDraft;
 use slackline_model::{Draft, History, Instance, Objective, Span, Time};
@@ -317,7 +317,8 @@ impl Opener<'_> {
         let due = prepared.workload().flows.iter().filter_map(due).collect();
         let said = RefCell::new(&mut *sink);
         let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
-        let opening = opening::Opening { says: opening::Says::new(&says), ..self.opening(started) };
+        let opening =
+            opening::Opening { status: opening::StatusCallback::new(&says), ..self.opening(started) };
         let session = prepared.open(opening).map_err(|error| match error {
             EngineError::Unrunnable(jobs) => {
                 source.error(jobs.into_iter().map(|job| (job.fault.path, job.fault.problem)).collect()).into()
@@ -344,7 +345,7 @@ impl Opener<'_> {
             started,
             choices: self.request.choices.clone(),
             beside_others: self.request.beside_others.is_some(),
-            says: opening::Says::default(),
+            status: opening::StatusCallback::default(),
         }
     }
 

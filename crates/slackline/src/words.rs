@@ -1,6 +1,6 @@
 //! Words that reports and runs share.
 
-use slackline_executor::store::applications::JobThere;
+use slackline_executor::store::applications::ExternalJob;
 
 /// `1 flow`, `2 flows`, `1,234 tasks`.
 #[cfg_attr(not(feature = "report"), expect(unreachable_pub, reason = "reports have it for others"))]
@@ -9,7 +9,7 @@ pub fn counted(count: u64, noun: &str) -> String {
 }
 
 /// What a job does on a cluster that is not done: what it waits for, or how much is at work.
-pub(crate) fn doing(there: &JobThere) -> String {
+pub(crate) fn doing(there: &ExternalJob) -> String {
     let (at_work, starting) =
         (there.at_work.len(), (there.containers as usize).saturating_sub(there.at_work.len()));
     if there.failed {

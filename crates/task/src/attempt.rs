@@ -13,8 +13,8 @@
 //! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a
 //!    worker process ([`crate::worker`]) or in this one.
 //!
-//! What an attempt relies on it checks: an input must be what it was when the run began, before and after it is read
-//! ([`Source`]), and map output has check sums, whose failure names the map that has to be done again
+//! What an attempt relies on it checks: an input must be what it was when the run began, before and after it
+//! is read ([`Source`]), and map output has check sums, whose failure names the map that has to be rerun
 //! ([`TaskError::lost_map`]). [`TaskError::is_final`] says of an error that no other attempt can mend it.
 //!
 //! Equal keys keep the order of the maps and, within a map, of emission; the output of a job depends
@@ -46,12 +46,12 @@ use crate::shuffle::part::PARTS_MAX;
 ///
 /// # Errors
 ///
-/// Whatever stops the attempt, with the file and place or the command and the last lines of its
+/// The error that stops the attempt, with the file and place or the command and the last lines of its
 /// standard error. What the attempt has written stays where it is.
 pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let ended = once(spec);
     match &ended {
-        Err(error) if spec.patient && nfs_cache::comes(spec, error) => {
+        Err(error) if spec.patient && nfs_cache::becomes_visible(spec, error) => {
             files::remove(&spec.directory).map_err(error::at("cannot remove", &spec.directory))?;
             once(spec)
         }
@@ -86,8 +86,8 @@ fn check_parts(task: &Task) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Refuses a shuffle that cannot be, or that a job cannot have: an order of fields that there are not, fields of keys
-/// for a program. An attempt says the same.
+/// Refuses a shuffle that cannot be, or that a job cannot have: an order of fields that there are not, fields
+/// of keys for a program. An attempt says the same.
 ///
 /// # Errors
 ///

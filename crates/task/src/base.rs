@@ -1,4 +1,4 @@
-//! TODO: one sentence.
+//! Clocks, files, check sums and errors.
 
 pub mod activity;
 pub mod clock;

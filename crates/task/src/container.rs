@@ -1,24 +1,25 @@
-//! One task of a job inside a container that another system has started: Hadoop.
+//! Runs one task inside a container that another system, Hadoop, has started.
 //!
-//! The task is the one that this machine would run ([`crate::attempt`]), so that its output is the same to the byte. What
-//! it is told comes from two files, a [`JobSpec`] for the whole job and a line of [`pieces`] for each map; what goes in
-//! and out are [`frames`] on standard input and output. The other system carries the map output, a blob for each map and
-//! partition, and knows nothing of what is in it but its length.
+//! The task is the one that this machine would run ([`crate::attempt`]), so that its output is the same to
+//! the byte. What it is given comes from two files, a [`JobSpec`] for the whole job and a line of [`pieces`]
+//! for each map; what goes in and out are [`frames`] on standard input and output. The other system carries
+//! the map output, a blob for each map and partition, and knows nothing of what is in it but its length.
 //!
 //! ```text
-//! slackline-worker guest map --spec FILE --pieces FILE --task N --attempt A --directory DIR [--copy K=PATH]…
-//! slackline-worker guest reduce --spec FILE --task N --attempt A --directory DIR
+//! slackline-worker container task map --spec FILE --pieces FILE --task N --attempt A --directory DIR [--copy K=PATH]…
+//! slackline-worker container task reduce --spec FILE --task N --attempt A --directory DIR
 //! ```
 //!
-//! A map writes its partitions, ascending, or its part file; a reduce reads a partition of all maps, ascending, and
-//! writes its part file. Last comes a report, also of a task that failed: then the exit code is 0 all the same. It is 2
-//! where there is no task (files, arguments or frames that cannot be), and standard error says why. What commands say on
-//! standard error is passed on as it comes, including what they count and tell by `reporter:`.
+//! A map writes its partitions, ascending, or its part file; a reduce reads a partition of all maps,
+//! ascending, and writes its part file. Last comes a report, also of a task that failed: then the exit code
+//! is 0 all the same. It is 2 where there is no task (files, arguments or frames that cannot be), and
+//! standard error says why. What commands say on standard error is passed on as it comes, including what they
+//! count and tell by `reporter:`.
 //!
 //! An attempt that takes longer than its job allows is ended, and its report says so.
 //!
-//! A map ends when its standard input closes, a reduce when nobody reads its standard output any more, in both cases
-//! with everything that was started from it.
+//! A map ends when its standard input closes, a reduce when no process reads its standard output any more, in
+//! both cases with everything that was started from it.
 
 pub mod arguments;
 pub mod frames;
@@ -37,7 +38,7 @@ use slackline_model::printable::escaped;
 
 use crate::attempt;
 use crate::base::error::{TaskError, at};
-use crate::container::job_spec::Place;
+use crate::container::job_spec::AttemptDirectories;
 use crate::process::report::Report;
 use crate::process::shutdown;
 use crate::process::spec::{Spec, Task};
@@ -46,7 +47,7 @@ use crate::shuffle::transfer::{Arrival, depart};
 use arguments::{Arguments, Phase};
 use frames::{Frames, PART, REPORT};
 
-/// The first argument of a program that is started as a guest.
+/// The first argument of a program that is started as a container task.
 pub const ARGUMENT: &str = "guest";
 
 /// Runs a task to its end if this program was started for one.
@@ -58,7 +59,7 @@ pub fn main_if_asked() -> Option<ExitCode> {
     Some(match arguments::parse(arguments).and_then(|arguments| run(&arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody may listen.
+            // The reader may be gone.
             let _ = writeln!(io::stderr(), "slackline-worker: {}", escaped(&error.to_string()));
             ExitCode::from(2)
         }
@@ -67,17 +68,17 @@ pub fn main_if_asked() -> Option<ExitCode> {
 
 fn run(arguments: &Arguments) -> Result<(), TaskError> {
     let job = JobSpec::read(&arguments.spec)?;
-    let place = Place::make(&arguments.directory, arguments.attempt)?;
+    let place = AttemptDirectories::make(&arguments.directory, arguments.attempt)?;
     // Of its own, because that of the library looks for the ends of lines.
     let mut out = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(frames::unsent())?;
     let mut beside = out.try_clone().map_err(frames::unsent())?;
     let late = move |report: &Report| {
-        // Nobody may listen.
+        // The reader may be gone.
         let _ = send_report(&mut beside, report);
     };
     let (spec, report) = match &arguments.phase {
         Phase::Map { pieces, copies } => {
-            shutdown::end_with(io::stdin()).map_err(|error| no_thread(&error))?;
+            shutdown::end_when_closed(io::stdin()).map_err(|error| no_thread(&error))?;
             let task = job.map(arguments.task, pieces::read(pieces, arguments.task)?, copies, &place)?;
             let spec = job.attempt(task, &place);
             place.enter(&job)?;
@@ -85,9 +86,9 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
             (spec, report)
         }
         Phase::Reduce => {
-            shutdown::end_with(io::stdout()).map_err(|error| no_thread(&error))?;
+            shutdown::end_when_closed(io::stdout()).map_err(|error| no_thread(&error))?;
             let partition = job.check_reduce(arguments.task)?;
-            let Received { maps, stored } =
+            let ReduceInput { maps, stored } =
                 receive(&mut io::stdin().lock(), &place.attempt, job.maps, partition)?;
             let spec = job.attempt(Task::Reduce { partition, maps }, &place);
             place.enter(&job)?;
@@ -114,11 +115,11 @@ fn send_report(out: &mut impl Write, report: &Report) -> Result<(), TaskError> {
 }
 
 /// One partition of all maps.
-struct Received {
+struct ReduceInput {
     /// The directories of the maps, as a reduce is given them.
     maps: Vec<PathBuf>,
-    /// What kept them from being stored, after which the rest was read all the same: whoever sends it hears of that from
-    /// the report.
+    /// What kept them from being stored, after which the rest was read all the same: the sender learns of it
+    /// from the report.
     stored: Result<(), TaskError>,
 }
 
@@ -127,9 +128,9 @@ fn receive(
     directory: &Path,
     count: u32,
     partition: u32,
-) -> Result<Received, TaskError> {
+) -> Result<ReduceInput, TaskError> {
     let (mut frames, mut arrival) = (Frames::new(input), None);
-    let mut received = Received { maps: Vec::new(), stored: Ok(()) };
+    let mut received = ReduceInput { maps: Vec::new(), stored: Ok(()) };
     let mut keep = |map: &Path, is_new: bool, bytes: &[u8]| {
         if is_new {
             arrival = Some(Arrival::begin(map, partition)?);

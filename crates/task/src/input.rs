@@ -1,4 +1,4 @@
-//! TODO: one sentence.
+//! Inputs of maps: patterns, splits, encodings and records.
 
 pub mod encoding;
 pub mod fields;

@@ -1,4 +1,4 @@
-//! TODO: one sentence.
+//! Worker processes: their documents, limits, control groups, and how they end.
 
 pub mod cgroups;
 pub mod limits;

@@ -1,7 +1,7 @@
 //! The built-in programs, one file each: what the benchmarks of the papers ran.
 //!
-//! `contract` says what a program is. One is a line in [`PROGRAMS`] and an implementation of [`Program`], of [`counting::Count`] if it
-//! counts something, or of [`Generator`] if it makes its own input.
+//! `contract` says what a program is. One is a line in [`PROGRAMS`] and an implementation of [`Program`], of
+//! [`counting::Count`] if it counts something, or of [`Generator`] if it makes its own input.
 
 pub mod arguments;
 pub mod columns;
@@ -15,7 +15,7 @@ pub mod grep;
 pub mod histogram;
 pub mod inverted_index;
 pub mod join;
-pub mod kept;
+pub mod line_store;
 pub mod lines;
 pub mod sequence_count;
 pub mod sort;
@@ -36,7 +36,7 @@ use crate::base::error::TaskError;
 use crate::input::reader::Format;
 use crate::process::spec::{Args, Job};
 use crate::programs::arguments::Arguments;
-use crate::programs::contract::{Made, Make};
+use crate::programs::contract::{Make, MakeResult};
 
 pub(crate) enum Built {
     Program(Box<dyn Program>),
@@ -128,7 +128,7 @@ pub(crate) fn build(name: &str, args: &Args, resources: Resources<'_>) -> Result
 }
 
 /// An instance of a program that reads input.
-pub(crate) fn build_program(name: &str, args: &Args, resources: Resources<'_>) -> Made<dyn Program> {
+pub(crate) fn build_program(name: &str, args: &Args, resources: Resources<'_>) -> MakeResult<dyn Program> {
     match build(name, args, resources)? {
         Built::Program(built) => Ok(built),
         Built::Generator(_) => {
@@ -144,7 +144,7 @@ fn info(name: &str) -> Result<&'static Info, TaskError> {
     })
 }
 
-/// Whether a job takes so many inputs.
+/// Whether a job takes this many inputs.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! TODO: one sentence.
+//! From map output to reduce input: sorted segments, merge, partitions, part files.
 
 pub mod buffer;
 pub mod collect;

@@ -1,13 +1,14 @@
-//! The process in which attempts run, one after the other.
+//! The worker process, which runs attempts one after the other.
 //!
-//! Its protocol: each line of standard input is a [`spec::Spec`], as JSON, and is answered by a line of standard
-//! output, a [`Report`]. Built-in programs run in the process itself; commands are started from it. When an attempt is
-//! over, in whatever way, nothing that its commands started is left: the worker takes over what loses its parent (it is
-//! a subreaper), so that all of it is found by its descent, and kills it before it reports.
+//! Its protocol: each line of standard input is a [`spec::Spec`], as JSON, and is answered by a line of
+//! standard output, a [`Report`]. Built-in programs run in the process itself; commands are started from it.
+//! When an attempt is over, in whatever way, nothing that its commands started is left: the worker takes over
+//! what loses its parent (it is a subreaper), so that all of it is found by its descent, and kills it before
+//! it reports.
 //!
-//! Whoever starts a worker keeps its standard input open: when that closes, because its engine closed it or died in
-//! whatever way, the worker ends. What its commands started is told to (TERM), and killed after [`GRACE`]. An engine
-//! starts it as leader of a process group of its own (a worker that is not makes itself one).
+//! The caller keeps the worker's standard input open: when that closes, because its engine closed it or died
+//! in whatever way, the worker ends. What its commands started gets TERM, and killed after [`GRACE`]. An
+//! engine starts it as leader of a process group of its own (a worker that is not makes itself one).
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -19,9 +20,9 @@ use crate::process::spec::Spec;
 use crate::process::worker_command::ARGUMENT;
 use crate::{attempt, container};
 
-/// Runs the worker to its end if this program was started as one, also as a [`guest`]. A program that runs flows on this
-/// machine begins with this call, and ends with the exit code that it returns. It also [prepares](system::prepare) the
-/// process.
+/// Runs the worker to its end if this program was started as one, also as a [`guest`]. A program that runs
+/// flows on this machine begins with this call, and ends with the exit code that it returns. It also
+/// [prepares](system::prepare) the process.
 pub fn main_if_asked() -> Option<ExitCode> {
     system::prepare();
     std::env::args_os().skip(1).eq([ARGUMENT]).then(main).or_else(container::main_if_asked)
@@ -29,10 +30,10 @@ pub fn main_if_asked() -> Option<ExitCode> {
 
 /// Runs the worker to its end.
 pub fn main() -> ExitCode {
-    if let Err(error) = shutdown::end_with(io::stdin()) {
+    if let Err(error) = shutdown::end_when_closed(io::stdin()) {
         // The report answers the first attempt.
         let _ = io::stdin().lock().read_line(&mut String::new());
-        let _ = say(&Report::failed(shutdown::no_thread(&error)));
+        let _ = write_report(&Report::failed(shutdown::no_thread(&error)));
         return ExitCode::FAILURE;
     }
     let (mut input, mut line, mut is_first) = (io::stdin().lock(), String::new(), true);
@@ -49,14 +50,14 @@ pub fn main() -> ExitCode {
             Ok(spec) => shutdown::supervise(|| Report::of(attempt::run(&spec))),
             Err(message) => Report::failed(message),
         };
-        if say(&report).is_err() || !is_attempt {
+        if write_report(&report).is_err() || !is_attempt {
             return ExitCode::FAILURE;
         }
         is_first = false;
     }
 }
 
-fn say(report: &Report) -> io::Result<()> {
+fn write_report(report: &Report) -> io::Result<()> {
     let mut line = serde_json::to_string(report).expect("invariant: a report can be written as JSON");
     line.push('\n');
     io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush())

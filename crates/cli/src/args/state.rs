@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use slackline::names::listed;
-use slackline::run::{Look, look};
+use slackline::run::{RunInspection, look};
 
 /// How the command line selects a run.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +82,7 @@ impl RunSelector<'_> {
     ///
     /// # Errors
     /// There is none, or its journal cannot be read.
-    pub(crate) fn look(self, states: &Path) -> anyhow::Result<Look> {
+    pub(crate) fn look(self, states: &Path) -> anyhow::Result<RunInspection> {
         look_at(&self.directory(states)?, states)
     }
 }
@@ -91,7 +91,7 @@ impl RunSelector<'_> {
 ///
 /// # Errors
 /// There is none, or its journal cannot be read.
-pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<Look> {
+pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<RunInspection> {
     look(state)?.ok_or_else(|| {
         if is_state(state) {
             return anyhow!(

@@ -1,5 +1,5 @@
-//! When an attempt that has its slot starts: at once, unless its job says that it needs a pause after a failure, or
-//! more of the machine than is free.
+//! Decides when an attempt with a slot starts: at once, unless its job asks for a pause after a failure or
+//! for more of the machine than is free.
 //!
 //! Those that wait for the machine start in the order in which they came to wait; none overtakes another.
 
@@ -11,20 +11,20 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Demand;
 
 use super::ending::Problem;
-use super::{Happening, Local, Running, Stage};
+use super::{Happening, ProcessEngine, Running, Stage};
 
-/// What becomes of an attempt that waits.
+/// What happens to an attempt that waits.
 enum Step {
     Start,
     /// It waits for its time.
     Wait,
     /// It waits for its machine, and so do those behind it.
     Queue,
-    /// Something else has become of it.
+    /// Something else has happened to it.
     Leave,
 }
 
-impl Local<'_> {
+impl ProcessEngine<'_> {
     /// Starts attempts that wait and may start.
     pub(super) fn admit(&mut self) {
         let (mut is_full, mut left) = (false, VecDeque::new());
@@ -83,7 +83,7 @@ impl Local<'_> {
         }
         running.began = self.now;
         if self.is_away(running.id, running.slot) {
-            // The driver is about to hear of it.
+            // The driver is about to learns of it.
             running.stage = Stage::Gone;
             self.running.insert(row, running);
             return;
@@ -100,13 +100,13 @@ impl Local<'_> {
         }
     }
 
-    /// Whether an attempt may start on a slot beside what is at work on its machine. O(attempts at work) where jobs say
-    /// what they take.
+    /// Whether an attempt may start on a slot beside what works on its machine. O(attempts running) where
+    /// jobs say what they take.
     pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
-        let others = self.fleet.beside();
+        let others = self.fleet.foreign_slots();
         let others = || others.iter().filter_map(|other| other.at_work);
-        if !self.work.jobs.iter().any(|job| job.limits.demand().is_said())
-            && !others().any(|(_, demand)| demand.is_said())
+        if !self.work.jobs.iter().any(|job| job.limits.demand().is_declared())
+            && !others().any(|(_, demand)| demand.is_declared())
         {
             return true;
         }

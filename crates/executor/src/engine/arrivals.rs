@@ -1,4 +1,5 @@
-//! Flows that are to come: each at its release, and those that read from other flows when what they read is there.
+//! Flows that have not arrived yet. A flow arrives at its release time, and after the jobs of other flows
+//! that it reads from.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,7 +8,7 @@ use slackline_model::{FlowId, Instance, Time};
 use crate::spec::job_plan::JobPlan;
 
 /// Flows that have not arrived.
-pub(crate) struct Coming {
+pub(crate) struct PendingArrivals {
     /// By release, then id.
     by_release: VecDeque<FlowId>,
     /// Released, and waiting for jobs of other flows.
@@ -18,7 +19,7 @@ pub(crate) struct Coming {
     failed: BTreeSet<String>,
 }
 
-impl Coming {
+impl PendingArrivals {
     /// All flows of an instance; some wait for jobs, by their names.
     pub(crate) fn new(instance: &Instance, waits: &BTreeMap<String, BTreeSet<u32>>) -> Self {
         let mut by_release: Vec<FlowId> = instance.flows().keys().collect();
@@ -68,14 +69,15 @@ impl Coming {
         self.failed.contains(flow)
     }
 
-    /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says whether a job is,
-    /// by its index in `jobs`. O(waiting flows · what they wait for).
-    pub(crate) fn arriving(
+    /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says
+    /// whether a job is, by its index in `jobs`. O(waiting flows · what they wait for).
+    pub(crate) fn take_arrivals(
         &mut self,
         now: Time,
-        (instance, jobs): (&Instance, &[JobPlan]),
+        instance: &Instance,
+        jobs: &[JobPlan],
         is_done: impl Fn(u32) -> bool,
-    ) -> Arriving {
+    ) -> Arrivals {
         let mut flows = Vec::new();
         while self.next_release(instance).is_some_and(|at| at <= now) {
             let Some(flow) = self.by_release.pop_front() else { break };
@@ -98,12 +100,12 @@ impl Coming {
                 self.waiting.push(flow);
             }
         }
-        Arriving { flows, never }
+        Arrivals { flows, never }
     }
 }
 
 /// What comes of the flows that are to come.
-pub(crate) struct Arriving {
+pub(crate) struct Arrivals {
     pub(crate) flows: Vec<FlowId>,
     /// They never will, each with a job that it waits for and that is never going to be done.
     pub(crate) never: Vec<(FlowId, u32)>,

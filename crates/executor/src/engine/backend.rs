@@ -1,5 +1,5 @@
-//! What an engine brings to a run: finding the tasks of a workload, a run that survives, and driving it. An
-//! [`EngineEntry`] is what is said of it in the table of engines.
+//! The traits that an engine implements: find the tasks of a workload, open a run, drive it. An
+//! [`EngineEntry`] is its line in the table of engines.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use slackline_policy::plans::Plans;
 use crate::engine::Observer;
 use crate::engine::drive::Drive;
 use crate::run::error::EngineError;
-use crate::run::opening::{Opening, Says};
-use crate::run::{JobVerdict, LostOutput, Recovered, RunEnd};
+use crate::run::opening::{Opening, StatusCallback};
+use crate::run::{JobVerdict, LostOutput, Recovery, RunEnd};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::JobHistory;
 use crate::spec::preflight::Obstacle;
@@ -25,16 +25,17 @@ use crate::store::journal::{Attempt, Segment};
 
 /// An engine by name, its parameters and how it is made of them.
 ///
-/// Everything else follows from the entry: how the engine is named on a command line, its flags, their help and
-/// completions.
+/// Everything else follows from the entry: how the engine is named on a command line, its flags, their help
+/// and completions.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineEntry {
     /// Its name on the command line: letters, digits, `-` and `_`.
     pub name: &'static str,
     /// What it is, in a line.
     pub summary: &'static str,
-    /// What it is told. Each is a flag of the verbs that run flows, unless they have another flag of that name;
-    /// engines that share a name share the flag. One called [`ADDRESS`] may be written `name://address`.
+    /// Its parameters. Each is a flag of the verbs that run flows, unless they have another flag of that
+    /// name; engines that share a name share the flag. One called [`ADDRESS`] may be written
+    /// `name://address`.
     pub params: &'static [Param],
     /// Makes it. Nothing is started or written before it is asked to.
     pub make: Make,
@@ -48,7 +49,7 @@ pub type Make = fn(&Settings) -> Result<Box<dyn Backend>, EngineError>;
 /// The parameter that says where an engine is, such as `host:8088`.
 pub const ADDRESS: &str = "address";
 
-/// The values of a parameter that is off unless it is said: its flag needs no value.
+/// The values of a parameter that is off by default: its flag needs no value.
 pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
 /// An engine that really runs flows.
@@ -64,9 +65,9 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier runs of
-    /// the jobs took, and `state` the state directory of the run. Nothing is written, but for what stands in the state
-    /// directory for files that are elsewhere.
+    /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier
+    /// runs of the jobs took, and `state` the state directory of the run. Nothing is written, but for what
+    /// stands in the state directory for files that are elsewhere.
     ///
     /// # Errors
     /// What is wrong with the workload, and where.
@@ -80,15 +81,16 @@ pub trait Backend: Send + Sync {
     /// The engine as one that stays.
     ///
     /// # Errors
-    /// An engine that runs nothing but one flow file at a time; whatever the engine says.
-    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
+    /// An engine that runs nothing but one flow file at a time; an error of the engine.
+    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
         let _ = residence;
         Err(EngineError::other(
             "found an engine that runs one flow file at a time, expected one that can stay",
         ))
     }
 
-    /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
+    /// When the run of a state directory started that was begun and not finished, if there is one:
+    /// microseconds since 1970.
     ///
     /// # Errors
     /// The directory holds something else, or cannot be read.
@@ -97,7 +99,7 @@ pub trait Backend: Send + Sync {
 
 /// Where and when an engine is to stay.
 #[derive(Clone, Copy, Debug)]
-pub struct Residence<'a> {
+pub struct SharedEngineConfig<'a> {
     /// The directory of its own files.
     pub files: &'a Path,
     /// When the time that it lives in began: microseconds since 1970.
@@ -106,11 +108,11 @@ pub struct Residence<'a> {
     pub seen: Time,
     /// What jobs took, by which machines are known.
     pub past: &'a JobHistory,
-    /// Is told what is waited for.
-    pub says: Says<'a>,
+    /// Receives what is waited for.
+    pub status: StatusCallback<'a>,
 }
 
-/// A machine of an engine that stays.
+/// A machine of a shared engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedMachine {
     /// Its name, slots and speed.
@@ -119,43 +121,45 @@ pub struct SharedMachine {
     pub is_up: bool,
 }
 
-/// An engine that stays while runs come and go: they share its machines, and one driver drives them all.
+/// A shared engine: runs come and go, share its machines, and are driven by one driver.
 ///
-/// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a run hear of
-/// the time of their run.
-pub trait Resident: Engine {
+/// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a
+/// run learns of the time of their run.
+pub trait SharedEngine: Engine {
     /// The machines that there are from the beginning, and no flows.
     fn empty(&self) -> &Instance;
 
-    /// The machines as they are now: those of [`Resident::empty`] first, then those that joined, in their order.
+    /// The machines as they are now: those of [`SharedEngine::empty`] first, then those that joined, in their
+    /// order.
     fn machines(&self) -> Vec<SharedMachine>;
 
-    /// What somebody should know of its machines, since this was asked last.
-    fn said(&mut self) -> Vec<String>;
+    /// What the user should know of its machines, since this was asked last.
+    fn notices(&mut self) -> Vec<String>;
 
-    /// Takes a session to be run, which was opened beside others on [these machines](Resident::machines): its open flows come to
-    /// the driver when they are released, each as it stands.
+    /// Takes a session to be run, which was opened beside others on [these machines](Resident::machines): its
+    /// open flows come to the driver when they are released, each with its overrides.
     ///
     /// # Errors
-    /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than a machine has.
-    fn seat(
+    /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than
+    /// a machine has.
+    fn add_run(
         &mut self,
         session: Box<dyn Session>,
-        rules: SeatRules,
+        rules: RunConfig,
         observer: Box<dyn Observer + Send>,
-    ) -> Result<Seat, EngineError>;
+    ) -> Result<RunId, EngineError>;
 
-    /// A flow stands in another way from now on. What runs of it goes on; nothing happens to a flow that is over.
-    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing);
+    /// The overrides of a flow change. Its running tasks continue; nothing happens to a flow that is over.
+    fn update_flow(&mut self, run_id: RunId, flow: &str, overrides: FlowOverrides);
 
     /// A flow is not to go on: what runs of it is stopped, and it has failed.
-    fn cancel(&mut self, seat: Seat, flow: &str);
+    fn cancel_flow(&mut self, run_id: RunId, flow: &str);
 
     /// Sessions whose flows are all over, and those that cannot go on, since this was asked last.
-    fn ended(&mut self) -> Vec<Ended>;
+    fn finished_runs(&mut self) -> Vec<EndedRun>;
 
     /// The session of a flow of the driver's.
-    fn seat_of(&self, flow: FlowId) -> Option<Seat> {
+    fn run_of(&self, flow: FlowId) -> Option<RunId> {
         let _ = flow;
         None
     }
@@ -163,7 +167,7 @@ pub trait Resident: Engine {
     /// Ends the waiting of [`Engine::poll`], from any thread.
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync>;
 
-    /// Whether it wants to be told what the driver would do next ([`Resident::planned`]).
+    /// Whether it wants to be given what the driver would do next ([`SharedEngine::planned`]).
     fn wants_plans(&self) -> bool {
         false
     }
@@ -173,55 +177,55 @@ pub trait Resident: Engine {
         let _ = plans;
     }
 
-    /// Stops everything that runs, and gives the sessions that are left, to be resumed some day. To be called when nobody
-    /// drives it any more.
-    fn stop(&mut self) -> Vec<Ended>;
+    /// Stops everything that runs, and returns the sessions that are left, to be resumed later. To be called
+    /// when no thread drives it any more.
+    fn stop(&mut self) -> Vec<EndedRun>;
 }
 
-/// A session in an engine that stays.
+/// A session in a shared engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seat(pub u32);
+pub struct RunId(pub u32);
 
-/// What a session is told in an engine that stays.
+/// The settings of a run in a shared engine.
 #[derive(Clone, Debug)]
-pub struct SeatRules {
+pub struct RunConfig {
     /// How often a task may fail whose job does not say.
     pub attempts_max: u16,
     /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
     pub slowstart: f64,
     /// Flows that do not stand as their document says, by their names.
-    pub standings: BTreeMap<String, Standing>,
+    pub overrides: BTreeMap<String, FlowOverrides>,
     /// Whose it is, and how many slots all runs of theirs may hold together; none for as many as there are.
     pub quota: Option<(String, u32)>,
 }
 
-/// Whose sessions are that may hold only so many slots together.
+/// Whose sessions are that may hold only this many slots together.
 #[derive(Clone, Debug, Default)]
-pub struct Quotas(BTreeMap<Seat, (String, u32)>);
+pub struct Quotas(BTreeMap<RunId, (String, u32)>);
 
 impl Quotas {
     /// A session is there: whose it is, and how many slots all of theirs may hold, if not all.
-    pub fn add(&mut self, seat: Seat, quota: Option<(String, u32)>) {
-        self.0.extend(quota.map(|quota| (seat, quota)));
+    pub fn add(&mut self, run_id: RunId, quota: Option<(String, u32)>) {
+        self.0.extend(quota.map(|quota| (run_id, quota)));
     }
 
     /// A session is there no more.
-    pub fn remove(&mut self, seat: Seat) {
-        self.0.remove(&seat);
+    pub fn remove(&mut self, run_id: RunId) {
+        self.0.remove(&run_id);
     }
 
-    /// How many more slots a session may have, where `held` says whose the slots are that are held, one by one. O(held · log
-    /// sessions) where there is a quota.
-    pub fn room(&self, seat: Option<Seat>, held: impl Iterator<Item = Seat>) -> u32 {
-        let Some((owner, most)) = seat.and_then(|seat| self.0.get(&seat)) else { return u32::MAX };
-        let is_theirs = |seat: &Seat| self.0.get(seat).is_some_and(|(other, _)| other == owner);
+    /// How many more slots a session may have, where `held` says whose the slots are that are held, one by
+    /// one. O(held · log sessions) where there is a quota.
+    pub fn room(&self, run_id: Option<RunId>, held: impl Iterator<Item = RunId>) -> u32 {
+        let Some((owner, most)) = run_id.and_then(|run_id| self.0.get(&run_id)) else { return u32::MAX };
+        let is_theirs = |run_id: &RunId| self.0.get(run_id).is_some_and(|(other, _)| other == owner);
         most.saturating_sub(u32::try_from(held.filter(is_theirs).count()).unwrap_or(u32::MAX))
     }
 }
 
 /// What may change of a flow while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct FlowOverrides {
     /// Whether nothing more of it is to start.
     #[serde(default)]
     pub held: bool,
@@ -238,7 +242,7 @@ pub struct Standing {
     pub next: Option<f64>,
 }
 
-impl Standing {
+impl FlowOverrides {
     /// The flow with what is different of it.
     pub fn applied(self, flow: &mut FlowDraft) {
         flow.deadline = self.deadline.or(flow.deadline);
@@ -247,9 +251,9 @@ impl Standing {
     }
 }
 
-/// A session that an engine that stays has given back.
-pub struct Ended {
-    pub seat: Seat,
+/// A session that a shared engine has given back.
+pub struct EndedRun {
+    pub run: RunId,
     /// How it ended; the reason where it cannot go on.
     pub how: Result<RunEnd, EngineError>,
     pub session: Box<dyn Session>,
@@ -265,14 +269,14 @@ pub trait Prepared {
         &[]
     }
 
-    /// What would become of each job; nothing is written.
+    /// What would happened to each job; nothing is written.
     ///
     /// # Errors
     /// A choice that names no job; a state directory of something else.
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError>;
 
-    /// What would hold the memory of commands that have a limit, for a person; none if none has one, or the engine has
-    /// nothing to say of it.
+    /// What would hold the memory of commands that have a limit, for the user; none if none has one, or the
+    /// engine has nothing to say of it.
     fn memory(&self) -> Option<String> {
         None
     }
@@ -280,14 +284,14 @@ pub trait Prepared {
     /// Opens the run: what is done already is kept, what was cut short is continued, the rest begins.
     ///
     /// # Errors
-    /// Outputs that are another's, no flow that can be run, a state directory in use, whatever the engine says.
+    /// Outputs that are another's, no flow that can be run, a state directory in use, an error of the engine.
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError>;
 }
 
 /// A run that was begun and can be resumed, whatever kills it.
 pub trait Session: Send {
-    /// The workload with all phases, task by task, with the durations that were believed when it began. Jobs of
-    /// [`TaskId`](slackline_task::base::task_id::TaskId) are counted in its order.
+    /// The workload with all phases, task by task, with the durations that were estimated when it began. Jobs
+    /// of [`TaskId`](slackline_task::base::task_id::TaskId) are counted in its order.
     fn workload(&self) -> &Draft;
 
     /// When it started: microseconds since 1970.
@@ -297,9 +301,9 @@ pub trait Session: Send {
     fn attempts(&self) -> &[Attempt];
 
     /// What opening it found.
-    fn recovered(&self) -> Recovered;
+    fn recovered(&self) -> Recovery;
 
-    /// What becomes of the jobs of the flow file, in its order.
+    /// What happens to the jobs of the flow file, in its order.
     fn verdicts(&self) -> &[JobVerdict];
 
     /// Output of earlier sessions that opening it found gone or changed; none where the engine does not look.
@@ -307,14 +311,14 @@ pub trait Session: Send {
         &[]
     }
 
-    /// The segments of the run, in order. Empty for an engine that does not record them: then all attempts have slots of the
-    /// workload's machines.
+    /// The segments of the run, in order. Empty for an engine that does not record them: then all attempts
+    /// have slots of the workload's machines.
     fn segments(&self) -> &[Segment] {
         &[]
     }
 
-    /// What holds the memory of commands that have a limit, for a person; none if none has one, or the engine has nothing
-    /// to say of it.
+    /// What holds the memory of commands that have a limit, for the user; none if none has one, or the engine
+    /// has nothing to say of it.
     fn memory(&self) -> Option<&str> {
         None
     }

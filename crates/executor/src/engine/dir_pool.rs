@@ -1,5 +1,5 @@
-//! Empty directories that attempts have left and others can have: file systems take ever longer for a new directory
-//! after many have been removed.
+//! Empty directories for reuse by later attempts. Some file systems create directories ever more slowly after
+//! many have been removed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,11 +9,11 @@ use slackline_task::base::files::remove;
 
 /// The directories that attempts of jobs have left, by job; in each nothing is left.
 #[derive(Debug, Default)]
-pub(super) struct Spares(BTreeMap<u32, Vec<PathBuf>>);
+pub(super) struct DirPool(BTreeMap<u32, Vec<PathBuf>>);
 
-impl Spares {
-    /// Takes the directory of an attempt whose output is in its place. One that is not empty is removed, or stays until the
-    /// job is done.
+impl DirPool {
+    /// Takes the directory of an attempt whose output is in its place. One that is not empty is removed, or
+    /// stays until the job is done.
     pub(super) fn keep(&mut self, job: u32, directory: PathBuf) {
         let is_empty = fs::read_dir(&directory).is_ok_and(|mut left| left.next().is_none());
         if is_empty {
@@ -23,8 +23,8 @@ impl Spares {
         }
     }
 
-    /// Puts one at the place of an attempt that begins. Where there is none, or it cannot be moved, the attempt makes
-    /// its own.
+    /// Puts one at the place of an attempt that begins. Where there is none, or it cannot be moved, the
+    /// attempt makes its own.
     pub(super) fn put(&mut self, job: u32, place: &Path) {
         if let Some(spare) = self.0.get_mut(&job).and_then(Vec::pop) {
             let _ = fs::rename(spare, place);
@@ -45,7 +45,7 @@ mod tests {
     fn only_what_is_empty_is_had_again_and_only_by_the_same_job() {
         let root = tempfile::tempdir().unwrap();
         let [first, second, third] = ["1", "2", "3"].map(|name| root.path().join(name));
-        let mut spares = Spares::default();
+        let mut spares = DirPool::default();
         for directory in [&first, &second] {
             fs::create_dir(directory).unwrap();
         }

@@ -3,8 +3,8 @@
 use slackline_model::Instance;
 use slackline_policy::{Config, Policy};
 
-use crate::engine::external_runs::{Elsewhere, Over};
-use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
+use crate::engine::external_runs::{Elsewhere, ExternalEnd};
+use crate::engine::{Happening, Interrupt, Observer, ProcessEngine, Settings, Work};
 use crate::fleet::Fleet;
 use crate::fleet::processes::Processes;
 use crate::run::error::{EngineError, file};
@@ -18,19 +18,19 @@ pub struct Drive<'a> {
     pub instance: &'a Instance,
     /// Says what starts where and when.
     pub policy: &'a mut dyn Policy,
-    /// What the policy's driver is told.
+    /// Settings of the policy's driver.
     pub config: Config<'a>,
-    /// Is told what happens.
+    /// Receives what happens.
     pub observer: &'a mut dyn Observer,
 }
 
 /// The same for an engine that runs jobs as wholes, which tells the observer itself.
-pub struct Left<'a> {
+pub struct RemainingWork<'a> {
     /// What is left to be scheduled.
     pub instance: &'a Instance,
     /// Says what starts where and when.
     pub policy: &'a mut dyn Policy,
-    /// What the policy's driver is told.
+    /// Settings of the policy's driver.
     pub config: Config<'a>,
 }
 
@@ -61,7 +61,7 @@ impl Session {
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
         let work = self.work(instance, &mut config);
-        let mut engine = Local::new(work, settings, self.clock(), Box::new(observer), fleet);
+        let mut engine = ProcessEngine::new(work, settings, self.clock(), Box::new(observer), fleet);
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.never_finish(&run.figures.unfinished);
@@ -73,25 +73,26 @@ impl Session {
             return Err(EngineError::Stopped(reason));
         }
         let all_done = run.completions.iter().all(Option::is_some);
-        self.over(Over { all_done, interrupted, policy_failed: run.figures.failure })
+        self.over(ExternalEnd { all_done, interrupted, policy_failed: run.figures.failure })
     }
 
-    /// Runs what is left by an engine that runs jobs as wholes. It is given what is left, the policy and what its driver is
-    /// told, and says how it ended. `after` is called when the outputs of jobs that failed are given up, with the jobs and the
-    /// name by which the outputs of the run are known; what it gives is a warning.
+    /// Runs what is left by an engine that runs jobs as wholes. It is given what is left, the policy and what
+    /// its driver is told, and says how it ended. `after` is called when the outputs of jobs that failed are
+    /// given up, with the jobs and the name by which the outputs of the run are known; what it gives is a
+    /// warning.
     ///
     /// # Errors
     /// The engine could not continue; finished jobs stay finished.
     pub fn run_elsewhere(
         &mut self,
         drive: Drive<'_>,
-        run: impl FnOnce(Elsewhere<'_>, Left<'_>) -> Result<Over, EngineError>,
+        run: impl FnOnce(Elsewhere<'_>, RemainingWork<'_>) -> Result<ExternalEnd, EngineError>,
         after: impl FnOnce(&[JobPlan], &str) -> Option<String>,
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
         let work = self.work(instance, &mut config);
         let left = Elsewhere::alone(work, self.clock(), self.head.started, &mut *observer);
-        let over = run(left, Left { instance, policy, config });
+        let over = run(left, RemainingWork { instance, policy, config });
         self.read_again()?;
         let end = self.over(over?)?;
         if let Some(warning) = after(&self.jobs, &self.head.owner) {
@@ -123,7 +124,7 @@ impl Session {
     }
 
     /// What the end of an engine means for the run.
-    pub(crate) fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
+    pub(crate) fn over(&mut self, over: ExternalEnd) -> Result<RunEnd, EngineError> {
         self.read_again()?;
         if let Some(failure) = over.policy_failed {
             return Err(EngineError::Policy(failure));

@@ -1,8 +1,9 @@
-//! How attempts end: well, with an error, or killed; and what is recorded, moved, kept and removed then.
+//! Handles the end of an attempt: commit or discard its output, record it, retry or fail the task.
 //!
-//! Attempts that ended since the engine came round last are taken in together: all of them are recorded with one append,
-//! then the output of those that ended well is moved, then they are reported. The files of attempts without output are
-//! removed first, so that one that has filled the disk makes room for the record of its failure.
+//! Attempts that ended since the engine came round last are taken in together: all of them are recorded with
+//! one append, then the output of those that ended well is moved, then they are reported. The files of
+//! attempts without output are removed first, so that one that has filled the disk makes room for the record
+//! of its failure.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,9 +19,9 @@ use slackline_task::process::limits::Limits;
 use slackline_task::process::report::{Report as Said, too_long};
 use slackline_task::process::spec::Outcome;
 
-use super::{Happening, Local, Running, Stage};
-use crate::fleet::Told;
-use crate::store::journal::{Attempt, Ended};
+use super::{Happening, ProcessEngine, Running, Stage};
+use crate::fleet::FleetEvent;
+use crate::store::journal::{Attempt, AttemptOutcome};
 use crate::store::layout::Layout;
 use crate::store::log::LogError;
 
@@ -72,17 +73,17 @@ impl Problem {
     }
 }
 
-impl Local<'_> {
-    /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
-    /// it ended.
+impl ProcessEngine<'_> {
+    /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over,
+    /// however it ended.
     pub(crate) fn close(&mut self) {
         self.stop_all();
         let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
         while !self.leaving.is_empty() && self.clock.now().0 < left {
             let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
             match self.fleet.next(patience) {
-                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
-                Some(told) => self.take_in_machine(told),
+                Some(FleetEvent::Ended { attempt, .. }) => self.is_gone(attempt),
+                Some(event) => self.take_in_machine(event),
                 // Woken by who asked for the stop.
                 None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
             }
@@ -116,21 +117,21 @@ impl Local<'_> {
 
     /// Waits for attempts that end, and takes in all that have.
     pub(super) fn hear(&mut self, patience: Duration) {
-        let (mut told, mut patience) = (Vec::new(), patience);
+        let (mut event, mut patience) = (Vec::new(), patience);
         while let Some(news) = self.fleet.next(patience) {
-            told.push(news);
+            event.push(news);
             patience = Duration::ZERO;
         }
-        self.take(told);
+        self.take(event);
     }
 
     /// Takes in what the fleet has told.
-    pub(crate) fn take(&mut self, told: Vec<Told>) {
+    pub(crate) fn take(&mut self, event: Vec<FleetEvent>) {
         self.now = self.clock.now();
         let mut done = Vec::new();
-        for told in told {
-            match told {
-                Told::Ended { attempt, report } => self.take_in(attempt, report, &mut done),
+        for event in event {
+            match event {
+                FleetEvent::Ended { attempt, report } => self.take_in(attempt, report, &mut done),
                 of_machine => self.take_in_machine(of_machine),
             }
         }
@@ -159,7 +160,7 @@ impl Local<'_> {
                 if let Some(map) =
                     self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
             {
-                self.lose((Some(row), &running), map, &message);
+                self.lose(Some(row), &running, map, &message);
             }
             (_, Some(problem)) => self.fail(row, &running, &problem),
             (Ok(Said::Done(outcome)), None) => done.push(Finished { row: Some(row), running, outcome }),
@@ -174,10 +175,11 @@ impl Local<'_> {
         }
     }
 
-    /// Records all that has ended, and moves the output of attempts that ended well to its place. If either cannot be
-    /// done the run stops, and everything stays as it is for the next session, which knows what the record says.
+    /// Records all that has ended, and moves the output of attempts that ended well to its place. If either
+    /// cannot be done the run stops, and everything stays as it is for the next session, which knows what the
+    /// record says.
     fn commit(&mut self, done: Vec<Finished>) {
-        let ended = |f: &Finished| self.attempt(&f.running, Ended::Done(f.outcome.clone()));
+        let ended = |f: &Finished| self.attempt(&f.running, AttemptOutcome::Done(f.outcome.clone()));
         let ended: Vec<Attempt> = done.iter().map(ended).collect();
         self.records.extend(ended);
         if self.records.is_empty() || self.fatal.is_some() {
@@ -201,8 +203,8 @@ impl Local<'_> {
         }
     }
 
-    /// Moves the output of an attempt that was recorded, and reports its end. Output that cannot be moved, or a job that
-    /// cannot be completed, is a failure of its flow alone.
+    /// Moves the output of an attempt that was recorded, and reports its end. Output that cannot be moved, or
+    /// a job that cannot be completed, is a failure of its flow alone.
     fn finish(&mut self, finished: Finished) {
         let Finished { row, running, outcome } = finished;
         self.keep_said(&running);
@@ -221,7 +223,7 @@ impl Local<'_> {
         let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += outcome.skipped;
-        let recorded = self.attempt(&running, Ended::Done(outcome));
+        let recorded = self.attempt(&running, AttemptOutcome::Done(outcome));
         self.observer.happened(end, Happening::Recorded(&recorded));
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
         if self.work.jobs[id.job as usize].is_final(id) {
@@ -240,8 +242,8 @@ impl Local<'_> {
         }
     }
 
-    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job to its own,
-    /// unless parts of that are damaged.
+    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job
+    /// to its own, unless parts of that are damaged.
     fn put(&mut self, running: &Running, outcome: &Outcome) -> Result<(), Problem> {
         let id = running.id;
         let job = &self.work.jobs[id.job as usize];
@@ -290,7 +292,7 @@ impl Local<'_> {
         if is_final {
             self.coming.fail(&self.work.jobs[running.id.job as usize].flow);
         }
-        self.give_up(running, &problem.message, (false, is_final));
+        self.give_up(running, &problem.message, false, is_final);
         self.due.push(Report::Failed { row, at: self.now, is_final });
     }
 
@@ -311,9 +313,9 @@ impl Local<'_> {
         is_final
     }
 
-    /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of the task is
-    /// at work, `is_final` if none will be.
-    pub(super) fn give_up(&mut self, running: &Running, message: &str, (goes_on, is_final): (bool, bool)) {
+    /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of
+    /// the task is running, `is_final` if none will be.
+    pub(super) fn give_up(&mut self, running: &Running, message: &str, goes_on: bool, is_final: bool) {
         let message = &with_remedy(message.to_owned());
         let log = self.record_failed(running, message);
         let (id, log) = (running.id, log.as_deref());
@@ -324,7 +326,7 @@ impl Local<'_> {
     pub(super) fn record_failed(&mut self, running: &Running, message: &str) -> Option<PathBuf> {
         let said = self.said_by(running);
         self.clear(running.id, running.number);
-        self.record(self.attempt(running, Ended::Failed(message.to_owned())));
+        self.record(self.attempt(running, AttemptOutcome::Failed(message.to_owned())));
         self.write_log(running, &said)
     }
 
@@ -348,9 +350,9 @@ impl Local<'_> {
         }
         // One that waited for maps had its slot, but they may have had it.
         if running.stage != Stage::Starved {
-            self.record(self.attempt(running, Ended::Killed));
+            self.record(self.attempt(running, AttemptOutcome::Killed));
         }
-        self.observer.lets_go(running.number);
+        self.observer.slot_released(running.number);
         self.observer.happened(self.now, Happening::Killed(running.id));
     }
 
@@ -390,7 +392,7 @@ impl Local<'_> {
     }
 
     /// An attempt that ends now, as it is recorded.
-    fn attempt(&self, running: &Running, ended: Ended) -> Attempt {
+    fn attempt(&self, running: &Running, ended: AttemptOutcome) -> Attempt {
         let Running { number, id, slot, start, began, .. } = *running;
         let (began, segment) = (began.max(start), self.work.segment);
         Attempt {

@@ -1,17 +1,18 @@
-//! What an engine of another kind needs of runs: what is left of them, the flows that come, and the end of jobs whose tasks
-//! ran where no journal sees them one by one.
+//! Runs whose jobs execute as a whole on another system (YARN). Tracks the remaining jobs, releases flows,
+//! and records a finished job with one append to the journal.
 //!
-//! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended well, they
-//! are recorded with one append, the parts are put in their places, and the job is published as any other. Killed
-//! before, the run does not know of the job's tasks, and takes the parts where the engine has them once more; killed
-//! after, it finishes the job when it is resumed.
+//! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended
+//! well, they are recorded with one append, the parts are put in their places, and the job is published as
+//! any other. Killed before, the run does not know of the job's tasks, and takes the parts where the engine
+//! has them once more; killed after, it finishes the job when it is resumed.
 //!
-//! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from run to run, and
-//! times are those of the engine. What a run records, and what its observer hears, has its own numbers and times.
+//! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from
+//! run to run, and times are those of the engine. What a run records, and what its observer hears, has its
+//! own numbers and times.
 
 pub mod external_run;
 
-pub use crate::store::applications::JobThere;
+pub use crate::store::applications::ExternalJob;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,21 +22,21 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Arrival;
 use slackline_model::{Instance, PhaseKind, Time, WallTime};
 use slackline_policy::Config;
-use slackline_task::base::clock::{Later, RunClock};
+use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::JobSpec;
 use slackline_task::process::spec::Outcome;
 
-use crate::engine::backend::{SeatRules, Standing};
-use crate::engine::external_runs::external_run::{Held, There};
-use crate::engine::shared::flow::Dates;
+use crate::engine::backend::{FlowOverrides, RunConfig};
+use crate::engine::external_runs::external_run::{ExternalRun, Held};
+use crate::engine::shared::flow::RunDates;
 use crate::engine::shared::hosted_run::Owned;
 use crate::engine::{Happening, Observer, Work};
 use crate::run::error::EngineError;
 use crate::run::{RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
 use crate::store::log::LogError;
-use crate::store::places::WholeCluster;
+use crate::store::machine_slots::WholeCluster;
 
 /// What is left of one run or of several, for an engine that runs jobs as wholes.
 pub struct Elsewhere<'o> {
@@ -49,14 +50,14 @@ struct Member<'o> {
     held: Held<'o>,
     clock: RunClock,
     /// How much later its time begins than that of the engine.
-    later: Later,
+    later: TimeOffset,
     /// When it began: microseconds since 1970.
     started: u64,
     observer: Box<dyn Observer + 'o>,
 }
 
 /// What comes of a run that is to join.
-pub enum Joined {
+pub enum JoinOutcome {
     /// It has: the number of its first job.
     From(u32),
     /// Nothing of it is left to be done, and how it has ended.
@@ -64,7 +65,7 @@ pub enum Joined {
 }
 
 /// A flow that comes to the driver.
-pub struct Comer {
+pub struct ArrivingFlow {
     /// What is left of it.
     pub arrival: Arrival,
     /// Its phases, in the order of the arrival: the job, and how many tasks.
@@ -73,13 +74,13 @@ pub struct Comer {
 
 /// A task that ended well.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MadeTask {
+pub struct FinishedTask {
     pub id: TaskId,
     /// The slot it ran on, of the slot kind that serves it.
     pub slot: u32,
     /// Since when it had its slot.
     pub start: Time,
-    /// Since when it was at work.
+    /// Since when it ran.
     pub began: Time,
     pub end: Time,
     pub outcome: Outcome,
@@ -111,13 +112,13 @@ impl<'o> Elsewhere<'o> {
         observer: &'o mut dyn Observer,
     ) -> Self {
         let next_job = work.jobs.len() as u32;
-        let held = Held::Lent(Box::new(There::new(work, BTreeMap::new())));
-        let later = clock.later(&clock);
+        let held = Held::Lent(Box::new(ExternalRun::new(work, BTreeMap::new())));
+        let later = clock.offset_to(&clock);
         let member = Member { held, clock, later, started, observer: Box::new(observer) };
         Self { clock, runs: BTreeMap::from([(0, member)]), next_job }
     }
 
-    /// No run yet, and a time that began so many microseconds after 1970 and has come to `seen` at least.
+    /// No run yet, and a time that began this many microseconds after 1970 and has come to `seen` at least.
     pub fn none(started: u64, seen: Time) -> Self {
         Self { clock: RunClock::since(WallTime(started), seen, 0), runs: BTreeMap::new(), next_job: 0 }
     }
@@ -130,26 +131,26 @@ impl<'o> Elsewhere<'o> {
         &mut self,
         mut session: Session,
         machines: &[MachineDraft],
-        rules: &SeatRules,
+        rules: &RunConfig,
         observer: Box<dyn Observer + 'o>,
-    ) -> Result<Joined, EngineError> {
+    ) -> Result<JoinOutcome, EngineError> {
         let Some(mut left) = session.left() else {
             let end = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
-            return Ok(Joined::NothingLeft(Box::new(session), end));
+            return Ok(JoinOutcome::NothingLeft(Box::new(session), end));
         };
         session.join(machines)?;
         left.machines = machines.to_vec();
         let instance = Instance::new(&left)?;
         let (clock, started) = (session.clock(), session.started());
-        let later = clock.later(&self.clock);
+        let later = clock.offset_to(&self.clock);
         let (first, jobs) = (self.next_job, session.jobs().len() as u32);
         let mut config = Config::plain().with_attempts_max(rules.attempts_max);
         let held = Held::own(Owned { session, instance }, |owned| {
-            There::new(owned.session.work(&owned.instance, &mut config), rules.standings.clone())
+            ExternalRun::new(owned.session.work(&owned.instance, &mut config), rules.overrides.clone())
         });
         self.runs.insert(first, Member { held, clock, later, started, observer });
         self.next_job += jobs;
-        Ok(Joined::From(first))
+        Ok(JoinOutcome::From(first))
     }
 
     /// A run leaves, and how it has ended: what is recorded of it is on disk.
@@ -164,7 +165,7 @@ impl<'o> Elsewhere<'o> {
         let Held::Own(bench) = self.runs.remove(&first)?.held else { return None };
         let all_done = bench.borrow_dependent().all_done();
         let Owned { mut session, .. } = bench.into_owner();
-        let over = Over { all_done, interrupted: is_interrupted, policy_failed: None };
+        let over = ExternalEnd { all_done, interrupted: is_interrupted, policy_failed: None };
         Some((session.over(over), session))
     }
 
@@ -217,15 +218,15 @@ impl<'o> Elsewhere<'o> {
         })
     }
 
-    /// Whether an earlier session has recorded the failure of a task that ended at that time, or later where its slot was not
-    /// free.
+    /// Whether an earlier session has recorded the failure of a task that ended at that time, or later where
+    /// its slot was not free.
     pub fn is_recorded(&self, id: TaskId, end: Time) -> bool {
         let (first, member) = self.member(id.job);
         member.held.there().is_recorded(own_id(first, id), member.own_time(end))
     }
 
-    /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes when the
-    /// job is published.
+    /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes
+    /// when the job is published.
     pub fn directory(&self, job: u32) -> PathBuf {
         let (first, member) = self.member(job);
         member.held.there().work.layout.elsewhere(job - first)
@@ -257,8 +258,8 @@ impl<'o> Elsewhere<'o> {
         self.member(job).1.held.there().work.publisher.directory()
     }
 
-    /// What the tasks of a job are told in a container, with so much memory for their buffers, in bytes. A program that
-    /// wants to look at all input first does so here.
+    /// What the tasks of a job are given in a container, with so much memory for their buffers, in bytes. A
+    /// program that wants to look at all input first does so here.
     ///
     /// # Errors
     /// A job that cannot be run so; input that cannot be read.
@@ -267,10 +268,11 @@ impl<'o> Elsewhere<'o> {
         member.held.there().describe(job - first, memory_bytes)
     }
 
-    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number, and the tasks of it
-    /// that are done and not recorded. Of jobs that are not named, which have ended, it stays what they were called. O(all of that).
-    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, JobThere, Vec<MadeTask>)>) {
-        let mut by_run: BTreeMap<u32, Vec<(u32, JobThere, Vec<MadeTask>)>> =
+    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number,
+    /// and the tasks of it that are done and not recorded. Of jobs that are not named, which have ended, it
+    /// stays what they were called. O(all of that).
+    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, ExternalJob, Vec<FinishedTask>)>) {
+        let mut by_run: BTreeMap<u32, Vec<(u32, ExternalJob, Vec<FinishedTask>)>> =
             self.runs.keys().map(|&first| (first, Vec::new())).collect();
         for (job, there, made) in jobs {
             let (first, member) = self.member(job);
@@ -280,7 +282,7 @@ impl<'o> Elsewhere<'o> {
         }
         for (first, jobs) in by_run {
             let (_, member) = self.member(first);
-            // Nobody depends on it.
+            // No process depends on it.
             let _ = member.held.there().note(member.started, jobs);
         }
     }
@@ -324,28 +326,30 @@ impl<'o> Elsewhere<'o> {
         all
     }
 
-    /// A flow as it comes to the driver: what is left of it, as it stands. None if that is nothing, it is over, or it is held.
+    /// A flow as it comes to the driver: what is left of it, with its overrides. None if that is nothing, it
+    /// is over, or it is held.
     ///
     /// # Errors
     /// A workload that is none.
-    pub fn comes(
+    pub fn arrival(
         &mut self,
-        (first, flow): (u32, &str),
+        first: u32,
+        flow: &str,
         machines: &[MachineDraft],
-    ) -> Result<Option<Comer>, EngineError> {
+    ) -> Result<Option<ArrivingFlow>, EngineError> {
         let clock = self.clock;
         let (_, member) = self.member_mut(first);
-        let dates = Dates::of(&member.clock, (&clock, clock.now()), member.later);
-        let comer = member.held.with(|there| there.comes(flow, dates, machines))?;
-        Ok(comer.map(|mut comer| {
-            comer.phases.iter_mut().for_each(|(job, ..)| *job += first);
-            comer
+        let dates = RunDates::of(&member.clock, &clock, clock.now(), member.later);
+        let arriving = member.held.with(|there| there.comes(flow, dates, machines))?;
+        Ok(arriving.map(|mut arriving| {
+            arriving.phases.iter_mut().for_each(|(job, ..)| *job += first);
+            arriving
         }))
     }
 
-    /// A flow stands in another way. True if the driver has to know: it has come, and is not over.
-    pub fn stand(&mut self, (first, flow): (u32, &str), standing: Standing) -> bool {
-        self.member_mut(first).1.held.with(|there| there.stand(flow, standing))
+    /// The overrides of a flow change. True if the driver has to know: it has come, and is not over.
+    pub fn update_flow(&mut self, first: u32, flow: &str, overrides: FlowOverrides) -> bool {
+        self.member_mut(first).1.held.with(|there| there.stand(flow, overrides))
     }
 
     /// Whether nothing more of a flow is to start.
@@ -353,8 +357,9 @@ impl<'o> Elsewhere<'o> {
         self.member(first).1.held.there().is_held(flow)
     }
 
-    /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over already.
-    pub fn cancel(&mut self, first: u32, flow: &str) -> bool {
+    /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over
+    /// already.
+    pub fn cancel_flow(&mut self, first: u32, flow: &str) -> bool {
         self.member_mut(first).1.held.with(|there| there.cancel(flow))
     }
 
@@ -399,18 +404,18 @@ impl<'o> Elsewhere<'o> {
         let [now, start, end] = [now, start, end].map(|at| member.own_time(at));
         let own = FailedTask { id: own_id(first, id), slot, start, end, message };
         let Member { held, observer, .. } = member;
-        held.with(|there| there.record_failed(&own, is_final, (now, &mut **observer)))
+        held.with(|there| there.record_failed(&own, is_final, now, &mut **observer))
     }
 
-    /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its place, for engines
-    /// that have something to do before and after. O(tasks).
+    /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its
+    /// place, for engines that have something to do before and after. O(tasks).
     ///
     /// # Errors
     /// Output that cannot be completed; a journal that cannot be written.
     pub fn finish(
         &mut self,
         job: u32,
-        made: Vec<MadeTask>,
+        made: Vec<FinishedTask>,
         put: impl FnOnce(&JobPlan, &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
     ) -> Result<(), CannotFinish> {
         let now = self.clock.now();
@@ -418,7 +423,7 @@ impl<'o> Elsewhere<'o> {
         let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
         let now = member.own_time(now);
         let Member { held, observer, .. } = member;
-        held.with(|there| there.finish(job - first, made, put, (now, &mut **observer)))
+        held.with(|there| there.finish(job - first, made, put, now, &mut **observer))
     }
 }
 
@@ -428,14 +433,14 @@ impl Member<'_> {
         self.later.own(at)
     }
 
-    fn own_made(&self, first: u32, task: MadeTask) -> MadeTask {
+    fn own_made(&self, first: u32, task: FinishedTask) -> FinishedTask {
         let [start, began, end] = [task.start, task.began, task.end].map(|at| self.own_time(at));
-        MadeTask { id: own_id(first, task.id), start, began, end, ..task }
+        FinishedTask { id: own_id(first, task.id), start, began, end, ..task }
     }
 
-    fn own_there(&self, first: u32, there: JobThere) -> JobThere {
+    fn own_there(&self, first: u32, there: ExternalJob) -> ExternalJob {
         let own = |at: u64| self.own_time(Time(at)).0;
-        JobThere {
+        ExternalJob {
             submitted: there.submitted.map(own),
             master: there.master.map(|at| at.map(own)),
             at_work: there.at_work.iter().map(|&(id, at)| (own_id(first, id), own(at))).collect(),
@@ -486,16 +491,16 @@ pub struct FailedTask<'a> {
     pub slot: u32,
     pub start: Time,
     pub end: Time,
-    /// Why, in words for a person.
+    /// Why, as text for the user.
     pub message: &'a str,
 }
 
 /// How an engine that runs jobs as wholes ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Over {
+pub struct ExternalEnd {
     /// Whether every flow that was left is done.
     pub all_done: bool,
-    /// Whether somebody asked it to stop.
+    /// Whether it was asked to stop.
     pub interrupted: bool,
     /// Why the policy could not go on, if it could not.
     pub policy_failed: Option<String>,
@@ -504,7 +509,7 @@ pub struct Over {
 /// Removes a directory of an engine and all that is in it, if it is there.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// An error of the file system.
 pub fn clear(directory: &Path) -> io::Result<()> {
     slackline_task::base::files::remove(directory)
 }

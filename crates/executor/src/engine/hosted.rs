@@ -1,5 +1,5 @@
-//! An engine that is one of several on the same machines, under one driver ([`crate::engine::shared`]): what it is told and
-//! asked, as it neither waits for its fleet nor names flows to the driver.
+//! The process engine as one of several under one driver ([`crate::engine::shared`]). It does not wait for
+//! its fleet, and names flows by their own names.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
 
-use crate::engine::{Local, Running};
-use crate::fleet::Told;
+use crate::engine::{ProcessEngine, Running};
+use crate::fleet::FleetEvent;
 
-/// What has become of a flow.
+/// What has happened to a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum FlowOutcome {
     /// It is not over.
     Open,
     /// All its jobs are done.
@@ -23,9 +23,9 @@ pub(crate) enum Fate {
     Failed,
 }
 
-/// An attempt that is at work.
+/// An attempt that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Busy {
+pub(crate) struct RunningAttempt {
     /// Its number in the run.
     pub(crate) number: u64,
     pub(crate) id: TaskId,
@@ -35,11 +35,11 @@ pub(crate) struct Busy {
     pub(crate) since: Time,
 }
 
-impl Local<'_> {
-    /// Takes in what the fleet has told of its attempts, and says what is to be reported: ends, and by name the flows that
-    /// come.
-    pub(crate) fn turn(&mut self, told: Vec<Told>, reports: &mut Vec<Report>) -> Vec<String> {
-        self.take(told);
+impl ProcessEngine<'_> {
+    /// Takes in what the fleet has told of its attempts, and says what is to be reported: ends, and by name
+    /// the flows that come.
+    pub(crate) fn turn(&mut self, event: Vec<FleetEvent>, reports: &mut Vec<Report>) -> Vec<String> {
+        self.take(event);
         // Of machines the driver hears once, and not from every run.
         self.of_machines.clear();
         let flows = self.news(reports);
@@ -52,7 +52,7 @@ impl Local<'_> {
         self
     }
 
-    /// Goes on by itself, once there is nothing to report.
+    /// Continues by itself, once there is nothing to report.
     pub(crate) fn idle(&mut self) {
         self.go_on();
     }
@@ -67,8 +67,8 @@ impl Local<'_> {
         self.next_due().map(|at| Duration::from_micros(at.since(self.now.min(at)).0))
     }
 
-    /// Whether it has nothing on its machines and nothing to say, so that it need not be looked at before something of it is
-    /// due.
+    /// Whether it has nothing on its machines and nothing to say, so that it need not be checked before
+    /// something of it is due.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_settled() && self.due.is_empty() && self.records.is_empty()
     }
@@ -83,7 +83,7 @@ impl Local<'_> {
 
     /// Starts what the driver asks for. A task of a flow that has failed meanwhile fails.
     pub(crate) fn begin_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
-        // While it was quiet nobody told it how late it is.
+        // While it was quiet, its clock was not updated.
         self.now = self.clock.now();
         let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
         if is_final || self.fatal.is_some() {
@@ -98,13 +98,13 @@ impl Local<'_> {
         self.order(order);
     }
 
-    /// What the driver starts on a slot is not of this run: second attempts there give way.
+    /// What the driver starts on a slot is not of this run: speculative attempts there give way.
     pub(crate) fn give_way(&mut self, slot_kind: SlotKind, slot: u32) {
         self.make_room(slot_kind, slot);
     }
 
-    /// The attempts of a flow that are at work, one for each task.
-    pub(crate) fn busy(&self, flow: &str) -> Vec<Busy> {
+    /// The attempts of a flow that run, one for each task.
+    pub(crate) fn busy(&self, flow: &str) -> Vec<RunningAttempt> {
         let is_of = |running: &&Running| {
             running.is_at_work()
                 && running.killed.is_none()
@@ -112,7 +112,7 @@ impl Local<'_> {
         };
         let of = |running: &Running| {
             let Running { number, id, slot, start, .. } = *running;
-            Busy { number, id, slot, since: start }
+            RunningAttempt { number, id, slot, since: start }
         };
         self.running.values().filter(is_of).map(of).collect()
     }
@@ -122,8 +122,8 @@ impl Local<'_> {
         self.handing_over.extend(attempts);
     }
 
-    /// An attempt that went on has a row again. One that ended before it could be handed over has not: its task is started
-    /// again, and is found done or runs.
+    /// An attempt that went on has a row again. One that ended before it could be handed over has not: its
+    /// task is started again, and is found done or runs.
     pub(crate) fn adopt(&mut self, number: u64, row: RowId, id: TaskId) {
         self.now = self.clock.now();
         let Some(running) = self.handed_over.remove(&number) else {
@@ -133,7 +133,7 @@ impl Local<'_> {
         };
         self.keep(row, running);
         if let Some(report) = self.ended_early.remove(&number) {
-            self.take(vec![Told::Ended { attempt: number, report }]);
+            self.take(vec![FleetEvent::Ended { attempt: number, report }]);
         }
     }
 
@@ -142,13 +142,13 @@ impl Local<'_> {
         self.coming.cancel(flow, self.work.instance);
     }
 
-    /// What has become of a flow.
-    pub(crate) fn fate(&self, flow: &str) -> Fate {
+    /// What has happened to a flow.
+    pub(crate) fn fate(&self, flow: &str) -> FlowOutcome {
         let mut jobs = self.work.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
         if jobs.all(|(_, &open)| open == 0) {
-            return Fate::Done;
+            return FlowOutcome::Done;
         }
-        if self.coming.has_failed(flow) { Fate::Failed } else { Fate::Open }
+        if self.coming.has_failed(flow) { FlowOutcome::Failed } else { FlowOutcome::Open }
     }
 
     /// The tasks that are done.

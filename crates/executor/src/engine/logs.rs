@@ -1,5 +1,5 @@
-//! What attempts say on standard error: that of failed ones is kept, and that of successful ones as far as there is room
-//! for it.
+//! Standard error of attempts. Logs of failed attempts are kept, and those of successful attempts while there
+//! is room.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -9,25 +9,26 @@ use slackline_task::attempt::log;
 use slackline_task::base::regular_file;
 use slackline_task::process::spec::Job;
 
-use super::{Local, Running, Work};
-use crate::store::journal::{Attempt, Ended};
+use super::{ProcessEngine, Running, Work};
+use crate::store::journal::{Attempt, AttemptOutcome};
 
 /// What successful attempts of a run may say altogether, bytes; what was said first is removed first.
 const SAID_MAX: u64 = 64 << 20;
 
 /// What successful attempts have said.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct StoredLogs {
     /// Files and their sizes, by the order in which they are removed.
     files: VecDeque<(PathBuf, u64)>,
     bytes: u64,
 }
 
-impl Said {
-    /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files + attempts · log).
+impl StoredLogs {
+    /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files +
+    /// attempts · log).
     pub(super) fn find(work: &Work<'_>) -> Self {
-        let is_done = |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_));
-        Self::of(&work.layout.logs(), work.layout.logs_of(work.kept, (work.jobs, work.attempts), is_done))
+        let is_done = |attempt: &Attempt| matches!(attempt.ended, AttemptOutcome::Done(_));
+        Self::of(&work.layout.logs(), work.layout.logs_of(work.kept, work.jobs, work.attempts, is_done))
     }
 
     /// Those of the paths that are in the directory, in their order.
@@ -55,9 +56,9 @@ impl Said {
     }
 }
 
-impl Local<'_> {
-    /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be kept is
-    /// not.
+impl ProcessEngine<'_> {
+    /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be
+    /// kept is not.
     pub(super) fn keep_said(&mut self, running: &Running) {
         let job = &self.work.jobs[running.id.job as usize];
         if matches!(job.work, Job::Program { .. }) {
@@ -104,19 +105,19 @@ mod tests {
         for name in ["of-a-failed-one", "later", "sooner", "now"] {
             fs::write(path(name), vec![b'x'; 10]).unwrap();
         }
-        let mut said = Said::of(dir.path(), ["sooner", "said-nothing", "later"].map(path).to_vec());
+        let mut said = StoredLogs::of(dir.path(), ["sooner", "said-nothing", "later"].map(path).to_vec());
         assert_eq!(said.bytes, 20);
         said.add(path("now"), 10, 20);
         let there = ["of-a-failed-one", "sooner", "later", "now"].map(|name| path(name).exists());
         assert_eq!((there, said.bytes), ([true, false, true, true], 20));
-        assert_eq!(Said::of(&path("nowhere"), vec![path("now")]).bytes, 0);
+        assert_eq!(StoredLogs::of(&path("nowhere"), vec![path("now")]).bytes, 0);
     }
 
     #[test]
     fn what_was_said_first_is_removed_first() {
         let dir = tempfile::tempdir().unwrap();
         let path = |n: u64| dir.path().join(format!("f.j.map-0.{n}.log"));
-        let mut said = Said::default();
+        let mut said = StoredLogs::default();
         for n in 0..5 {
             fs::write(path(n), vec![b'x'; 10]).unwrap();
             said.add(path(n), 10, 30);

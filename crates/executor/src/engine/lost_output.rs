@@ -1,15 +1,16 @@
-//! Tasks that were done and are not any more: they run again.
+//! Reruns finished tasks whose output is lost.
 //!
-//! A task is lost in three ways. The output of a map is gone or damaged when a reduce reads it. The part of a task is
-//! damaged when it is about to be published. And a reduce has read map output that was lost, and the map gives other
-//! output the second time, because the mapper is not deterministic: what the reduce wrote does not fit to the others
-//! (Spark calls such a stage indeterminate).
+//! A task is lost in three ways. The output of a map is gone or damaged when a reduce reads it. The part of a
+//! task is damaged when it is about to be published. And a reduce has read map output that was lost, and the
+//! map gives other output the second time, because the mapper is not deterministic: what the reduce wrote
+//! does not fit to the others (Spark calls such a stage indeterminate).
 //!
-//! The driver believes that these tasks are done, and after a resume does not even know their phase, so the engine runs
-//! them by itself. That is no scheduling decision: they run on slots of the attempts that wait for them, which are the
-//! policy's choice, and on slots that the policy leaves idle, and give way to whatever it starts there. The reduces of
-//! the job that were at work are stopped when maps are lost, and begin again when all maps are there, as after the death
-//! of a machine. The last task of a job that the driver knows of ends for it when no task of the job is lost any more.
+//! The driver believes that these tasks are done, and after a resume does not even know their phase, so the
+//! engine runs them by itself. That is no scheduling decision: they run on slots of the attempts that wait
+//! for them, which are the policy's choice, and on slots that the policy leaves idle, and give way to
+//! everything that it starts there. The reduces of the job that ran are stopped when maps are lost, and begin
+//! again when all maps are there, as after the death of a machine. The last task of a job that the driver
+//! knows of ends for it when no task of the job is lost any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -22,11 +23,11 @@ use slackline_task::process::report::Report as Said;
 use slackline_task::shuffle::index;
 
 use crate::engine::ending::{Finished, Problem};
-use crate::engine::{Happening, Local, Running, Stage};
+use crate::engine::{Happening, ProcessEngine, Running, Stage};
 use crate::spec::job_plan::JobPlan;
 
 /// What was lost and is not there again.
-pub(super) struct Lost {
+pub(super) struct LostOutputs {
     /// How often the output of each task was lost; only tasks that lost one.
     times: BTreeMap<TaskId, u16>,
     /// Tasks that have to run again, and the attempt that does so.
@@ -35,7 +36,7 @@ pub(super) struct Lost {
     attempts: BTreeMap<u64, Running>,
 }
 
-impl Lost {
+impl LostOutputs {
     /// Nothing is lost, and output was so often before.
     pub(super) fn new(times: BTreeMap<TaskId, u16>) -> Self {
         Self { times, tasks: BTreeMap::new(), attempts: BTreeMap::new() }
@@ -51,7 +52,7 @@ impl Lost {
         self.attempts.values_mut()
     }
 
-    /// Takes an attempt out, which is not at work any more.
+    /// Takes an attempt out, which is not running any more.
     pub(super) fn take(&mut self, number: u64) -> Option<Running> {
         let running = self.attempts.remove(&number)?;
         if let Some(attempt) = self.tasks.get_mut(&running.id) {
@@ -82,7 +83,7 @@ fn tasks_of(job: u32, phase: PhaseKind) -> RangeInclusive<TaskId> {
     TaskId { job, phase, task: 0 }..=TaskId { job, phase, task: u32::MAX }
 }
 
-impl Local<'_> {
+impl ProcessEngine<'_> {
     /// The map whose committed output is that directory, if a reduce of its job says so.
     pub(super) fn map_in(&self, reduce: TaskId, directory: &Path) -> Option<TaskId> {
         let task = directory.file_name()?.to_str()?.parse().ok()?;
@@ -102,10 +103,10 @@ impl Local<'_> {
         id.phase == PhaseKind::Reduce && self.lost.of_job(id.job).any(|lost| lost.phase == PhaseKind::Map)
     }
 
-    /// A reduce could not end because the output of a map is not there: the map runs again, and so do all other maps of
-    /// the job whose output is gone or cut short, so that the reduces are stopped once and not for each of them. O(maps ·
-    /// reduces of the job + bytes of the journal).
-    pub(super) fn lose(&mut self, (row, reduce): (Option<RowId>, &Running), map: TaskId, message: &str) {
+    /// A reduce could not end because the output of a map is not there: the map runs again, and so do all
+    /// other maps of the job whose output is gone or cut short, so that the reduces are stopped once and not
+    /// for each of them. O(maps · reduces of the job + bytes of the journal).
+    pub(super) fn lose(&mut self, row: Option<RowId>, reduce: &Running, map: TaskId, message: &str) {
         let job = map.job;
         let JobPlan { reducers, shuffle, .. } = &self.work.jobs[job as usize];
         let is_gone = |id: &&TaskId| {
@@ -133,8 +134,9 @@ impl Local<'_> {
         }
     }
 
-    /// Parts of a job that is complete with the part of `id` may have been damaged since they were written: their tasks
-    /// run again. That of `id` itself is no loss but a failure. O(parts, and bytes of those that are read).
+    /// Parts of a job that is complete with the part of `id` may have been damaged since they were written:
+    /// their tasks run again. That of `id` itself is no loss but a failure. O(parts, and bytes of those that
+    /// are read).
     pub(super) fn lose_damaged_parts(&mut self, id: TaskId) -> Result<(), Problem> {
         let mut damaged = self.work.publisher.damaged(id.job);
         let own = damaged.remove(&id);
@@ -150,8 +152,8 @@ impl Local<'_> {
         own.map_or(Ok(()), |message| Err(Problem::of(message)))
     }
 
-    /// Reduces that are done and have read the output of a map that was lost, where the map has given other output now: by
-    /// map, one of each job.
+    /// Reduces that are done and have read the output of a map that was lost, where the map has given other
+    /// output now: by map, one of each job.
     pub(super) fn stale_reduces(&self, done: &[Finished]) -> Vec<(TaskId, BTreeSet<TaskId>)> {
         let mut stale: Vec<(TaskId, BTreeSet<TaskId>)> = Vec::new();
         for Finished { running: Running { id, .. }, outcome, .. } in done {
@@ -174,7 +176,8 @@ impl Local<'_> {
         }
     }
 
-    /// Reduces of a job do not count any more, which the journal has: a map has given other output than they have read.
+    /// Reduces of a job do not count any more, which the journal has: a map has given other output than they
+    /// have read.
     pub(super) fn lose_stale(&mut self, map: TaskId, reduces: &BTreeSet<TaskId>) {
         let task = map.task;
         let message = format!(
@@ -218,7 +221,7 @@ impl Local<'_> {
         Ok(())
     }
 
-    /// Stops the reduces of a job that are at work; they begin anew when the maps are there.
+    /// Stops the reduces of a job that run; they begin again when the maps are there.
     fn stop_reduces(&mut self, job: u32) {
         let is_one = |r: &Running| r.is_at_work() && r.id.job == job && r.id.phase == PhaseKind::Reduce;
         let rows: Vec<RowId> = self.running.iter().filter(|(_, r)| is_one(r)).map(|(&row, _)| row).collect();
@@ -267,7 +270,8 @@ impl Local<'_> {
         }
     }
 
-    /// Whether a lost task can run now. The rows of a flow that has failed are gone, and with them the reason to run it.
+    /// Whether a lost task can run now. The rows of a flow that has failed are gone, and with them the reason
+    /// to run it.
     fn may_run_again(&self, id: TaskId) -> bool {
         if !self.is_final(id) {
             return self.running.values().any(|r| r.waits_for_lost(id.job));
@@ -277,12 +281,13 @@ impl Local<'_> {
             && (id.phase == PhaseKind::Map || maps() == self.work.jobs[id.job as usize].maps() as usize)
     }
 
-    /// The first slot for a task without a running attempt: that of an attempt which waits for it, or an idle one.
+    /// The first slot for a task without a running attempt: that of an attempt which waits for it, or an idle
+    /// one.
     fn slot_for(&self, id: TaskId) -> Option<u32> {
         let slot_kind = self.slot_kind_of(id);
         let waits = |r: &Running| r.waits_for_lost(id.job);
         let on = |r: &Running, slot: u32| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
-        let others = self.fleet.beside();
+        let others = self.fleet.foreign_slots();
         let is_taken = |slot: u32| {
             let by_row =
                 |r: &Running| on(r, slot) && !waits(r) || r.second.as_deref().is_some_and(|r| on(r, slot));
@@ -316,7 +321,7 @@ impl Local<'_> {
                 if let Some(map) =
                     self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
             {
-                self.lose((None, &running), map, &message);
+                self.lose(None, &running, map, &message);
             }
             (_, Some(problem)) => self.cannot_run_again(&running, &problem),
             (Ok(Said::Done(outcome)), None) => done.push(Finished { row: None, running, outcome }),
@@ -324,11 +329,11 @@ impl Local<'_> {
         }
     }
 
-    /// An attempt of a lost task has failed: the next one runs, or the flow has failed for good, which the driver hears
-    /// of the rows of the job.
+    /// An attempt of a lost task has failed: the next one runs, or the flow has failed for good, which the
+    /// driver hears of the rows of the job.
     pub(super) fn cannot_run_again(&mut self, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
-        self.give_up(running, &problem.message, (false, is_final));
+        self.give_up(running, &problem.message, false, is_final);
         if !is_final {
             return;
         }
@@ -351,8 +356,8 @@ impl Local<'_> {
         }
     }
 
-    /// Whether the driver must not hear yet that a task has finished: all that it knows of the job is done then, and other
-    /// tasks of it are lost.
+    /// Whether the driver must not hear yet that a task has finished: all that it knows of the job is done
+    /// then, and other tasks of it are lost.
     pub(super) fn is_withheld(&self, id: TaskId) -> bool {
         let lost = self.lost.of_job(id.job).filter(|&id| self.is_final(id)).count();
         lost > 0 && self.is_final(id) && self.open[id.job as usize] as usize == lost
@@ -372,7 +377,7 @@ impl Local<'_> {
         self.release(id.job);
     }
 
-    /// The driver hears of tasks that have finished, if no task of their job is lost any more.
+    /// The driver learns of tasks that have finished, if no task of their job is lost any more.
     pub(super) fn release(&mut self, job: u32) {
         if self.lost.of_job(job).next().is_some() {
             return;

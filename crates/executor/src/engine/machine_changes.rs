@@ -1,8 +1,8 @@
-//! Machines that go, come back and come.
+//! Machines that leave, return and join during a run.
 //!
-//! What was at work on a machine that went is started elsewhere, and nothing of it counts any more whatever becomes of it
-//! there: what counts is the attempt whose number is in the journal. What it has written stays until the machine is there
-//! again, without it.
+//! What worked on a machine that went is started elsewhere, and nothing of it counts any more whatever
+//! happens to it there: what counts is the attempt whose number is in the journal. What it has written stays
+//! until the machine is there again, without it.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,34 @@ use slackline_policy::engine::{Report, RowId};
 use slackline_policy::unfinished::Unfinished;
 use slackline_task::base::task_id::TaskId;
 
-use crate::engine::{Happening, Local, Running, Stage};
-use crate::fleet::{NewMachine, Prospect, Told};
+use crate::engine::{Happening, ProcessEngine, Running, Stage};
+use crate::fleet::{Availability, FleetEvent, NewMachine};
 use crate::store::journal::JoinedMachine;
 
-impl Local<'_> {
+impl ProcessEngine<'_> {
     /// Takes in what the fleet tells of a machine.
-    pub(super) fn take_in_machine(&mut self, told: Told) {
+    pub(super) fn take_in_machine(&mut self, event: FleetEvent) {
         let id = |machine: MachineId| self.ids.get(&machine).copied();
-        match told {
-            Told::Down { machine, why } => {
+        match event {
+            FleetEvent::Down { machine, why } => {
                 if let Some(machine) = id(machine) {
                     self.lose_machine(machine, &why);
                 }
             }
-            Told::Up(machine) => {
+            FleetEvent::Up(machine) => {
                 if let Some(machine) = id(machine) {
                     self.machine_is_back(machine);
                 }
             }
-            Told::Joined(new) => self.join(new),
-            Told::Until { machine, left } => {
+            FleetEvent::Joined(new) => self.join(new),
+            FleetEvent::Until { machine, left } => {
                 if let Some(machine) = id(machine) {
                     let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
                     self.of_machines.push(Report::Ends { machine, at });
                 }
             }
-            Told::Said(what) => self.observer.happened(self.now, Happening::Warned(&what)),
-            Told::Ended { .. } => {}
+            FleetEvent::Notice(what) => self.observer.happened(self.now, Happening::Warned(&what)),
+            FleetEvent::Ended { .. } => {}
         }
     }
 
@@ -48,7 +48,7 @@ impl Local<'_> {
         !self.away.is_empty() && self.away.contains(&self.machine_of(id, slot))
     }
 
-    /// A machine is gone, and what was at work there with it.
+    /// A machine is gone, and what ran there with it.
     fn lose_machine(&mut self, machine: MachineId, why: &str) {
         if !self.away.insert(machine) {
             return;
@@ -69,7 +69,7 @@ impl Local<'_> {
                     running.second = Some(second);
                 }
             }
-            // The driver stops it when it hears of the machine.
+            // The driver stops it when it learns of the machine.
             if is_there(self, &running) {
                 running.stage = Stage::Gone;
             }
@@ -98,7 +98,8 @@ impl Local<'_> {
         self.left_behind.entry(machine).or_default().push((id, number));
     }
 
-    /// Removes what attempts have written on machines that are gone; whatever still writes there has nobody.
+    /// Removes what attempts have written on machines that are gone; a process that still writes there has no
+    /// run.
     pub(super) fn clear_left_behind(&mut self) {
         for (_, left) in std::mem::take(&mut self.left_behind) {
             for (id, number) in left {
@@ -138,8 +139,8 @@ impl Local<'_> {
         self.of_machines.push(Report::Joined(group));
     }
 
-    /// Whether nothing is at work and nothing will be, whatever the policy wants. If that is for lack of machines, they are
-    /// waited for; if none will come, what is left is for another session.
+    /// Whether nothing runs and nothing will be, whatever the policy wants. If that is for lack of machines,
+    /// they are waited for; if none will come, what is left is for another session.
     pub(super) fn is_over(&mut self) -> bool {
         if !self.running.is_empty() || self.coming.is_due_some_day() {
             return false;
@@ -148,10 +149,10 @@ impl Local<'_> {
         if !is_lacking || !self.is_cut_short() {
             return self.wakes.is_empty();
         }
-        match self.fleet.prospect(self.is_barred) {
-            Prospect::Same => self.wakes.is_empty(),
-            Prospect::Coming => false,
-            Prospect::Over(why) => {
+        match self.fleet.availability(self.is_barred) {
+            Availability::Same => self.wakes.is_empty(),
+            Availability::Coming => false,
+            Availability::Over(why) => {
                 self.observer.happened(self.now, Happening::Warned(&why));
                 self.paused = true;
                 true

@@ -1,14 +1,15 @@
-//! Several machines as an engine: tasks are processes of all of them, outputs are directories that all of them see.
+//! The engines of several machines (ssh, Slurm). Tasks are processes on all machines; outputs are directories
+//! that all machines see.
 //!
 //! - `hosts`: the file that says which machines there are; [`ssh`]: machines that are reached by ssh;
 //! - [`slurm`]: nodes that Slurm lends;
-//! - `sight`: whether a machine sees what the run sees.
+//! - `visibility_check`: whether a machine sees what the run sees.
 
 pub mod slurm;
 pub mod ssh;
 pub mod visibility_check;
 
-pub(crate) use crate::engine::machines::visibility_check::Sight;
+pub(crate) use crate::engine::machines::visibility_check::VisibilityCheck;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -20,24 +21,24 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::params::{self, Param, Values};
 use slackline_task::process::limits::Capacity;
 
-use crate::engine::backend::{Backend, Prepared, Residence, Resident, Session, Stop};
+use crate::engine::backend::{Backend, Prepared, Session, SharedEngine, SharedEngineConfig, Stop};
 use crate::engine::drive::Drive;
-use crate::engine::shared::ResidentEngine;
-use crate::engine::shared::machine_table::Stock;
-use crate::engine::this_machine::{Rules, SessionHere, jars, recorded_options};
+use crate::engine::shared::SharedProcessEngine;
+use crate::engine::shared::machine_table::MachineTable;
+use crate::engine::this_machine::{LocalSession, Rules, jars, recorded_options};
 use crate::engine::{Interrupt, Settings};
 use crate::fleet::Fleet;
 use crate::fleet::agents::{Agents, Terms};
 use crate::fleet::speeds::Speeds;
 use crate::run::error::{EngineError, file};
 use crate::run::opening;
-use crate::run::opening::{Needs, Opening, Says, new_owner};
-use crate::run::{self, JobVerdict, LostOutput, Recovered, RunEnd};
+use crate::run::opening::{Needs, Opening, StatusCallback, new_owner};
+use crate::run::{self, JobVerdict, LostOutput, Recovery, RunEnd};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::JobHistory;
 use crate::spec::job_plan::JobPlan;
 use crate::spec::preflight::Obstacle;
-use crate::spec::resolve::{InputRules, Resolved, Spread, resolve};
+use crate::spec::resolve::{InputRules, ResolvedWorkload, Spread, resolve};
 use crate::store::journal::{Attempt, Segment};
 use crate::store::pid_file;
 
@@ -84,16 +85,16 @@ pub(crate) trait Site: Send + Sync {
     ///
     /// # Errors
     /// They are not to be had; one that cannot be one of the run's; none that answers.
-    fn open(&self, terms: Terms, says: Says<'_>) -> Result<Opened, EngineError>;
+    fn open(&self, terms: Terms, says: StatusCallback<'_>) -> Result<OpenedFleet, EngineError>;
 }
 
-pub(crate) struct Opened {
+pub(crate) struct OpenedFleet {
     pub(crate) fleet: Agents,
     /// One a machine of the fleet, in its order.
     pub(crate) machines: Vec<MachineDraft>,
 }
 
-/// What every engine of several machines is told.
+/// The settings of every engine of several machines.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     rules: Rules,
@@ -159,32 +160,33 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         let mut resolved =
             resolve(&workload, rules, &past).map_err(|error| vec![Fault::new(error.path, error.problem)])?;
         resolved.spread = Some(Spread { shared: self.common.shared.clone() });
-        Ok(Box::new(PreparedThere { resolved, site, settings }))
+        Ok(Box::new(PreparedOnMachines { resolved, site, settings }))
     }
 
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
         opening::unfinished_since(state)
     }
 
-    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
-        let Residence { files, started, seen, past, says } = residence;
+    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let SharedEngineConfig { files, started, seen, past, status: says } = residence;
         let (pids, owner) = (files.join("pids"), files.join("owner"));
         let data = self.common.shared.as_deref().unwrap_or(files);
         for directory in [files, data] {
             std::fs::create_dir_all(directory).map_err(file(directory))?;
         }
-        // What reached machines for a killed one goes; what it had there the agents end, who know it by its name.
-        pid_file::fence(&pids).map_err(file(&pids))?;
+        // What reached machines for a killed one goes; what it had there the agents end, who know it by its
+        // name.
+        pid_file::kill_leftovers(&pids).map_err(file(&pids))?;
         let owner = kept_name(&owner).map_err(file(&owner))?;
-        let sight = Sight::new(data, &owner, &[], pids)?;
+        let visibility_check = VisibilityCheck::new(data, &owner, &[], pids)?;
         let mut site = self.site.clone();
         let speeds = speeds(&site, past);
         site.learn(speeds);
-        let Opened { fleet, machines } = site.open(sight.terms(), says)?;
-        let stock = Stock::kept(&files.join("machines"), machines)?;
+        let OpenedFleet { fleet, machines } = site.open(visibility_check.terms(), says)?;
+        let table = MachineTable::kept(&files.join("machines"), machines)?;
         let settings = self.common.rules.settings.clone();
-        let engine = ResidentEngine::new(Box::new(fleet), stock, settings, (started, seen))?;
-        Ok(Box::new(engine.seen_by(sight)))
+        let engine = SharedProcessEngine::new(Box::new(fleet), table, settings, started, seen)?;
+        Ok(Box::new(engine.seen_by(visibility_check)))
     }
 }
 
@@ -208,13 +210,13 @@ fn kept_name(path: &Path) -> io::Result<String> {
 }
 
 /// A workload that is ready to be run there.
-struct PreparedThere<S> {
-    resolved: Resolved,
+struct PreparedOnMachines<S> {
+    resolved: ResolvedWorkload,
     site: S,
     settings: Settings,
 }
 
-impl<S: Site> Prepared for PreparedThere<S> {
+impl<S: Site> Prepared for PreparedOnMachines<S> {
     fn workload(&self) -> &Draft {
         &self.resolved.draft
     }
@@ -232,19 +234,19 @@ impl<S: Site> Prepared for PreparedThere<S> {
         if opening.beside_others {
             // The machines are there, and others have them too.
             let session = opening::open(opening, &resolved)?;
-            return Ok(Box::new(SessionHere { session, settings }));
+            return Ok(Box::new(LocalSession { session, settings }));
         }
-        let (mut there, says) = (None, opening.says);
+        let (mut there, says) = (None, opening.status);
         let mut acquire = |needs: Needs<'_>| {
             let Needs { layout, owner, jobs } = needs;
-            let sight = Sight::new(layout.data(), owner, jobs, layout.pids())?;
-            let Opened { fleet, machines } = site.open(sight.terms(), says)?;
+            let visibility_check = VisibilityCheck::new(layout.data(), owner, jobs, layout.pids())?;
+            let OpenedFleet { fleet, machines } = site.open(visibility_check.terms(), says)?;
             fits(jobs, &machines, &fleet.machines())?;
-            there = Some((fleet, sight));
+            there = Some((fleet, visibility_check));
             Ok(Some(machines))
         };
         let session = opening::open_with(opening, &resolved, &mut acquire)?;
-        Ok(Box::new(SessionThere { session, settings, there }))
+        Ok(Box::new(MachinesSession { session, settings, there }))
     }
 }
 
@@ -263,14 +265,14 @@ pub(crate) fn fits(jobs: &[JobPlan], machines: &[MachineDraft], has: &[Capacity]
     Ok(())
 }
 
-struct SessionThere {
+struct MachinesSession {
     session: run::Session,
     settings: Settings,
     /// The machines, until they are driven; none if nothing was to be done.
-    there: Option<(Agents, Sight)>,
+    there: Option<(Agents, VisibilityCheck)>,
 }
 
-impl Session for SessionThere {
+impl Session for MachinesSession {
     fn workload(&self) -> &Draft {
         self.session.draft()
     }
@@ -283,7 +285,7 @@ impl Session for SessionThere {
         self.session.attempts()
     }
 
-    fn recovered(&self) -> Recovered {
+    fn recovered(&self) -> Recovery {
         self.session.recovered()
     }
 

@@ -1,24 +1,26 @@
-//! An engine that stays: runs come and go, share its machines, and are driven as one.
+//! An engine that runs many runs on the same machines under one driver. Runs join and leave while it works.
 //!
-//! Each run keeps what it has when it is alone: its state directory, its journal, an engine of its own ([`Local`]) that
-//! commits, retries and publishes. What is shared is the fleet (`hub`), the slots and the driver. So whatever holds of a run
-//! that is killed holds of each of them, and nothing of one is in the files of another.
+//! Each run keeps what it has when it is alone: its state directory, its journal, its own engine
+//! ([`ProcessEngine`]) that commits, retries and publishes. What is shared is the fleet (`mux`), the slots
+//! and the driver. So whatever holds of a run that is killed holds of each of them, and nothing of one is in
+//! the files of another.
 //!
-//! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or has another
-//! deadline), the driver is told that it is withdrawn, and it comes again as it is then, with the attempts that are at work
-//! ([`Report::Running`]): policies need to know nothing of changes.
+//! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or
+//! has another deadline), the driver learns that it is withdrawn, and it comes again as it is then, with the
+//! attempts that run ([`Report::Running`]): policies need to know nothing of changes.
 //!
-//! Each run has a thread (`seat`), which does all work on its files. The loop listens to the fleet, to these threads and to the
-//! driver, and waits for no file.
+//! Each run has a thread (`run_id`), which does all work on its files. The loop listens to the fleet, to
+//! these threads and to the driver, and waits for no file.
 //!
-//! Machines that go, come back and come are told to every run, and once to the driver. They have numbers for good (`stock`).
+//! Machines that go, come back and come are given to every run, and once to the driver. They have numbers for
+//! good (`table`).
 
 pub mod fleet_mux;
 pub mod flow;
 pub mod hosted_run;
 pub mod machine_table;
 
-pub(crate) use crate::engine::shared::machine_table::Stock;
+pub(crate) use crate::engine::shared::machine_table::MachineTable;
 pub use crate::engine::shared::machine_table::known_machines;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,17 +39,19 @@ use slackline_task::base::clock::RunClock;
 use slackline_task::base::system::with_remedy;
 use slackline_task::process::spec::Spec;
 
-use crate::engine::backend::{Ended, Quotas, Resident, Seat, SeatRules, Session, SharedMachine, Standing};
+use crate::engine::backend::{
+    EndedRun, FlowOverrides, Quotas, RunConfig, RunId, Session, SharedEngine, SharedMachine,
+};
 use crate::engine::ending::PATIENCE;
-use crate::engine::hosted::{Busy, Fate};
+use crate::engine::hosted::{FlowOutcome, RunningAttempt};
 use crate::engine::machines;
-use crate::engine::machines::visibility_check::Sight;
-use crate::engine::shared::fleet_mux::{Held, Hub, lock};
-use crate::engine::shared::flow::Arrived;
-use crate::engine::shared::hosted_run::{Outbox, RunCommand, RunEvent, RunStart};
-use crate::engine::this_machine::SessionHere;
-use crate::engine::{Local, Observer, Settings, TICK};
-use crate::fleet::{Assignment, Fleet, NewMachine, Prospect, Told};
+use crate::engine::machines::visibility_check::VisibilityCheck;
+use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
+use crate::engine::shared::flow::DriverFlow;
+use crate::engine::shared::hosted_run::{Outbox, RunCommand, RunMessage, RunStart};
+use crate::engine::this_machine::LocalSession;
+use crate::engine::{Observer, ProcessEngine, Settings, TICK};
+use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
 use crate::run::RunEnd;
 use crate::run::error::EngineError;
 
@@ -69,67 +73,69 @@ impl RunHandle {
 const LEAVE: Duration = Duration::from_millis(500);
 
 /// Machines for as many runs as come.
-pub(crate) struct ResidentEngine {
+pub(crate) struct SharedProcessEngine {
     fleet: Box<dyn Fleet>,
-    hub: Arc<Mutex<Hub>>,
+    mux: Arc<Mutex<FleetMux>>,
     settings: Settings,
     /// The first machines, without flows.
     empty: Instance,
     clock: RunClock,
     now: Time,
-    seats: BTreeMap<Seat, RunHandle>,
-    next_seat: u32,
+    runs: BTreeMap<RunId, RunHandle>,
+    next_run_id: u32,
     /// What runs tell, and where they send it.
-    events: Receiver<(Seat, RunEvent)>,
-    out: Sender<(Seat, RunEvent)>,
-    /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until it has decided.
-    named: BTreeMap<u64, (Seat, u64)>,
-    /// Whose runs are that may hold only so many slots together, and how many.
+    events: Receiver<(RunId, RunMessage)>,
+    out: Sender<(RunId, RunMessage)>,
+    /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until
+    /// it has decided.
+    named: BTreeMap<u64, (RunId, u64)>,
+    /// Slot quotas of users.
     quotas: Quotas,
     /// The flows that the driver has, by its numbers.
-    arrived: BTreeMap<FlowId, Arrived>,
+    arrived: BTreeMap<FlowId, DriverFlow>,
     /// The numbers that the driver gives to the next flow and its first phase.
     next: (FlowId, PhaseId),
     /// Reports that are due at the next poll.
     due: Vec<Report>,
     wakes: BTreeSet<Time>,
-    ended: Vec<Ended>,
-    /// What somebody should know.
+    ended: Vec<EndedRun>,
+    /// What the user should know.
     said: Vec<String>,
     /// Whether something does not start because its machine goes too soon.
     is_barred: bool,
     /// Why no machine will come by itself, if that was said since the last one came.
     given_up: Option<String>,
     /// What its machines have to see, if they are others.
-    sight: Option<Sight>,
+    visibility_check: Option<VisibilityCheck>,
 }
 
-impl ResidentEngine {
-    /// An engine on the machines of a fleet, with a time that began so many microseconds after 1970 and has come to `seen` at
-    /// least.
+impl SharedProcessEngine {
+    /// An engine on the machines of a fleet, with a time that began this many microseconds after 1970 and has
+    /// come to `seen` at least.
     ///
     /// # Errors
     /// Machines that are none.
     pub(crate) fn new(
         fleet: Box<dyn Fleet>,
-        stock: Stock,
+        table: MachineTable,
         settings: Settings,
-        (started, seen): (u64, Time),
+        started: u64,
+        seen: Time,
     ) -> Result<Self, EngineError> {
-        let machines = stock.machines().to_vec();
+        let machines = table.machines().to_vec();
         let empty = Instance::new(&Draft { machines, ..Draft::default() })?.without_flows();
-        let hub = Hub::new(fleet.as_ref(), stock);
+        let mux = FleetMux::new(fleet.as_ref(), table);
         let (out, events) = channel();
         Ok(Self {
-            due: hub.away().iter().copied().map(Report::Down).collect(),
+            due: mux.away().iter().copied().map(Report::Down).collect(),
             fleet,
-            hub: Arc::new(Mutex::new(hub)),
+            mux: Arc::new(Mutex::new(mux)),
             settings,
             empty,
             clock: RunClock::since(WallTime(started), seen, 0),
             now: Time::ZERO,
-            seats: BTreeMap::new(),
-            next_seat: 0,
+            runs: BTreeMap::new(),
+            next_run_id: 0,
             events,
             out,
             named: BTreeMap::new(),
@@ -141,13 +147,13 @@ impl ResidentEngine {
             said: Vec::new(),
             is_barred: false,
             given_up: None,
-            sight: None,
+            visibility_check: None,
         })
     }
 
     /// The same, which keeps the file by which its machines are seen to see what it sees.
-    pub(crate) fn seen_by(mut self, sight: Sight) -> Self {
-        self.sight = Some(sight);
+    pub(crate) fn seen_by(mut self, visibility_check: VisibilityCheck) -> Self {
+        self.visibility_check = Some(visibility_check);
         self
     }
 
@@ -158,10 +164,10 @@ impl ResidentEngine {
         if let Some(by) = self.clock.jump() {
             self.clock.set_recorded(by);
             // The driver learns the new times of all dates that it knows.
-            self.seats.values().for_each(|run| run.send(RunCommand::ClockJumped));
+            self.runs.values().for_each(|run| run.send(RunCommand::ClockJumped));
         }
-        while let Ok((seat, event)) = self.events.try_recv() {
-            self.take_in(seat, event);
+        while let Ok((run_id, event)) = self.events.try_recv() {
+            self.take_in(run_id, event);
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
@@ -169,17 +175,17 @@ impl ResidentEngine {
         }
     }
 
-    /// Waits for news of the fleet, as [`Fleet::next`], and tells all there is: of attempts the run they are of, of machines
-    /// all runs.
+    /// Waits for news of the fleet, as [`Fleet::next`], and tells all there is: of attempts the run they are
+    /// of, of machines all runs.
     fn listen(&mut self, mut patience: Duration) {
-        while let Some(told) = self.fleet.next(patience) {
+        while let Some(event) = self.fleet.next(patience) {
             patience = Duration::ZERO;
-            let news = lock(&self.hub).translated(told);
+            let news = lock(&self.mux).translated(event);
             match news {
                 None => {}
-                Some((Some(seat), news)) => self.send(seat, RunCommand::Told(news)),
+                Some((Some(run_id), news)) => self.send(run_id, RunCommand::Told(news)),
                 Some((None, news)) => {
-                    for run in self.seats.values() {
+                    for run in self.runs.values() {
                         run.send(RunCommand::Told(news.clone()));
                     }
                     self.now = self.clock.now();
@@ -189,96 +195,96 @@ impl ResidentEngine {
         }
     }
 
-    fn send(&self, seat: Seat, command: RunCommand) {
-        if let Some(run) = self.seats.get(&seat) {
+    fn send(&self, run_id: RunId, command: RunCommand) {
+        if let Some(run) = self.runs.get(&run_id) {
             run.send(command);
         }
     }
 
     /// Takes in what a run says.
-    fn take_in(&mut self, id: Seat, event: RunEvent) {
+    fn take_in(&mut self, id: RunId, event: RunMessage) {
         match event {
-            RunEvent::Start(attempt, spec) => self.start_attempt(id, attempt, &spec),
-            RunEvent::Stop(attempt) => {
-                let name = lock(&self.hub).name(id, attempt);
+            RunMessage::Start(attempt, spec) => self.start_attempt(id, attempt, &spec),
+            RunMessage::Stop(attempt) => {
+                let name = lock(&self.mux).name(id, attempt);
                 if let Some(name) = name {
                     self.fleet.stop(name);
                 }
             }
-            RunEvent::Reports(reports) => {
-                let mut hub = lock(&self.hub);
+            RunMessage::Reports(reports) => {
+                let mut mux = lock(&self.mux);
                 // The driver may have dropped a row meanwhile.
                 self.due.extend(reports.into_iter().filter(|report| match report {
-                    Report::Finished { row, .. } | Report::Failed { row, .. } => hub.release(*row).is_some(),
+                    Report::Finished { row, .. } | Report::Failed { row, .. } => mux.release(*row).is_some(),
                     _ => true,
                 }));
             }
-            RunEvent::Comes { flow, arrival, busy } => {
+            RunMessage::Comes { flow, arrival, busy } => {
                 self.bring(id, flow, arrival.map(|arrival| *arrival), busy);
             }
-            RunEvent::Goes(flow) => {
+            RunMessage::Goes(flow) => {
                 if let Some(number) = self.take_number(id, &flow) {
                     self.withdraw(number);
                 }
             }
-            RunEvent::AllGo => self.withdraw_all(id),
-            RunEvent::Ended(how, session) => self.end(id, how, *session),
-            RunEvent::Panicked => panic!("a run ended in the middle of something"),
+            RunMessage::AllGo => self.withdraw_all(id),
+            RunMessage::Ended(how, session) => self.end(id, how, *session),
+            RunMessage::Panicked => panic!("a run ended in the middle of something"),
         }
     }
 
     /// Has the fleet start an attempt of a run.
-    fn start_attempt(&mut self, seat: Seat, attempt: Assignment, spec: &Spec) {
-        let begun = lock(&self.hub).begin(seat, attempt);
+    fn start_attempt(&mut self, run_id: RunId, attempt: Assignment, spec: &Spec) {
+        let begun = lock(&self.mux).begin(run_id, attempt);
         // Where its machine is gone the run is about to hear so.
         let Some(of_fleet) = begun else { return };
         if let Err(error) = self.fleet.start(of_fleet, spec) {
-            lock(&self.hub).undo(of_fleet.number);
-            let told = Told::Ended { attempt: attempt.number, report: Err(error.to_string()) };
-            self.send(seat, RunCommand::Told(told));
+            lock(&self.mux).undo(of_fleet.number);
+            let event = FleetEvent::Ended { attempt: attempt.number, report: Err(error.to_string()) };
+            self.send(run_id, RunCommand::Told(event));
         }
     }
 
     /// Reports a machine to the driver, and its message to the commander.
-    fn take_in_machine(&mut self, told: Told) {
-        match told {
-            Told::Down { machine, why } => {
+    fn take_in_machine(&mut self, event: FleetEvent) {
+        match event {
+            FleetEvent::Down { machine, why } => {
                 self.due.push(Report::Down(machine));
                 self.said.push(format!("machine {} is not there any more: {why}", self.name(machine)));
             }
-            Told::Up(machine) => {
+            FleetEvent::Up(machine) => {
                 self.due.push(Report::Up(machine));
                 self.said.push(format!("machine {} is there again", self.name(machine)));
                 self.given_up = None;
             }
-            Told::Joined(NewMachine { number, .. }) => {
-                let group = group(lock(&self.hub).machines()[number.index()].clone());
+            FleetEvent::Joined(NewMachine { number, .. }) => {
+                let group = group(lock(&self.mux).machines()[number.index()].clone());
                 self.said.push(format!("machine {} has joined", group.name));
                 self.due.push(Report::Joined(group));
                 self.given_up = None;
             }
-            Told::Until { machine, left } => {
+            FleetEvent::Until { machine, left } => {
                 let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
                 self.due.push(Report::Ends { machine, at });
             }
-            Told::Said(what) => self.said.push(what),
-            Told::Ended { .. } => {}
+            FleetEvent::Notice(what) => self.said.push(what),
+            FleetEvent::Ended { .. } => {}
         }
     }
 
     fn name(&self, machine: MachineId) -> String {
-        lock(&self.hub).machines()[machine.index()].name.clone()
+        lock(&self.mux).machines()[machine.index()].name.clone()
     }
 
-    /// Where something is left to do and nothing is at work for lack of machines, more are asked for.
+    /// Where something is left to do and nothing runs for lack of machines, more are asked for.
     fn see_to_machines(&mut self) {
-        let hub = lock(&self.hub);
-        let is_lacking = self.is_barred || hub.away().len() == hub.machines().len();
-        if !is_lacking || self.arrived.is_empty() || !hub.is_idle() {
+        let mux = lock(&self.mux);
+        let is_lacking = self.is_barred || mux.away().len() == mux.machines().len();
+        if !is_lacking || self.arrived.is_empty() || !mux.is_idle() {
             return;
         }
-        drop(hub);
-        if let Prospect::Over(why) = self.fleet.prospect(self.is_barred)
+        drop(mux);
+        if let Availability::Over(why) = self.fleet.availability(self.is_barred)
             && self.given_up.as_ref() != Some(&why)
         {
             self.said.push(why.clone());
@@ -287,20 +293,26 @@ impl ResidentEngine {
     }
 
     /// A flow comes to the driver. What the driver had of it before goes.
-    fn bring(&mut self, id: Seat, flow: String, arrival: Option<(Arrived, Arrival)>, busy: Vec<Busy>) {
+    fn bring(
+        &mut self,
+        id: RunId,
+        flow: String,
+        arrival: Option<(DriverFlow, Arrival)>,
+        busy: Vec<RunningAttempt>,
+    ) {
         if let Some(number) = self.take_number(id, &flow) {
             self.withdraw(number);
         }
-        let (Some(seated), Some((mut arrived, arrival))) = (self.seats.get_mut(&id), arrival) else { return };
+        let (Some(seated), Some((mut arrived, arrival))) = (self.runs.get_mut(&id), arrival) else { return };
         let (number, phase) = self.next;
         seated.numbers.insert(flow, number);
         self.next = (FlowId(number.0 + 1), PhaseId(phase.0 + arrival.n_phases() as u32));
         arrived.begin_at(phase);
         self.due.push(Report::Arrived(Box::new(arrival)));
-        let hub = lock(&self.hub);
-        for Busy { number: attempt, id: task, slot, since } in busy {
+        let mux = lock(&self.mux);
+        for RunningAttempt { number: attempt, id: task, slot, since } in busy {
             let Some((phase, task)) = arrived.place(task) else { continue };
-            let Some(name) = hub.name(id, attempt) else { continue };
+            let Some(name) = mux.name(id, attempt) else { continue };
             self.named.insert(name, (id, attempt));
             self.due.push(Report::Running(Running { name, phase, task, slot, since }));
         }
@@ -308,8 +320,8 @@ impl ResidentEngine {
     }
 
     /// The driver is not to know a flow by its number any more, which is given.
-    fn take_number(&mut self, id: Seat, flow: &str) -> Option<FlowId> {
-        self.seats.get_mut(&id)?.numbers.remove(flow)
+    fn take_number(&mut self, id: RunId, flow: &str) -> Option<FlowId> {
+        self.runs.get_mut(&id)?.numbers.remove(flow)
     }
 
     /// Has the driver give up a flow; its attempts are stopped by the orders that follow.
@@ -318,22 +330,22 @@ impl ResidentEngine {
         self.due.push(Report::Withdrawn(number));
     }
 
-    fn withdraw_all(&mut self, id: Seat) {
-        let numbers = self.seats.get_mut(&id).map(|seated| std::mem::take(&mut seated.numbers));
+    fn withdraw_all(&mut self, id: RunId) {
+        let numbers = self.runs.get_mut(&id).map(|seated| std::mem::take(&mut seated.numbers));
         for number in numbers.unwrap_or_default().into_values() {
             self.withdraw(number);
         }
     }
 
-    fn end(&mut self, id: Seat, how: Result<RunEnd, EngineError>, session: crate::run::Session) {
+    fn end(&mut self, id: RunId, how: Result<RunEnd, EngineError>, session: crate::run::Session) {
         // The driver may have something of it whose end it does not know.
         self.withdraw_all(id);
-        self.seats.remove(&id);
-        self.named.retain(|_, (seat, _)| *seat != id);
+        self.runs.remove(&id);
+        self.named.retain(|_, (run_id, _)| *run_id != id);
         self.quotas.remove(id);
-        lock(&self.hub).forget(id);
-        let session = Box::new(SessionHere { session, settings: self.settings.clone() });
-        self.ended.push(Ended { seat: id, how, session });
+        lock(&self.mux).forget(id);
+        let session = Box::new(LocalSession { session, settings: self.settings.clone() });
+        self.ended.push(EndedRun { run: id, how, session });
     }
 
     /// Time until something is due by itself.
@@ -343,24 +355,24 @@ impl ResidentEngine {
     }
 }
 
-/// A machine as the driver hears of one that joins.
+/// A machine as the driver learns of one that joins.
 fn group(machine: MachineDraft) -> Group {
     let MachineDraft { name, count, speed, slots, rack } = machine;
     Group { name, count, speed, slots, rack, first: MachineId(0) }
 }
 
-impl Engine for ResidentEngine {
+impl Engine for SharedProcessEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
-            faults: if lock(&self.hub).changes() { Faults::Tasks } else { Faults::Never },
+            faults: if lock(&self.mux).changes() { Faults::Tasks } else { Faults::Never },
             offers: Offers::Immediate,
             masters: None,
             lengths: Lengths::Guessed,
         }
     }
 
-    /// Waits at most once, so that whoever drives it can see to other things.
+    /// Waits at most once, so that the driver can do other things.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         self.hear(Duration::ZERO);
         if self.due.is_empty() {
@@ -377,20 +389,20 @@ impl Engine for ResidentEngine {
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let arrived = &self.arrived[&live.flow_of(start.phase)];
-        let (id, seat, row) = (arrived.id(start.phase, start.first), arrived.seat, start.row);
-        let held = Held { seat, phase: id.phase, slot: start.places[0].first };
+        let (id, run_id, row) = (arrived.id(start.phase, start.first), arrived.run, start.row);
+        let held = HeldSlot { run: run_id, phase: id.phase, slot: start.places[0].first };
         let slot_kind = live.slot_kind_of(start.phase);
         let others = {
-            let mut hub = lock(&self.hub);
-            hub.hold(row, held);
-            hub.others_on(held)
+            let mut mux = lock(&self.mux);
+            mux.hold(row, held);
+            mux.others_on(held)
         };
         for other in others {
             self.send(other, RunCommand::GiveWay(slot_kind, held.slot));
         }
         let named = start.reported_as.and_then(|name| self.named.remove(&name));
         self.send(
-            seat,
+            run_id,
             match named {
                 Some((_, number)) => RunCommand::Adopt { number, row, id },
                 None => RunCommand::Begin { row, id, slot: held.slot, held: start.held },
@@ -399,16 +411,16 @@ impl Engine for ResidentEngine {
     }
 
     fn order(&mut self, order: Order) {
-        let (seat, order) = match order {
-            Order::Go { row, .. } | Order::Hold(row) => (lock(&self.hub).seat_of(row), order),
-            Order::Kill(row) => (lock(&self.hub).release(row), order),
+        let (run_id, order) = match order {
+            Order::Go { row, .. } | Order::Hold(row) => (lock(&self.mux).run_of(row), order),
+            Order::Kill(row) => (lock(&self.mux).release(row), order),
             Order::Refuse(name) => match self.named.remove(&name) {
-                Some((seat, number)) => (Some(seat), Order::Refuse(number)),
+                Some((run_id, number)) => (Some(run_id), Order::Refuse(number)),
                 None => return,
             },
         };
-        if let Some(seat) = seat {
-            self.send(seat, RunCommand::Order(order));
+        if let Some(run_id) = run_id {
+            self.send(run_id, RunCommand::Order(order));
         }
     }
 
@@ -416,98 +428,98 @@ impl Engine for ResidentEngine {
         self.wakes.insert(at.max(Time(self.now.0 + 1)));
     }
 
-    fn barred(&mut self) {
+    fn blocked_by_deadline(&mut self) {
         self.is_barred = true;
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {
-        let seat = self.arrived.get(&flow).map(|arrived| arrived.seat);
-        self.quotas.room(seat, lock(&self.hub).held())
+        let run_id = self.arrived.get(&flow).map(|arrived| arrived.run);
+        self.quotas.room(run_id, lock(&self.mux).held())
     }
 
-    /// More may come as long as somebody drives it.
+    /// More may come as long as a process drives it.
     fn may_bring_flows(&mut self) -> bool {
         true
     }
 }
 
-impl Resident for ResidentEngine {
+impl SharedEngine for SharedProcessEngine {
     fn empty(&self) -> &Instance {
         &self.empty
     }
 
     fn machines(&self) -> Vec<SharedMachine> {
-        let hub = lock(&self.hub);
-        let all = (0..).map(MachineId).zip(hub.machines());
-        all.map(|(id, draft)| SharedMachine { draft: draft.clone(), is_up: !hub.away().contains(&id) })
+        let mux = lock(&self.mux);
+        let all = (0..).map(MachineId).zip(mux.machines());
+        all.map(|(id, draft)| SharedMachine { draft: draft.clone(), is_up: !mux.away().contains(&id) })
             .collect()
     }
 
-    fn said(&mut self) -> Vec<String> {
+    fn notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.said)
     }
 
-    fn seat(
+    fn add_run(
         &mut self,
         session: Box<dyn Session>,
-        rules: SeatRules,
+        rules: RunConfig,
         observer: Box<dyn Observer + Send>,
-    ) -> Result<Seat, EngineError> {
-        let here = session.into_any().downcast::<SessionHere>();
-        let SessionHere { session, .. } = *here
+    ) -> Result<RunId, EngineError> {
+        let here = session.into_any().downcast::<LocalSession>();
+        let LocalSession { session, .. } = *here
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let seat = Seat(self.next_seat);
-        self.next_seat += 1;
+        let run_id = RunId(self.next_run_id);
+        self.next_run_id += 1;
         if session.left().is_none() {
-            let session = Box::new(SessionHere { session, settings: self.settings.clone() });
+            let session = Box::new(LocalSession { session, settings: self.settings.clone() });
             let how = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
-            self.ended.push(Ended { seat, how: Ok(how), session });
-            return Ok(seat);
+            self.ended.push(EndedRun { run: run_id, how: Ok(how), session });
+            return Ok(run_id);
         }
         let (machines, away) = {
-            let hub = lock(&self.hub);
-            machines::fits(session.jobs(), hub.machines(), hub.capacities())?;
-            (hub.machines().to_vec(), hub.away().clone())
+            let mux = lock(&self.mux);
+            machines::fits(session.jobs(), mux.machines(), mux.capacities())?;
+            (mux.machines().to_vec(), mux.away().clone())
         };
-        let out = Outbox { seat, events: self.out.clone(), waker: self.fleet.waker() };
-        let SeatRules { attempts_max, standings, quota, .. } = rules;
+        let out = Outbox { run: run_id, events: self.out.clone(), waker: self.fleet.waker() };
+        let RunConfig { attempts_max, overrides, quota, .. } = rules;
         let start = RunStart {
             session,
             machines,
             away,
             attempts_max,
-            standings,
+            overrides: overrides,
             settings: self.settings.clone(),
             engine: self.clock,
             observer,
-            hub: self.hub.clone(),
+            mux: self.mux.clone(),
         };
         let (commands, received) = channel();
         let thread = thread::Builder::new().name("run".to_owned());
         thread.spawn(move || start.work(&received, &out)).map_err(|error| {
             EngineError::other(with_remedy(format!("its thread cannot be started: {error}")))
         })?;
-        self.seats.insert(seat, RunHandle { commands, numbers: BTreeMap::new() });
-        self.quotas.add(seat, quota);
-        Ok(seat)
+        self.runs.insert(run_id, RunHandle { commands, numbers: BTreeMap::new() });
+        self.quotas.add(run_id, quota);
+        Ok(run_id)
     }
 
-    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
-        self.send(seat, RunCommand::Stand(flow.to_owned(), standing));
+    fn update_flow(&mut self, run_id: RunId, flow: &str, overrides: FlowOverrides) {
+        self.send(run_id, RunCommand::Stand(flow.to_owned(), overrides));
     }
 
-    fn cancel(&mut self, seat: Seat, flow: &str) {
-        if let Some(number) = self.take_number(seat, flow) {
+    fn cancel_flow(&mut self, run_id: RunId, flow: &str) {
+        if let Some(number) = self.take_number(run_id, flow) {
             self.withdraw(number);
         }
-        self.send(seat, RunCommand::Cancel(flow.to_owned()));
+        self.send(run_id, RunCommand::Cancel(flow.to_owned()));
     }
 
-    fn seat_of(&self, flow: FlowId) -> Option<Seat> {
-        self.arrived.get(&flow).map(|arrived| arrived.seat)
+    fn run_of(&self, flow: FlowId) -> Option<RunId> {
+        self.arrived.get(&flow).map(|arrived| arrived.run)
     }
 
-    fn ended(&mut self) -> Vec<Ended> {
+    fn finished_runs(&mut self) -> Vec<EndedRun> {
         std::mem::take(&mut self.ended)
     }
 
@@ -515,21 +527,21 @@ impl Resident for ResidentEngine {
         self.fleet.waker()
     }
 
-    fn stop(&mut self) -> Vec<Ended> {
-        self.seats.values().for_each(|run| run.send(RunCommand::Stop));
+    fn stop(&mut self) -> Vec<EndedRun> {
+        self.runs.values().for_each(|run| run.send(RunCommand::Stop));
         self.wait_for_ends(PATIENCE);
-        self.seats.values().for_each(|run| run.send(RunCommand::Leave));
+        self.runs.values().for_each(|run| run.send(RunCommand::Leave));
         // A run whose thread is blocked stays behind. Its journal has all that is done.
         self.wait_for_ends(LEAVE);
-        self.ended()
+        self.finished_runs()
     }
 }
 
-impl ResidentEngine {
+impl SharedProcessEngine {
     /// Waits until all runs have left, at most for that time.
     fn wait_for_ends(&mut self, patience: Duration) {
         let until = self.clock.now().0 + patience.as_micros() as u64;
-        while !self.seats.is_empty() && self.clock.now().0 < until {
+        while !self.runs.is_empty() && self.clock.now().0 < until {
             self.hear(Duration::from_micros(until.saturating_sub(self.clock.now().0)));
         }
     }

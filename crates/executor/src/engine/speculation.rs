@@ -1,7 +1,7 @@
-//! Second attempts of tasks that take much longer than others of their phase.
+//! Speculative attempts of tasks that take much longer than other tasks of their phase.
 //!
-//! No scheduling decision: they run on slots that the policy leaves idle, and give way to whatever it starts
-//! there. Whichever attempt ends well first is the task's; the other is killed.
+//! No scheduling decision: they run on slots that the policy leaves idle, and give way to everything that it
+//! starts there. Whichever attempt ends well first is the task's; the other is killed.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::process::report::Report as Said;
 
 use super::ending::Problem;
-use super::{Local, Running, Stage};
-use crate::fleet::Beside;
+use super::{ProcessEngine, Running, Stage};
+use crate::fleet::ForeignSlot;
 
 /// A task is tried a second time when it has taken this many times the mean of its phase, as Hadoop's
 /// speculation does with slow progress; twice wastes little where durations vary by chance.
@@ -21,10 +21,10 @@ const STRAGGLER: f64 = 2.0;
 /// And at least this long: starting a process has a price too.
 const STRAGGLER_LEAST: Duration = Duration::from_millis(500);
 
-impl Local<'_> {
-    /// One of the attempts of a row ended. Returns it if it is to be taken for the task's: if it ended well, or
-    /// was the first, whose slot is the one that the policy gave; the other is dropped. A second one that did not
-    /// end well leaves the first alone, and nothing is returned.
+impl ProcessEngine<'_> {
+    /// One of the attempts of a row ended. Returns it if it is to be taken for the task's: if it ended well,
+    /// or was the first, whose slot is the one that the policy gave; the other is dropped. A second one that
+    /// did not end well leaves the first alone, and nothing is returned.
     pub(super) fn settle_twins(
         &mut self,
         row: RowId,
@@ -40,12 +40,13 @@ impl Local<'_> {
             self.drop_attempt(&other);
             return Some(ended);
         };
-        self.give_up(&ended, &problem.message, (true, false));
+        self.give_up(&ended, &problem.message, true, false);
         self.running.insert(row, Running { second_failed: true, ..other });
         None
     }
 
-    /// A speculative attempt, or one of a lost task, gives way to the task that the policy starts on its slot.
+    /// A speculative attempt, or one of a lost task, gives way to the task that the policy starts on its
+    /// slot.
     pub(super) fn make_room(&mut self, slot_kind: SlotKind, slot: u32) {
         self.make_room_of_lost(slot_kind, slot);
         let on = |second: &Running| second.slot == slot && self.slot_kind_of(second.id) == slot_kind;
@@ -61,7 +62,7 @@ impl Local<'_> {
         if !self.settings.speculate {
             return;
         }
-        let others = self.fleet.beside();
+        let others = self.fleet.foreign_slots();
         for &slot_kind in self.cluster.slot_kinds() {
             let busy = |slot: u32| {
                 let on = |r: &Running| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
@@ -117,8 +118,8 @@ impl Local<'_> {
         }
     }
 
-    /// Whether somebody else has a slot.
-    pub(super) fn is_others(&self, others: &[Beside], slot_kind: SlotKind, slot: u32) -> bool {
+    /// Whether another process has a slot.
+    pub(super) fn is_others(&self, others: &[ForeignSlot], slot_kind: SlotKind, slot: u32) -> bool {
         let cluster = self.work.instance.cluster();
         others.iter().any(|other| other.slot == slot && cluster.slot_kind_of(other.phase) == slot_kind)
     }

@@ -1,4 +1,4 @@
-//! This machine as an engine: tasks are processes, outputs are directories.
+//! The engine of this machine. Tasks are processes, outputs are directories.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -13,21 +13,23 @@ use slackline_model::{Draft, Span};
 use slackline_task::process::spec::NEEDS_HADOOP;
 use slackline_task::process::worker_command::WorkerCommand;
 
-use crate::engine::backend::{Backend, EngineEntry, Prepared, Residence, Resident, SWITCH, Session, Stop};
+use crate::engine::backend::{
+    Backend, EngineEntry, Prepared, SWITCH, Session, SharedEngine, SharedEngineConfig, Stop,
+};
 use crate::engine::drive::Drive;
-use crate::engine::shared::ResidentEngine;
-use crate::engine::shared::machine_table::Stock;
+use crate::engine::shared::SharedProcessEngine;
+use crate::engine::shared::machine_table::MachineTable;
 use crate::engine::{Interrupt, Settings};
 use crate::fleet::concurrent_runs;
 use crate::fleet::processes::Processes;
 use crate::run::error::{EngineError, file};
 use crate::run::opening;
 use crate::run::opening::Opening;
-use crate::run::{self, JobVerdict, LostOutput, Recovered, RunEnd};
+use crate::run::{self, JobVerdict, LostOutput, Recovery, RunEnd};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::{GROUP, JobHistory};
 use crate::spec::preflight::Obstacle;
-use crate::spec::resolve::{InputRules, Resolved, resolve};
+use crate::spec::resolve::{InputRules, ResolvedWorkload, resolve};
 use crate::store::journal::{Attempt, Segment};
 use crate::store::pid_file;
 
@@ -41,7 +43,7 @@ const SPLIT_MIN: u64 = 1 << 10;
 /// With less memory, the buffers of a task are written out for every few records.
 const MEMORY_MIN: u64 = 1 << 20;
 
-// What every engine is told that runs attempts itself.
+// Parameters of every engine that runs attempts itself.
 pub(crate) const SPLIT: Param = Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads");
 pub(crate) const TASK_MEMORY: Param =
     Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task");
@@ -92,7 +94,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// What an engine was told that has the parameters above.
+    /// What an engine was given that has the parameters above.
     pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
         let limit = settings.given(TIMEOUT.name).then(|| settings.real(TIMEOUT.name));
         let attempts = Settings::new(WorkerCommand::this_program().map_err(EngineError::other)?)
@@ -172,12 +174,12 @@ pub struct LocalEngine {
 const SPLIT_BYTES: u64 = 64 << 20;
 
 impl LocalEngine {
-    /// This machine with so many slots, maps of about 64 MiB, and attempts that are run like this.
+    /// This machine with this many slots, maps of about 64 MiB, and attempts that are run like this.
     pub fn new(slots: Slots, settings: Settings) -> Self {
         Self { slots, split_bytes: SPLIT_BYTES, hash: false, settings }
     }
 
-    /// With maps that read about so many bytes of a file.
+    /// With maps that read about this many bytes of a file.
     #[must_use]
     pub fn with_split_bytes(mut self, split_bytes: u64) -> Self {
         self.split_bytes = split_bytes;
@@ -210,7 +212,7 @@ impl Backend for LocalEngine {
             return Err(faults);
         }
         match resolve(workload, rules, past) {
-            Ok(resolved) => Ok(Box::new(PreparedHere { resolved, settings: self.settings.clone() })),
+            Ok(resolved) => Ok(Box::new(PreparedLocal { resolved, settings: self.settings.clone() })),
             Err(error) => Err(vec![Fault::new(error.path, error.problem)]),
         }
     }
@@ -219,17 +221,17 @@ impl Backend for LocalEngine {
         opening::unfinished_since(state)
     }
 
-    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
-        let Residence { files, started, seen, .. } = residence;
+    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let SharedEngineConfig { files, started, seen, .. } = residence;
         let pids = files.join("pids");
         std::fs::create_dir_all(files).map_err(file(files))?;
         // What a killed one has left of its workers goes.
-        pid_file::fence(&pids).map_err(file(&pids))?;
+        pid_file::kill_leftovers(&pids).map_err(file(&pids))?;
         let groups = run::hold_memory_of_all(&files.join("memory"));
         let settings = self.settings.clone();
         let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
-        let stock = Stock::fixed(self.machines());
-        Ok(Box::new(ResidentEngine::new(Box::new(fleet), stock, settings, (started, seen))?))
+        let table = MachineTable::fixed(self.machines());
+        Ok(Box::new(SharedProcessEngine::new(Box::new(fleet), table, settings, started, seen)?))
     }
 }
 
@@ -248,12 +250,12 @@ pub(crate) fn jars(workload: &Draft) -> Vec<Fault> {
 }
 
 /// A workload that is ready to be run here.
-struct PreparedHere {
-    resolved: Resolved,
+struct PreparedLocal {
+    resolved: ResolvedWorkload,
     settings: Settings,
 }
 
-impl Prepared for PreparedHere {
+impl Prepared for PreparedLocal {
     fn workload(&self) -> &Draft {
         &self.resolved.draft
     }
@@ -277,17 +279,17 @@ impl Prepared for PreparedHere {
         if !beside_others {
             session.hold_memory();
         }
-        Ok(Box::new(SessionHere { session, settings }))
+        Ok(Box::new(LocalSession { session, settings }))
     }
 }
 
-/// A run on this machine, or one that an engine that stays takes.
-pub(crate) struct SessionHere {
+/// A run on this machine, or one that a shared engine takes.
+pub(crate) struct LocalSession {
     pub(crate) session: run::Session,
     pub(crate) settings: Settings,
 }
 
-impl Session for SessionHere {
+impl Session for LocalSession {
     fn workload(&self) -> &Draft {
         self.session.draft()
     }
@@ -300,7 +302,7 @@ impl Session for SessionHere {
         self.session.attempts()
     }
 
-    fn recovered(&self) -> Recovered {
+    fn recovered(&self) -> Recovery {
         self.session.recovered()
     }
 

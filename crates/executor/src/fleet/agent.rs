@@ -1,10 +1,10 @@
-//! The agent of a machine: attempts that a run elsewhere asks for, in worker processes of this machine
-//! (`Processes`). It is started over a link (`ssh`, `srun`) and speaks `crate::fleet::protocol` over its standard
-//! input and output.
+//! The agent of a machine. It runs attempts for a run on another machine, in worker processes (`Processes`).
+//! The run starts it over a link (`ssh`, `srun`) and speaks `crate::fleet::protocol` over its standard input
+//! and output.
 //!
-//! When its input ends, or nobody has said anything for `LEASE`, it ends with everything that it started. It does so
-//! too when it was stopped itself for longer than the run waits (`SILENT`): what it was at work on is somebody else's by
-//! then.
+//! When its input ends, or nothing has arrived for `LEASE`, it ends with everything that it started. It does
+//! so too when it was stopped itself for longer than the run waits (`SILENT`): what it worked on is another
+//! process's by then.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use slackline_model::{MachineId, PhaseKind};
-use slackline_task::attempt::nfs_cache::SEEN;
+use slackline_task::attempt::nfs_cache::VISIBLE_WITHIN;
 use slackline_task::base::clock::{self, Stopwatch};
 use slackline_task::base::system::lock_refused;
 use slackline_task::base::task_id::TaskId;
@@ -32,14 +32,14 @@ use crate::fleet::protocol::{
     BEAT, FromAgent, Hello, LEASE, PROGRAM, Proof, Ready, Refused, SILENT, ToAgent, VERSION, line, mismatch,
     version_of,
 };
-use crate::fleet::{Assignment, Fleet, Told, Waker};
-use crate::store::pid_file::{PidFile, end_process, fence};
+use crate::fleet::{Assignment, Fleet, FleetEvent, Waker};
+use crate::store::pid_file::{PidFile, end_process, kill_leftovers};
 
 /// The name of the verb by which a program is started as an agent.
 pub const ARGUMENT: &str = "agent";
 
-/// How long the agent's end may take after its input has ended; then the process ends all the same, and its workers by
-/// themselves.
+/// How long the agent's end may take after its input has ended; then the process ends all the same, and its
+/// workers by themselves.
 const END: Duration = Duration::from_secs(10);
 
 /// Between two looks at a file that is not seen yet.
@@ -90,7 +90,7 @@ fn listen() -> io::Result<(Receiver<Input>, Sender<Waker>)> {
             lines.take().into_iter().for_each(|line| tell(Input::Line(line)));
         }
         tell(Input::Over);
-        // Whoever has not ended by then cannot.
+        // A process that has not ended by then cannot.
         clock::pause(END);
         std::process::exit(1);
     })?;
@@ -159,7 +159,7 @@ impl Agent {
     /// Hears who is there, and does what is to be done before the first attempt.
     ///
     /// # Errors
-    /// Why it takes none; nothing if nobody wants it any more.
+    /// Why it takes none; nothing if the run has gone.
     fn begin(inputs: &Receiver<Input>, speaker: &mut Speaker) -> Result<Self, Option<String>> {
         let hello = hello(inputs)?;
         let home = Home::take(&hello)
@@ -183,25 +183,25 @@ impl Agent {
         Ok(Self { processes, home })
     }
 
-    /// Takes attempts and tells of their ends, until nobody wants that any more.
+    /// Runs attempts and reports their ends, until the run has gone.
     fn serve(mut self, inputs: &Receiver<Input>, waking: &Sender<Waker>, speaker: &mut Speaker) -> u8 {
-        // The other end is there as long as somebody listens.
+        // The other end exists as long as the run reads from it.
         let _ = waking.send(self.processes.waker());
         let code = loop {
             let mut ends: Vec<FromAgent> = Vec::new();
             let mut patience = BEAT.saturating_sub(speaker.silent());
-            while let Some(told) = self.processes.next(patience) {
-                ends.extend(end_of(told));
+            while let Some(event) = self.processes.next(patience) {
+                ends.extend(end_of(event));
                 patience = Duration::ZERO;
             }
-            // What it has is somebody else's by now.
+            // What it has is another process's by now.
             if speaker.silent() > SILENT {
                 break 1;
             }
             match self.take(inputs) {
                 Ok(failed) => ends.extend(failed),
-                Err(Over::Unwanted) => break 0,
-                Err(Over::Puzzled(why)) => {
+                Err(AgentEnd::Unwanted) => break 0,
+                Err(AgentEnd::Puzzled(why)) => {
                     ends.push(FromAgent::Refused(Refused { v: VERSION, why }));
                     let _ = speaker.say(&ends);
                     break 2;
@@ -218,12 +218,12 @@ impl Agent {
         code
     }
 
-    /// Does what it was told. Gives the ends of attempts that could not begin.
-    fn take(&mut self, inputs: &Receiver<Input>) -> Result<Vec<FromAgent>, Over> {
+    /// Does what it was given. Gives the ends of attempts that could not begin.
+    fn take(&mut self, inputs: &Receiver<Input>) -> Result<Vec<FromAgent>, AgentEnd> {
         let all: Vec<Input> = inputs.try_iter().collect();
-        // What nobody waits for any more is not begun.
+        // An attempt without a waiting run is not started.
         if all.iter().any(|one| matches!(one, Input::Over)) {
-            return Err(Over::Unwanted);
+            return Err(AgentEnd::Unwanted);
         }
         let mut failed = Vec::new();
         for input in all {
@@ -237,7 +237,7 @@ impl Agent {
                 }
                 Ok(ToAgent::Stop(n)) => self.processes.stop(n),
                 Ok(ToAgent::Beat {}) => {}
-                Ok(ToAgent::Hello(_)) | Err(_) => return Err(Over::Puzzled(unexpected(&text))),
+                Ok(ToAgent::Hello(_)) | Err(_) => return Err(AgentEnd::Puzzled(unexpected(&text))),
             }
         }
         Ok(failed)
@@ -245,22 +245,22 @@ impl Agent {
 }
 
 /// Why an agent ends.
-enum Over {
-    /// Nobody wants anything of it any more.
+enum AgentEnd {
+    /// No process wants anything of it any more.
     Unwanted,
-    /// It was told what it does not understand.
+    /// It was given what it does not understand.
     Puzzled(String),
 }
 
-/// What is said of a line that is none of the protocol, or not at this place.
+/// The message about a line that is none of the protocol, or not at this place.
 fn unexpected(text: &[u8]) -> String {
     let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
     format!("found the line {shown:?}, expected start, stop or beat")
 }
 
-/// What is told of the end of an attempt.
-fn end_of(told: Told) -> Option<FromAgent> {
-    let Told::Ended { attempt: n, report } = told else { return None };
+/// The report of the end of an attempt.
+fn end_of(event: FleetEvent) -> Option<FromAgent> {
+    let FleetEvent::Ended { attempt: n, report } = event else { return None };
     Some(match report {
         Ok(report) => FromAgent::Ended { n, report: Some(report), broken: None },
         Err(broken) => FromAgent::Ended { n, report: None, broken: Some(broken) },
@@ -309,7 +309,7 @@ fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Resu
         Proof::Holds { path, .. } | Proof::Bytes { path, .. } => path,
     };
     while let Err(found) = look(proof) {
-        if since.elapsed() > SEEN {
+        if since.elapsed() > VISIBLE_WITHIN {
             return Err(Some(format!(
                 "{}: {found}: its directory has to be one that every machine sees",
                 path.display()
@@ -319,7 +319,7 @@ fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Resu
             return Err(None);
         }
         clock::pause(LOOK);
-        // Its directory as it is now, and not as it was when somebody looked at it last.
+        // Its directory as it is now, and not as it was at the last check.
         let _ = path.parent().map(fs::read_dir);
     }
     Ok(())
@@ -353,7 +353,8 @@ struct Home {
 }
 
 impl Home {
-    /// Makes sure that nothing is alive of earlier agents of the same machine of the same run, and takes their place.
+    /// Makes sure that nothing is alive of earlier agents of the same machine of the same run, and takes
+    /// their place.
     fn take(hello: &Hello) -> io::Result<Self> {
         let name = format!("{}\n{}", hello.owner, hello.machine);
         let directory = concurrent_runs::place()?.join("agents").join(&sha256(name.as_bytes())[..16]);
@@ -361,7 +362,7 @@ impl Home {
         let lock = File::create(directory.join("lock"))?;
         lock.lock().map_err(lock_refused)?;
         end_process(&directory.join("agent"))?;
-        fence(&directory.join("pids"))?;
+        kill_leftovers(&directory.join("pids"))?;
         let own = PidFile::create(directory.join("agent"), u64::from(std::process::id()))?;
         Ok(Self { directory, own })
     }
@@ -370,7 +371,7 @@ impl Home {
         self.directory.join("pids")
     }
 
-    /// Leaves nothing behind; whoever has taken the place meanwhile has files of its own.
+    /// Leaves nothing behind; a successor that has taken its place has its own files.
     fn leave(self) {
         let Self { directory, own } = self;
         drop(own);

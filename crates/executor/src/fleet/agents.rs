@@ -1,7 +1,8 @@
-//! Machines on each of which an agent runs attempts for us.
+//! A fleet of machines, each with an agent that runs attempts.
 //!
-//! One thread ([`hub`]) listens to all agents and speaks to them, whatever the engine does meanwhile: so they hear of us in
-//! time, and we notice in time when one is silent. What it has heard it tells the engine, one after the other.
+//! One thread ([`hub`]) listens to all agents and speaks to them, whatever the engine does meanwhile: so they
+//! learns of us in time, and we notice in time when one is silent. What it has received it tells the engine,
+//! one after the other.
 
 pub mod host;
 pub mod hub;
@@ -17,14 +18,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use slackline_model::MachineId;
-use slackline_task::attempt::nfs_cache::SEEN;
+use slackline_task::attempt::nfs_cache::VISIBLE_WITHIN;
 use slackline_task::base::clock::Stopwatch;
 use slackline_task::process::spec::Spec;
 
 use self::hub::{Hub, Order};
 use super::link::Link;
 use super::protocol::{Hello, SILENT, ToAgent, line};
-use super::{Assignment, Capacity, Fleet, NewMachine, Prospect, Told, Waker};
+use super::{Assignment, Availability, Capacity, Fleet, FleetEvent, NewMachine, Waker};
 
 /// How long no machine at all may be there before a run is given up for now.
 const FORSAKEN: Duration = Duration::from_secs(600);
@@ -45,13 +46,13 @@ pub(crate) struct Machine {
 
 /// Gets machines when those that are there do not do.
 pub(crate) trait Supply: Send {
-    /// Nothing is at work although something is left to do. What comes is ordered from the fleet.
-    fn more(&mut self, asked: Asked, orders: &Orders) -> Prospect;
+    /// Nothing runs although something is left to do. What comes is ordered from the fleet.
+    fn more(&mut self, asked: SupplyRequest, orders: &Orders) -> Availability;
 }
 
 /// What is known when machines are asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct SupplyRequest {
     /// How many machines are there.
     pub(crate) up: usize,
     /// Whether none has been there for long.
@@ -80,13 +81,13 @@ impl Orders {
         self.send(Order::Retire { names, why });
     }
 
-    /// Somebody should know this.
+    /// The user should know this.
     pub(crate) fn say(&self, what: String) {
         self.send(Order::Say(what));
     }
 
     fn send(&self, order: Order) {
-        // Without a hub nothing more comes of it, and nothing is told of it.
+        // Without a hub nothing more comes of it, and nothing is reported.
         if self.orders.send(order).is_ok() {
             // A pipe that is full has woken it already.
             let _ = (&*self.wake).write(&[1]);
@@ -94,32 +95,32 @@ impl Orders {
     }
 }
 
-/// What agents are told of the run, and where its files are.
+/// What agents are given of the run, and where its files are.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
-    /// What each is told first, with its own name.
+    /// The first message to each, with its own name.
     pub(crate) hello: Hello,
     /// The directory of the pid files.
     pub(crate) pids: PathBuf,
     /// How long what is waited for.
-    pub(crate) pace: Pace,
+    pub(crate) pace: AgentTiming,
 }
 
 /// How long what is waited for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    /// An agent of which nothing is heard for so long is given up.
+pub(crate) struct AgentTiming {
+    /// An agent of which nothing arrives for so long is given up.
     pub(crate) silent: Duration,
     /// A machine may take so long to be reached and to answer.
     pub(crate) opening: Duration,
-    /// One that did not answer is tried again after so long, then after twice that, and so on.
+    /// One that did not answer is retried after so long, then after twice that, and so on.
     pub(crate) again: Duration,
 }
 
-impl Default for Pace {
+impl Default for AgentTiming {
     fn default() -> Self {
         // A machine looks for what it has to see for as long as [`SEEN`].
-        let opening = SEEN + Duration::from_secs(30);
+        let opening = VISIBLE_WITHIN + Duration::from_secs(30);
         Self { silent: SILENT, opening, again: Duration::from_secs(2) }
     }
 }
@@ -136,7 +137,7 @@ enum First {
 
 /// What the hub says.
 enum News {
-    Told(Told),
+    Told(FleetEvent),
     First(usize, First),
     Woken,
 }
@@ -148,7 +149,7 @@ pub(crate) struct Agents {
     supply: Option<Box<dyn Supply>>,
     /// How many attempts ended since the last machines came.
     ended: u64,
-    told: VecDeque<Told>,
+    event: VecDeque<FleetEvent>,
     /// By machine: what it has, once that is known.
     capacities: Vec<Capacity>,
     /// How often machines went that ever did, as far as the engine knows.
@@ -162,8 +163,8 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Starts an agent on each machine, and waits until all have answered. Of those that are not there [`Told::Down`]
-    /// is the first that is told; they may come later.
+    /// Starts an agent on each machine, and waits until all have answered. Of those that are not there
+    /// [`FleetEvent::Down`] is the first that is returned; they may come later.
     ///
     /// # Errors
     /// A machine that says that it cannot be one of this run's; none that answers.
@@ -184,7 +185,7 @@ impl Agents {
         let hub = Hub::new(machines, terms, ordered, woken, says);
         let thread = thread::Builder::new().name("agents".to_owned()).spawn(move || hub.run())?;
         let waker: Waker = Arc::new(move || {
-            // Nobody waits any more if there is nobody.
+            // The receiver may be gone.
             let _ = waker_says.send(News::Woken);
         });
         let none = Capacity { processors: 0, memory: None };
@@ -194,7 +195,7 @@ impl Agents {
             waker,
             supply,
             ended: 0,
-            told: VecDeque::new(),
+            event: VecDeque::new(),
             capacities: vec![none; names.len()],
             epochs: BTreeMap::new(),
             up: BTreeSet::new(),
@@ -213,8 +214,8 @@ impl Agents {
         while open > 0 {
             let first = match self.news.recv() {
                 Ok(News::First(k, first)) => (k, first),
-                Ok(News::Told(told)) => {
-                    self.told.push_back(told);
+                Ok(News::Told(event)) => {
+                    self.event.push_back(event);
                     continue;
                 }
                 Ok(News::Woken) => continue,
@@ -238,26 +239,26 @@ impl Agents {
             )));
         }
         for (k, why) in missing.into_iter().rev() {
-            self.told.push_front(Told::Down { machine: MachineId(k as u32), why });
+            self.event.push_front(FleetEvent::Down { machine: MachineId(k as u32), why });
         }
         Ok(())
     }
 
-    /// Takes note of what is told to the engine.
-    fn note(&mut self, told: &Told) {
-        match told {
-            Told::Down { machine, .. } => {
+    /// Takes note of what is reported to the engine.
+    fn note(&mut self, event: &FleetEvent) {
+        match event {
+            FleetEvent::Down { machine, .. } => {
                 *self.epochs.entry(*machine).or_default() += 1;
                 self.up.remove(machine);
             }
-            Told::Up(machine) | Told::Joined(NewMachine { number: machine, .. }) => {
+            FleetEvent::Up(machine) | FleetEvent::Joined(NewMachine { number: machine, .. }) => {
                 if self.up.is_empty() {
                     self.ended = 0;
                 }
                 self.up.insert(*machine);
             }
-            Told::Ended { .. } => self.ended += 1,
-            Told::Until { .. } | Told::Said(_) => {}
+            FleetEvent::Ended { .. } => self.ended += 1,
+            FleetEvent::Until { .. } | FleetEvent::Notice(_) => {}
         }
         let is_forsaken = self.up.is_empty();
         let since = self.forsaken.unwrap_or_else(|| self.clock.elapsed());
@@ -285,41 +286,41 @@ impl Fleet for Agents {
         self.orders.send(Order::Stop(attempt));
     }
 
-    fn next(&mut self, patience: Duration) -> Option<Told> {
+    fn next(&mut self, patience: Duration) -> Option<FleetEvent> {
         let until = self.clock.elapsed() + patience;
-        let told = loop {
-            if let Some(told) = self.told.pop_front() {
-                break told;
+        let event = loop {
+            if let Some(event) = self.event.pop_front() {
+                break event;
             }
             match self.news.recv_timeout(until.saturating_sub(self.clock.elapsed())) {
-                Ok(News::Told(told)) => break told,
+                Ok(News::Told(event)) => break event,
                 Ok(News::Woken) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return None;
                 }
                 Ok(News::First(..)) => {}
             }
         };
-        self.note(&told);
-        Some(told)
+        self.note(&event);
+        Some(event)
     }
 
     fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    fn prospect(&mut self, is_barred: bool) -> Prospect {
+    fn availability(&mut self, is_barred: bool) -> Availability {
         let alone = self.forsaken.map(|since| self.clock.elapsed().saturating_sub(since));
         let is_forsaken = alone.is_some_and(|alone| alone > FORSAKEN);
         if let Some(supply) = &mut self.supply {
             let (up, ended) = (self.up.len(), self.ended);
-            return supply.more(Asked { up, is_forsaken, is_barred, ended }, &self.orders);
+            return supply.more(SupplyRequest { up, is_forsaken, is_barred, ended }, &self.orders);
         }
         match alone {
-            None => Prospect::Same,
+            None => Availability::Same,
             Some(_) if is_forsaken => {
-                Prospect::Over(format!("no machine has answered for {} minutes", FORSAKEN.as_secs() / 60))
+                Availability::Over(format!("no machine has answered for {} minutes", FORSAKEN.as_secs() / 60))
             }
-            Some(_) => Prospect::Coming,
+            Some(_) => Availability::Coming,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Runs of one user on one machine know of each other: each announces itself with a file in a directory that all of
-//! them find, and keeps the file locked as long as it lives.
+//! Finds other runs of the same user on this machine. Each run announces itself with a file in a common
+//! directory, and keeps the file locked while it lives.
 //!
-//! The directory is `slackline-UID` below `XDG_RUNTIME_DIR`, or below the system's directory for temporary files. It is
-//! its user's alone: one of somebody else, or that somebody else may write to, is refused. A file that nobody has
-//! locked is left over from a run that was killed, and goes.
+//! The directory is `slackline-UID` below `XDG_RUNTIME_DIR`, or below the system's directory for temporary
+//! files. It is its user's alone: one of another user, or that another user may write to, is refused. A file
+//! that no process has locked is left over from a run that was killed, and goes.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -25,13 +25,13 @@ pub struct Announcement {
 
 /// A run that has announced itself, until this is dropped.
 #[derive(Debug)]
-pub struct Neighbour {
+pub struct ConcurrentRun {
     path: PathBuf,
     /// Locked as long as it is open.
     _file: File,
 }
 
-impl Neighbour {
+impl ConcurrentRun {
     /// Announces a run of this process.
     ///
     /// # Errors
@@ -58,14 +58,15 @@ impl Neighbour {
     }
 }
 
-impl Drop for Neighbour {
+impl Drop for ConcurrentRun {
     fn drop(&mut self) {
         // A file that stays says of a run that is gone that it is gone.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The other runs of this user on this machine, in the order of their processes. Where that cannot be found out, none.
+/// The other runs of this user on this machine, in the order of their processes. Where that cannot be found
+/// out, none.
 pub fn others() -> Vec<Announcement> {
     directory().map_or_else(|_| Vec::new(), |directory| others_in(&directory))
 }
@@ -84,7 +85,7 @@ fn others_in(directory: &Path) -> Vec<Announcement> {
 fn live(path: &Path) -> Option<Announcement> {
     let file = File::open(path).ok()?;
     match file.try_lock_shared() {
-        // Nobody has it; but one that is empty may be about to be locked by who has just made it.
+        // No process has it; but one that is empty may be about to be locked by who has just made it.
         Ok(()) => {
             if file.metadata().is_ok_and(|meta| meta.len() > 0) {
                 let _ = fs::remove_file(path);
@@ -172,8 +173,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("slackline-test");
         assert!(others_in(&place).is_empty());
-        let first = Neighbour::announce_in(&place, "a.toml", Path::new("/state/a"), 4).unwrap();
-        let second = Neighbour::announce_in(&place, "b.toml", Path::new("/state/b"), 2).unwrap();
+        let first = ConcurrentRun::announce_in(&place, "a.toml", Path::new("/state/a"), 4).unwrap();
+        let second = ConcurrentRun::announce_in(&place, "b.toml", Path::new("/state/b"), 2).unwrap();
         let found = others_in(&place);
         assert_eq!(found.iter().map(|other| other.slots).sum::<u32>(), 6);
         drop(second);
@@ -193,12 +194,12 @@ mod tests {
         let place = dir.path().join("slackline-test");
         fs::create_dir(&place).unwrap();
         fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
-        let error = Neighbour::announce_in(&place, "a", Path::new("/a"), 1).unwrap_err().to_string();
+        let error = ConcurrentRun::announce_in(&place, "a", Path::new("/a"), 1).unwrap_err().to_string();
         assert!(error.contains("not this user's alone"), "{error}");
         assert!(others_in(&place).is_empty() && fs::read_dir(&place).unwrap().next().is_none());
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
-        assert!(Neighbour::announce_in(&link, "a", Path::new("/a"), 1).is_err());
+        assert!(ConcurrentRun::announce_in(&link, "a", Path::new("/a"), 1).is_err());
     }
 
     #[test]

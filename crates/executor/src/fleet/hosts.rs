@@ -1,4 +1,5 @@
-//! The file of machines that are reached by ssh: one a line, its address for ssh, then what is known of it.
+//! Reads the file of machines that are reached by ssh: on each line an address, then what is known of the
+//! machine.
 //!
 //! ```text
 //! # address          what is known

@@ -1,6 +1,6 @@
-//! Bytes that come in pieces, as lines.
+//! Splits a stream of bytes into lines.
 
-/// What was heard of a stream and is not a whole line yet.
+/// What arrived of a stream and is not a whole line yet.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     heard: Vec<u8>,

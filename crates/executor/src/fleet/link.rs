@@ -1,4 +1,4 @@
-//! How a machine is reached: a process here whose standard input and output are those of the agent there.
+//! The connection to a machine: a local process whose standard input and output are those of the agent.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,9 +17,11 @@ use crate::store::pid_file::PidFile;
 /// How long the last words on standard error may be that are remembered, bytes.
 const WORDS: usize = 1 << 10;
 
-/// How long an agent and what it started may take to end after their input has ended, before the link is told to.
+/// How long an agent and what it started may take to end after their input has ended, before the link is
+/// asked to.
 pub(super) const ORDERLY: Duration = Duration::from_secs(5);
-/// And how long the link may then take before it is killed: what is killed at this end of `srun` goes on at the other.
+/// And how long the link may then take before it is killed: what is killed at this end of `srun` continues at
+/// the other.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// A way to a machine.
@@ -27,7 +29,7 @@ pub(crate) trait Link: Send {
     /// Starts an agent there. `pid_file` is where a process of this machine is noted down, if there is one.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// An error of the system.
     fn open(&mut self, pid_file: PathBuf) -> io::Result<Line>;
 }
 
@@ -73,12 +75,12 @@ impl Link for LinkCommand {
     }
 }
 
-/// A line to an agent: what it is told and what it says.
+/// A line to an agent, in both directions.
 pub(crate) struct Line {
-    /// None once it is told no more.
+    /// None once nothing more is sent.
     stdin: Option<File>,
     stdout: File,
-    /// What it could not be told yet.
+    /// What it could not be given yet.
     unsaid: Vec<u8>,
     heard: Lines,
     /// Whether it says no more.
@@ -98,7 +100,7 @@ struct LineProcess {
 }
 
 /// What of a line is waited for.
-pub(super) struct Wanted<'a> {
+pub(super) struct LineInterest<'a> {
     /// To be read from.
     pub(super) reads: Vec<BorrowedFd<'a>>,
     /// To be written to.
@@ -109,7 +111,7 @@ impl Line {
     /// A line of two pipes.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// An error of the system.
     fn new(stdin: OwnedFd, stdout: OwnedFd, process: Option<(Child, OwnedFd, PidFile)>) -> io::Result<Self> {
         let (stdin, stdout) = (File::from(stdin), File::from(stdout));
         rustix::io::ioctl_fionbio(&stdin, true)?;
@@ -131,7 +133,7 @@ impl Line {
         })
     }
 
-    /// A line to somebody of this process, for tests.
+    /// A line within this process, for tests.
     #[cfg(test)]
     pub(crate) fn of_pipes(stdin: io::PipeWriter, stdout: io::PipeReader) -> Self {
         Self::new(stdin.into(), stdout.into(), None).unwrap()
@@ -149,13 +151,13 @@ impl Line {
         self.unsaid.len()
     }
 
-    /// Says what it takes of what is unsaid. That it takes no more is heard as the end of what it says.
+    /// Says what it takes of what is unsaid. That it takes no more arrives as the end of what it says.
     pub(super) fn tell(&mut self) {
         let Some(stdin) = &mut self.stdin else { return };
-        let mut told = 0;
-        while told < self.unsaid.len() {
-            match stdin.write(&self.unsaid[told..]) {
-                Ok(written) => told += written,
+        let mut event = 0;
+        while event < self.unsaid.len() {
+            match stdin.write(&self.unsaid[event..]) {
+                Ok(written) => event += written,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => {
@@ -164,7 +166,7 @@ impl Line {
                 }
             }
         }
-        self.unsaid.drain(..told);
+        self.unsaid.drain(..event);
     }
 
     /// Tells it no more: that is the order to end.
@@ -174,12 +176,12 @@ impl Line {
     }
 
     /// What it is waited for.
-    pub(super) fn wanted(&self) -> Wanted<'_> {
+    pub(super) fn wanted(&self) -> LineInterest<'_> {
         let stderr = self.process.as_ref().and_then(|process| process.stderr.as_ref());
         let stdout = (!self.is_over).then_some(&self.stdout);
         let reads = [stdout, stderr].into_iter().flatten().map(File::as_fd).collect();
         let write = self.stdin.as_ref().filter(|_| !self.unsaid.is_empty()).map(File::as_fd);
-        Wanted { reads, write }
+        LineInterest { reads, write }
     }
 
     /// Takes in what it has said: whole lines, and whether it says no more.
@@ -229,7 +231,7 @@ impl Line {
         self.process.as_ref().map(|process| u64::from(process.child.id()))
     }
 
-    /// Whether its process has ended; one without a process has when nobody has the other ends.
+    /// Whether its process has ended; one without a process has ended when its other ends are closed.
     pub(super) fn is_gone(&mut self) -> bool {
         self.process.as_mut().is_none_or(|process| !matches!(process.child.try_wait(), Ok(None)))
     }
@@ -267,7 +269,7 @@ impl LineProcess {
 
 impl Drop for LineProcess {
     fn drop(&mut self) {
-        // Whoever drops it without having waited for its end has no more time for it.
+        // A caller that drops it without waiting for its end has no more time for it.
         if let Ok(None) = self.child.try_wait() {
             let _ = self.child.kill();
             let _ = self.child.wait();

@@ -1,8 +1,8 @@
-//! This machine: attempts run in worker processes that stay, one attempt at a time in each.
+//! A fleet of one: this machine. Attempts run in long-lived worker processes, one attempt at a time in each.
 //!
-//! One loop listens to all workers; there is no thread for any of them. A worker is started when an attempt starts and
-//! none is idle, and is ended with whatever it started when its attempt is stopped. Where a process does not go at once
-//! after it is killed, a thread waits for it.
+//! One loop listens to all workers; there is no thread for any of them. A worker is started when an attempt
+//! starts and none is idle, and is ended with everything that it started when its attempt is stopped. Where a
+//! process does not end at once after it is killed, a thread waits for it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,13 +25,14 @@ use slackline_task::process::shutdown;
 use slackline_task::process::spec::{Job, Spec};
 use slackline_task::process::worker_command::WorkerCommand;
 
-use super::{Assignment, Capacity, Fleet, Told, Waker};
+use super::{Assignment, Capacity, Fleet, FleetEvent, Waker};
 use crate::store::pid_file::PidFile;
 
 /// A report with the last words of a command is far shorter.
 const REPORT_MAX: usize = 1 << 20;
 
-/// How long a worker may take to end what it started before it is killed: a little longer than it gives commands.
+/// How long a worker may take to end what it started before it is killed: a little longer than it gives
+/// commands.
 const PATIENCE: Duration = Duration::from_secs(shutdown::GRACE.as_secs() + 1);
 
 /// Worker processes of this machine.
@@ -42,15 +43,15 @@ pub(crate) struct Processes {
     /// The directory of the pid files.
     pids: PathBuf,
     workers: BTreeMap<u64, Worker>,
-    /// Workers without an attempt; the one that was at work last is the last.
+    /// Workers without an attempt; the one that ran last is the last.
     idle: Vec<u64>,
-    /// Which worker is at work on an attempt.
+    /// Which worker works on an attempt.
     at_work: BTreeMap<u64, u64>,
     /// Those of attempts whose memory is limited, where there can be some.
     groups: Option<Groups>,
     /// The name of the next worker.
     next_name: u64,
-    told: VecDeque<Told>,
+    event: VecDeque<FleetEvent>,
     /// Workers that threads wait for: how many, and what they tell.
     reaping: usize,
     reaped: Receiver<WorkerEnd>,
@@ -63,7 +64,7 @@ pub(crate) struct Processes {
 /// What became of the attempt of a worker that is gone, if it had one.
 struct WorkerEnd(Option<(u64, String)>);
 
-/// A worker, at work or idle. Closing its standard input is the order to end with everything it started.
+/// A worker, running or idle. Closing its standard input is the order to end with everything it started.
 struct Worker {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -79,11 +80,11 @@ struct Worker {
 }
 
 impl Processes {
-    /// Workers that are started like this, with their pid files in a directory, which is made. What attempts may take of
-    /// memory is held by control groups, or without them by resource limits.
+    /// Workers that are started like this, with their pid files in a directory, which is made. What attempts
+    /// may take of memory is held by control groups, or without them by resource limits.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// An error of the system.
     pub(crate) fn new(command: WorkerCommand, pids: PathBuf, groups: Option<Groups>) -> io::Result<Self> {
         fs::create_dir_all(&pids)
             .map_err(|e| io::Error::new(e.kind(), format!("{}: cannot be made: {e}", pids.display())))?;
@@ -107,7 +108,7 @@ impl Processes {
             at_work: BTreeMap::new(),
             groups,
             next_name: 0,
-            told: VecDeque::new(),
+            event: VecDeque::new(),
             clock: Stopwatch::start(),
             woken,
             waker,
@@ -120,7 +121,7 @@ impl Processes {
         self
     }
 
-    /// Starts a worker. Before it is told what to do, its pid file says who it is, so that a later engine can make
+    /// Starts a worker. Its pid file is written before its first attempt, so that a later engine can make
     /// sure that it is gone.
     fn hire(&mut self) -> io::Result<u64> {
         let name = self.next_name;
@@ -170,7 +171,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Waits until a worker says something, can be told more, ends, or has had its time; then takes that in.
+    /// Waits until a worker says something, can be given more, ends, or has had its time; then takes that in.
     fn listen(&mut self, patience: Duration) -> bool {
         let now = self.clock.elapsed();
         let deadlines = self.workers.values().filter_map(|worker| worker.deadline);
@@ -189,7 +190,7 @@ impl Processes {
         }
         let now = self.clock.elapsed();
         for worker in self.workers.values_mut().filter(|w| w.deadline.is_some_and(|at| at <= now)) {
-            // Its end is heard as that of its output.
+            // Its end arrives as that of its output.
             worker.kill();
             worker.deadline = None;
         }
@@ -213,7 +214,7 @@ impl Processes {
             tv_nsec: patience.subsec_nanos().into(),
         };
         if poll(&mut fds, Some(&timeout)).is_err() {
-            // A signal: whoever waits asks again.
+            // A signal: the caller waits again.
             return Vec::new();
         }
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
@@ -223,7 +224,7 @@ impl Processes {
     /// Tells a worker more, and hears what it says.
     fn attend(&mut self, name: u64) {
         let Some(worker) = self.workers.get_mut(&name) else { return };
-        // That it reads no more is heard as the end of its output.
+        // That it reads no more arrives as the end of its output.
         let _ = worker.tell();
         let has_ended = worker.hear();
         while let Some(at) = worker.heard.iter().position(|&byte| byte == b'\n') {
@@ -237,7 +238,7 @@ impl Processes {
             let report = serde_json::from_slice::<Report>(&line);
             let report = report.map_err(|e| format!("its process said what is no report: {e}"));
             let report = closed(self.groups.as_mut(), attempt, report);
-            self.told.push_back(Told::Ended { attempt, report });
+            self.event.push_back(FleetEvent::Ended { attempt, report });
         }
         if worker.heard.len() > REPORT_MAX {
             worker.kill();
@@ -281,10 +282,10 @@ impl Processes {
         let Some((attempt, how)) = ended else { return };
         self.at_work.remove(&attempt);
         let report = closed(self.groups.as_mut(), attempt, Err(how));
-        self.told.push_back(Told::Ended { attempt, report });
+        self.event.push_back(FleetEvent::Ended { attempt, report });
     }
 
-    /// What an attempt is told here: the control group of its commands is made, if they have one.
+    /// The spec of an attempt on this machine, with the control group of its commands, if they have one.
     fn spec<'a>(&mut self, attempt: u64, spec: &'a Spec) -> io::Result<Cow<'a, Spec>> {
         let has_commands = !matches!(spec.job, Job::Program { .. });
         let Some((groups, bytes)) = self.groups.as_mut().zip(spec.memory_limit.filter(|_| has_commands))
@@ -295,7 +296,7 @@ impl Processes {
         Ok(Cow::Owned(Spec { memory_group, ..spec.clone() }))
     }
 
-    /// Has a worker begin with an attempt, of which it is told in a line.
+    /// Sends an attempt to a worker, as a line.
     fn hand_over(&mut self, attempt: Assignment, line: &[u8]) -> io::Result<()> {
         loop {
             let idle = self.idle.pop();
@@ -322,7 +323,7 @@ impl Processes {
     }
 }
 
-/// What is told of an attempt that has ended. Its control group goes.
+/// The report of an attempt that has ended. Its control group is removed.
 fn closed(
     groups: Option<&mut Groups>,
     attempt: u64,
@@ -334,7 +335,7 @@ fn closed(
     }
 }
 
-/// What is told of an attempt whose memory did not do.
+/// The report of an attempt that ran out of memory.
 fn explained(report: Result<Report, String>, why: &str) -> Result<Report, String> {
     match report {
         Ok(Report::Failed { message, is_final, lost, exit }) => {
@@ -414,8 +415,8 @@ impl Fleet for Processes {
     }
 
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        let told = self.spec(attempt.number, spec)?;
-        let mut line = serde_json::to_vec(&told).expect("invariant: an attempt can be written as JSON");
+        let event = self.spec(attempt.number, spec)?;
+        let mut line = serde_json::to_vec(&event).expect("invariant: an attempt can be written as JSON");
         line.push(b'\n');
         let begun = self.hand_over(attempt, &line);
         if begun.is_err() {
@@ -433,15 +434,15 @@ impl Fleet for Processes {
         worker.deadline.get_or_insert(self.clock.elapsed() + PATIENCE);
     }
 
-    fn next(&mut self, patience: Duration) -> Option<Told> {
+    fn next(&mut self, patience: Duration) -> Option<FleetEvent> {
         let until = self.clock.elapsed() + patience;
         loop {
-            if let Some(told) = self.told.pop_front() {
-                return Some(told);
+            if let Some(event) = self.event.pop_front() {
+                return Some(event);
             }
             let left = until.saturating_sub(self.clock.elapsed());
             let is_woken = self.listen(left);
-            if self.told.is_empty() && (is_woken || left.is_zero()) {
+            if self.event.is_empty() && (is_woken || left.is_zero()) {
                 return None;
             }
         }

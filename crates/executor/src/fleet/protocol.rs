@@ -1,10 +1,10 @@
-//! What a run and the agents of its machines say to each other: a line of JSON each, in both directions over the standard
-//! input and output of the agent. For those who write another side: `docs/fleet.md`.
+//! The protocol between a run and its agents: lines of JSON over the standard input and output of the agent.
+//! `docs/fleet.md` describes it for other implementations.
 //!
-//! The run begins with [`ToAgent::Hello`], which says the version first, and the agent answers [`FromAgent::Ready`] or
-//! [`FromAgent::Refused`]. Both sides say something at least every [`BEAT`]. Who hears nothing of an agent for [`SILENT`]
-//! gives its work to others; an agent that was silent for so long itself, or hears nothing for [`LEASE`], ends with
-//! everything that it has started.
+//! The run begins with [`ToAgent::Hello`], which says the version first, and the agent answers
+//! [`FromAgent::Ready`] or [`FromAgent::Refused`]. Both sides say something at least every [`BEAT`]. Who
+//! hears nothing of an agent for [`SILENT`] gives its work to others; an agent that was silent for so long
+//! itself, or hears nothing for [`LEASE`], ends with everything that it has started.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,16 +19,16 @@ pub(crate) const VERSION: u32 = 1;
 /// The program, for the form of attempts and reports: both sides have to be the same.
 pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// How often something is said at least.
+/// How often something is sent at least.
 pub(crate) const BEAT: Duration = Duration::from_secs(2);
-/// An agent of which nothing is heard for so long is given up.
+/// An agent of which nothing arrives for so long is given up.
 pub(crate) const SILENT: Duration = Duration::from_secs(10);
 /// An agent that hears nothing for so long ends.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// A line of an agent is shorter: a report with the last words of a command is far shorter.
 pub(crate) const LINE_MAX: usize = 1 << 20;
 
-/// What an agent is told.
+/// Messages to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToAgent {
@@ -119,14 +119,13 @@ pub(crate) struct Refused {
     pub(crate) why: String,
 }
 
-/// A message as its line.
 pub(crate) fn line(message: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).expect("invariant: a message can be written as JSON");
     line.push(b'\n');
     line
 }
 
-/// Why somebody of these versions is not understood, if so.
+/// Why an agent of these versions is not understood, if so.
 pub(crate) fn mismatch(v: u32, program: &str) -> Option<String> {
     if v != VERSION {
         return Some(format!("found version {v} of the protocol, expected {VERSION}"));

@@ -1,4 +1,4 @@
-//! TODO: one sentence.
+//! Allocations and node lists of Slurm.
 
 pub mod allocation;
 pub mod nodes;

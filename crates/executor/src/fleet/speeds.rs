@@ -1,8 +1,8 @@
-//! How fast machines are, as far as the tasks show it that they have finished: a machine is twice as fast as another one if
-//! tasks of the same phases take half as long there.
+//! Estimates the speeds of machines from finished tasks. A machine is twice as fast as another one if tasks
+//! of the same phases take half as long there.
 //!
-//! Machines that differ by next to nothing count as equal: what they differ by is noise, and policies that know only equal
-//! machines can go on with them.
+//! Machines that differ by next to nothing count as equal: what they differ by is noise, and policies that
+//! know only equal machines can go on with them.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,8 @@ impl Speeds {
         sized
     }
 
-    /// What is known of a phase, as records by machine, in proportion to `seconds`, which its tasks take together at speed 1.
+    /// What is known of a phase, as records by machine, in proportion to `seconds`, which its tasks take
+    /// together at speed 1.
     pub fn records(
         &self,
         cost: &JobCost,
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
     use crate::spec::job_cost::{JobName, MachineCost};
 
-    /// A job of which each machine has done so many maps, of so many microseconds each.
+    /// A job of which each machine has done this many maps, of this many microseconds each.
     fn job(on: &[(&str, u64, u64)]) -> JobHistory {
         let mut cost = JobCost::default();
         for &(machine, maps, micros) in on {
@@ -112,7 +113,8 @@ mod tests {
         let speeds = speeds.in_unit_of([("b", 1.0), ("c", 3.0)].into_iter());
         assert_eq!((speeds.of("a"), speeds.of("b")), (Some(4.0), Some(1.0)));
         let cost = jobs.values().next().unwrap();
-        // Sixteen seconds of one machine are sixteen of the other, which takes four times as long for each task.
+        // Sixteen seconds of one machine are sixteen of the other, which takes four times as long for each
+        // task.
         assert_eq!(speeds.sized(cost).map_micros, 8 * 4_000_000 + 2 * 4_000_000 + 35);
         let records = speeds.records(cost, PhaseKind::Map, 20.0);
         assert_eq!(records.iter().map(|(_, record)| record.tasks).collect::<Vec<_>>(), [8, 2, 5]);

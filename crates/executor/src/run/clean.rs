@@ -1,4 +1,4 @@
-//! Removing what runs that have ended keep, but never their outputs.
+//! Removes the files of runs that have ended, but never their outputs.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use slackline_task::process::memory::remove_noted;
 
 use super::error::file;
 use crate::run::error::EngineError;
-use crate::run::inspect::Look;
+use crate::run::inspect::RunInspection;
 use crate::store::journal::Journal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ use crate::store::journal::Journal;
 pub enum Clean {
     /// The whole state directory, as far as a run keeps something there.
     State,
-    /// Output of maps and of attempts: what nobody needs any more once the run has ended. Journal, logs and schedule
+    /// Output of maps and of attempts: no longer needed once the run has ended. Journal, logs and schedule
     /// stay.
     Intermediates,
 }
@@ -33,7 +33,7 @@ pub fn size(directory: &Path) -> u64 {
     entries.map(of).sum()
 }
 
-impl Look {
+impl RunInspection {
     /// Bytes that [`Self::clean`] would remove. O(files).
     pub fn size(&self, what: Clean) -> u64 {
         match what {
@@ -42,15 +42,16 @@ impl Look {
         }
     }
 
-    /// Removes what a run keeps that has ended, nothing of it outputs. Nothing is removed if a process is at work on it
-    /// by now, or has been since it was looked at.
+    /// Removes what a run keeps that has ended, nothing of it outputs. Nothing is removed if a process works
+    /// on it by now, or has been since it was checked.
     ///
     /// # Errors
-    /// It has not ended; it was taken up meanwhile; something cannot be removed.
+    /// It has not ended; it was resumed meanwhile; something cannot be removed.
     pub fn clean(&self, what: Clean) -> Result<(), EngineError> {
         let path = self.layout.journal();
         let journal = Journal::open(&path)?;
-        // A run that was killed may have recorded what it has not moved to its place: what is here is needed then.
+        // A run that was killed may have recorded what it has not moved to its place: what is here is needed
+        // then.
         let now = journal.read()?;
         let is_same = now.head.as_ref() == Some(&self.head) && now.attempts == self.attempts;
         let has_ended = self.has_ended && is_same;
@@ -82,7 +83,7 @@ mod tests {
     use crate::store::layout::Layout;
 
     /// The run of a directory that has ended.
-    fn ended(state: &Path) -> Look {
+    fn ended(state: &Path) -> RunInspection {
         let layout = Layout::new(state);
         let journal = Journal::open(&layout.journal()).unwrap();
         journal.begin(&head()).unwrap();
@@ -91,7 +92,7 @@ mod tests {
         fs::write(layout.all_maps().join("a"), "1").unwrap();
         fs::write(layout.schedule(), "{}").unwrap();
         drop(journal);
-        let look = inspect::look(state).unwrap().unwrap();
+        let look = inspect::inspect(state).unwrap().unwrap();
         assert!(look.has_ended);
         look
     }
@@ -106,7 +107,7 @@ mod tests {
                 assert!(layout.journal().exists() && layout.all_maps().join("a").exists(), "{refused}");
                 refused
             };
-            // A run that goes on has the lock.
+            // A run that continues has the lock.
             let at_work = Journal::open(&layout.journal()).unwrap();
             assert!(stays().contains("found another run at work on it"));
             drop(at_work);

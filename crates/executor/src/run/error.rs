@@ -35,7 +35,7 @@ pub enum EngineError {
         /// The engine that was asked to resume it.
         now: String,
     },
-    /// The map output of a run that goes on is in another directory than the machines are to share.
+    /// The map output of a run that continues is in another directory than the machines are to share.
     #[error(
         "found the map output of this run in {from}, expected it in the directory that --shared names: leave --shared out, \
          and it is used where it is; --again starts over"

@@ -1,5 +1,5 @@
-//! A run as it is seen from outside, whether it goes on, was stopped or killed, or has ended: nothing is locked, and
-//! nothing is changed.
+//! Reads the state of a run from outside, whether the run is active, stopped, killed or finished. Nothing is
+//! locked or changed.
 
 use std::fs;
 use std::io;
@@ -12,39 +12,39 @@ use slackline_task::base::task_id::TaskId;
 use crate::run::error::EngineError;
 use crate::run::error::file;
 use crate::spec::job_plan::JobPlan;
-use crate::store::applications::{self, JobThere};
+use crate::store::applications::{self, ExternalJob};
 use crate::store::journal::{Attempt, Head, Journal, done_tasks};
 use crate::store::layout::Layout;
+use crate::store::machine_slots::WholeCluster;
 use crate::store::pid_file::{AtWork, at_work};
-use crate::store::places::WholeCluster;
 use crate::store::run_schedule;
 
 /// What is to be seen of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Look {
+pub struct RunInspection {
     /// Where its files are.
     pub layout: Layout,
     /// What it is. Its workload has the machines of all segments, as one cluster.
     pub head: Head,
     pub jobs: Vec<JobPlan>,
-    /// All attempts that are recorded, by their numbers, on the slots of that cluster; then those that were successful on a cluster, if a process is at work
-    /// on the run that will record them.
+    /// All attempts that are recorded, by their numbers, on the slots of that cluster; then those that were
+    /// successful on a cluster, if one runs on the run that will record them.
     pub attempts: Vec<Attempt>,
-    /// Whether a process is at work on it.
+    /// Whether a process drives it.
     pub is_at_work: bool,
-    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there, or
-    /// nothing was left to do in it. A run that was stopped or killed has not.
+    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is
+    /// there, or nothing was left to do in it. A run that was stopped or killed has not.
     pub has_ended: bool,
     /// When something was recorded the last time: microseconds since 1970.
     pub recorded: u64,
-    /// What is being done, as far as it can be seen; nothing if no process is at work on the run.
+    /// What is being done, as far as it can be seen; nothing if no process drives the run.
     pub at_work: Vec<AtWork>,
     /// Its jobs on a cluster, those that earlier runs have done among them.
-    pub there: Vec<JobThere>,
+    pub there: Vec<ExternalJob>,
 }
 
-impl Look {
+impl RunInspection {
     /// The policy of the last segment, if the run has recorded it.
     pub fn policy(&self) -> Option<&str> {
         self.head.last_segment().policy()
@@ -65,7 +65,7 @@ impl Look {
 ///
 /// # Errors
 /// A run of the first edition; a journal that is damaged or cannot be read.
-pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
+pub fn inspect(state: &Path) -> Result<Option<RunInspection>, EngineError> {
     let layout = Layout::new(state);
     let journal = layout.journal();
     if !journal.exists() {
@@ -90,7 +90,7 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     let mut attempts = content.attempts;
     let recorded_tasks = done_tasks(&attempts);
     for job in &mut there {
-        // What nobody drives is made again.
+        // Applications that no process drives are rerun.
         if !is_at_work || job.run != head.started {
             (job.failed, job.containers) = (false, 0);
             (job.made, job.at_work) = (Vec::new(), Vec::new());
@@ -109,7 +109,7 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     }
     let mut head = head;
     (head.workload, attempts) = run_schedule::whole(&head.workload, &head.segments, &attempts);
-    Ok(Some(Look { layout, head, jobs, attempts, is_at_work, has_ended, recorded, at_work, there }))
+    Ok(Some(RunInspection { layout, head, jobs, attempts, is_at_work, has_ended, recorded, at_work, there }))
 }
 
 /// When a file was written last: microseconds since 1970.
@@ -127,7 +127,7 @@ pub(super) mod tests {
     use super::*;
     use crate::spec::definition::Definition;
     use crate::spec::job_plan::{Inputs, KnownJob};
-    use crate::store::journal::{Ended, Segment, Setup};
+    use crate::store::journal::{AttemptOutcome, Segment, Setup};
     use slackline_task::process::spec::Outcome;
 
     const FLOW: &[u8] = b"slackline = 1\n[[flows]]\nid = 'f'\n[[flows.jobs]]\nid = 'j'\n\
@@ -147,20 +147,20 @@ pub(super) mod tests {
 
     pub(crate) fn attempt(task: u32) -> Attempt {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task };
-        let ended = Ended::Done(Outcome::default());
+        let ended = AttemptOutcome::Done(Outcome::default());
         Attempt { number: u64::from(task), id, slot: 0, segment: 0, start: 5, began: 6, end: 9, ended }
     }
 
     #[test]
     fn a_run_that_is_at_work_is_seen_up_to_its_last_whole_record_and_not_disturbed() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(look(dir.path()).unwrap().is_none());
+        assert!(inspect(dir.path()).unwrap().is_none());
         let layout = Layout::new(dir.path());
         let journal = Journal::open(&layout.journal()).unwrap();
-        assert!(look(dir.path()).unwrap().is_none(), "it has not begun");
+        assert!(inspect(dir.path()).unwrap().is_none(), "it has not begun");
         journal.begin(&head()).unwrap();
         journal.record(&[attempt(0)]).unwrap();
-        let seen = look(dir.path()).unwrap().unwrap();
+        let seen = inspect(dir.path()).unwrap().unwrap();
         assert_eq!((seen.is_at_work, seen.has_ended, seen.policy()), (true, false, Some("edf")));
         assert_eq!(seen.attempts, [attempt(0)]);
         // Half a record is none yet, and stays for who writes it.
@@ -170,7 +170,7 @@ pub(super) mod tests {
         drop(journal);
         for end in bytes.len()..longer.len() {
             fs::write(layout.journal(), &longer[..end]).unwrap();
-            let seen = look(dir.path()).unwrap().unwrap();
+            let seen = inspect(dir.path()).unwrap().unwrap();
             assert_eq!((seen.is_at_work, seen.attempts.len(), seen.at_work.len()), (false, 1, 0));
             assert_eq!(fs::read(layout.journal()).unwrap().len(), end);
         }
@@ -181,10 +181,10 @@ pub(super) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         Journal::open(&layout.journal()).unwrap().begin(&head()).unwrap();
-        assert!(!look(dir.path()).unwrap().unwrap().has_ended);
+        assert!(!inspect(dir.path()).unwrap().unwrap().has_ended);
         fs::write(layout.schedule(), "{}").unwrap();
-        assert!(look(dir.path()).unwrap().unwrap().has_ended);
+        assert!(inspect(dir.path()).unwrap().unwrap().has_ended);
         fs::write(layout.journal(), "another file").unwrap();
-        assert!(look(dir.path()).is_err());
+        assert!(inspect(dir.path()).is_err());
     }
 }

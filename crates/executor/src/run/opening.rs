@@ -1,4 +1,5 @@
-//! Opening the run of a state directory: what is done already is kept, what was cut short is continued, the rest begins.
+//! Opens the run of a state directory: finished work is reused, interrupted work is resumed, and the rest
+//! starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase};
-use slackline_task::base::clock::{Now, unix_micros};
+use slackline_task::base::clock::{ClockReading, unix_micros};
 use slackline_task::base::files::remove;
 use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
@@ -16,17 +17,17 @@ use slackline_task::process::limits::Capacity;
 use slackline_task::process::memory::Memory;
 
 use super::error::file;
-use super::{JobVerdict, LostOutput, Recovered, Session};
+use super::{JobVerdict, LostOutput, Recovery, Session};
 use crate::run::error::EngineError;
-use crate::run::recover::settle;
-use crate::run::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
-use crate::run::reused::kept_jobs;
+use crate::run::recover::recover_tasks;
+use crate::run::reuse::{Choices, Decision, PreviousState, Reason, UnfinishedRun, Verdict, decide};
+use crate::run::reused::reused_jobs;
 use crate::spec::fault::{Fault, UnrunnableJob};
 use crate::spec::job_cost::JobName;
 use crate::spec::job_plan::{JobPlan, KnownJob};
 use crate::spec::preflight::{Obstacle, preflight};
-use crate::spec::resolve::{self, Resolved};
-use crate::store::finished_jobs::{Made, MadeJobs, MadeLog};
+use crate::spec::resolve::{self, ResolvedWorkload};
+use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog};
 use crate::store::journal::{Attempt, Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::log::LogError;
@@ -46,68 +47,72 @@ pub struct Opening<'a> {
     pub started: u64,
     /// What is to be done whatever was done before.
     pub choices: Choices,
-    /// Whether it is to be run beside others, by an engine that stays and holds the memory of their commands itself.
+    /// Whether it is to be run beside others, by a shared engine and holds the memory of their commands
+    /// itself.
     pub beside_others: bool,
-    /// Is told what is waited for.
-    pub says: Says<'a>,
+    /// Receives what is waited for.
+    pub status: StatusCallback<'a>,
 }
 
-/// Is told what an engine waits for before a run begins, in words for a person; nobody by default.
+/// Receives what an engine waits for before a run begins, as text for the user; ignored by default.
 #[derive(Clone, Copy, Default)]
-pub struct Says<'a>(Option<&'a dyn Fn(&str)>);
+pub struct StatusCallback<'a>(Option<&'a dyn Fn(&str)>);
 
-impl<'a> Says<'a> {
+impl<'a> StatusCallback<'a> {
     pub fn new(says: &'a dyn Fn(&str)) -> Self {
         Self(Some(says))
     }
 
-    pub fn say(self, what: &str) {
+    pub fn report(self, what: &str) {
         if let Some(says) = self.0 {
             says(what);
         }
     }
 }
 
-impl fmt::Debug for Says<'_> {
+impl fmt::Debug for StatusCallback<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Says(somebody)" } else { "Says(nobody)" })
     }
 }
 
-/// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
-/// The directory may be in use.
+/// When the run of a state directory started that was begun and not finished, if there is one: microseconds
+/// since 1970. The directory may be in use.
 ///
 /// # Errors
 /// A journal that is damaged or cannot be read.
 pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
     let layout = Layout::new(state);
-    let begun = Begun::of(&layout, seen(&layout)?)?;
-    Ok(begun.and_then(Begun::unfinished).map(|run| run.head.started))
+    let begun = PreviousRun::of(&layout, seen(&layout)?)?;
+    Ok(begun.and_then(PreviousRun::unfinished).map(|run| run.head.started))
 }
 
-/// What would become of each job, in the order of the resolved jobs; nothing is written. O(jobs + files).
+/// What would happened to each job, in the order of the resolved jobs; nothing is written. O(jobs + files).
 ///
 /// # Errors
 /// A choice that names no job; a state directory of something else.
-pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerdict>, EngineError> {
+pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec<JobVerdict>, EngineError> {
     let layout = Layout::new(opening.state);
     let seen = match seen(&layout) {
         Err(EngineError::Log(LogError::Damaged { .. })) if opening.choices.again => Content::default(),
         seen => seen?,
     };
-    let begun = Begun::of(&layout, seen)?;
+    let begun = PreviousRun::of(&layout, seen)?;
     refuse_engine(begun.as_ref(), opening)?;
-    let made = MadeJobs::look(&layout.made())?;
+    let made = FinishedJobs::look(&layout.made())?;
     let forgotten = forgotten(begun.as_ref(), &made);
-    let unfinished = begun.and_then(Begun::unfinished);
-    let past =
-        Past { made: &made, unfinished: unfinished.as_ref(), directory: Path::new(&opening.setup.directory) };
+    let unfinished = begun.and_then(PreviousRun::unfinished);
+    let past = PreviousState {
+        made: &made,
+        unfinished: unfinished.as_ref(),
+        directory: Path::new(&opening.setup.directory),
+    };
     let decisions = decide(resolved, &opening.choices, &past)?;
     let mut verdicts = verdicts(resolved, &decisions);
-    let chosen = Chosen::of(resolved, &decisions, unfinished.as_ref());
+    let chosen = Selection::of(resolved, &decisions, unfinished.as_ref());
     let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
     let mut prevented = chosen.obstacles(&done_tasks(&chosen.attempts));
-    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, (&made, &forgotten))?);
+    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, &made, &forgotten)?);
     for Obstacle { job, problem } in &prevented {
         let plan = &chosen.plans[*job];
         let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
@@ -129,9 +134,9 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
 /// Opens the run of a state directory, which is made where it is missing.
 ///
 /// # Errors
-/// The directory is of something else, or another process is at work on it; outputs that are another's; files that
+/// The directory is of something else, or another process works on it; outputs that are another's; files that
 /// cannot be read, written or moved. Nothing is begun then.
-pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, EngineError> {
+pub fn open(opening: Opening<'_>, resolved: &ResolvedWorkload) -> Result<Session, EngineError> {
     open_with(opening, resolved, &mut |_| Ok(None))
 }
 
@@ -149,14 +154,14 @@ pub struct Needs<'a> {
 /// Gets what a run needs; gives its machines, if they are not those that were expected.
 pub type Acquire<'a> = dyn FnMut(Needs<'_>) -> Result<Option<Vec<MachineDraft>>, EngineError> + 'a;
 
-/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before anything of an
-/// earlier run is given up.
+/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before
+/// anything of an earlier run is given up.
 ///
 /// # Errors
 /// Those of [`open`], and those of `acquire`.
 pub fn open_with(
     opening: Opening<'_>,
-    resolved: &Resolved,
+    resolved: &ResolvedWorkload,
     acquire: &mut Acquire<'_>,
 ) -> Result<Session, EngineError> {
     let state = opening.state;
@@ -166,31 +171,33 @@ pub fn open_with(
         refuse_use(&layout)?;
     }
     if opening.choices.again && layout.journal().exists() {
-        // One that is damaged is in the way of a run that begins anew; any other stays until that has begun.
+        // One that is damaged is in the way of a run that begins again; any other stays until that has begun.
         Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
     }
     let journal = Journal::open(&layout.journal())?;
     let content = journal.read()?;
     if content.head.is_none() {
-        // A journal that has lost its beginning must not be taken for that of a new run in somebody else's directory.
+        // A journal that has lost its beginning must not be taken for that of a new run in another process's
+        // directory.
         refuse_use(&layout)?;
     }
-    let mut begun = Begun::of(&layout, content)?;
+    let mut begun = PreviousRun::of(&layout, content)?;
     refuse_engine(begun.as_ref(), &opening)?;
     let Opening { setup, started, choices, .. } = opening;
     let goes_on = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
     let layout = place(layout, resolved, goes_on)?;
     resolve::refuse_state(resolved, [state, layout.data()])?;
-    let (made_log, mut made) = MadeLog::open(&layout.made())?;
-    let cut_short = fence(&layout)?;
+    let (made_log, mut made) = FinishedLog::open(&layout.made())?;
+    let cut_short = kill_leftovers(&layout)?;
     let known_parts = KnownParts::default();
     let lost = match &mut begun {
-        Some(Begun(run)) => settle(run, &journal, &layout, &known_parts, (&mut made, &made_log))?,
+        Some(PreviousRun(run)) => recover_tasks(run, &journal, &layout, &known_parts, &mut made, &made_log)?,
         None => Vec::new(),
     };
     let is_first = begun.is_none() && made.is_empty();
     let left = layout.clone();
-    let new = New { layout, setup, started, choices, made, made_log, known_parts, cut_short, lost, acquire };
+    let new =
+        RunBuilder { layout, setup, started, choices, made, made_log, known_parts, cut_short, lost, acquire };
     let opened = new.session(journal, begun, resolved);
     if opened.is_err() && is_first {
         forget(&left);
@@ -198,8 +205,9 @@ pub fn open_with(
     opened
 }
 
-/// Where the files of a run are: where its engine wants them, but what a run has made that goes on is where it is.
-fn place(layout: Layout, resolved: &Resolved, goes_on: bool) -> Result<Layout, EngineError> {
+/// Where the files of a run are: where its engine wants them, but what a run has made that continues is where
+/// it is.
+fn place(layout: Layout, resolved: &ResolvedWorkload, goes_on: bool) -> Result<Layout, EngineError> {
     let Some(shared) = resolved.spread.as_ref().and_then(|spread| spread.shared.as_deref()) else {
         return Ok(layout);
     };
@@ -227,28 +235,33 @@ fn forget(layout: &Layout) {
 }
 
 /// What is known of a run to be opened.
-struct New<'a> {
+struct RunBuilder<'a> {
     layout: Layout,
     setup: Setup,
     started: u64,
     choices: Choices,
-    made: MadeJobs,
-    made_log: MadeLog,
+    made: FinishedJobs,
+    made_log: FinishedLog,
     known_parts: KnownParts,
     cut_short: usize,
     lost: Vec<LostOutput>,
     acquire: &'a mut Acquire<'a>,
 }
 
-impl New<'_> {
-    /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before: they are as they
-    /// were by size and time. Remembers the stamps of parts that were touched and have the content that was published.
-    fn know_content(&mut self, resolved: &Resolved, decisions: &[Decision]) -> Result<(), EngineError> {
+impl RunBuilder<'_> {
+    /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before:
+    /// they are as they were by size and time. Remembers the stamps of parts that were touched and have the
+    /// content that was published.
+    fn know_content(
+        &mut self,
+        resolved: &ResolvedWorkload,
+        decisions: &[Decision],
+    ) -> Result<(), EngineError> {
         let directory = Path::new(&self.setup.directory);
         for (plan, _) in
             resolved.jobs.iter().zip(decisions).filter(|(_, decision)| decision.verdict == Verdict::Kept)
         {
-            if let Some(made) = self.made.get(&plan.definition.output()).and_then(Made::restamped) {
+            if let Some(made) = self.made.get(&plan.definition.output()).and_then(FinishedJob::restamped) {
                 self.made_log.add(&made)?;
                 self.made.insert(made);
             }
@@ -272,8 +285,8 @@ impl New<'_> {
     fn session(
         mut self,
         journal: Journal,
-        begun: Option<Begun>,
-        resolved: &Resolved,
+        begun: Option<PreviousRun>,
+        resolved: &ResolvedWorkload,
     ) -> Result<Session, EngineError> {
         let owner = begun.as_ref().map(|begun| begun.0.head.owner.clone());
         let is_first = begun.is_none() && self.made.is_empty();
@@ -283,7 +296,7 @@ impl New<'_> {
             other => (None, other.map(|begun| begun.0)),
         };
         let directory = Path::new(&self.setup.directory);
-        let past = Past { made: &self.made, unfinished: unfinished.as_ref(), directory };
+        let past = PreviousState { made: &self.made, unfinished: unfinished.as_ref(), directory };
         let decisions = decide(resolved, &self.choices, &past)?;
         self.know_content(resolved, &decisions)?;
         if let Some(unfinished) = &unfinished
@@ -294,29 +307,29 @@ impl New<'_> {
         }
         let verdicts = verdicts(resolved, &decisions);
         let earlier = finished.as_ref().or(unfinished.as_ref());
-        let kept_jobs = kept_jobs(resolved, &decisions, earlier, &self.made);
+        let kept_jobs = reused_jobs(resolved, &decisions, earlier, &self.made);
         if decisions.iter().all(Decision::is_idle)
             && let Some(last) = finished
         {
             return Ok(self.idle(journal, last, verdicts));
         }
         let owner = owner.unwrap_or_else(new_owner);
-        // It goes on, and keeps its start, only if something of it does.
+        // It continues, and keeps its start, only if something of it does.
         let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
         let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
-        let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
+        let chosen = Selection::of(resolved, &decisions, kept.as_ref());
         let asked = asked(resolved, &decisions, &self.made);
-        let earlier = Earlier { is_first, kept, dropped, asked, forgotten, kept_jobs };
+        let earlier = Carryover { is_first, kept, dropped, asked, forgotten, kept_jobs };
         self.begin(journal, earlier, chosen, owner, verdicts)
     }
 
     /// A run in which nothing is to be done: the last one, as it was.
-    fn idle(self, journal: Journal, last: Unfinished, verdicts: Vec<JobVerdict>) -> Session {
+    fn idle(self, journal: Journal, last: UnfinishedRun, verdicts: Vec<JobVerdict>) -> Session {
         // A run that was killed at its very end may have left something; what cannot be removed does no harm.
         for left in [self.layout.attempts(), self.layout.all_maps()] {
             let _ = remove(&left);
         }
-        let Unfinished { head, jobs, attempts, .. } = last;
+        let UnfinishedRun { head, jobs, attempts, .. } = last;
         Session {
             layout: self.layout.of_jobs(&jobs),
             journal,
@@ -326,7 +339,7 @@ impl New<'_> {
             head,
             jobs,
             attempts,
-            recovered: Recovered::default(),
+            recovered: Recovery::default(),
             obstacles: Vec::new(),
             verdicts,
             lost: self.lost,
@@ -337,16 +350,16 @@ impl New<'_> {
     fn begin(
         self,
         journal: Journal,
-        earlier: Earlier,
-        mut chosen: Chosen,
+        earlier: Carryover,
+        mut chosen: Selection,
         owner: String,
         verdicts: Vec<JobVerdict>,
     ) -> Result<Session, EngineError> {
-        let Earlier { is_first, kept, dropped, asked, forgotten, kept_jobs } = earlier;
+        let Carryover { is_first, kept, dropped, asked, forgotten, kept_jobs } = earlier;
         let locks = OutputLocks::of(&owner);
         let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
         let mut obstacles = chosen.obstacles(&done);
-        obstacles.extend(foreign(&locks, &chosen, (&self.made, &forgotten))?);
+        obstacles.extend(foreign(&locks, &chosen, &self.made, &forgotten)?);
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
@@ -386,10 +399,10 @@ impl New<'_> {
             head,
             jobs: chosen.plans,
             attempts,
-            recovered: Recovered {
+            recovered: Recovery {
                 cut_short: self.cut_short,
                 starts_over: self.choices.again && !is_first,
-                ..Recovered::default()
+                ..Recovery::default()
             },
             obstacles,
             verdicts,
@@ -402,8 +415,9 @@ impl New<'_> {
         Ok(session)
     }
 
-    /// The segments of the run: those of a run that is continued, and one more if the settings are others now.
-    fn segments(&self, kept: Option<&Unfinished>, chosen: &Chosen) -> Vec<Segment> {
+    /// The segments of the run: those of a run that is continued, and one more if the settings are others
+    /// now.
+    fn segments(&self, kept: Option<&UnfinishedRun>, chosen: &Selection) -> Vec<Segment> {
         let (options, machines) = (self.setup.options.clone(), chosen.draft.machines.clone());
         let mut next = Segment { options, machines, ..Segment::default() };
         let Some(kept) = kept else { return vec![next] };
@@ -422,7 +436,7 @@ impl New<'_> {
             Some(last) if last.is_same(&next) && !next.edited => last.machines = next.machines,
             Some(last) => {
                 let seen = chosen.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
-                let now = kept.head.time_base().time(Now::read().wall).0;
+                let now = kept.head.time_base().time(ClockReading::read().wall).0;
                 // Nothing of an earlier segment starts when this one does.
                 next.start = now.max(seen.max(last.start) + 1);
                 segments.push(next);
@@ -459,30 +473,31 @@ pub(crate) fn new_owner() -> String {
 }
 
 /// What was in a state directory before.
-struct Earlier {
+struct Carryover {
     is_first: bool,
     /// A run that is continued.
-    kept: Option<Unfinished>,
+    kept: Option<UnfinishedRun>,
     /// A run that was not finished and is not continued.
-    dropped: Option<Unfinished>,
-    /// What was made and is asked to be done again, so that it is remembered until it is, whatever happens meanwhile.
-    asked: Vec<Made>,
+    dropped: Option<UnfinishedRun>,
+    /// What was made and is asked to be rerun, so that it is remembered until it is, whatever happens
+    /// meanwhile.
+    asked: Vec<FinishedJob>,
     /// Outputs that the record of finished jobs has lost.
     forgotten: BTreeSet<PathBuf>,
     /// Jobs that earlier runs have done.
     kept_jobs: Vec<KeptJob>,
 }
 
-/// What was made of jobs that are asked to be done again, and is not marked so yet.
-fn asked(resolved: &Resolved, decisions: &[Decision], made: &MadeJobs) -> Vec<Made> {
+/// What was made of jobs that are asked to be rerun, and is not marked so yet.
+fn asked(resolved: &ResolvedWorkload, decisions: &[Decision], made: &FinishedJobs) -> Vec<FinishedJob> {
     let is_asked = |decision: &Decision| decision.verdict == Verdict::Run(Reason::Asked);
     let asked = resolved.jobs.iter().zip(decisions).filter(|(_, decision)| is_asked(decision));
     let made = asked.filter_map(|(plan, _)| made.get(&plan.definition.output()));
-    made.filter(|made| !made.again).map(|made| Made { again: true, ..made.clone() }).collect()
+    made.filter(|made| !made.again).map(|made| FinishedJob { again: true, ..made.clone() }).collect()
 }
 
 /// Refuses a run of which no flow can be run.
-fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), EngineError> {
+fn refuse_hopeless(chosen: &Selection, obstacles: &[Obstacle]) -> Result<(), EngineError> {
     let flows: BTreeSet<&str> = chosen.plans.iter().map(|plan| plan.flow.as_str()).collect();
     let prevented: BTreeSet<&str> = obstacles.iter().map(|o| chosen.plans[o.job].flow.as_str()).collect();
     if flows.is_empty() || prevented.len() < flows.len() {
@@ -495,10 +510,10 @@ fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), Engine
     Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
 }
 
-/// The outputs of jobs that the last run has finished and of which the record of finished jobs does not know that: it has
-/// lost its end.
-fn forgotten(last: Option<&Begun>, made: &MadeJobs) -> BTreeSet<PathBuf> {
-    let Some(Begun(run)) = last else { return BTreeSet::new() };
+/// The outputs of jobs that the last run has finished and of which the record of finished jobs does not know
+/// that: it has lost its end.
+fn forgotten(last: Option<&PreviousRun>, made: &FinishedJobs) -> BTreeSet<PathBuf> {
+    let Some(PreviousRun(run)) = last else { return BTreeSet::new() };
     let is_known = |output: &PathBuf| made.get(output).is_some_and(|made| made.run.0 == run.head.started);
     let complete = (0..).zip(&run.jobs).filter(|(index, plan)| plan.is_complete(*index, &run.done));
     let outputs = complete.map(|(_, plan)| plan.definition.output());
@@ -508,8 +523,9 @@ fn forgotten(last: Option<&Begun>, made: &MadeJobs) -> BTreeSet<PathBuf> {
 /// Outputs that hold what no run of this state directory has made, or that were changed since.
 fn foreign(
     locks: &OutputLocks,
-    chosen: &Chosen,
-    (made, forgotten): (&MadeJobs, &BTreeSet<PathBuf>),
+    chosen: &Selection,
+    made: &FinishedJobs,
+    forgotten: &BTreeSet<PathBuf>,
 ) -> Result<Vec<Obstacle>, EngineError> {
     let mut found = Vec::new();
     for (job, plan) in chosen.plans.iter().enumerate().filter(|(job, _)| !chosen.complete.contains(job)) {
@@ -541,7 +557,7 @@ fn foreign(
 }
 
 /// The jobs of a run: those that are to be done, and those that the unfinished run has done.
-struct Chosen {
+struct Selection {
     draft: Draft,
     plans: Vec<JobPlan>,
     /// By job: where the document says what it runs.
@@ -557,7 +573,7 @@ struct Chosen {
     machine: Option<Capacity>,
 }
 
-impl Chosen {
+impl Selection {
     /// What first prevents each job from running, but for what is in its output. O(files).
     fn obstacles(&self, done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
         let mut obstacles = preflight(&self.plans, done, self.machine);
@@ -567,7 +583,7 @@ impl Chosen {
         obstacles
     }
 
-    fn of(resolved: &Resolved, decisions: &[Decision], kept: Option<&Unfinished>) -> Self {
+    fn of(resolved: &ResolvedWorkload, decisions: &[Decision], kept: Option<&UnfinishedRun>) -> Self {
         let is_chosen = |index: usize| {
             let Decision { verdict, resumed } = &decisions[index];
             resumed.is_some() || matches!(verdict, Verdict::Run(_) | Verdict::Resumed)
@@ -635,15 +651,15 @@ impl Chosen {
     }
 }
 
-/// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those that are made for
-/// several values, whichever of them.
-fn is_continued(unfinished: &Unfinished, resolved: &Resolved) -> bool {
+/// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those
+/// that are made for several values, whichever of them.
+fn is_continued(unfinished: &UnfinishedRun, resolved: &ResolvedWorkload) -> bool {
     let name = |plan: &JobPlan| JobName::of(plan);
     let known: BTreeSet<_> = resolved.jobs.iter().map(name).collect();
     unfinished.jobs.iter().any(|plan| known.contains(&name(plan)))
 }
 
-fn verdicts(resolved: &Resolved, decisions: &[Decision]) -> Vec<JobVerdict> {
+fn verdicts(resolved: &ResolvedWorkload, decisions: &[Decision]) -> Vec<JobVerdict> {
     let of = |(plan, decision): (&JobPlan, &Decision)| JobVerdict {
         flow: plan.flow.clone(),
         job: plan.job.clone(),
@@ -656,9 +672,9 @@ fn verdicts(resolved: &Resolved, decisions: &[Decision]) -> Vec<JobVerdict> {
 }
 
 /// A run that was begun, as its journal has it.
-struct Begun(Unfinished);
+struct PreviousRun(UnfinishedRun);
 
-impl Begun {
+impl PreviousRun {
     /// The run of a journal, if one was begun.
     fn of(layout: &Layout, content: Content) -> Result<Option<Self>, EngineError> {
         let Content { head, attempts } = content;
@@ -674,22 +690,22 @@ impl Begun {
         let done = done_tasks(&attempts);
         let named = layout.clone().of_jobs(&jobs);
         let elsewhere = (0..jobs.len() as u32).filter(|&job| named.elsewhere(job).exists()).collect();
-        Ok(Some(Self(Unfinished { head, jobs, attempts, done, elsewhere })))
+        Ok(Some(Self(UnfinishedRun { head, jobs, attempts, done, elsewhere })))
     }
 
     fn is_finished(&self) -> bool {
-        let Unfinished { jobs, done, .. } = &self.0;
+        let UnfinishedRun { jobs, done, .. } = &self.0;
         (0..).zip(jobs).all(|(index, job)| job.is_complete(index, done))
     }
 
-    fn unfinished(self) -> Option<Unfinished> {
+    fn unfinished(self) -> Option<UnfinishedRun> {
         (!self.is_finished()).then_some(self.0)
     }
 }
 
-/// Refuses to continue a run with another engine than the one that started it: each engine has its own running tasks and its own
-/// files. A run of an earlier version may not name its engine.
-fn refuse_engine(begun: Option<&Begun>, opening: &Opening<'_>) -> Result<(), EngineError> {
+/// Refuses to continue a run with another engine than the one that started it: each engine has its own
+/// running tasks and its own files. A run of an earlier version may not name its engine.
+fn refuse_engine(begun: Option<&PreviousRun>, opening: &Opening<'_>) -> Result<(), EngineError> {
     let Some(begun) = begun.filter(|begun| !opening.choices.again && !begun.is_finished()) else {
         return Ok(());
     };
@@ -713,10 +729,10 @@ fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
     }
 }
 
-/// Fences off every worker of an earlier session; returns how many were at work. Of a run of another user none is: the engine
-/// that runs for others knows its workers itself, and what is written here is the user's.
-fn fence(layout: &Layout) -> Result<usize, EngineError> {
-    pid_file::fence(&layout.pids()).map_err(file(&layout.pids()))
+/// Fences off every worker of an earlier session; returns how many ran. Of a run of another user none is: the
+/// engine that runs for others knows its workers itself, and what is written here is the user's.
+fn kill_leftovers(layout: &Layout) -> Result<usize, EngineError> {
+    pid_file::kill_leftovers(&layout.pids()).map_err(file(&layout.pids()))
 }
 
 impl JobPlan {

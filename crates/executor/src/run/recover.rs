@@ -1,5 +1,4 @@
-//! What an earlier session recorded is brought to its place before anything is decided: what is done already follows from
-//! what is there.
+//! Completes what an earlier session recorded but did not put in its place, before anything is decided.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,22 +11,23 @@ use slackline_task::base::task_id::TaskId;
 use crate::run::LostOutput;
 use crate::run::error::EngineError;
 use crate::run::error::file;
-use crate::run::reuse::Unfinished;
+use crate::run::reuse::UnfinishedRun;
 use crate::spec::job_plan::JobPlan;
-use crate::store::finished_jobs::{MadeJobs, MadeLog};
-use crate::store::journal::{Ended, Journal, done_tasks};
+use crate::store::finished_jobs::{FinishedJobs, FinishedLog};
+use crate::store::journal::{AttemptOutcome, Journal, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::output_lock::{OutputLocks, is_staging};
-use crate::store::publish::{KnownParts, Place, Publisher};
+use crate::store::publish::{KnownParts, PublishContext, Publisher};
 
-/// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs whose tasks are
-/// all done. Jobs that cannot be finished stay as they are. Gives what is lost.
-pub(super) fn settle(
-    run: &mut Unfinished,
+/// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs
+/// whose tasks are all done. Jobs that cannot be finished stay as they are. Gives what is lost.
+pub(super) fn recover_tasks(
+    run: &mut UnfinishedRun,
     journal: &Journal,
     layout: &Layout,
     known: &KnownParts,
-    (made, log): (&mut MadeJobs, &MadeLog),
+    made: &mut FinishedJobs,
+    log: &FinishedLog,
 ) -> Result<Vec<LostOutput>, EngineError> {
     let directory = run.head.setup.directory.clone();
     let layout = layout.clone().of_jobs(&run.jobs);
@@ -48,7 +48,7 @@ pub(super) fn settle(
         run.done = done_tasks(&run.attempts);
     }
     let locks = OutputLocks::of(&run.head.owner);
-    let place = Place {
+    let place = PublishContext {
         layout: &layout,
         jobs: &run.jobs,
         directory: Path::new(&directory),
@@ -70,22 +70,22 @@ pub(super) fn settle(
             let _ = OutputLocks::sweep(&job.output);
         }
     }
-    let told = |(id, problem): (TaskId, String)| {
+    let event = |(id, problem): (TaskId, String)| {
         let JobPlan { flow, job, .. } = &run.jobs[id.job as usize];
         LostOutput { flow: flow.clone(), job: job.clone(), phase: id.phase, task: id.task, problem }
     };
-    Ok(lost.into_iter().map(told).collect())
+    Ok(lost.into_iter().map(event).collect())
 }
 
-/// Moves what was recorded and not moved. Gives the tasks whose output is in neither place or is not as it was written,
-/// and what was found; of a job whose output is whole and in its place there are none.
+/// Moves what was recorded and not moved. Gives the tasks whose output is in neither place or is not as it
+/// was written, and what was found; of a job whose output is whole and in its place there are none.
 fn roll_forward(
-    run: &Unfinished,
+    run: &UnfinishedRun,
     layout: &Layout,
     known: &KnownParts,
 ) -> Result<BTreeMap<TaskId, String>, EngineError> {
     let mut lost = BTreeMap::new();
-    for attempt in run.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
+    for attempt in run.attempts.iter().filter(|a| matches!(a.ended, AttemptOutcome::Done(_))) {
         let (id, job) = (attempt.id, &run.jobs[attempt.id.job as usize]);
         let is_complete = job.is_complete(id.job, &run.done);
         if is_complete && !(job.is_final(id) && is_staging(&job.output)) {
@@ -107,9 +107,9 @@ fn roll_forward(
     Ok(lost)
 }
 
-/// Tasks that are done of jobs that were made elsewhere, where a job is done as a whole, and are not whole: those that are
-/// not `lost`, and what is said of them. O(tasks).
-fn torn(run: &Unfinished, layout: &Layout, lost: &BTreeMap<TaskId, String>) -> BTreeMap<TaskId, String> {
+/// Tasks that are done of jobs that were made elsewhere, where a job is done as a whole, and are not whole:
+/// those that are not `lost`, and the message about them. O(tasks).
+fn torn(run: &UnfinishedRun, layout: &Layout, lost: &BTreeMap<TaskId, String>) -> BTreeMap<TaskId, String> {
     let mut torn = BTreeMap::new();
     for (index, job) in (0..).zip(&run.jobs).filter(|(index, _)| layout.elsewhere(*index).exists()) {
         let of_job = TaskId::map(index, 0)..=TaskId { job: index, phase: PhaseKind::Reduce, task: u32::MAX };
@@ -121,8 +121,8 @@ fn torn(run: &Unfinished, layout: &Layout, lost: &BTreeMap<TaskId, String>) -> B
     torn
 }
 
-/// What is wrong with the output of an attempt at its place, if anything is. `digest` is that of a part, which is read.
-/// Map output is compared when reduces read it; the content of a placeholder is elsewhere.
+/// What is wrong with the output of an attempt at its place, if anything is. `digest` is that of a part,
+/// which is read. Map output is compared when reduces read it; the content of a placeholder is elsewhere.
 fn damage(digest: Option<&Digest>, place: &Path, known: &KnownParts) -> Option<String> {
     match digest {
         Some(digest) => known.problem(place, digest, None),

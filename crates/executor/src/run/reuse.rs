@@ -1,8 +1,8 @@
-//! What of a flow file is done already, and what has to be done, with the reason: as make and its kind decide it.
+//! Decides which jobs of a flow file must run and which are up to date, with the reason, as `make` does.
 //!
-//! A job is done if an earlier run of the state directory made it, nothing of its definition has changed, what it reads
-//! is as it was, no job that it reads from is done again, and its output is as it was written. A run that was cut short
-//! is continued task by task, as far as its jobs are still the same.
+//! A job is done if an earlier run of the state directory made it, nothing of its definition has changed,
+//! what it reads is as it was, no job that it reads from is rerun, and its output is as it was written. A run
+//! that was cut short is continued task by task, as far as its jobs are still the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,8 +13,8 @@ use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
 
 use crate::spec::job_plan::{Inputs, JobPlan};
-use crate::spec::resolve::Resolved;
-use crate::store::finished_jobs::{Made, MadeJobs, Output};
+use crate::spec::resolve::ResolvedWorkload;
+use crate::store::finished_jobs::{FinishedJob, FinishedJobs, Output};
 use crate::store::journal::{Attempt, Head};
 use crate::store::output_lock;
 
@@ -42,13 +42,13 @@ impl Choices {
 #[error("{0}")]
 pub struct ChoiceError(String);
 
-/// What becomes of a job in a run.
+/// What happens to a job in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
     /// It is done, and stays as it is.
     Kept,
-    /// It is not looked at, because other jobs were chosen.
+    /// It is not checked, because other jobs were chosen.
     Left,
     /// It is continued where it was.
     Resumed,
@@ -71,11 +71,11 @@ pub enum Reason {
     Input(PathBuf, InputChange),
     /// A file of its output was changed or removed.
     Output(String, OutputChange),
-    /// A job that it reads from is done again.
+    /// A job that it reads from is rerun.
     After(String),
 }
 
-/// What has become of an input.
+/// What has happened to an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputChange {
     /// It is another file, or has another size, time or content: what differs, in words.
@@ -86,14 +86,14 @@ pub enum InputChange {
     Gone,
 }
 
-/// What has become of an output.
+/// What has happened to an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputChange {
-    /// Somebody has changed it.
+    /// It was changed.
     Changed,
-    /// Somebody has removed it.
+    /// It was removed.
     Gone,
-    /// Somebody has put it beside the output.
+    /// It was put beside the output.
     Foreign,
 }
 
@@ -118,7 +118,7 @@ impl fmt::Display for Reason {
 
 /// A run that was not finished, as its journal has it.
 #[derive(Clone, Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedRun {
     pub(crate) head: Head,
     pub(crate) jobs: Vec<JobPlan>,
     /// Its attempts that ended.
@@ -139,14 +139,14 @@ pub(crate) struct Match {
 }
 
 /// What there is to decide from.
-pub(crate) struct Past<'a> {
-    pub(crate) made: &'a MadeJobs,
-    pub(crate) unfinished: Option<&'a Unfinished>,
+pub(crate) struct PreviousState<'a> {
+    pub(crate) made: &'a FinishedJobs,
+    pub(crate) unfinished: Option<&'a UnfinishedRun>,
     /// The directory that relative paths start from now.
     pub(crate) directory: &'a Path,
 }
 
-/// What becomes of a job, and with which job of the unfinished run it is continued.
+/// What happens to a job, and with which job of the unfinished run it is continued.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
@@ -154,23 +154,23 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    /// Whether nothing is to be done for the job, and no run that goes on has done it.
+    /// Whether nothing is to be done for the job, and no run that continues has done it.
     pub(crate) fn is_idle(&self) -> bool {
         self.resumed.is_none() && matches!(self.verdict, Verdict::Kept | Verdict::Left)
     }
 }
 
-/// Decides what becomes of each job. O(jobs + files).
+/// Decides what happens to each job. O(jobs + files).
 ///
 /// # Errors
 /// A choice that names no job.
 pub(crate) fn decide(
-    resolved: &Resolved,
+    resolved: &ResolvedWorkload,
     choices: &Choices,
-    past: &Past<'_>,
+    past: &PreviousState<'_>,
 ) -> Result<Vec<Decision>, ChoiceError> {
-    let Resolved { jobs, reads, hash, .. } = resolved;
-    let selection = Selection::new(resolved, choices)?;
+    let ResolvedWorkload { jobs, reads, hash, .. } = resolved;
+    let selection = RequestedJobs::new(resolved, choices)?;
     let decided = vec![None; jobs.len()];
     let mut decider = Decider { jobs, reads, hash: *hash, selection, past, decided };
     (0..jobs.len()).for_each(|job| decider.settle(job));
@@ -178,15 +178,15 @@ pub(crate) fn decide(
 }
 
 /// The jobs that were asked for.
-struct Selection {
+struct RequestedJobs {
     all: bool,
     forced: BTreeSet<usize>,
     /// If only some may be done: which.
     allowed: Option<BTreeSet<usize>>,
 }
 
-impl Selection {
-    fn new(resolved: &Resolved, choices: &Choices) -> Result<Self, ChoiceError> {
+impl RequestedJobs {
+    fn new(resolved: &ResolvedWorkload, choices: &Choices) -> Result<Self, ChoiceError> {
         let jobs = &resolved.jobs;
         let find = |names: &[String]| -> Result<BTreeSet<usize>, ChoiceError> {
             let found = names.iter().map(|name| named(jobs, name)).collect::<Result<Vec<_>, _>>()?;
@@ -237,8 +237,8 @@ struct Decider<'a> {
     reads: &'a [Vec<usize>],
     /// Whether files are compared by content.
     hash: bool,
-    selection: Selection,
-    past: &'a Past<'a>,
+    selection: RequestedJobs,
+    past: &'a PreviousState<'a>,
     decided: Vec<Option<Decision>>,
 }
 
@@ -280,7 +280,7 @@ impl Decider<'_> {
             return of(Verdict::Run(reason));
         }
         if self.selection.forced.contains(&job) {
-            // What was asked for before and cut short goes on.
+            // What was asked for before and cut short continues.
             let is_cut_short = self.made(job).is_none_or(|made| made.again);
             return match resumed {
                 Some((found, false)) if is_cut_short => {
@@ -299,14 +299,15 @@ impl Decider<'_> {
         }
     }
 
-    /// Whether a job was finished later than what is left of its tasks in the unfinished run: its journal has lost its end.
+    /// Whether a job was finished later than what is left of its tasks in the unfinished run: its journal has
+    /// lost its end.
     fn was_finished_later(&self, job: usize, index: u32) -> bool {
         let Some((made, unfinished)) = self.made(job).zip(self.past.unfinished) else { return false };
         let attempts = unfinished.attempts.iter().filter(|attempt| attempt.id.job == index);
         made.is_later_than(unfinished.head.started, attempts.map(|attempt| attempt.number))
     }
 
-    fn made(&self, job: usize) -> Option<&Made> {
+    fn made(&self, job: usize) -> Option<&FinishedJob> {
         self.past.made.get(&self.jobs[job].definition.output())
     }
 
@@ -316,8 +317,8 @@ impl Decider<'_> {
         matches!(verdict, Some(Verdict::Run(_) | Verdict::Resumed))
     }
 
-    /// Why the job has to be done again, if it has to be.
-    fn reason(&self, job: usize, made: &Made) -> Option<Reason> {
+    /// Why the job has to be rerun, if it has to be.
+    fn reason(&self, job: usize, made: &FinishedJob) -> Option<Reason> {
         let plan = &self.jobs[job];
         if made.again {
             return Some(Reason::Asked);
@@ -353,9 +354,9 @@ impl Decider<'_> {
         sources
     }
 
-    /// The job of the unfinished run that this one is, if something of it is done or begun elsewhere; and whether all of it
-    /// is done.
-    fn resumed(&self, job: usize, unfinished: &Unfinished) -> Option<(Match, bool)> {
+    /// The job of the unfinished run that this one is, if something of it is done or begun elsewhere; and
+    /// whether all of it is done.
+    fn resumed(&self, job: usize, unfinished: &UnfinishedRun) -> Option<(Match, bool)> {
         let plan = &self.jobs[job];
         let is_it = |other: &JobPlan| {
             other.flow == plan.flow && other.job == plan.job && other.definition == plan.definition
@@ -369,7 +370,7 @@ impl Decider<'_> {
         };
         let found = Match { index, inputs };
         if other.is_complete(index, &unfinished.done) {
-            // One whose output could not be put in its place is done again.
+            // One whose output could not be put in its place is rerun.
             let is_published = !output_lock::is_staging(&plan.output);
             return is_published.then_some((found, true));
         }
@@ -384,7 +385,7 @@ impl Decider<'_> {
         plan: &JobPlan,
         other: &JobPlan,
         index: u32,
-        unfinished: &Unfinished,
+        unfinished: &UnfinishedRun,
     ) -> SameInputs {
         let directory = Path::new(&unfinished.head.setup.directory);
         let (now, then) =

@@ -1,18 +1,18 @@
-//! The jobs that a run leaves as earlier runs of the state directory have made them, with what is known of how.
+//! The records of jobs that a run reuses from earlier runs of the state directory.
 
 use std::collections::BTreeMap;
 
-use crate::run::reuse::{Decision, Unfinished};
-use crate::spec::resolve::Resolved;
-use crate::store::finished_jobs::MadeJobs;
+use crate::run::reuse::{Decision, UnfinishedRun};
+use crate::spec::resolve::ResolvedWorkload;
+use crate::store::finished_jobs::FinishedJobs;
 use crate::store::journal::KeptJob;
 
 /// The jobs for which nothing is to be done; `earlier` is the run before. O((jobs + attempts) · log jobs).
-pub(super) fn kept_jobs(
-    resolved: &Resolved,
+pub(super) fn reused_jobs(
+    resolved: &ResolvedWorkload,
     decisions: &[Decision],
-    earlier: Option<&Unfinished>,
-    made: &MadeJobs,
+    earlier: Option<&UnfinishedRun>,
+    made: &FinishedJobs,
 ) -> Vec<KeptJob> {
     let mut known = earlier.map(known).unwrap_or_default();
     let idle = resolved.jobs.iter().zip(decisions).filter(|(_, decision)| decision.is_idle());
@@ -32,9 +32,9 @@ pub(super) fn kept_jobs(
     kept.collect()
 }
 
-/// What a run knows of its jobs and of those that it has left as they were, by the start of the run that has done them and
-/// by name.
-fn known(run: &Unfinished) -> BTreeMap<(u64, String, String), KeptJob> {
+/// What a run knows of its jobs and of those that it has left as they were, by the start of the run that has
+/// done them and by name.
+fn known(run: &UnfinishedRun) -> BTreeMap<(u64, String, String), KeptJob> {
     let own = run.jobs.iter().map(|plan| KeptJob {
         flow: plan.flow.clone(),
         job: plan.job.clone(),

@@ -1,4 +1,5 @@
-//! What makes a job what it is. If nothing of it changed, and nothing of what it reads, its output is what it would be.
+//! The definition of a job. If the definition and the inputs of a job are unchanged, its output is up to
+//! date.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use slackline_model::draft::{RunDraft, RunSetting, RunShuffle, RunWork};
 use slackline_task::base::source::Source;
 
-/// A job in canonical form: what it computes and where its output goes, by name. Comments, layout, names of inputs that
-/// mean the same file, policy, slots and limits are not among it, because its output does not depend on them.
+/// A job in canonical form: what it computes and where its output goes, by name. Comments, layout, names of
+/// inputs that mean the same file, policy, slots and limits are not among it, because its output does not
+/// depend on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Definition(BTreeMap<String, String>);
@@ -25,7 +27,8 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl Definition {
-    /// The definition of a job, and the files that it declares as they are now, by the names it gives them. O(their bytes).
+    /// The definition of a job, and the files that it declares as they are now, by the names it gives them.
+    /// O(their bytes).
     pub(crate) fn of(run: &RunDraft, around: Surroundings<'_>) -> (Self, BTreeMap<PathBuf, Source>) {
         let RunDraft { work, inputs, output, reducers: _, setting, limits: _, shuffle, compress } = run;
         let absolute = |path: &str| around.directory.join(path).display().to_string();

@@ -1,4 +1,4 @@
-//! How long tasks may take, before any has run.
+//! Estimates the durations of tasks before any task has run.
 //!
 //! A job that ran before is expected to take as long a byte as it did, and to write as many bytes for each it
 //! reads; so a night with twice the logs is expected to take twice as long, and so is what reads its output.
@@ -14,14 +14,14 @@ use slackline_task::process::spec::{Job, Split};
 use crate::spec::job_cost::{JobCost, JobHistory, JobName};
 use crate::spec::job_plan::JobPlan;
 
-/// What a task of a built-in program is believed to read a second before any has ended, bytes: what word count
-/// and sorting did on one core in 2026.
+/// What a task of a built-in program is estimated to read a second before any has ended, bytes: what word
+/// count and sorting did on one core in 2026.
 const PROGRAM_RATE: f64 = 80e6;
 
 /// The same of a task that runs commands: what a small script did.
 const COMMAND_RATE: f64 = 20e6;
 
-/// What a task is believed to take before it does anything, seconds.
+/// What a task is estimated to take before it does anything, seconds.
 const STARTUP: f64 = 0.02;
 
 /// Gives every job of a flow its phases, task by task. `plans` are its jobs, each after those it reads from.
@@ -42,9 +42,9 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
             let record =
                 took.map(|took| (took.record(kind), took.bytes_in)).filter(|(record, _)| record.tasks > 0);
             match (record, phase.and_then(mean)) {
-                (Some((record, bytes)), _) => Pace::of(record, bytes),
-                (None, Some(seconds)) => Pace { fixed: seconds, a_byte: 0.0, mean: seconds },
-                (None, None) => Pace { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP },
+                (Some((record, bytes)), _) => TaskRate::of(record, bytes),
+                (None, Some(seconds)) => TaskRate { fixed: seconds, a_byte: 0.0, mean: seconds },
+                (None, None) => TaskRate { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP },
             }
         };
         let map = pace(job.map.as_ref(), PhaseKind::Map);
@@ -62,15 +62,15 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
 /// How long a task takes: something at any rate, and something for each byte of its job's input that falls to
 /// it. Seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Pace {
+struct TaskRate {
     fixed: f64,
     a_byte: f64,
-    /// What it takes where nobody knows how many bytes there are.
+    /// What it takes where the number of bytes is unknown.
     mean: f64,
 }
 
-impl Pace {
-    /// That of tasks that shared so many bytes; without bytes all take the same.
+impl TaskRate {
+    /// That of tasks that shared this many bytes; without bytes all take the same.
     fn of(record: Record, bytes: u64) -> Self {
         let mean = record.seconds / record.tasks as f64;
         if bytes == 0 {
@@ -94,7 +94,8 @@ impl JobPlan {
         self.makes.unwrap_or_else(read)
     }
 
-    /// Bytes a map is expected to read, if anybody knows; `earlier` jobs have not written yet what they are expected to.
+    /// Bytes a map is expected to read, if anybody knows; `earlier` jobs have not written yet what they are
+    /// expected to.
     fn expected(
         &self,
         splits: &[Split],
@@ -113,8 +114,8 @@ impl JobPlan {
         splits.iter().map(bytes).sum()
     }
 
-    /// Bytes the job is expected to write when it reads `total`: as many for each of them as it did. One that reads
-    /// nothing writes as many as it did in the runs before, and nobody knows how many if there were none.
+    /// Bytes the job is expected to write when it reads `total`: as many for each of them as it did. One that
+    /// reads nothing writes as many bytes as in earlier runs; without earlier runs the number is unknown.
     fn writes_about(&self, total: Option<f64>, took: Option<&JobCost>) -> Option<f64> {
         let reads =
             total.filter(|&total| total > 0.0 || self.inputs.maps.iter().any(|splits| !splits.is_empty()));

@@ -7,8 +7,8 @@ pub struct Fault {
     pub path: String,
     /// What was found and what was expected.
     pub problem: String,
-    /// Whether it may be different the next time, without anybody doing something about the document: what has its files does not
-    /// answer now.
+    /// Whether it may be different the next time, without anybody doing something about the document: what
+    /// has its files does not answer now.
     pub may_pass: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What a job took and moved, and how it is found again in another run.
+//! What a job cost in an earlier run (time, bytes), and the name that finds it in a later run.
 //!
-//! The engine knows more of a job than [`History`] keeps: bytes, from which the next run's durations follow when
-//! inputs grow. [`records`] is what of it every policy can be given.
+//! The engine knows more of a job than [`History`] keeps: bytes, from which the next run's durations follow
+//! when inputs grow. [`records`] is what of it every policy can be given.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,8 @@ impl JobName {
         self.flow.replace('\t', "/")
     }
 
-    /// What the job of an owner goes by in a history that several have together: the owner, a tab, which no name has, and the flow.
+    /// What the job of an owner goes by in a history that several have together: the owner, a tab, which no
+    /// name has, and the flow.
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> Self {
         Self { flow: format!("{owner}\t{}", self.flow), job: self.job.clone() }
@@ -99,8 +100,8 @@ pub struct JobCost {
     pub bytes_in: u64,
     /// Bytes of its part files.
     pub bytes_out: u64,
-    /// What of this was on which machine (group of machines); nothing of runs on this machine alone, and of those of the
-    /// time before.
+    /// What of this was on which machine (group of machines); nothing of runs on this machine alone, and of
+    /// those of the time before.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<String, MachineCost>,
 }
@@ -163,13 +164,14 @@ impl JobCost {
 /// What jobs took, by name.
 pub type JobHistory = BTreeMap<JobName, JobCost>;
 
-/// What is known of the jobs of a workload; of a job that recurs, of all its recurrences together. O(jobs of the workload · log).
+/// What is known of the jobs of a workload; of a job that recurs, of all its recurrences together. O(jobs of
+/// the workload · log).
 pub fn of_workload(jobs: &JobHistory, workload: &Draft) -> JobHistory {
     of_owned_workload(jobs, workload, None)
 }
 
-/// The same of an owner: of others' jobs nothing is taken. What was remembered before anybody owned it ([`JobName::of_owner`]) counts for
-/// everybody, as long as the owner has nothing of their own.
+/// The same of an owner: of others' jobs nothing is taken. What was remembered before anybody owned it
+/// ([`JobName::of_owner`]) counts for everybody, as long as the owner has nothing of their own.
 pub fn of_owned_workload(jobs: &JobHistory, workload: &Draft, owner: Option<&str>) -> JobHistory {
     let all = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
     let known = all.filter_map(|(flow, job)| {

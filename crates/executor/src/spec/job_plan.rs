@@ -1,4 +1,4 @@
-//! A job that is ready to be run: what its tasks do, read and write.
+//! A job that is ready to run: what its tasks execute, read and write.
 
 pub use slackline_task::base::source::Source;
 
@@ -49,8 +49,8 @@ pub struct JobPlan {
     pub compress: Option<Codec>,
     /// What it says of its attempts.
     pub limits: Limits,
-    /// The files that it declares beside its inputs, as they were when its definition was made; none of a job that is read
-    /// from a journal.
+    /// The files that it declares beside its inputs, as they were when its definition was made; none of a job
+    /// that is read from a journal.
     pub files: BTreeMap<PathBuf, Source>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct JobRef<'a> {
 }
 
 impl JobPlan {
-    /// The plan of a job that runs `run` with so many reduces.
+    /// The plan of a job that runs `run` with this many reduces.
     ///
     /// # Errors
     /// A program that there is not, or arguments that it does not take.
@@ -187,7 +187,8 @@ impl JobPlan {
         (0..self.parts()).all(|task| done.contains(&self.final_task(index, task)))
     }
 
-    /// What a map reads, with the files as they were when the run began; `part` says how those were that other jobs made.
+    /// What a map reads, with the files as they were when the run began; `part` says how those were that
+    /// other jobs made.
     ///
     /// # Errors
     /// Those of `part`.

@@ -1,5 +1,5 @@
-//! What keeps a flow from being run and can be seen before anything runs: input that is not there, an output
-//! that cannot be written. Such a flow has failed from the start; the others run.
+//! Checks before the run: missing inputs, outputs that cannot be written. A flow that fails them has failed
+//! from the start; the others run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,8 +33,8 @@ pub struct Obstacle {
     pub problem: String,
 }
 
-/// What first prevents each job from running; tasks that are `done` need nothing any more. An attempt may ask for what
-/// the machine has, if that is known. O(files).
+/// What first prevents each job from running; tasks that are `done` need nothing any more. An attempt may ask
+/// for what the machine has, if that is known. O(files).
 pub(crate) fn preflight(
     jobs: &[JobPlan],
     done: &BTreeSet<TaskId>,
@@ -112,8 +112,8 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
     None
 }
 
-/// Whether an input exists, can be read, and is what it was when the run began; and whether its format can be read, unless
-/// a command reads it.
+/// Whether an input exists, can be read, and is what it was when the run began; and whether its format can be
+/// read, unless a command reads it.
 fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format>) -> Result<(), String> {
     let shown = path.display();
     let found = fs::metadata(path);

@@ -1,7 +1,7 @@
-//! What is left of a run: the workload without the tasks that are done.
+//! The remaining workload of a run: the workload without the finished tasks.
 //!
-//! A run that is resumed is scheduled as what remains of it: policies see a workload whose phases have fewer tasks,
-//! and need to know nothing of journals.
+//! A run that is resumed is scheduled as what remains of it: policies see a workload whose phases have fewer
+//! tasks, and need to know nothing of journals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,8 @@ pub fn remaining(draft: &Draft, done: &BTreeSet<TaskId>) -> Draft {
     Draft { flows, ..draft.clone() }
 }
 
-/// A flow of the workload without what is done; `None` if nothing of it is left. O(flows + its tasks · log done).
+/// A flow of the workload without what is done; `None` if nothing of it is left. O(flows + its tasks · log
+/// done).
 pub(crate) fn flow_left(draft: &Draft, flow: &str, done: &BTreeSet<TaskId>) -> Option<FlowDraft> {
     let (flow, first) = numbered(draft).find(|(known, _)| known.id == flow)?;
     left_of(flow, first, done)

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::spec::job_plan::JobPlan;
 
-/// What tells files apart under all of their names: device and inode, or the path of a file that is not there yet.
+/// What tells files apart under all of their names: device and inode, or the path of a file that is not there
+/// yet.
 type Identity = Result<(u64, u64), PathBuf>;
 
-/// A warning for each set of files that a job reads more than once. Jobs with the same files have one warning. O(files).
+/// A warning for each set of files that a job reads more than once. Jobs with the same files have one
+/// warning. O(files).
 pub(crate) fn warnings(jobs: &[JobPlan]) -> Vec<String> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for plan in jobs {

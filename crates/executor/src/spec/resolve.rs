@@ -1,9 +1,10 @@
-//! From a flow file to tasks: what each job reads, how many maps and reduces that makes, and how long they
-//! may take.
+//! Resolves a flow file into job plans: the inputs of each job, the numbers of maps and reduces, and
+//! estimated durations.
 //!
 //! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
-//! reads another's output has one map for each of its part files. An input that is not there becomes a map that
-//! cannot run: [`preflight`](mod@crate::spec::preflight) says so before the run, and it concerns its own flow only.
+//! reads another's output has one map for each of its part files. An input that is not there becomes a map
+//! that cannot run: [`preflight`](mod@crate::spec::preflight) says so before the run, and it concerns its own
+//! flow only.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -32,7 +33,7 @@ const MANY: usize = 100_000;
 
 /// A workload whose tasks are known.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ResolvedWorkload {
     /// The workload with all phases; each phase lists its tasks one by one.
     pub draft: Draft,
     /// Its jobs, in the order of the draft's flows and jobs.
@@ -41,19 +42,20 @@ pub struct Resolved {
     pub places: Vec<String>,
     /// By job: the jobs whose output it reads.
     pub reads: Vec<Vec<usize>>,
-    /// The directory in the state directory whose files stand for others that are elsewhere, if there are such.
+    /// The directory in the state directory whose files stand for others that are elsewhere, if there are
+    /// such.
     pub mirror: Option<PathBuf>,
     /// Whether files are compared by content.
     pub hash: bool,
-    /// Whether its tasks are at work on several machines, and what these share.
+    /// Whether its tasks work on several machines, and what these share.
     pub spread: Option<Spread>,
     /// What its user should know, such as a file that a job reads twice.
     pub warnings: Vec<String>,
 }
 
-impl Resolved {
-    /// Notes the directory whose files stand for others. Such a file is created again in every session, so that its
-    /// identity says nothing about the other file.
+impl ResolvedWorkload {
+    /// Notes the directory whose files stand for others. Such a file is created again in every session, so
+    /// that its identity says nothing about the other file.
     pub fn set_mirror(&mut self, mirror: PathBuf) {
         for job in &mut self.jobs {
             let stand_ins = job.inputs.sources.iter_mut().filter(|(path, _)| path.starts_with(&mirror));
@@ -95,9 +97,13 @@ pub struct ResolveError {
 /// (`out/words-0`, `out/words-1`, …). `past` is what earlier runs of the jobs took. O(files + tasks).
 ///
 /// # Errors
-/// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
-/// write, flows that read from each other in a circle.
-pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Result<Resolved, ResolveError> {
+/// The first job that can never be run: no `run` section, a program that there is not, an output that two
+/// jobs write, flows that read from each other in a circle.
+pub fn resolve(
+    draft: &Draft,
+    rules: InputRules<'_>,
+    past: &JobHistory,
+) -> Result<ResolvedWorkload, ResolveError> {
     let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
     let mut draft = Draft { flows, ..draft.clone() };
     let mut outputs = Outputs::default();
@@ -115,7 +121,7 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
                 )));
             };
             let name = JobRef { flow: &flow.id, job: &job.id };
-            let earlier = Earlier { flows: &draft.flows, plans: &plans, flow: f, rules };
+            let earlier = PlanContext { flows: &draft.flows, plans: &plans, flow: f, rules };
             let plan = earlier.plan(name, run).map_err(error)?;
             outputs.reserve(&plan).map_err(error)?;
             let files =
@@ -143,7 +149,7 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
     let jobs: Vec<JobPlan> = plans.into_iter().flatten().collect();
     let warnings = repeated::warnings(&jobs);
     let hash = rules.hash;
-    Ok(Resolved { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
+    Ok(ResolvedWorkload { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
 }
 
 /// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
@@ -232,8 +238,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Refuses an input that some job is going to write, or below which one will: only `@job` says that it is to be
-    /// waited for.
+    /// Refuses an input that some job is going to write, or below which one will: only `@job` says that it is
+    /// to be waited for.
     fn check_input(&self, file: &Path, reader: &str) -> Result<(), String> {
         let path = plain(file);
         if let Some((_, by)) = path.ancestors().find_map(|path| self.0.get_key_value(path)) {
@@ -267,7 +273,7 @@ impl Outputs {
 ///
 /// # Errors
 /// The first of them.
-pub(crate) fn refuse_state(resolved: &Resolved, own: [&Path; 2]) -> Result<(), ResolveError> {
+pub(crate) fn refuse_state(resolved: &ResolvedWorkload, own: [&Path; 2]) -> Result<(), ResolveError> {
     let own = own.map(plain);
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let output = plain(&plan.output);
@@ -321,7 +327,7 @@ fn order(flow: &FlowDraft) -> Vec<usize> {
 
 /// What the plan of a job builds on.
 #[derive(Clone, Copy)]
-struct Earlier<'a> {
+struct PlanContext<'a> {
     flows: &'a [FlowDraft],
     /// By flow: the plans of the jobs that may be read from.
     plans: &'a [Vec<JobPlan>],
@@ -330,7 +336,7 @@ struct Earlier<'a> {
     rules: InputRules<'a>,
 }
 
-impl Earlier<'_> {
+impl PlanContext<'_> {
     fn plan(self, name: JobRef<'_>, run: &RunDraft) -> Result<JobPlan, String> {
         let work = job_of(&run.work);
         check_text(run)?;
@@ -391,7 +397,7 @@ impl Earlier<'_> {
             return Ok(vec![Vec::new(); maps as usize]);
         }
         let is_whole = work.has_one_map();
-        // Hadoop would cut parts whose sizes nobody knows yet, and has one rule for all that a job reads.
+        // Hadoop would cut parts whose sizes are unknown yet, and has one rule for all that a job reads.
         let is_uncut = work.is_jar() && run.inputs.iter().any(|input| input.starts_with('@'));
         let split_bytes = if is_whole || is_uncut { u64::MAX } else { self.rules.split_bytes };
         let mut maps = Vec::new();

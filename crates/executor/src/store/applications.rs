@@ -1,5 +1,5 @@
-//! What a cluster does of a run, as the process that drives it writes it down from time to time for those who look on from
-//! outside. Nothing is decided by it: what is done is in the journal.
+//! The state of a run's jobs on a cluster (`applications.json`). The driving process writes it about once a
+//! second for viewers. Nothing is decided by it: the journal says which jobs are finished.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::store::journal::Attempt;
 
 /// A job on a cluster. Times are microseconds since the start of the run that does it, or has done it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JobThere {
+pub struct ExternalJob {
     pub flow: String,
     pub job: String,
     /// When that run started: microseconds since 1970.
@@ -34,7 +34,7 @@ pub struct JobThere {
     pub made: Vec<Attempt>,
 }
 
-impl JobThere {
+impl ExternalJob {
     /// Whether it is that job, of the run that started then.
     pub fn is(&self, run: u64, flow: &str, job: &str) -> bool {
         self.run == run && self.flow == flow && self.job == job
@@ -42,12 +42,12 @@ impl JobThere {
 }
 
 /// What was written down last; nothing if that was never done, or cannot be read.
-pub(crate) fn read(path: &Path) -> Vec<JobThere> {
+pub(crate) fn read(path: &Path) -> Vec<ExternalJob> {
     let text = regular_file::read(path, regular_file::LARGEST).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-pub(crate) fn write(path: &Path, jobs: &[JobThere]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, jobs: &[ExternalJob]) -> io::Result<()> {
     let text = serde_json::to_vec(jobs)?;
     atomic_file::write(path, |out| out.write_all(&text))
 }
@@ -61,7 +61,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("applications.json");
         assert!(read(&path).is_empty());
-        let job = JobThere {
+        let job = ExternalJob {
             flow: "f".to_owned(),
             job: "j".to_owned(),
             run: 7,
@@ -69,7 +69,7 @@ mod tests {
             submitted: Some(1),
             master: [Some(2), None],
             at_work: vec![(TaskId::map(0, 3), 5)],
-            ..JobThere::default()
+            ..ExternalJob::default()
         };
         write(&path, std::slice::from_ref(&job)).unwrap();
         assert_eq!(read(&path), [job]);

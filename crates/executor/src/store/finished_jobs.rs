@@ -1,5 +1,5 @@
-//! What the runs of a state directory have made: of every finished job what it was, what it read and what it wrote. From
-//! this follows what is done already when the flow file, the inputs or the outputs change.
+//! The finished jobs of a state directory (`jobs.log`): the definition, inputs and outputs of each. They say
+//! which jobs are up to date when the flow file, the inputs or the outputs change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,29 +33,29 @@ pub(crate) fn is_one(path: &Path) -> bool {
         && begun == LOG.line.as_bytes()
 }
 
-/// So many records more than twice those that count, and the file is written anew.
+/// This many records more than twice those that count, and the file is written again.
 const SPARE: usize = 256;
 
 /// A job that was finished, as it was then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct FinishedJob {
     pub(crate) flow: String,
     pub(crate) job: String,
     pub(crate) definition: Definition,
     /// What it read, by absolute path.
     pub(crate) read: BTreeMap<PathBuf, Source>,
     /// Its part files, by name, in the output directory of its definition.
-    pub(crate) wrote: BTreeMap<String, MadePart>,
+    pub(crate) wrote: BTreeMap<String, FinishedPart>,
     /// When the run that made it started, and the number of the first attempt of that run after it.
     pub(crate) run: (u64, u64),
-    /// Whether it is to be done again all the same, because somebody has asked for that.
+    /// Whether it is to be rerun all the same, because the user has asked for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) again: bool,
 }
 
 /// A part file of a finished job, as it was when it was published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct MadePart {
+pub(crate) struct FinishedPart {
     /// What jobs that read it compare.
     pub(crate) source: Source,
     /// Its digest. None of a placeholder, and of a part that a jar has made.
@@ -63,8 +63,9 @@ pub(crate) struct MadePart {
     pub(crate) digest: Option<Digest>,
 }
 
-impl MadePart {
-    /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or on demand.
+impl FinishedPart {
+    /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or
+    /// on demand.
     ///
     /// # Errors
     /// There is no such file.
@@ -77,7 +78,7 @@ impl MadePart {
     }
 }
 
-/// What has become of the output of a finished job.
+/// What has happened to the output of a finished job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// It is as it was written.
@@ -90,14 +91,14 @@ pub(crate) enum Output {
     Foreign(String),
 }
 
-impl Made {
+impl FinishedJob {
     /// The directory of its output.
     pub(crate) fn directory(&self) -> PathBuf {
         self.definition.output()
     }
 
-    /// Compares its output with what was published. Parts whose stamp has changed are read, and all parts on demand.
-    /// O(parts), and the bytes that are read.
+    /// Compares its output with what was published. Parts whose stamp has changed are read, and all parts on
+    /// demand. O(parts), and the bytes that are read.
     pub(crate) fn output(&self, is_read: bool) -> Output {
         let directory = self.directory();
         for (name, part) in &self.wrote {
@@ -115,8 +116,8 @@ impl Made {
         found.map_or(Output::Intact, Output::Foreign)
     }
 
-    /// The same job with the stamps that its parts have now, if some were touched and have the content that was
-    /// published. So they need not be read by every run.
+    /// The same job with the stamps that its parts have now, if some were touched and have the content that
+    /// was published. So they need not be read by every run.
     pub(crate) fn restamped(&self) -> Option<Self> {
         let (directory, mut now) = (self.directory(), self.clone());
         for (name, part) in &mut now.wrote {
@@ -133,23 +134,24 @@ impl Made {
 
     /// Whether it wrote a file of this name, which is still as it was written.
     pub(crate) fn owns(&self, name: &str) -> bool {
-        let is_still = |part: &MadePart| part.is_still(&self.directory().join(name), false).unwrap_or(false);
+        let is_still =
+            |part: &FinishedPart| part.is_still(&self.directory().join(name), false).unwrap_or(false);
         name == SUCCESS || self.wrote.get(name).is_some_and(is_still)
     }
 }
 
-/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share. The last that
-/// is said of one counts, whatever the job is called.
+/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share.
+/// The last that record of one counts, also under another job name.
 #[derive(Debug, Default)]
-pub(crate) struct MadeJobs {
-    jobs: BTreeMap<PathBuf, Made>,
+pub(crate) struct FinishedJobs {
+    jobs: BTreeMap<PathBuf, FinishedJob>,
 }
 
-impl MadeJobs {
+impl FinishedJobs {
     fn of(log: &Log) -> Result<Self, LogError> {
         let mut made = Self::default();
         for text in log.texts()? {
-            let job: Made = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
+            let job: FinishedJob = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
             made.insert(job);
         }
         Ok(made)
@@ -167,17 +169,18 @@ impl MadeJobs {
         self.jobs.is_empty()
     }
 
-    /// A job is finished, or is to be done again.
-    pub(crate) fn insert(&mut self, made: Made) {
+    /// A job is finished, or is to be rerun.
+    pub(crate) fn insert(&mut self, made: FinishedJob) {
         self.jobs.insert(made.directory(), made);
     }
 
     /// What was made in an output directory.
-    pub(crate) fn get(&self, directory: &Path) -> Option<&Made> {
+    pub(crate) fn get(&self, directory: &Path) -> Option<&FinishedJob> {
         self.jobs.get(directory)
     }
 
-    /// Whether a file in an output directory was written by a run of this state directory, and is as it was written.
+    /// Whether a file in an output directory was written by a run of this state directory, and is as it was
+    /// written.
     pub(crate) fn owns(&self, directory: &Path, name: &str) -> bool {
         self.get(directory).is_some_and(|made| made.owns(name))
     }
@@ -188,24 +191,24 @@ impl MadeJobs {
     }
 }
 
-/// The record on disk, open to be told more.
+/// The record on disk, open to be given more.
 #[derive(Debug)]
-pub(crate) struct MadeLog {
+pub(crate) struct FinishedLog {
     log: Log,
 }
 
-impl MadeLog {
+impl FinishedLog {
     /// Opens the record, or begins one; and what is in it. O(bytes).
     ///
     /// # Errors
-    /// A file that is no record or is damaged, whatever the file system says.
-    pub(crate) fn open(path: &Path) -> Result<(Self, MadeJobs), LogError> {
+    /// A file that is no record or is damaged, an error of the file system.
+    pub(crate) fn open(path: &Path) -> Result<(Self, FinishedJobs), LogError> {
         let log = Log::open(LOG, path)?;
-        let (made, records) = (MadeJobs::of(&log)?, log.texts()?.len());
+        let (made, records) = (FinishedJobs::of(&log)?, log.texts()?.len());
         if records <= SPARE + 2 * made.jobs.len() {
             return Ok((Self { log }, made));
         }
-        // What later records have replaced is left out. Whoever dies meanwhile leaves the one file or the other.
+        // Replaced records are left out. A crash meanwhile leaves the one file or the other.
         let beside = path.with_extension("next");
         let _ = fs::remove_file(&beside);
         let mut shorter = Self { log: Log::open(LOG, &beside)? };
@@ -217,8 +220,8 @@ impl MadeLog {
     /// Says that a job is finished; it is on disk when this returns.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example.
-    pub(crate) fn add(&self, made: &Made) -> Result<(), LogError> {
+    /// An error of the file system, a full disk for example.
+    pub(crate) fn add(&self, made: &FinishedJob) -> Result<(), LogError> {
         let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
         self.log.append([text.as_slice()])
     }

@@ -1,12 +1,12 @@
-//! What earlier runs took: the file of `run --history`.
+//! The costs of earlier runs: the file of `run --history`.
 //!
-//! It is the history document that simulations keep as well, with a section of its own for real runs. A run says what its
-//! finished jobs took under the time it started at. One that is killed and resumed says so again under the same time,
-//! and nothing is counted twice. A job is found again by its own name and its flow's. Only the [`LATEST`] runs of each
-//! job are kept.
+//! It is the history document that simulations keep as well, with its own section for real runs. A run says
+//! what its finished jobs took under the time it started at. One that is killed and resumed says so again
+//! under the same time, and nothing is counted twice. A job is found again by its own name and its flow's.
+//! Only the [`LATEST`] runs of each job are kept.
 //!
-//! The file is replaced as a whole under the lock of a file beside it, so that several runs may use it. A store of the
-//! time before, a log, is read as it is, and becomes a document when it is written to.
+//! The file is replaced as a whole under the lock of a file beside it, so that several runs may use it. A
+//! store of the time before, a log, is read as it is, and becomes a document when it is written to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -60,10 +60,10 @@ pub type CountsOfJobs = BTreeMap<JobName, [PhaseCounts; 2]>;
 /// What was removed of a store, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Forgotten {
+pub struct PrunedRuns {
     pub runs: usize,
     pub of: usize,
-    /// By so many bytes the file is smaller.
+    /// By this many bytes the file is smaller.
     pub bytes: u64,
     /// When the latest run started: microseconds since 1970; none if there was none.
     pub latest: Option<u64>,
@@ -104,7 +104,7 @@ impl HistoryStore {
         Ok(store)
     }
 
-    /// A store that is there, to be looked at.
+    /// A store that is there, to be checked.
     pub fn existing(path: &Path) -> Self {
         Self { path: path.to_owned(), patience: PATIENCE }
     }
@@ -122,7 +122,7 @@ impl HistoryStore {
     /// Says what a run took so far; what was said of it before is replaced.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example; then it stays as it was.
+    /// An error of the file system, a full disk for example; then it stays as it was.
     pub fn remember(&self, run: &PastRun) -> Result<(), LogError> {
         self.remember_all(std::slice::from_ref(run))
     }
@@ -143,12 +143,13 @@ impl HistoryStore {
         self.write(&content)
     }
 
-    /// Removes the earliest runs, as long as they started before a moment (microseconds since 1970) and the file is larger
-    /// than so many bytes, whichever of these is given; what simulations have kept there stays. O(entries · log).
+    /// Removes the earliest runs, as long as they started before a moment (microseconds since 1970) and the
+    /// file is larger than this many bytes, whichever of these is given; what simulations have kept there
+    /// stays. O(entries · log).
     ///
     /// # Errors
-    /// A file that is no store or is damaged; whatever the file system says, then it stays as it was.
-    pub fn forget(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<Forgotten, LogError> {
+    /// A file that is no store or is damaged; an error of the file system, then it stays as it was.
+    pub fn forget(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<PrunedRuns, LogError> {
         let _lock = self.lock()?;
         let (mut content, forgotten) = self.shortened(before, larger_than)?;
         if forgotten.runs > 0 {
@@ -162,7 +163,7 @@ impl HistoryStore {
     ///
     /// # Errors
     /// A file that is no store or is damaged.
-    pub fn forgettable(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<Forgotten, LogError> {
+    pub fn forgettable(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<PrunedRuns, LogError> {
         Ok(self.shortened(before, larger_than)?.1)
     }
 
@@ -171,7 +172,7 @@ impl HistoryStore {
         &self,
         before: Option<u64>,
         larger_than: Option<u64>,
-    ) -> Result<(Content, Forgotten), LogError> {
+    ) -> Result<(Content, PrunedRuns), LogError> {
         let content = self.content()?;
         let bytes = fs::metadata(&self.path).map_err(|e| self.refused(e))?.len();
         let old = |&&started: &&u64| before.is_none_or(|before| started < before);
@@ -190,7 +191,7 @@ impl HistoryStore {
         };
         let saved = if runs == 0 { 0 } else { bytes.saturating_sub(size(runs)?) };
         let latest = content.runs.keys().next_back().copied();
-        let forgotten = Forgotten { runs, of: content.runs.len(), bytes: saved, latest };
+        let forgotten = PrunedRuns { runs, of: content.runs.len(), bytes: saved, latest };
         Ok((content, forgotten))
     }
 
@@ -228,8 +229,8 @@ impl HistoryStore {
         LogError::File { name: self.name(), problem }
     }
 
-    /// Keeps other runs from writing until it is dropped. The file beside stays: who removed it would let two others
-    /// hold two of that name.
+    /// Keeps other runs from writing until it is dropped. The file beside stays: who removed it would let two
+    /// others hold two of that name.
     fn lock(&self) -> Result<File, LogError> {
         let mut beside = self.path.clone().into_os_string();
         beside.push(".lock");
@@ -288,7 +289,8 @@ impl Content {
     }
 }
 
-/// The least number up to `most` for which something holds that holds for all above it; `most` if it holds for none.
+/// The least number up to `most` for which something holds that holds for all above it; `most` if it holds
+/// for none.
 fn fewest(most: usize, mut holds: impl FnMut(usize) -> Result<bool, LogError>) -> Result<usize, LogError> {
     let (mut low, mut high) = (0, most);
     while low < high {

@@ -1,12 +1,13 @@
-//! What a run has done, on disk: killed at any moment, it can be resumed.
+//! The journal of a run: every finished attempt, so that a run that is killed at any moment can be resumed.
 //!
 //! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
 //! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
 //! record is the moment of commitment: a recorded task never runs again, an unrecorded one has no output.
 //! Attempts that end together are recorded together, with one append.
 //!
-//! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt that made
-//! it is written once more, as [`Ended::Lost`], and of two records with one number the later one holds.
+//! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt
+//! that made it is written once more, as [`Ended::LostOutputs`], and of two records with one number the later
+//! one holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -35,18 +36,19 @@ pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum AttemptOutcome {
     /// Well; its output is committed.
     Done(Outcome),
     Failed(String),
     /// It was stopped, or its engine was.
     Killed,
-    /// Well, but its output does not count any more: it was found gone or damaged later, or made from map output that was
-    /// lost. The checksum of the output stays known, to be compared with that of the next one.
+    /// Well, but its output does not count any more: it was found gone or damaged later, or made from map
+    /// output that was lost. The checksum of the output stays known, to be compared with that of the next
+    /// one.
     Lost(Option<u64>),
 }
 
-impl Ended {
+impl AttemptOutcome {
     /// Whether its output was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Lost(_))
@@ -66,22 +68,22 @@ pub struct Attempt {
     pub segment: u32,
     /// Since when it had its slot.
     pub start: u64,
-    /// Since when it was at work: a reduce that has its slot early waits for its maps.
+    /// Since when it ran: a reduce that has its slot early waits for its maps.
     pub began: u64,
     pub end: u64,
-    pub ended: Ended,
+    pub ended: AttemptOutcome,
 }
 
 impl Attempt {
     /// The digest of its output, if that counts.
     pub(crate) fn digest(&self) -> Option<&Digest> {
         match &self.ended {
-            Ended::Done(outcome) => outcome.output.as_ref(),
+            AttemptOutcome::Done(outcome) => outcome.output.as_ref(),
             _ => None,
         }
     }
 
-    /// How long it was at work, microseconds.
+    /// How long it ran, microseconds.
     pub fn micros(&self) -> u64 {
         self.end.saturating_sub(self.began)
     }
@@ -94,15 +96,15 @@ fn is_zero(number: &u32) -> bool {
 
 /// The tasks that are done: whose output is committed and was not lost since.
 pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
-    attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect()
+    attempts.iter().filter(|a| matches!(a.ended, AttemptOutcome::Done(_))).map(|attempt| attempt.id).collect()
 }
 
-/// The checksums of the outputs that were committed last, by map, also of those that were lost since. Reduces that are
-/// done have read these outputs.
+/// The checksums of the outputs that were committed last, by map, also of those that were lost since. Reduces
+/// that are done have read these outputs.
 pub(crate) fn map_sums(attempts: &[Attempt]) -> BTreeMap<TaskId, u64> {
     let maps = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Map);
     let sum = |attempt: &Attempt| match &attempt.ended {
-        Ended::Lost(sum) => *sum,
+        AttemptOutcome::Lost(sum) => *sum,
         _ => attempt.digest().map(|digest| digest.sum),
     };
     maps.filter_map(|attempt| Some((attempt.id, sum(attempt)?))).collect()
@@ -138,10 +140,12 @@ pub struct Segment {
     pub start: u64,
     /// The policy and other options.
     pub options: BTreeMap<String, String>,
-    /// Whether the flow file has another order of jobs than in the segment before, jobs started over, or output was lost.
+    /// Whether the flow file has another order of jobs than in the segment before, jobs started over, or
+    /// output was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
-    /// By how many microseconds the wall clock jumped when it started: the time of a run does not jump with it.
+    /// By how many microseconds the wall clock jumped when it started: the time of a run does not jump with
+    /// it.
     #[serde(default, skip_serializing_if = "has_not_jumped")]
     pub jumped: i64,
     /// The machines that it has.
@@ -237,11 +241,12 @@ pub struct Head {
     pub workload: Draft,
     /// The jobs of the workload.
     pub jobs: Vec<KnownJob>,
-    /// The jobs of the flow file that earlier runs have done and this one leaves as they are; none in journals of the time
-    /// before.
+    /// The jobs of the flow file that earlier runs have done and this one leaves as they are; none in
+    /// journals of the time before.
     #[serde(default)]
     pub kept: Vec<KeptJob>,
-    /// Its segments, in order; one at least. Journals of earlier versions have one, which is made when they are read.
+    /// Its segments, in order; one at least. Journals of earlier versions have one, which is made when they
+    /// are read.
     #[serde(default)]
     pub segments: Vec<Segment>,
 }
@@ -282,7 +287,8 @@ pub struct KeptJob {
     pub maps: u32,
     /// How many reduces it has.
     pub reduces: u32,
-    /// Its attempts in that run, times since the start of that run; none if nothing is known of them any more.
+    /// Its attempts in that run, times since the start of that run; none if nothing is known of them any
+    /// more.
     pub attempts: Vec<Attempt>,
 }
 
@@ -332,7 +338,7 @@ impl JoinedMachine {
 
 /// A record of such a machine.
 #[derive(Serialize, Deserialize)]
-struct Joined {
+struct JoinRecord {
     joined: JoinedMachine,
     /// When: microseconds since the start of the run.
     #[serde(default)]
@@ -341,7 +347,7 @@ struct Joined {
 
 /// A record of a jump of the wall clock.
 #[derive(Serialize, Deserialize)]
-struct Jumped {
+struct ClockJumpRecord {
     /// By how many microseconds.
     clock_jumped: i64,
     /// When: microseconds since the start of the run, which does not jump.
@@ -352,8 +358,8 @@ struct Jumped {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Change {
-    Joined(Joined),
-    Jumped(Jumped),
+    Joined(JoinRecord),
+    Jumped(ClockJumpRecord),
 }
 
 /// The journal of a run: its head, then attempts as they end, and machines as they join.
@@ -374,7 +380,7 @@ impl Journal {
     /// Opens a journal, or begins one. O(bytes).
     ///
     /// # Errors
-    /// Another run that has it open, a file that is no journal, whatever the file system says.
+    /// Another run that has it open, a file that is no journal, an error of the file system.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         Ok(Self { log: Log::open(LOG, path)? })
     }
@@ -382,16 +388,16 @@ impl Journal {
     /// Gives a journal that is damaged another name, so that one can begin in its place.
     ///
     /// # Errors
-    /// Another run that has it open, a file that is no journal, whatever the file system says.
+    /// Another run that has it open, a file that is no journal, an error of the file system.
     pub fn set_aside(path: &Path, to: &Path) -> Result<(), LogError> {
         Log::set_aside(LOG, path, to)
     }
 
-    /// Begins a journal beside the one that is at `path`, and puts it in its place when it is whole: a process that dies
-    /// meanwhile leaves the one or the other. Both are locked until then.
+    /// Begins a journal beside the one that is at `path`, and puts it in its place when it is whole: a
+    /// process that dies meanwhile leaves the one or the other. Both are locked until then.
     ///
     /// # Errors
-    /// Whatever the file system says; then the earlier one is still there.
+    /// An error of the file system; then the earlier one is still there.
     pub fn replace(path: &Path, head: &Head, attempts: &[Attempt]) -> Result<Self, LogError> {
         let beside = path.with_extension("next");
         // One that was begun and never finished was not yet anything.
@@ -422,8 +428,8 @@ impl Journal {
             match serde_json::from_slice(text) {
                 Ok(attempt) => attempts.push(attempt),
                 Err(error) => match serde_json::from_slice(text).map_err(|_| self.log.unreadable(&error))? {
-                    Change::Joined(Joined { joined, at }) => head.join(joined.draft(), at),
-                    Change::Jumped(Jumped { clock_jumped, at }) => {
+                    Change::Joined(JoinRecord { joined, at }) => head.join(joined.draft(), at),
+                    Change::Jumped(ClockJumpRecord { clock_jumped, at }) => {
                         let next = head.next_segment(at);
                         head.segments.push(Segment { jumped: clock_jumped, ..next });
                     }
@@ -438,8 +444,8 @@ impl Journal {
         Ok(Content { head: Some(head), attempts })
     }
 
-    /// What is in the journal of a run that may be at work, up to its last whole record, and whether one is. The file
-    /// stays as it is, and is not kept from anybody. O(bytes).
+    /// What is in the journal of a run that may be running, up to its last whole record, and whether one is.
+    /// The file stays as it is, and is not kept from anybody. O(bytes).
     ///
     /// # Errors
     /// A file that is damaged or cannot be read.
@@ -451,7 +457,7 @@ impl Journal {
     /// Writes the head of a run that begins; it is on disk when this returns.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example.
+    /// An error of the file system, a full disk for example.
     pub fn begin(&self, head: &Head) -> Result<(), LogError> {
         let text = serde_json::to_vec(head).map_err(|e| self.log.unreadable(&e))?;
         self.log.append([text.as_slice()])
@@ -460,7 +466,7 @@ impl Journal {
     /// Records attempts that ended; they are on disk when this returns.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example; then nothing is recorded.
+    /// An error of the file system, a full disk for example; then nothing is recorded.
     pub fn record(&self, attempts: &[Attempt]) -> Result<(), LogError> {
         self.append(attempts.iter())
     }
@@ -471,41 +477,45 @@ impl Journal {
         self.log.append(texts.iter().map(Vec::as_slice))
     }
 
-    /// Records that a machine joins at that time of the run, with which a segment starts; it is on disk when this returns.
+    /// Records that a machine joins at that time of the run, with which a segment starts; it is on disk when
+    /// this returns.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example.
+    /// An error of the file system, a full disk for example.
     pub(crate) fn joined(&self, machine: &JoinedMachine, at: u64) -> Result<(), LogError> {
-        self.append(std::iter::once(&Joined { joined: machine.clone(), at }))
+        self.append(std::iter::once(&JoinRecord { joined: machine.clone(), at }))
     }
 
     /// Records a jump of the wall clock in microseconds, at that time of the run.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example.
+    /// An error of the file system, a full disk for example.
     pub(crate) fn jumped(&self, by: i64, at: Time) -> Result<(), LogError> {
-        self.append(std::iter::once(&Jumped { clock_jumped: by, at: at.0 }))
+        self.append(std::iter::once(&ClockJumpRecord { clock_jumped: by, at: at.0 }))
     }
 
-    /// Records that the output of tasks that are done is lost: they are not done any more. To be called before what is
-    /// left of it is removed. Tasks that are not done stay as they are. O(bytes).
+    /// Records that the output of tasks that are done is lost: they are not done any more. To be called
+    /// before what is left of it is removed. Tasks that are not done stay as they are. O(bytes).
     ///
     /// # Errors
-    /// A journal that cannot be read; whatever the file system says, a full disk for example; then nothing is recorded.
+    /// A journal that cannot be read; an error of the file system, a full disk for example; then nothing is
+    /// recorded.
     pub fn lost(&self, tasks: &BTreeSet<TaskId>) -> Result<(), LogError> {
         self.record_loss(tasks, &[])
     }
 
-    /// Records that the output of `tasks` is lost, and `attempts` that ended, with one append. The losses come first: a
-    /// process that dies meanwhile leaves no attempt without them. O(bytes) if there are tasks.
+    /// Records that the output of `tasks` is lost, and `attempts` that ended, with one append. The losses
+    /// come first: a process that dies meanwhile leaves no attempt without them. O(bytes) if there are tasks.
     ///
     /// # Errors
     /// As [`Self::lost`].
     pub(crate) fn record_loss(&self, tasks: &BTreeSet<TaskId>, attempts: &[Attempt]) -> Result<(), LogError> {
         let mut lost = if tasks.is_empty() { Vec::new() } else { self.read()?.attempts };
-        lost.retain(|attempt| matches!(attempt.ended, Ended::Done(_)) && tasks.contains(&attempt.id));
+        lost.retain(|attempt| {
+            matches!(attempt.ended, AttemptOutcome::Done(_)) && tasks.contains(&attempt.id)
+        });
         for attempt in &mut lost {
-            attempt.ended = Ended::Lost(attempt.digest().map(|digest| digest.sum));
+            attempt.ended = AttemptOutcome::Lost(attempt.digest().map(|digest| digest.sum));
         }
         if lost.is_empty() && attempts.is_empty() {
             return Ok(());
@@ -533,7 +543,7 @@ mod tests {
             start: 5,
             began: 6,
             end: 9,
-            ended: Ended::Done(Outcome::default()),
+            ended: AttemptOutcome::Done(Outcome::default()),
         }
     }
 
@@ -611,7 +621,9 @@ mod tests {
         let head = head_at(0);
         journal.begin(&head).unwrap();
         let (reduce, map) = (attempt(0).id, attempt(1).id);
-        journal.record(&[attempt(0), Attempt { ended: Ended::Killed, ..attempt(3) }, attempt(1)]).unwrap();
+        journal
+            .record(&[attempt(0), Attempt { ended: AttemptOutcome::Killed, ..attempt(3) }, attempt(1)])
+            .unwrap();
         for round in 1..4 {
             journal.lost(&BTreeSet::from([map])).unwrap();
             // Nothing is lost twice.

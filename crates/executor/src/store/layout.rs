@@ -1,9 +1,10 @@
-//! Where a run keeps its files.
+//! The paths of a run's files.
 //!
-//! In the state directory: the journal, the record of finished jobs, map output, attempts, logs of attempts, the
-//! resolved workload and the schedule. Of a run on several machines, what attempts read and write of these (map output,
-//! attempts) may be in another directory, which all machines see: the file `shared` names it. Part files are written below their job's output directory, in `_temporary`, so
-//! that moving them to their place is a rename on one file system; readers leave names with `_` out.
+//! In the state directory: the journal, the record of finished jobs, map output, attempts, logs of attempts,
+//! the resolved workload and the schedule. Of a run on several machines, what attempts read and write of
+//! these (map output, attempts) may be in another directory, which all machines see: the file `shared` names
+//! it. Part files are written below their job's output directory, in `_temporary`, so that moving them to
+//! their place is a rename on one file system; readers leave names with `_` out.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +20,7 @@ use slackline_task::base::task_id::TaskId;
 use slackline_trace::{atomic_file, sha256};
 
 use crate::spec::job_plan::JobPlan;
-use crate::store::finished_jobs::{self, MadeJobs};
+use crate::store::finished_jobs::{self, FinishedJobs};
 use crate::store::journal::{Attempt, KeptJob};
 use crate::store::output_files::{SUCCESS, others, staged, temporaries, temporary};
 
@@ -50,7 +51,8 @@ impl Layout {
         Self { root: root.to_owned(), data: noted.unwrap_or_else(|| root.to_owned()), names: Vec::new() }
     }
 
-    /// The same with what attempts read and write in a directory of its own below `shared`. Nothing is written yet.
+    /// The same with what attempts read and write in its own directory below `shared`. Nothing is written
+    /// yet.
     pub(crate) fn sharing(mut self, shared: &Path) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let shared = absolute(shared);
@@ -77,7 +79,7 @@ impl Layout {
     /// Makes the directory in which attempts read and write, and has the state directory name it.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn note_data(&self) -> io::Result<()> {
         fs::create_dir_all(&self.data)?;
         if self.data == self.root {
@@ -87,10 +89,10 @@ impl Layout {
         atomic_file::write(&path, |out| writeln!(out, "{}", self.data.display()))
     }
 
-    /// Removes a directory of its own in which attempts read and write, and the note of it.
+    /// Removes its own directory in which attempts read and write, and the note of it.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn remove_data(&self) -> Result<(), (PathBuf, io::Error)> {
         if self.data == self.root {
             return Ok(());
@@ -126,7 +128,7 @@ impl Layout {
         self.root.join("workload.json")
     }
 
-    /// The schedule of what happened.
+    /// The schedule as it happened.
     pub fn schedule(&self) -> PathBuf {
         self.root.join("schedule.json")
     }
@@ -142,11 +144,13 @@ impl Layout {
         self.logs().join(format!("{flow}.{job}.{}-{}.{number}.log", id.phase.name(), id.task))
     }
 
-    /// The same of all attempts of a run that `wanted` wants: first of those of jobs that earlier runs have done.
+    /// The same of all attempts of a run that `wanted` wants: first of those of jobs that earlier runs have
+    /// done.
     pub(crate) fn logs_of(
         &self,
         kept: &[KeptJob],
-        (jobs, attempts): (&[JobPlan], &[Attempt]),
+        jobs: &[JobPlan],
+        attempts: &[Attempt],
         wanted: impl Fn(&Attempt) -> bool,
     ) -> Vec<PathBuf> {
         let kept = kept.iter().flat_map(|it| it.attempts.iter().map(|one| (&it.flow, &it.job, one)));
@@ -166,7 +170,7 @@ impl Layout {
         self.root.join("machines.json")
     }
 
-    /// Who is at work: a file for each worker process.
+    /// The running workers: a file for each worker process.
     pub(crate) fn pids(&self) -> PathBuf {
         self.root.join("pids")
     }
@@ -184,7 +188,8 @@ impl Layout {
         }
     }
 
-    /// Where a task's output is once it is committed: a map's directory, or a part file that waits for the others.
+    /// Where a task's output is once it is committed: a map's directory, or a part file that waits for the
+    /// others.
     pub(crate) fn committed(&self, job: &JobPlan, id: TaskId) -> PathBuf {
         if job.is_final(id) {
             staged(&job.output).join(job.part(id.task))
@@ -264,7 +269,7 @@ impl Layout {
     /// again; then the directory, if nothing else is in it.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
         let large =
             [self.attempts(), self.all_maps(), self.all_elsewhere(), self.mirror(), self.logs(), self.pids()];
@@ -304,7 +309,7 @@ impl Layout {
     /// What a job's program wants to know of all input, made before its first map; none if it does not.
     ///
     /// # Errors
-    /// Input that cannot be read; whatever the file system says.
+    /// Input that cannot be read; an error of the file system.
     pub(crate) fn prepare(&self, job: &JobPlan, index: u32) -> io::Result<Option<PathBuf>> {
         if !job.prepare {
             return Ok(None);
@@ -318,11 +323,11 @@ impl Layout {
         Ok(Some(path))
     }
 
-    /// Moves an attempt's output to its place, if it is not there yet, and removes what is left of the attempt. What cannot be
-    /// removed stays until the job is done.
+    /// Moves an attempt's output to its place, if it is not there yet, and removes what is left of the
+    /// attempt. What cannot be removed stays until the job is done.
     ///
     /// # Errors
-    /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
+    /// An error of the file system; [`io::ErrorKind::NotFound`] if it is in neither place.
     pub(crate) fn commit(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         self.put(job, id, number)?;
         if job.is_final(id) {
@@ -331,11 +336,11 @@ impl Layout {
         Ok(())
     }
 
-    /// Moves an attempt's output to its place, if it is not there yet. The directory of one that writes a part file
-    /// stays.
+    /// Moves an attempt's output to its place, if it is not there yet. The directory of one that writes a
+    /// part file stays.
     ///
     /// # Errors
-    /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
+    /// An error of the file system; [`io::ErrorKind::NotFound`] if it is in neither place.
     pub(crate) fn put(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         let (from, to) = (self.attempt(job, id, number), self.committed(job, id));
         let is_final = job.is_final(id);
@@ -356,7 +361,8 @@ impl Layout {
         }
     }
 
-    /// The same with output that was written on another machine a moment ago, so that it may not be seen here at once.
+    /// The same with output that was written on another machine a moment ago, so that it may not be seen here
+    /// at once.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -386,10 +392,11 @@ impl Layout {
         })
     }
 
-    /// Removes what programs wanted to know of all input, but for these jobs: it is of other definitions or inputs.
+    /// Removes what programs wanted to know of all input, but for these jobs: it is of other definitions or
+    /// inputs.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn remove_prepared(&self, kept: impl Fn(u32) -> bool) -> io::Result<()> {
         let known: BTreeSet<PathBuf> =
             (0..self.names.len() as u32).filter(|&job| kept(job)).map(|job| self.prepared(job)).collect();
@@ -399,10 +406,11 @@ impl Layout {
             .try_for_each(|path| clear_away(path))
     }
 
-    /// Removes the logs of attempts but for these. Their numbers do not tell them apart: each run counts from 0.
+    /// Removes the logs of attempts but for these. Their numbers do not tell them apart: each run counts from
+    /// 0.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn remove_logs(&self, kept: &BTreeSet<PathBuf>) -> io::Result<()> {
         let entries = match fs::read_dir(self.logs()) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -417,12 +425,12 @@ impl Layout {
         Ok(())
     }
 
-    /// Puts the parts of a job whose tasks are all done in their places, where they replace what earlier runs of the state
-    /// directory made, and marks the output as complete. Can be done again if it was cut short.
+    /// Puts the parts of a job whose tasks are all done in their places, where they replace what earlier runs
+    /// of the state directory made, and marks the output as complete. Can be rerun if it was cut short.
     ///
     /// # Errors
-    /// Whatever the file system says; [`io::ErrorKind::NotFound`] if a part is in neither place.
-    pub(crate) fn publish(job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+    /// An error of the file system; [`io::ErrorKind::NotFound`] if a part is in neither place.
+    pub(crate) fn publish(job: &JobPlan, made: &FinishedJobs) -> io::Result<()> {
         let staged = staged(&job.output);
         // What is not there any more was moved here already.
         let moved: BTreeSet<String> =
@@ -452,11 +460,11 @@ impl Layout {
         fs::write(job.output.join(SUCCESS), "")
     }
 
-    /// Takes back what a publication that was cut short has published, for a job of which some parts are lost: their tasks
-    /// run again, and until then no part is published. Lost parts are removed.
+    /// Takes back what a publication that was cut short has published, for a job of which some parts are
+    /// lost: their tasks run again, and until then no part is published. Lost parts are removed.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn take_back(job: &JobPlan, is_lost: impl Fn(u32) -> bool) -> io::Result<()> {
         if job.output.join(SUCCESS).exists() {
             // What is there is the output of an earlier run.
@@ -474,8 +482,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Moves the committed maps of a job that is done to where attempts are, which is cleared when a run goes on. Gives the
-    /// directory that they are in now; none if they cannot be moved.
+    /// Moves the committed maps of a job that is done to where attempts are, which is cleared when a run
+    /// continues. Gives the directory that they are in now; none if they cannot be moved.
     pub(crate) fn set_aside(&self, job: u32) -> Option<PathBuf> {
         let aside = self.attempts().join(format!("maps-{}", self.names[job as usize]));
         fs::create_dir_all(self.attempts()).ok()?;
@@ -483,8 +491,8 @@ impl Layout {
         Some(aside)
     }
 
-    /// Removes everything that was only needed to make the output of a job. Gives a warning about the first file that cannot
-    /// be removed: the output is complete without that.
+    /// Removes everything that was only needed to make the output of a job. Gives a warning about the first
+    /// file that cannot be removed: the output is complete without that.
     pub(crate) fn clear_up(&self, job: &JobPlan, index: u32) -> Option<String> {
         let in_output = temporaries(&job.output).unwrap_or_default();
         let in_state = [self.maps(index), self.elsewhere(index), self.prepared(index)];
@@ -535,10 +543,10 @@ mod tests {
     use slackline_model::PhaseKind;
 
     use super::*;
-    use crate::store::journal::Ended;
+    use crate::store::journal::AttemptOutcome;
 
     /// A job whose only attempt has the first number of its run.
-    fn kept(job: &str, ended: Ended) -> KeptJob {
+    fn kept(job: &str, ended: AttemptOutcome) -> KeptJob {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task: 0 };
         let attempt = Attempt { number: 0, id, slot: 0, segment: 0, start: 0, began: 0, end: 1, ended };
         KeptJob {
@@ -557,16 +565,20 @@ mod tests {
         let layout = Layout::new(dir.path());
         layout.remove_logs(&BTreeSet::new()).unwrap();
         fs::create_dir_all(layout.logs()).unwrap();
-        let jobs = [kept("a", Ended::Killed), kept("b", Ended::Lost(None)), kept("gone", Ended::Killed)];
-        let all = layout.logs_of(&jobs, (&[], &[]), |_| true);
+        let jobs = [
+            kept("a", AttemptOutcome::Killed),
+            kept("b", AttemptOutcome::Lost(None)),
+            kept("gone", AttemptOutcome::Killed),
+        ];
+        let all = layout.logs_of(&jobs, &[], &[], |_| true);
         for path in &all {
             fs::write(path, "said").unwrap();
         }
-        let left = layout.logs_of(&jobs[..2], (&[], &[]), |_| true);
+        let left = layout.logs_of(&jobs[..2], &[], &[], |_| true);
         layout.remove_logs(&left.iter().cloned().collect()).unwrap();
         assert_eq!(all.iter().map(|path| path.exists()).collect::<Vec<_>>(), [true, true, false]);
         assert_ne!(log_name("é"), log_name("ü"));
-        let lost = layout.logs_of(&jobs, (&[], &[]), |attempt| attempt.ended.is_lost());
+        let lost = layout.logs_of(&jobs, &[], &[], |attempt| attempt.ended.is_lost());
         assert_eq!(lost, left[1..]);
     }
 }

@@ -1,12 +1,12 @@
-//! An append-only log in one file, under the journal and the history.
+//! An append-only log in one file. The journal and the finished jobs use it.
 //!
-//! The file is a line that says what it is, and records: length, check sum of the text, check sum of these two (each
-//! 4 bytes, little endian), text. A record is on disk when `Log::append` returns. A process or machine that dies
-//! while it appends leaves part of the last append: that tail was never confirmed to the caller, and is cut off. Damage
-//! anywhere else is an error; nothing is guessed.
+//! The file is a line that says what it is, and records: length, check sum of the text, check sum of these
+//! two (each 4 bytes, little endian), text. A record is on disk when `Log::append` returns. A process or
+//! machine that dies while it appends leaves part of the last append: that tail was never confirmed to the
+//! caller, and is cut off. Damage anywhere else is an error; nothing is guessed.
 //!
-//! Texts hold no byte 0. Where the last record is of full length and wrong, a 0 in it tells pages that never reached
-//! the disk from bytes that changed there.
+//! Texts hold no byte 0. Where the last record is of full length and wrong, a 0 in it tells pages that never
+//! reached the disk from bytes that changed there.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -93,8 +93,9 @@ pub struct Kind {
     pub advice: &'static str,
     /// How often a log is tried to open that another process has open; 50 ms apart.
     pub tries: u32,
-    /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be written when
-    /// others have filled the disk; 0 for none. Where the file system cannot keep room there is none.
+    /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be
+    /// written when others have filled the disk; 0 for none. Where the file system cannot keep room there is
+    /// none.
     pub reserve: u64,
 }
 
@@ -114,7 +115,7 @@ impl Log {
     /// Opens a log to append to it, or begins one. Cuts off what an interrupted append has left. O(bytes).
     ///
     /// # Errors
-    /// Another process that has it open, a file that is none or is damaged, whatever the file system says.
+    /// Another process that has it open, a file that is none or is damaged, an error of the file system.
     pub fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
         let is_new = !path.exists();
         let log = Self::locked_of(kind, path, || regular_file::open_to_append(path))?;
@@ -137,7 +138,8 @@ impl Log {
         Ok(log)
     }
 
-    /// Keeps room for what is appended behind `end`, as far as there is any, so that most appends do not ask for it.
+    /// Keeps room for what is appended behind `end`, as far as there is any, so that most appends do not ask
+    /// for it.
     fn keep_room(&self, end: u64) {
         let reserve = self.kind.reserve;
         if reserve == 0 || self.kept.get() >= end + reserve / 2 {
@@ -160,7 +162,7 @@ impl Log {
     /// Gives the file of a log another name if it is damaged, in place of a file that may be there.
     ///
     /// # Errors
-    /// Another process that has it open, a file that is none, whatever the file system says.
+    /// Another process that has it open, a file that is none, an error of the file system.
     pub(crate) fn set_aside(kind: Kind, path: &Path, to: &Path) -> Result<(), LogError> {
         let mut log = Self::open_to_read(kind, path)?;
         match log.content() {
@@ -172,7 +174,7 @@ impl Log {
     /// Gives it another name, in place of a file that may be there.
     ///
     /// # Errors
-    /// Whatever the file system says; then it keeps its name.
+    /// An error of the file system; then it keeps its name.
     pub fn move_to(&mut self, from: &Path, to: &Path) -> Result<(), LogError> {
         during("move", &self.name, || std::fs::rename(from, to)).map_err(|e| self.refused(e))?;
         self.name = format!("{} {}", self.kind.name, to.display());
@@ -183,17 +185,17 @@ impl Log {
         Ok(())
     }
 
-    /// Opens a log that another process may be appending to, and says whether one has it open; its file stays as it is.
-    /// What is being appended at that moment counts as torn off.
+    /// Opens a log that another process may be appending to, and says whether one has it open; its file stays
+    /// as it is. What is being appended at that moment counts as torn off.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn glance(kind: Kind, path: &Path) -> Result<(Self, bool), LogError> {
         let name = format!("{} {}", kind.name, path.display());
         let file = regular_file::open_no_link(path)
             .map_err(|problem| LogError::File { name: name.clone(), problem })?;
         let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
-        // Who wants to append tries for a while, and so is not kept from it by somebody who looks.
+        // Who wants to append tries for a while, and so a reader does not keep it from appending.
         let is_busy = match log.file.try_lock_shared() {
             Ok(()) => false,
             Err(TryLockError::WouldBlock) => true,
@@ -216,7 +218,8 @@ impl Log {
         for left in (0..kind.tries).rev() {
             let file = open().map_err(refused)?;
             match file.try_lock() {
-                // Who had it open may have removed or replaced it meanwhile: then the lock is of a file without a name.
+                // Who had it open may have removed or replaced it meanwhile: then the lock is of a file
+                // without a name.
                 Ok(()) if is_at(&file, path).map_err(refused)? => {
                     return Ok(Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) });
                 }
@@ -232,7 +235,7 @@ impl Log {
     /// Appends texts; they are on disk, all of them, when this returns. O(bytes), one write and one flush.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example; then nothing is appended.
+    /// An error of the file system, a full disk for example; then nothing is appended.
     pub fn append<'a>(&self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), LogError> {
         let mut bytes = Vec::new();
         for text in texts {
@@ -264,7 +267,7 @@ impl Log {
     /// All texts, in the order in which they were appended. O(bytes).
     ///
     /// # Errors
-    /// A file that is no such log or is damaged, whatever the file system says.
+    /// A file that is no such log or is damaged, an error of the file system.
     pub fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
         let (bytes, end) = self.content()?;
         let (mut texts, mut at) = (Vec::new(), self.kind.line.len());
@@ -293,9 +296,9 @@ impl Log {
         let mut at = line.len();
         while at < bytes.len() {
             match record(&bytes[at..]) {
-                Found::Whole(len) => at += len,
-                Found::Torn => break,
-                Found::Damaged => {
+                RecordCheck::Whole(len) => at += len,
+                RecordCheck::Torn => break,
+                RecordCheck::Damaged => {
                     let (name, at) = (self.name.clone(), at as u64);
                     return Err(LogError::Damaged { name, at, advice: self.kind.advice });
                 }
@@ -337,8 +340,8 @@ impl Drop for Log {
 }
 
 /// What is at a place in a log.
-enum Found {
-    /// A record of so many bytes.
+enum RecordCheck {
+    /// A record of this many bytes.
     Whole(usize),
     /// The beginning of the last append.
     Torn,
@@ -347,22 +350,22 @@ enum Found {
 }
 
 /// Looks at the record that bytes begin with; they go to the end of the file.
-fn record(bytes: &[u8]) -> Found {
+fn record(bytes: &[u8]) -> RecordCheck {
     if bytes.len() < HEAD {
-        return Found::Torn;
+        return RecordCheck::Torn;
     }
     if crc32fast::hash(&bytes[..8]) != u32_at(&bytes[8..]) {
         let is_unwritten = bytes.len() > HEAD && bytes[HEAD..].iter().all(|&byte| byte == 0);
-        return if is_unwritten { Found::Torn } else { Found::Damaged };
+        return if is_unwritten { RecordCheck::Torn } else { RecordCheck::Damaged };
     }
     let end = HEAD + u32_at(bytes) as usize;
-    let Some(text) = bytes.get(HEAD..end) else { return Found::Torn };
+    let Some(text) = bytes.get(HEAD..end) else { return RecordCheck::Torn };
     if crc32fast::hash(text) == u32_at(&bytes[4..]) {
-        Found::Whole(end)
+        RecordCheck::Whole(end)
     } else if end == bytes.len() && text.contains(&0) {
-        Found::Torn
+        RecordCheck::Torn
     } else {
-        Found::Damaged
+        RecordCheck::Damaged
     }
 }
 
@@ -419,7 +422,7 @@ mod tests {
                 Some(before) => Ok(before),
                 None => options().open(&path),
             });
-            // What is appended is in the file of that name, which nobody else gets.
+            // What is appended is in the file of that name, which no other process gets.
             log.unwrap().append([b"more".as_slice()]).unwrap();
             assert!(std::fs::read(&path).unwrap().ends_with(b"more"));
         }

@@ -16,7 +16,6 @@ pub(crate) fn former_name(machine: &MachineDraft) -> &str {
     machine.name.strip_suffix(&*suffix(whole(machine))).unwrap_or(&machine.name)
 }
 
-/// All slots of a machine.
 pub(crate) fn whole(machine: &MachineDraft) -> Slots {
     match machine.slots {
         Slots::Universal(slots) => Slots::Universal(slots * machine.count),

@@ -1,6 +1,6 @@
-//! Whose an output directory is: the state directory's whose name stands in its `_temporary`, until the output is
-//! complete or the run releases it. Two runs never write to one directory, and none removes what another has made.
-//! Parts lie in `_temporary` too until the output is whole: what an earlier run made there stays to be read until then.
+//! Locks of output directories. The file `_temporary/owner` names the state directory that owns an output
+//! until the output is complete or released. Two runs never write to one directory, and no run removes what
+//! another run made. Parts stay in `_temporary` until the output is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use slackline_task::base::files::{remove, remove_busy};
 use slackline_task::base::regular_file;
 
 use crate::spec::job_plan::JobPlan;
-use crate::store::finished_jobs::MadeJobs;
+use crate::store::finished_jobs::FinishedJobs;
 use crate::store::output_files::{STAGED, SUCCESS, TEMPORARY, names, staged, temporary};
 
 /// Where the name of the run stands.
@@ -34,13 +34,15 @@ impl OutputLocks {
     /// Makes the output directory of a job this one's, where it may hold what its runs have made already.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; whatever the file system says.
-    pub(crate) fn acquire(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+    /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; an error of the file
+    /// system.
+    pub(crate) fn acquire(&self, job: &JobPlan, made: &FinishedJobs) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
         if self.owns(&job.output) {
             return fs::create_dir_all(staged(&job.output));
         }
-        // A directory that holds something is never replaced, so that the first run to move its own there has it.
+        // A directory that holds something is never replaced, so that the first run to move its own there has
+        // it.
         let beside = job.output.join(format!("{TEMPORARY}.{}", self.owner));
         remove(&beside)?;
         fs::create_dir_all(beside.join(STAGED))?;
@@ -60,10 +62,11 @@ impl OutputLocks {
         Ok(())
     }
 
-    /// Takes over a `_temporary` without an owner: an earlier run has left files in it that cannot be removed.
+    /// Takes over a `_temporary` without an owner: an earlier run has left files in it that cannot be
+    /// removed.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if it has an owner; whatever the file system says.
+    /// [`io::ErrorKind::AlreadyExists`] if it has an owner; an error of the file system.
     fn adopt(&self, job: &JobPlan) -> io::Result<()> {
         let left = temporary(job);
         if has_owner(&job.output) {
@@ -75,12 +78,12 @@ impl OutputLocks {
         File::create_new(left.join(OWNER))?.write_all(self.owner.as_bytes())
     }
 
-    /// The first name in the output directory of a job that no run of this state directory has made, or that was changed
-    /// since.
+    /// The first name in the output directory of a job that no run of this state directory has made, or that
+    /// was changed since.
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn foreign(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<Option<String>> {
+    pub(crate) fn foreign(&self, job: &JobPlan, made: &FinishedJobs) -> io::Result<Option<String>> {
         let directory = job.definition.output();
         let is_staging = self.owns(&job.output) && is_staging(&job.output);
         let is_ours = |name: &String| match name.as_str() {
@@ -98,8 +101,8 @@ impl OutputLocks {
         regular_file::read_to_string(&file, OWNER_MOST).is_ok_and(|owner| owner == self.owner)
     }
 
-    /// Removes what a run left that was killed while it cleared up: the name of the run goes first or in between, and then
-    /// nobody's is what stays. Only beside a complete output.
+    /// Removes what a run left that was killed while it cleared up: the name of the run goes first or in
+    /// between, and then without an owner is what stays. Only beside a complete output.
     pub(crate) fn sweep(output: &Path) -> io::Result<()> {
         let left = output.join(TEMPORARY);
         if output.join(SUCCESS).exists() && left.is_dir() && !left.join(OWNER).exists() {
@@ -108,8 +111,8 @@ impl OutputLocks {
         Ok(())
     }
 
-    /// Removes what attempts left in the output directory of a job, if it is this one's; of the finished parts those
-    /// stay that are to be `kept`.
+    /// Removes what attempts left in the output directory of a job, if it is this one's; of the finished
+    /// parts those stay that are to be `kept`.
     pub(crate) fn clear(&self, job: &JobPlan, kept: impl Fn(&str) -> bool) -> io::Result<()> {
         if !self.owns(&job.output) {
             return Ok(());
@@ -121,8 +124,8 @@ impl OutputLocks {
         names(&staged)?.into_iter().filter(|name| !kept(name)).try_for_each(|name| remove(&staged.join(name)))
     }
 
-    /// Releases the output directory of a job that has failed, if it is this one's, unless some of its parts are done: they
-    /// wait there until the run is resumed.
+    /// Releases the output directory of a job that has failed, if it is this one's, unless some of its parts
+    /// are done: they wait there until the run is resumed.
     pub(crate) fn release_failed(&self, job: &JobPlan) {
         if names(&staged(&job.output)).is_ok_and(|parts| parts.is_empty()) {
             self.release(&job.output);
@@ -147,8 +150,8 @@ fn has_owner(output: &Path) -> bool {
     output.join(TEMPORARY).join(OWNER).exists()
 }
 
-/// Whether finished parts of an output wait until it is whole. A directory that could not be removed afterwards does not
-/// count.
+/// Whether finished parts of an output wait until it is whole. A directory that could not be removed
+/// afterwards does not count.
 pub(crate) fn is_staging(output: &Path) -> bool {
     staged(output).exists() && has_owner(output)
 }

@@ -1,9 +1,9 @@
-//! The files below `pids/`: one for each worker, with the process and what it is at work on.
+//! The files below `pids/`: one for each worker process, with the attempt that it runs.
 //!
-//! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the start of the
-//! machine. The second is what it works on, as JSON ([`AssignedTask`]); empty for a worker that waits. It is written over in
-//! place, padded with spaces to the same length, and nothing waits until it is on disk: it tells of living processes
-//! only.
+//! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the
+//! start of the machine. The second is what it works on, as JSON ([`AssignedTask`]); empty for a worker that
+//! waits. It is written over in place, padded with spaces to the same length, and nothing waits until it is
+//! on disk: it tells of living processes only.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -34,7 +34,7 @@ pub(crate) struct AssignedTask {
     pub(crate) since: u64,
 }
 
-/// An attempt that is at work.
+/// An attempt that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AtWork {
@@ -68,9 +68,9 @@ impl PidFile {
     /// Writes down who a worker is.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn create(path: PathBuf, pid: u64) -> io::Result<Self> {
-        let began = Process::of(pid).map_or(0, |process| process.began);
+        let began = Process::of(pid).map_or(0, |process| process.started);
         let first = format!("{pid} {began} {}\n", process_tree::boot());
         let file = File::create(&path)?;
         let this = Self { path, file, second: first.len() as u64 };
@@ -79,7 +79,7 @@ impl PidFile {
         Ok(this)
     }
 
-    /// Writes down what the worker is at work on. What cannot be written is not shown.
+    /// Writes down what the worker works on. What cannot be written is not shown.
     pub(crate) fn note(&self, task: Option<AssignedTask>) {
         let text =
             task.map(|task| serde_json::to_string(&task).expect("invariant: numbers can be written as JSON"));
@@ -131,7 +131,7 @@ impl Content {
 
     /// Whether the worker is alive.
     fn is_alive(&self) -> bool {
-        let is_it = |process: Process| process.began == self.began && !process.is_dead;
+        let is_it = |process: Process| process.started == self.began && !process.is_dead;
         self.boot == process_tree::boot() && Process::of(self.pid).is_some_and(is_it)
     }
 }
@@ -179,8 +179,8 @@ fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
     Ok(found)
 }
 
-/// The attempts that are at work in the run whose state is in this directory, by their numbers; whoever runs it. Of a
-/// run that is not at work there are none.
+/// The attempts that run in the run whose state is in this directory, by their numbers, for any engine. Of a
+/// run that is not running there are none.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -192,12 +192,12 @@ pub fn at_work(state: &Path) -> io::Result<Vec<AtWork>> {
     Ok(found)
 }
 
-/// Makes sure that nothing of the workers of an earlier session is alive, whether or not the workers themselves are, and
-/// removes their files. Says how many of them were at work.
+/// Makes sure that nothing of the workers of an earlier session is alive, whether or not the workers
+/// themselves are, and removes their files. Says how many of them ran.
 ///
 /// # Errors
 /// Something cannot be read, or does not go within ten seconds.
-pub(crate) fn fence(pids: &Path) -> io::Result<usize> {
+pub(crate) fn kill_leftovers(pids: &Path) -> io::Result<usize> {
     let found = contents(pids)?;
     let boot = process_tree::boot();
     let is_now = |content: &Content| content.boot == boot;
@@ -240,11 +240,11 @@ mod tests {
         drop(file);
         assert!(fs::read_dir(&pids).unwrap().next().is_none());
         // Of another process that has the number meanwhile, and of what was half written.
-        let began = Process::of(me).unwrap().began;
+        let began = Process::of(me).unwrap().started;
         fs::write(pids.join("1"), text.replacen(&format!(" {began} "), " 1 ", 1)).unwrap();
         fs::write(pids.join("2"), "12").unwrap();
         assert_eq!(at_work(dir.path()).unwrap(), []);
-        assert_eq!(fence(&pids).unwrap(), 1);
+        assert_eq!(kill_leftovers(&pids).unwrap(), 1);
         assert!(!pids.exists());
         assert_eq!(at_work(dir.path()).unwrap(), []);
     }

@@ -1,4 +1,5 @@
-//! The end of a job: its parts go to their places together, and the state directory remembers what was made of what.
+//! Publishes the output of a finished job: its parts move to the output directory together, and the state
+//! directory records the job.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,21 +13,21 @@ use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
 
 use crate::spec::job_plan::JobPlan;
-use crate::store::finished_jobs::{Made, MadeJobs, MadeLog, MadePart};
-use crate::store::journal::{Attempt, Ended};
+use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog, FinishedPart};
+use crate::store::journal::{Attempt, AttemptOutcome};
 use crate::store::layout::Layout;
 
-/// The output of more maps than these is removed while the run goes on.
+/// The output of more maps than these is removed while the run continues.
 const AT_ONCE: u32 = 64;
 
-/// The parts whose content this process has compared with their digest, or has got from the task that wrote them: by
-/// path the stamp that the file had then.
+/// The parts whose content this process has compared with their digest, or has got from the task that wrote
+/// them: by path the stamp that the file had then.
 #[derive(Debug, Default)]
 pub(crate) struct KnownParts(RefCell<BTreeMap<PathBuf, Stamp>>);
 
 impl KnownParts {
-    /// What is wrong with a part, if anything is. The file is read if it is not known and has another stamp than
-    /// `recorded`.
+    /// What is wrong with a part, if anything is. The file is read if it is not known and has another stamp
+    /// than `recorded`.
     pub(crate) fn problem(&self, path: &Path, digest: &Digest, recorded: Option<Stamp>) -> Option<String> {
         let known = self.0.borrow().get(path).copied().or(recorded);
         match digest.check(path, known) {
@@ -51,14 +52,14 @@ pub(crate) struct Publisher<'a> {
     layout: &'a Layout,
     jobs: &'a [JobPlan],
     /// What was made before.
-    made: &'a MadeJobs,
-    log: &'a MadeLog,
+    made: &'a FinishedJobs,
+    log: &'a FinishedLog,
     /// The directory that relative paths start from.
     directory: &'a Path,
     /// When the run started.
     started: u64,
     /// The parts that were put in their places since, by absolute path.
-    parts: RefCell<BTreeMap<PathBuf, MadePart>>,
+    parts: RefCell<BTreeMap<PathBuf, FinishedPart>>,
     /// The digests of the parts of jobs that are not published yet.
     digests: RefCell<BTreeMap<TaskId, Digest>>,
     known: &'a KnownParts,
@@ -68,7 +69,7 @@ pub(crate) struct Publisher<'a> {
 
 /// What jobs are finished in.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct PublishContext<'a> {
     /// The files of the run.
     pub(crate) layout: &'a Layout,
     pub(crate) jobs: &'a [JobPlan],
@@ -83,10 +84,10 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Publisher<'a> {
-    pub(crate) fn new(place: Place<'a>, made: &'a MadeJobs, log: &'a MadeLog) -> Self {
-        let Place { layout, jobs, directory, started, attempts, known } = place;
+    pub(crate) fn new(place: PublishContext<'a>, made: &'a FinishedJobs, log: &'a FinishedLog) -> Self {
+        let PublishContext { layout, jobs, directory, started, attempts, known } = place;
         let digest = |attempt: &Attempt| match &attempt.ended {
-            Ended::Done(outcome) => Some((attempt.id, outcome.output.clone()?)),
+            AttemptOutcome::Done(outcome) => Some((attempt.id, outcome.output.clone()?)),
             _ => None,
         };
         Self {
@@ -136,7 +137,8 @@ impl<'a> Publisher<'a> {
         Ok(())
     }
 
-    /// The parts of a job that are not as their tasks wrote them, and what is wrong with each. Reads what is not known.
+    /// The parts of a job that are not as their tasks wrote them, and what is wrong with each. Reads what is
+    /// not known.
     pub(crate) fn damaged(&self, index: u32) -> BTreeMap<TaskId, String> {
         let job = &self.jobs[index as usize];
         let problem = |task: u32| {
@@ -152,18 +154,18 @@ impl<'a> Publisher<'a> {
         (0..job.parts()).filter_map(problem).collect()
     }
 
-    /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be done again if it was cut
-    /// short. Gives the finished job, and a warning if a temporary file cannot be removed.
+    /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be rerun if it was
+    /// cut short. Gives the finished job, and a warning if a temporary file cannot be removed.
     ///
     /// # Errors
-    /// Whatever the file system says; something in the output that no run of the state directory has made.
-    pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(Made, Option<String>)> {
+    /// An error of the file system; something in the output that no run of the state directory has made.
+    pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(FinishedJob, Option<String>)> {
         let job = &self.jobs[index as usize];
         if let Some((_, problem)) = self.damaged(index).pop_first() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
         during("publish", job.output.display(), || Layout::publish(job, self.made))?;
-        let made = Made {
+        let made = FinishedJob {
             flow: job.flow.clone(),
             job: job.job.clone(),
             definition: job.definition.clone(),
@@ -186,18 +188,19 @@ impl<'a> Publisher<'a> {
     }
 
     /// A part that was just published, with its name.
-    fn published(&self, index: u32, task: u32) -> io::Result<(String, MadePart)> {
+    fn published(&self, index: u32, task: u32) -> io::Result<(String, FinishedPart)> {
         let job = &self.jobs[index as usize];
         let name = job.part(task);
         let path = job.output.join(&name);
         let stamp = Some(Stamp::now(&path)?);
         let digest = self.digests.borrow_mut().remove(&job.final_task(index, task));
         let digest = digest.map(|digest| Digest { stamp, ..digest });
-        Ok((name, MadePart { source: Source::of_part(&path)?, digest }))
+        Ok((name, FinishedPart { source: Source::of_part(&path)?, digest }))
     }
 
-    /// A part of another job, for a task that reads it: as it is now where it has the content that was published, else
-    /// as it was then, so that the task finds the difference. None if no run of the state directory made it.
+    /// A part of another job, for a task that reads it: as it is now where it has the content that was
+    /// published, else as it was then, so that the task finds the difference. None if no run of the state
+    /// directory made it.
     ///
     /// # Errors
     /// Other content of the same size and time, in which the task would find no difference.
@@ -216,12 +219,13 @@ impl<'a> Publisher<'a> {
     }
 
     /// A part of another job as it was published, by absolute path.
-    fn made_part(&self, path: &Path) -> Option<MadePart> {
+    fn made_part(&self, path: &Path) -> Option<FinishedPart> {
         let earlier = || self.made.get(path.parent()?)?.wrote.get(path.file_name()?.to_str()?).cloned();
         self.parts.borrow().get(path).cloned().or_else(earlier)
     }
 
-    /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were made.
+    /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were
+    /// made.
     fn read(&self, job: &JobPlan) -> BTreeMap<PathBuf, Source> {
         let sources = &job.inputs.sources;
         let own = sources.iter().map(|(path, state)| (self.directory.join(path), state.clone()));

@@ -1,4 +1,4 @@
-//! What happened: the workload with what its tasks really took, the schedule, and what later runs learn from it.
+//! The documents of a run: the workload with measured durations, the schedule, and the costs for later runs.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use slackline_task::base::task_id::TaskId;
 
 use crate::spec::job_cost::{GROUP, JobCost, JobHistory, JobName, MachineCost};
 use crate::spec::job_plan::JobPlan;
-use crate::store::journal::{Attempt, Ended, Segment};
-use crate::store::places::{Places, WholeCluster};
+use crate::store::journal::{Attempt, AttemptOutcome, Segment};
+use crate::store::machine_slots::{MachineSlots, WholeCluster};
 
-/// The workload on the machines of all segments as one cluster, and the attempts on the slots of that cluster. Without
-/// segments both stay as they are.
+/// The workload on the machines of all segments as one cluster, and the attempts on the slots of that
+/// cluster. Without segments both stay as they are.
 pub fn whole(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> (Draft, Vec<Attempt>) {
     let mut attempts = attempts.to_vec();
     let jumps = Jumps::of(segments);
@@ -45,8 +45,8 @@ pub(crate) fn by_date(segments: &[Segment], at: u64) -> u64 {
     at + Jumps::of(segments).until(u64::MAX)
 }
 
-/// Jumps of the wall clock that the time of a run did not follow. Documents follow those that put it forward for good, as the
-/// dates in them are those of the wall clock: such a run was suspended.
+/// Jumps of the wall clock that the time of a run did not follow. Documents follow those that put it forward
+/// for good, as the dates in them are those of the wall clock: such a run was suspended.
 struct Jumps(Vec<(u64, u64)>);
 
 impl Jumps {
@@ -73,22 +73,23 @@ impl Jumps {
     }
 }
 
-/// The workload without what it says only since a later segment and what earlier attempts did not keep: a release after
-/// they started, a job to come after that was not done then, a limit on slots. O(jobs · attempts of jobs before).
+/// The workload without what it says only since a later segment and what earlier attempts did not keep: a
+/// release after they started, a job to come after that was not done then, a limit on slots. O(jobs ·
+/// attempts of jobs before).
 fn as_it_was(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> Draft {
     let mut workload = workload.clone();
     let Some(edited) = segments.iter().rposition(|segment| segment.edited) else { return workload };
-    let mut ran: BTreeMap<u32, Ran> = BTreeMap::new();
+    let mut ran: BTreeMap<u32, JobTimes> = BTreeMap::new();
     for attempt in attempts {
         ran.entry(attempt.id.job).or_default().note(attempt, edited as u32);
     }
     let mut first = 0;
     for flow in &mut workload.flows {
-        let jobs: Vec<(String, Ran)> = (first..)
+        let jobs: Vec<(String, JobTimes)> = (first..)
             .zip(&flow.jobs)
             .map(|(index, job)| {
                 let tasks = [&job.map, &job.reduce].into_iter().flatten().map(tasks).sum();
-                (job.id.clone(), Ran { tasks, ..ran.get(&index).copied().unwrap_or_default() })
+                (job.id.clone(), JobTimes { tasks, ..ran.get(&index).copied().unwrap_or_default() })
             })
             .collect();
         first += flow.jobs.len() as u32;
@@ -111,7 +112,7 @@ fn as_it_was(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> Dr
 
 /// When attempts of a job ran.
 #[derive(Clone, Copy, Default)]
-struct Ran {
+struct JobTimes {
     /// The first start in a segment before the workload was changed last.
     before: Option<u64>,
     /// When the last task that is done was.
@@ -127,12 +128,12 @@ fn tasks(phase: &PhaseDraft) -> usize {
     if let TasksDraft::Each(seconds) = &phase.tasks { seconds.len() } else { 0 }
 }
 
-impl Ran {
+impl JobTimes {
     fn note(&mut self, attempt: &Attempt, edited: u32) {
         if attempt.segment < edited {
             self.before = Some(self.before.map_or(attempt.start, |start| start.min(attempt.start)));
         }
-        if matches!(attempt.ended, Ended::Done(_)) {
+        if matches!(attempt.ended, AttemptOutcome::Done(_)) {
             (self.last, self.done) = (self.last.max(attempt.end), self.done + 1);
         }
     }
@@ -148,7 +149,8 @@ pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
     let (whole, jumps) = (WholeCluster::of(segments), Jumps::of(segments));
     let mut all: Vec<ScheduleSegment> = Vec::new();
     for segment in segments {
-        // Tasks on a cluster stay when the run is resumed, and the run does not know when its machines come and go.
+        // Tasks on a cluster stay when the run is resumed, and the run does not know when its machines come
+        // and go.
         let is_elsewhere = segment.options.contains_key("profile");
         let next = ScheduleSegment {
             start: Time(segment.start + jumps.until(segment.start)),
@@ -156,7 +158,8 @@ pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
             slowstart: segment.slowstart(),
             slots: if is_elsewhere { None } else { whole.slots(segment) },
         };
-        // Of machines that come and go at one instant the last segment knows all. Attempts of that instant start after it.
+        // Of machines that come and go at one instant the last segment knows all. Attempts of that instant
+        // start after it.
         all.pop_if(|last| last.start == next.start);
         let is_same = |last: &ScheduleSegment| *last == ScheduleSegment { start: last.start, ..next.clone() };
         if !all.last().is_some_and(is_same) {
@@ -179,10 +182,11 @@ pub fn policies(segments: &[Segment]) -> String {
     if more > 0 { format!("{text}, then {more} more") } else { text }
 }
 
-/// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep their estimates.
+/// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep
+/// their estimates.
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
-    let (places, mut took) = (Places::of(&draft.machines), BTreeMap::new());
-    for attempt in attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
+    let (places, mut took) = (MachineSlots::of(&draft.machines), BTreeMap::new());
+    for attempt in attempts.iter().filter(|a| matches!(a.ended, AttemptOutcome::Done(_))) {
         let speed = places.speed(attempt.id.phase, attempt.slot);
         took.insert(attempt.id, attempt.micros() as f64 / 1e6 * speed);
     }
@@ -217,7 +221,7 @@ fn without_waits(draft: &Draft) -> Draft {
     draft
 }
 
-/// The schedule of what happened on `instance`, that of the measured workload, whose jobs are in the order of
+/// The schedule as it happened on `instance`, that of the measured workload, whose jobs are in the order of
 /// the run's.
 pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowstart: f64) -> Schedule {
     let mut tasks = TaskRows::new();
@@ -235,10 +239,10 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
             startup: Span::ZERO,
             attempt: *next,
             outcome: match attempt.ended {
-                Ended::Done(_) => Outcome::Done,
-                Ended::Failed(_) => Outcome::Failed,
-                Ended::Killed => Outcome::Killed,
-                Ended::Lost(_) => Outcome::Lost,
+                AttemptOutcome::Done(_) => Outcome::Done,
+                AttemptOutcome::Failed(_) => Outcome::Failed,
+                AttemptOutcome::Killed => Outcome::Killed,
+                AttemptOutcome::Lost(_) => Outcome::Lost,
             },
         };
         *next = next.saturating_add(1);
@@ -256,9 +260,9 @@ pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
     let jobs =
         workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| JobName::new(&flow.id, &job.id)));
     let names: Vec<JobName> = jobs.collect();
-    let places = Places::of(&workload.machines);
+    let places = MachineSlots::of(&workload.machines);
     let mut records: BTreeMap<(PhaseName, &str), Record> = BTreeMap::new();
-    for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+    for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_))) {
         let JobName { flow, job } = names[attempt.id.job as usize].clone();
         let phase = PhaseName { flow, job, kind: attempt.id.phase };
         let group = places.at(attempt.id.phase, attempt.slot).map_or(GROUP, |place| place.group);
@@ -274,9 +278,9 @@ pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
 
 /// What the jobs took of which every task is done, on these machines; recurrences of a flow together.
 pub fn finished_jobs(jobs: &[JobPlan], machines: &[MachineDraft], attempts: &[Attempt]) -> JobHistory {
-    let (places, mut costs) = (Places::of(machines), vec![JobCost::default(); jobs.len()]);
+    let (places, mut costs) = (MachineSlots::of(machines), vec![JobCost::default(); jobs.len()]);
     for attempt in attempts {
-        let Ended::Done(outcome) = &attempt.ended else { continue };
+        let AttemptOutcome::Done(outcome) = &attempt.ended else { continue };
         let (plan, cost) = (&jobs[attempt.id.job as usize], &mut costs[attempt.id.job as usize]);
         let took = MachineCost::of(attempt.id.phase, attempt.micros());
         cost.add(took, places.at(attempt.id.phase, attempt.slot).map(|place| place.group));
@@ -391,7 +395,7 @@ mod tests {
             start,
             began: start,
             end,
-            ended: Ended::Killed,
+            ended: AttemptOutcome::Killed,
         };
         let attempts = [attempt(0, 0, 50), attempt(1, 50, 150), attempt(2, 150, 160)];
         let (_, moved) = whole(&Draft::default(), &[jumped(0, 0), jumped(100, 800)], &attempts);

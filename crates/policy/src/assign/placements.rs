@@ -142,7 +142,7 @@ fn serve<E: Engine + ?Sized>(
             continue;
         }
         if !ledger.ends_in_time(head.phase, machine, estimates) {
-            engine.barred();
+            engine.blocked_by_deadline();
             at += 1;
             continue;
         }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use slackline_task::base::clock::{self, Elapsed, Now};
+use slackline_task::base::clock::{self, ClockReading, Elapsed};
 
 /// After a failed lookup the next one follows after this time, microseconds.
 const RETRY: u64 = 2 * crate::SECOND;
@@ -31,12 +31,12 @@ impl Users {
     fn of(&self, uid: u32, look_up: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((again, found)) = known().get(&uid)
-            && (found.is_ok() || Now::read().elapsed < *again)
+            && (found.is_ok() || ClockReading::read().elapsed < *again)
         {
             return found.clone();
         }
         let found = look_up();
-        known().insert(uid, (Now::read().elapsed + RETRY, found.clone()));
+        known().insert(uid, (ClockReading::read().elapsed + RETRY, found.clone()));
         found
     }
 }
@@ -169,12 +169,12 @@ mod tests {
         assert_eq!(said("sh", &["-c", "echo one"], PATIENCE), Ok(LookupResult::Well("one\n".into())));
         assert_eq!(said("sh", &["-c", "exit 2"], PATIENCE), Ok(LookupResult::Ended(Some(2))));
         assert_eq!(said("no such program", &[], PATIENCE), Ok(LookupResult::NoProgram));
-        let began = Now::read().elapsed;
+        let began = ClockReading::read().elapsed;
         for endless in ["sleep 60", "sleep 60 & echo", "yes"] {
             let asked = said("sh", &["-c", endless], short);
             assert!(!matches!(asked, Ok(LookupResult::Well(_))), "{endless}: {asked:?}");
         }
-        assert!(Now::read().elapsed.since(began) < 30 * crate::SECOND);
+        assert!(ClockReading::read().elapsed.since(began) < 30 * crate::SECOND);
         let (users, failed) = (Users::default(), || Err("away".to_owned()));
         let slow = |name: &str| Ok(name.to_owned());
         assert_eq!(users.of(1, failed), failed());

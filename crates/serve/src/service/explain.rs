@@ -9,7 +9,7 @@ use slackline::report::explain::{Open, OpenPhase, Told, json};
 use slackline::report::number::duration;
 use slackline::report::table::View;
 use slackline::run::logs::{Logs, LogsOf, TaskOf};
-use slackline::run::{Attempt, Look, SoFar, look, so_far_together};
+use slackline::run::{Attempt, RunInspection, SoFar, look, so_far_together};
 use slackline_model::{FlowId, Instance, JobId, PhaseKind};
 
 use crate::api::{self, Explanation, FlowState, State, Submission};
@@ -20,7 +20,7 @@ use crate::{Moment, SECOND, timestamp};
 
 /// A run with the deadlines that count now, where its journal has those that it was opened with, and with
 /// flows that are released no sooner than they could start.
-fn as_now(mut look: Look, shown: &Submission) -> Look {
+fn as_now(mut look: RunInspection, shown: &Submission) -> RunInspection {
     let started = look.head.started;
     let could_start = could_start(&look, shown).map_or(0, |at| at.saturating_sub(started));
     for flow in &mut look.head.workload.flows {
@@ -38,7 +38,7 @@ fn as_now(mut look: Look, shown: &Submission) -> Look {
 
 /// Since when the flows of a submission could start, where that is known: what was begun by a service of
 /// before, and has done something, could earlier.
-fn could_start(look: &Look, shown: &Submission) -> Option<Moment> {
+fn could_start(look: &RunInspection, shown: &Submission) -> Option<Moment> {
     let began = shown.began.map(crate::moment)?;
     let first = look.attempts.iter().map(|attempt| look.head.started.saturating_add(attempt.start)).min();
     first.is_none_or(|first| began <= first).then_some(began)
@@ -176,7 +176,7 @@ impl ServiceHandle {
     ///
     /// # Errors
     /// It has not begun; a later one of its name has, which has the state directory since.
-    fn look(&self, principal: &Principal, shown: &Submission) -> Result<Look, Refusal> {
+    fn look(&self, principal: &Principal, shown: &Submission) -> Result<RunInspection, Refusal> {
         let refused = |message| Refusal { kind: RefusalKind::Conflict, message };
         let number = shown.number;
         let found = if has_begun(shown) {
@@ -200,7 +200,11 @@ impl ServiceHandle {
     }
 
     /// The runs that were there while a submission was, that one first.
-    fn looks(&self, principal: &Principal, shown: &Submission) -> Result<Vec<(String, Look)>, Refusal> {
+    fn looks(
+        &self,
+        principal: &Principal,
+        shown: &Submission,
+    ) -> Result<Vec<(String, RunInspection)>, Refusal> {
         let own = self.look(principal, shown)?;
         let list =
             Command::List { states: Vec::new(), name: None, user: None, most: 4 * BESIDE, before: None };
@@ -257,7 +261,7 @@ impl ServiceHandle {
 
 /// The run of a submission, apart from what it has only taken over there: each attempt is with the submission
 /// of its name that was at work then. O(attempts · submissions of the name)
-fn told_apart(mut look: Look, of: &Submission, all: &[Submission]) -> Vec<(String, Look)> {
+fn told_apart(mut look: RunInspection, of: &Submission, all: &[Submission]) -> Vec<(String, RunInspection)> {
     let is_of_name = |one: &&Submission| one.name == of.name && one.number <= of.number && has_begun(one);
     let of_name: BTreeMap<u64, &Submission> =
         all.iter().filter(is_of_name).map(|one| (one.number, one)).collect();
@@ -279,7 +283,7 @@ fn told_apart(mut look: Look, of: &Submission, all: &[Submission]) -> Vec<(Strin
 }
 
 /// When the first of these runs began.
-fn began(looks: &[(String, Look)]) -> Moment {
+fn began(looks: &[(String, RunInspection)]) -> Moment {
     looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd, RunError};
 use slackline_task::base::activity::{self, Duty};
-use slackline_task::base::clock::{Elapsed, Now};
+use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::service::Message;
 use crate::service::launcher::Past;
@@ -78,21 +78,21 @@ impl Finalizer {
         if self.untold.is_empty() && self.unwritten.is_empty() {
             return EVERY;
         }
-        Duration::from_micros(self.due.since(Now::read().elapsed))
+        Duration::from_micros(self.due.since(ClockReading::read().elapsed))
     }
 
     /// Writes the history, and the documents that wait for space.
     fn catch_up(&mut self, tell: &dyn Fn(StateEvent)) {
         self.remember();
         self.retry(tell);
-        self.due = Now::read().elapsed + EVERY.as_micros() as u64;
+        self.due = ClockReading::read().elapsed + EVERY.as_micros() as u64;
     }
 
     /// Keeps what jobs took for the history.
     fn note(&mut self, returned: &Returned) {
         let Some(run) = &returned.run else { return };
         if self.untold.is_empty() && self.unwritten.is_empty() {
-            self.due = Now::read().elapsed + EVERY.as_micros() as u64;
+            self.due = ClockReading::read().elapsed + EVERY.as_micros() as u64;
         }
         self.untold.push(run.to_remember());
         if self.untold.len() >= 100 {

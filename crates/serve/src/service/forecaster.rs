@@ -6,11 +6,11 @@ use std::sync::mpsc::Receiver;
 
 use slackline::PolicySpec;
 use slackline::parallel;
-use slackline::resident::Standing;
+use slackline::resident::FlowOverrides;
 use slackline::run::{Ahead, Checked, Completions, Followed, Kept, Outlook};
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
-use slackline_task::base::clock::Now;
+use slackline_task::base::clock::ClockReading;
 
 use crate::api::{DelayedFlow, Remedy};
 use crate::service::durations::SharedHistogram;
@@ -36,14 +36,14 @@ pub enum ForecastRequest {
         started: Moment,
         followed: Box<Followed>,
         /// How its flows stand.
-        standings: BTreeMap<String, Standing>,
+        standings: BTreeMap<String, FlowOverrides>,
         /// By flow: its deadline.
         deadlines: BTreeMap<String, Moment>,
     },
     /// Something happened in a run, at that time of the run.
     Happened(u64, Time, Happened),
     /// A flow stands in another way.
-    Stand(u64, String, Standing),
+    Stand(u64, String, FlowOverrides),
     /// A flow does not go on.
     Fail(u64, String),
     /// A run is gone.
@@ -87,7 +87,7 @@ impl Forecaster {
         while let Ok(look) = looks.recv() {
             match look {
                 ForecastRequest::Ahead(number) => {
-                    let outlooked = self.look(Now::read().wall.0, number);
+                    let outlooked = self.look(ClockReading::read().wall.0, number);
                     self.took.add(outlooked.took as f64 / SECOND as f64);
                     tell(StateEvent::Predicted(outlooked));
                 }
@@ -105,7 +105,7 @@ impl Forecaster {
         match look {
             ForecastRequest::Track { number, name, started, followed, standings, deadlines } => {
                 // One that began by a wrong clock begins now.
-                let started = started.min(Now::read().wall.0);
+                let started = started.min(ClockReading::read().wall.0);
                 let later = started.saturating_sub(self.began) as f64 / SECOND as f64;
                 let flows = followed.flows().to_vec();
                 self.outlook.track(number, *followed, later, standings);
@@ -154,8 +154,8 @@ impl Forecaster {
     }
 
     pub fn look(&self, now: Moment, number: Option<u64>) -> ForecastResult {
-        let begun = Now::read().elapsed;
-        let took = || Now::read().elapsed.since(begun);
+        let begun = ClockReading::read().elapsed;
+        let took = || ClockReading::read().elapsed.since(begun);
         let time = Time(now.saturating_sub(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
         // A search for an order has one processor to itself; courses are drawn on another.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use slackline_task::base::clock::Now;
+use slackline_task::base::clock::ClockReading;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};
@@ -89,7 +89,7 @@ fn gone() -> Refusal {
 
 impl ServiceHandle {
     pub fn now(&self) -> Moment {
-        Now::read().wall.0
+        ClockReading::read().wall.0
     }
 
     /// Where the service keeps its files.
@@ -171,7 +171,7 @@ impl ServiceHandle {
     /// it is over.
     pub async fn prediction(&self, principal: &Principal, number: u64, seconds: f64) -> Option<Prediction> {
         let (_, mut events) = self.events.after(None);
-        let until = Now::read().elapsed + (seconds.max(0.0) * SECOND as f64) as u64;
+        let until = ClockReading::read().elapsed + (seconds.max(0.0) * SECOND as f64) as u64;
         loop {
             let Ok(Answer::Submission(shown)) = self.execute(principal.clone(), Command::Show(number)).await
             else {
@@ -181,7 +181,7 @@ impl ServiceHandle {
             if prediction.is_some() || state.is_over() {
                 return prediction;
             }
-            let left = until.since(Now::read().elapsed);
+            let left = until.since(ClockReading::read().elapsed);
             if left == 0 || !is_told(&mut events, number, left).await {
                 return None;
             }

@@ -263,7 +263,7 @@ fn job_facts(
 fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
     let mut failed: BTreeMap<u32, u64> = BTreeMap::new();
     for attempt in session.attempts() {
-        if matches!(attempt.ended, slackline::run::Ended::Failed(_)) {
+        if matches!(attempt.ended, slackline::run::AttemptOutcome::Failed(_)) {
             *failed.entry(attempt.id.job).or_default() += 1;
         }
     }
@@ -273,7 +273,8 @@ fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
 /// How many tasks of each phase are done, by job and whether they are maps.
 fn done(session: &dyn Session) -> BTreeMap<(u32, bool), u64> {
     let mut tasks: std::collections::BTreeSet<slackline::run::TaskId> = std::collections::BTreeSet::new();
-    let ended = |attempt: &&slackline::run::Attempt| matches!(attempt.ended, slackline::run::Ended::Done(_));
+    let ended =
+        |attempt: &&slackline::run::Attempt| matches!(attempt.ended, slackline::run::AttemptOutcome::Done(_));
     tasks.extend(session.attempts().iter().filter(ended).map(|attempt| attempt.id));
     let mut done: BTreeMap<(u32, bool), u64> = BTreeMap::new();
     for id in tasks {

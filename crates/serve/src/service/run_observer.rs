@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use slackline::run::{Ended, Happening, TaskId};
+use slackline::run::{AttemptOutcome, Happening, TaskId};
 use slackline_executor::engine::Observer;
 use slackline_model::{Draft, PhaseKind, Time, WallTime};
-use slackline_task::base::clock::{Now, TimeBase};
+use slackline_task::base::clock::{ClockReading, TimeBase};
 
 use crate::api;
 use crate::state::Seen;
@@ -177,10 +177,10 @@ impl Watch {
     fn ended(&self, attempt: &slackline::run::Attempt) {
         let Some(open) = self.open(attempt.start, attempt.id, attempt.slot) else { return };
         let outcome = match attempt.ended {
-            Ended::Done(_) => "done",
-            Ended::Failed(_) => "failed",
-            Ended::Killed => "killed",
-            Ended::Lost(_) => "lost",
+            AttemptOutcome::Done(_) => "done",
+            AttemptOutcome::Failed(_) => "failed",
+            AttemptOutcome::Killed => "killed",
+            AttemptOutcome::Lost(_) => "lost",
         };
         let end = Some(timestamp(self.base.wall(Time(attempt.end)).0));
         let outcome = Some(outcome.to_owned());
@@ -196,7 +196,7 @@ impl Drop for Watch {
 
 impl Observer for Watch {
     fn happened(&mut self, now: Time, what: Happening<'_>) {
-        self.base = TimeBase::measured(Now::read().wall, now);
+        self.base = TimeBase::measured(ClockReading::read().wall, now);
         let is_map = |id: TaskId| id.phase == PhaseKind::Map;
         let (seen, happened) = match what {
             Happening::Recorded(attempt) => return self.ended(attempt),
@@ -233,13 +233,13 @@ impl Observer for Watch {
         (self.follow)(now, happened);
     }
 
-    fn holds(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
+    fn slot_acquired(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
         if let Some(open) = self.open(since.0, id, slot) {
             self.recent.begin(attempt, open);
         }
     }
 
-    fn lets_go(&mut self, attempt: u64) {
+    fn slot_released(&mut self, attempt: u64) {
         self.recent.leave(self.number, attempt);
     }
 }

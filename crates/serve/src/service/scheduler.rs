@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use slackline::resident::{
-    Admission, Host, Limits, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
+    Admission, FlowOverrides, Host, Limits, Order, Returned, Rules, SharedEngineConfig, SharedMachine, drive,
 };
 use slackline::run::{self, Backend, JobHistory};
 use slackline_model::Time;
@@ -29,12 +29,12 @@ pub enum EngineCommand {
     Admit {
         number: u64,
         /// How its flows stand.
-        standings: BTreeMap<String, Standing>,
+        standings: BTreeMap<String, FlowOverrides>,
         /// Whose it is, and how many slots they may hold.
         quota: Option<(String, u32)>,
     },
     /// A flow stands in another way.
-    Stand(u64, String, Standing),
+    Stand(u64, String, FlowOverrides),
     /// A flow is not to go on.
     Cancel(u64, String),
 }
@@ -102,9 +102,14 @@ impl Scheduler {
         let files = paths.engine();
         let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
             let says = |what: &str| says(what);
-            let residence =
-                Residence { files: &files, started, seen, past: &past, says: run::Says::new(&says) };
-            let mut resident = match engine.resident(residence) {
+            let residence = SharedEngineConfig {
+                files: &files,
+                started,
+                seen,
+                past: &past,
+                status: run::StatusCallback::new(&says),
+            };
+            let mut resident = match engine.shared_engine(residence) {
                 Ok(resident) => resident,
                 Err(error) => {
                     // Whoever waits for it ends.

@@ -6,7 +6,7 @@
 //! at a restart.
 
 use slackline::report::number::duration;
-use slackline_task::base::clock::{Elapsed, Now};
+use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::api::{AlertKind, State};
 use crate::state::record::Record;
@@ -24,7 +24,7 @@ const TROUBLE_FOR: u64 = 30 * SECOND;
 #[derive(Debug)]
 pub(super) struct ServiceClock {
     /// Both clocks, as they were read last.
-    now: Now,
+    now: ClockReading,
     /// What the age clock showed at `since`.
     age: Moment,
     since: Elapsed,
@@ -36,7 +36,7 @@ pub(super) struct ServiceClock {
 
 impl ServiceClock {
     /// That of a service which began then.
-    pub(super) fn new(now: Now, began: Moment) -> Self {
+    pub(super) fn new(now: ClockReading, began: Moment) -> Self {
         Self { now, age: began, since: now.elapsed, trouble_until: None, is_far: false }
     }
 
@@ -74,7 +74,7 @@ impl ServiceClock {
 
 impl ServiceState {
     /// Reads the clock before anything else is done, and gives the date.
-    pub(super) fn read_clock(&mut self, now: Now, out: &mut Transition) -> Moment {
+    pub(super) fn read_clock(&mut self, now: ClockReading, out: &mut Transition) -> Moment {
         let before = std::mem::replace(&mut self.clock.now, now);
         if let Some(by) = now.jump_since(before) {
             self.clock_jumped(by, out);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::printable::is_printable;
-use slackline_task::base::clock::Now;
+use slackline_task::base::clock::ClockReading;
 
 use super::view::PendingSubmission;
 use crate::api::{self, Accepted, Change, Overlap, State};
@@ -188,7 +188,7 @@ impl ServiceState {
     /// Why not; then nothing has changed.
     pub fn execute(
         &mut self,
-        now: Now,
+        now: ClockReading,
         principal: &Principal,
         command: Command,
         out: &mut Transition,

@@ -1,6 +1,6 @@
 //! The state rebuilt from records, and the shortest list of records that gives the same state.
 
-use slackline_task::base::clock::Now;
+use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, Alert};
 use crate::state::record::{Record, SubmissionEnd, SubmissionSpec};
@@ -13,7 +13,7 @@ impl ServiceState {
     /// were opened are opened again, and resumed.
     pub fn replayed(
         facts: ServiceFacts,
-        now: Now,
+        now: ClockReading,
         records: impl IntoIterator<Item = Record>,
     ) -> Option<(Self, Transition)> {
         let mut records = records.into_iter();

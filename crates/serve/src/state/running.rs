@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
-use slackline::resident::Standing;
-use slackline_task::base::clock::Now;
+use slackline::resident::FlowOverrides;
+use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
 use crate::state::record::{FlowChange, Record, StoredPrediction, SubmissionEnd};
@@ -407,20 +407,25 @@ impl Entry {
 
     /// How a flow stands for the engine, if its submission comes again then: the flow does so as much later
     /// as it is released after it began.
-    pub(super) fn standing(&self, here: &FlowProgress, started: Moment, next: Option<Moment>) -> Standing {
+    pub(super) fn standing(
+        &self,
+        here: &FlowProgress,
+        started: Moment,
+        next: Option<Moment>,
+    ) -> FlowOverrides {
         let flow = &here.flow;
         let FlowChange { deadline, weight, priority } = self.changed(flow);
         let held = self.is_held(flow) || self.is_cancelled(flow);
         let next = next.map(|at| at + here.release.saturating_sub(started));
         let [deadline, next] =
             [deadline, next].map(|at| at.map(|at| at.saturating_sub(started) as f64 / SECOND as f64));
-        Standing { held, deadline, weight, priority, next }
+        FlowOverrides { held, deadline, weight, priority, next }
     }
 }
 
 impl ServiceState {
     /// Takes in what comes back.
-    pub fn apply_event(&mut self, now: Now, event: StateEvent, out: &mut Transition) {
+    pub fn apply_event(&mut self, now: ClockReading, event: StateEvent, out: &mut Transition) {
         let now = self.read_clock(now, out);
         match event {
             StateEvent::Opened(opened) => self.opened(now, opened, out),

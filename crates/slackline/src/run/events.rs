@@ -13,8 +13,8 @@ use slackline_executor::engine::Happening;
 use slackline_executor::run::JobVerdict;
 use slackline_executor::run::LostOutput;
 use slackline_executor::run::reuse::Verdict;
-use slackline_executor::store::journal::{Attempt, Ended};
-use slackline_executor::store::places::Places;
+use slackline_executor::store::journal::{Attempt, AttemptOutcome};
+use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_model::Time;
 use slackline_task::base::task_id::TaskId;
 
@@ -40,7 +40,7 @@ pub struct Events<W: Write> {
     /// By job: its flow and its name.
     jobs: Vec<(String, String)>,
     /// The machines by their slots.
-    places: Places,
+    places: MachineSlots,
     turns: Turns,
     /// How many attempts of a task this session has started.
     attempts: BTreeMap<TaskId, u32>,
@@ -62,7 +62,7 @@ impl<W: Write> Events<W> {
             lost: Vec::new(),
             now: 0.0,
             jobs: Vec::new(),
-            places: Places::default(),
+            places: MachineSlots::default(),
             turns: Turns::default(),
             attempts: BTreeMap::new(),
             recorded: None,
@@ -114,7 +114,7 @@ impl<W: Write> Events<W> {
                 said.insert("machine".to_owned(), machine.into());
             }
             said.insert("seconds".to_owned(), (attempt.micros() as f64 / 1e6).into());
-            if let Ended::Done(mut outcome) = attempt.ended {
+            if let AttemptOutcome::Done(mut outcome) = attempt.ended {
                 // What a resumed run compares is no count.
                 outcome.output = None;
                 // Whatever is counted, in the words of the journal.

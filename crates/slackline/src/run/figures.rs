@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slackline_executor::spec::job_cost::JobName;
 use slackline_executor::store::history::CountsOfJobs;
-use slackline_executor::store::journal::{Attempt, Ended};
+use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_model::{Draft, PhaseKind};
 use slackline_task::base::task_id::TaskId;
 use slackline_trace::{JobCounts, PhaseCounts};
@@ -62,7 +62,7 @@ impl JobFigures {
             }
         }
         // Of a task that was done a second time, as its output was lost, the last counts.
-        let done = attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
+        let done = attempts.iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_)));
         let last: BTreeMap<TaskId, u64> = done.map(|attempt| (attempt.id, attempt.number)).collect();
         for attempt in attempts {
             let Some(job) = jobs.get_mut(attempt.id.job as usize) else { continue };
@@ -155,15 +155,15 @@ impl PhaseFigures {
         self.began = Some(self.began.map_or(began, |first| first.min(began)));
         self.ended = Some(self.ended.map_or(ended, |last| last.max(ended)));
         match &attempt.ended {
-            Ended::Done(outcome) if counts => {
+            AttemptOutcome::Done(outcome) if counts => {
                 self.tasks.done += 1;
                 self.seconds += seconds;
                 self.counts = std::mem::take(&mut self.counts).and(outcome.counts());
                 return;
             }
-            Ended::Done(_) | Ended::Lost(_) => {}
-            Ended::Failed(_) => self.failed += 1,
-            Ended::Killed => self.stopped += 1,
+            AttemptOutcome::Done(_) | AttemptOutcome::Lost(_) => {}
+            AttemptOutcome::Failed(_) => self.failed += 1,
+            AttemptOutcome::Killed => self.stopped += 1,
         }
         self.lost_seconds += seconds;
     }

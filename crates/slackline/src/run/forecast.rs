@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use slackline_executor::engine::Happening;
 use slackline_executor::spec::remaining::remaining;
-use slackline_executor::store::journal::{Attempt, Ended};
+use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, recurring};
 use slackline_model::profile::Between;
@@ -149,7 +149,7 @@ impl Forecast {
 
     /// Takes in the attempts that are done already, and what they took.
     pub(super) fn learn(&mut self, attempts: &[Attempt]) {
-        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_))) {
             self.done.insert(attempt.id);
             self.took_task(attempt.id, attempt.micros() as f64 / 1e6);
         }

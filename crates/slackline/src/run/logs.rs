@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use slackline_executor::store::layout::Layout;
-use slackline_executor::store::places::Places;
+use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_model::{PhaseKind, Start};
 use slackline_task::base::{clock, regular_file};
 
-use super::{Attempt, Ended, Look};
+use super::{Attempt, AttemptOutcome, RunInspection};
 use crate::names::unknown;
 use crate::report::number::{counted, duration, instant};
 
@@ -66,7 +66,7 @@ pub struct LogsOf<'a> {
 
 /// Logs as they are written.
 pub struct Logs<'a> {
-    look: &'a Look,
+    look: &'a RunInspection,
     asked: Asked<'a>,
     wanted: Vec<Told<'a>>,
     failed: bool,
@@ -77,7 +77,7 @@ impl<'a> Logs<'a> {
     ///
     /// # Errors
     /// A flow, a job or a task that the run has not, with those it has.
-    pub fn find(look: &'a Look, of: LogsOf<'_>) -> Result<Self, String> {
+    pub fn find(look: &'a RunInspection, of: LogsOf<'_>) -> Result<Self, String> {
         let asked = Asked::named(look, of.flow, of.job)?;
         if let Some(TaskOf { phase, number: Some(number) }) = of.task
             && number >= asked.tasks(phase)
@@ -117,7 +117,7 @@ struct Asked<'a> {
     reduces: u32,
     attempts: Vec<&'a Attempt>,
     /// The machines by their slots, of the run that does it.
-    places: Places,
+    places: MachineSlots,
     /// When second 0 of its attempts is.
     start: Option<Start>,
     /// Whether an earlier run has done it.
@@ -125,7 +125,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn named(look: &'a Look, flow: &str, job: &str) -> Result<Self, String> {
+    fn named(look: &'a RunInspection, flow: &str, job: &str) -> Result<Self, String> {
         let own = (0u32..).zip(&look.jobs).find(|(_, plan)| plan.flow == flow && plan.job == job);
         if let Some((index, plan)) = own {
             return Ok(Self {
@@ -134,7 +134,7 @@ impl<'a> Asked<'a> {
                 maps: plan.maps(),
                 reduces: plan.reducers,
                 attempts: look.attempts.iter().filter(|attempt| attempt.id.job == index).collect(),
-                places: Places::of(&look.head.workload.machines),
+                places: MachineSlots::of(&look.head.workload.machines),
                 start: look.head.workload.start.clone(),
                 is_kept: false,
             });
@@ -147,7 +147,7 @@ impl<'a> Asked<'a> {
             maps: kept.maps,
             reduces: kept.reduces,
             attempts: kept.attempts.iter().collect(),
-            places: Places::default(),
+            places: MachineSlots::default(),
             start: Some(clock::local(kept.started)),
             is_kept: true,
         })
@@ -173,7 +173,7 @@ impl<'a> Asked<'a> {
 }
 
 /// What to say of a job that there is not.
-fn not_there(look: &Look, flow: &str, job: &str) -> String {
+fn not_there(look: &RunInspection, flow: &str, job: &str) -> String {
     let own = look.jobs.iter().map(|plan| (plan.flow.as_str(), plan.job.as_str()));
     let all = own.chain(look.head.kept.iter().map(|kept| (kept.flow.as_str(), kept.job.as_str())));
     let jobs: Vec<&str> = all.clone().filter(|(of, _)| *of == flow).map(|(_, job)| job).collect();
@@ -207,7 +207,7 @@ impl Told<'_> {
         let id = self.attempt.id;
         let is_task =
             of.task.is_none_or(|task| task.phase == id.phase && task.number.is_none_or(|n| n == id.task));
-        let is_failed = matches!(self.attempt.ended, Ended::Failed(_));
+        let is_failed = matches!(self.attempt.ended, AttemptOutcome::Failed(_));
         is_task && of.attempt.is_none_or(|nth| nth == self.nth) && (is_failed || !of.failed)
     }
 
@@ -222,13 +222,13 @@ impl Told<'_> {
             Ok(said) => said,
         };
         let (how, message) = match &self.attempt.ended {
-            Ended::Done(_) | Ended::Killed if said.is_empty() => return Ok(false),
-            Ended::Done(_) => ("done", ""),
-            Ended::Lost(_) => ("lost", ""),
-            Ended::Killed => ("stopped", ""),
+            AttemptOutcome::Done(_) | AttemptOutcome::Killed if said.is_empty() => return Ok(false),
+            AttemptOutcome::Done(_) => ("done", ""),
+            AttemptOutcome::Lost(_) => ("lost", ""),
+            AttemptOutcome::Killed => ("stopped", ""),
             // With the log the rest of the message, its last lines, is there already.
-            Ended::Failed(message) if said.is_empty() => ("failed", message.as_str()),
-            Ended::Failed(message) => ("failed", message.lines().next().unwrap_or_default()),
+            AttemptOutcome::Failed(message) if said.is_empty() => ("failed", message.as_str()),
+            AttemptOutcome::Failed(message) => ("failed", message.lines().next().unwrap_or_default()),
         };
         let place = asked.places.of_several(id.phase, self.attempt.slot);
         let place = place.map_or_else(String::new, |(machine, _)| format!(" on {machine}"));

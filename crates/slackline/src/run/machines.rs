@@ -1,8 +1,8 @@
 //! The machines of a run on several, as they are seen from outside: what each has done and does.
 
-use slackline_executor::store::journal::{Attempt, Ended};
+use slackline_executor::store::journal::{Attempt, AttemptOutcome};
+use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_executor::store::pid_file::AtWork;
-use slackline_executor::store::places::Places;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_task::base::task_id::TaskId;
@@ -35,7 +35,7 @@ pub(super) fn machines(
     attempts: &[Attempt],
     at_work: &[AtWork],
 ) -> Vec<MachineState> {
-    let places = Places::of(drafts);
+    let places = MachineSlots::of(drafts);
     if !places.are_several() {
         return Vec::new();
     }
@@ -47,12 +47,12 @@ pub(super) fn machines(
     for attempt in attempts {
         let seconds = attempt.micros() as f64 / 1e6;
         at(attempt.id, attempt.slot, &|machine| match attempt.ended {
-            Ended::Done(_) => {
+            AttemptOutcome::Done(_) => {
                 machine.done += 1;
                 machine.seconds += seconds;
             }
-            Ended::Failed(_) => machine.failed += 1,
-            Ended::Killed | Ended::Lost(_) => machine.stopped += 1,
+            AttemptOutcome::Failed(_) => machine.failed += 1,
+            AttemptOutcome::Killed | AttemptOutcome::Lost(_) => machine.stopped += 1,
         });
     }
     for one in at_work {
@@ -88,7 +88,7 @@ mod tests {
         MachineDraft { name: name.into(), count, speed: 2.0, slots: Slots::Universal(2), rack: None }
     }
 
-    fn attempt(slot: u32, ended: Ended) -> Attempt {
+    fn attempt(slot: u32, ended: AttemptOutcome) -> Attempt {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task: slot };
         Attempt {
             id,
@@ -106,10 +106,10 @@ mod tests {
     fn what_attempts_did_is_counted_where_they_were() {
         let drafts = [draft("a", 1), draft("b", 2)];
         let attempts = [
-            attempt(0, Ended::Done(Outcome::default())),
-            attempt(3, Ended::Failed("it broke".to_owned())),
-            attempt(4, Ended::Lost(None)),
-            attempt(5, Ended::Done(Outcome::default())),
+            attempt(0, AttemptOutcome::Done(Outcome::default())),
+            attempt(3, AttemptOutcome::Failed("it broke".to_owned())),
+            attempt(4, AttemptOutcome::Lost(None)),
+            attempt(5, AttemptOutcome::Done(Outcome::default())),
         ];
         let states = machines(&drafts, &attempts, &[]);
         let told = |k: usize| {

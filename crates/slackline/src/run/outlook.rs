@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::backend::Standing;
+use slackline_executor::engine::backend::FlowOverrides;
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::history::PhaseName;
 use slackline_model::{Draft, History, Objective, Time};
@@ -48,7 +48,7 @@ struct Tracked {
     later: f64,
     /// By how many seconds the wall clock has jumped since it began: its own time has not.
     jumped: f64,
-    standings: BTreeMap<String, Standing>,
+    standings: BTreeMap<String, FlowOverrides>,
     /// The phases whose jobs ran before.
     known: BTreeSet<PhaseName>,
     quota: Option<(String, u32)>,
@@ -132,7 +132,7 @@ impl Outlook {
         number: u64,
         followed: Followed,
         later: f64,
-        standings: BTreeMap<String, Standing>,
+        standings: BTreeMap<String, FlowOverrides>,
     ) {
         let Followed { forecast, known, quota } = followed;
         self.runs.insert(number, Tracked { forecast, later, jumped: 0.0, standings, known, quota });
@@ -158,7 +158,7 @@ impl Outlook {
     }
 
     /// A flow stands in another way.
-    pub fn stand(&mut self, number: u64, flow: &str, standing: Standing) {
+    pub fn stand(&mut self, number: u64, flow: &str, standing: FlowOverrides) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.standings.insert(flow.to_owned(), standing);
         }

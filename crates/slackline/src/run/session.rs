@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slackline_executor::store::journal::Ended;
+use slackline_executor::store::journal::AttemptOutcome;
 use slackline_model::Draft;
 use slackline_task::base::task_id::TaskId;
 
@@ -10,7 +10,7 @@ use super::Session;
 
 /// The tasks of a run that are done.
 pub(super) fn done(session: &dyn Session) -> BTreeSet<TaskId> {
-    let done = session.attempts().iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
+    let done = session.attempts().iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_)));
     done.map(|attempt| attempt.id).collect()
 }
 

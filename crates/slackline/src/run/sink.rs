@@ -1,8 +1,8 @@
 //! Where the progress of a run is reported.
 
 use slackline_executor::engine::Happening;
-use slackline_executor::run::{JobVerdict, LostOutput, Recovered};
-use slackline_executor::store::places::Places;
+use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
+use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{PhaseKind, Start, Time, When};
@@ -125,7 +125,7 @@ pub enum Note<'a> {
     /// Everything is done again that earlier runs had done.
     StartsOver,
     /// An earlier run is resumed.
-    Resumed(Recovered),
+    Resumed(Recovery),
     /// Output of an earlier session is gone or was changed, so that its task counts as done no more.
     Lost(&'a LostOutput),
     /// What becomes of a job of the flow file.
@@ -159,7 +159,7 @@ pub struct Overview {
     /// Slots of all machines.
     pub slots: u32,
     /// The machines, by their slots.
-    pub places: Places,
+    pub places: MachineSlots,
     /// How often a task may fail before its flow has failed.
     pub attempts_max: u16,
 }
@@ -216,7 +216,8 @@ impl Overview {
             flows.push(FlowOverview { id: flow.id.clone(), deadline: flow.deadline, jobs });
         }
         let start = session.workload().start.clone();
-        let (slots, places) = (slots(&session.workload().machines), Places::of(&session.workload().machines));
+        let (slots, places) =
+            (slots(&session.workload().machines), MachineSlots::of(&session.workload().machines));
         Self { start, flows, slots, places, attempts_max }
     }
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_executor::store::applications::JobThere;
+use slackline_executor::store::applications::ExternalJob;
 use slackline_executor::store::journal::{Attempt, KeptJob, Segment};
+use slackline_executor::store::machine_slots::{MachineSlots, WholeCluster};
 use slackline_executor::store::pid_file::AtWork;
-use slackline_executor::store::places::{Places, WholeCluster};
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
 use slackline_task::base::clock;
 use slackline_task::base::task_id::TaskId;
 
 use slackline_executor::run::error::EngineError;
-use slackline_executor::run::inspect::Look;
+use slackline_executor::run::inspect::RunInspection;
 use slackline_executor::store::run_schedule;
 
 use super::figures::JobFigures;
@@ -110,7 +110,7 @@ pub struct StateOfRun {
     /// What is at work.
     pub at_work: Vec<TaskAtWork>,
     /// Its jobs on a cluster, those that earlier runs have done among them.
-    pub there: Vec<JobThere>,
+    pub there: Vec<ExternalJob>,
 }
 
 /// How far a flow is.
@@ -196,7 +196,7 @@ impl FlowState {
 impl StateOfRun {
     /// What there is to say of a run that was looked at, at a moment (microseconds since 1970). With the policy, when
     /// its flows are going to be done is simulated. O(tasks + attempts · log), and a simulation.
-    pub fn of(look: &Look, policy: Option<&PolicySpec>, moment: u64) -> Self {
+    pub fn of(look: &RunInspection, policy: Option<&PolicySpec>, moment: u64) -> Self {
         let workload = &look.head.workload;
         let since = |micros: u64| micros.saturating_sub(look.head.started);
         let figures = JobFigures::all(workload, &look.attempts);
@@ -213,7 +213,7 @@ impl StateOfRun {
             if matches!(stage, Stage::AtWork | Stage::Stopped) { Time(since(moment)) } else { recorded };
         let names: Vec<(String, String)> =
             figures.iter().map(|job| (job.flow.clone(), job.job.clone())).collect();
-        let places = Places::of(&workload.machines);
+        let places = MachineSlots::of(&workload.machines);
         let at_work: Vec<TaskAtWork> = (look.at_work.iter())
             .filter_map(|one| {
                 let (flow, job) = names.get(one.id.job as usize)?.clone();
@@ -262,19 +262,19 @@ impl StateOfRun {
     }
 
     /// Whether a job on a cluster is of this run, and not of an earlier one.
-    pub fn is_of_run(&self, there: &JobThere) -> bool {
+    pub fn is_of_run(&self, there: &ExternalJob) -> bool {
         there.run == self.started
     }
 
     /// What a job does on a cluster, in words; of a run that is driven.
-    pub fn stage_there(&self, there: &JobThere) -> String {
+    pub fn stage_there(&self, there: &ExternalJob) -> String {
         if self.stage != Stage::AtWork || !self.is_of_run(there) || self.is_done(there) {
             return String::new();
         }
         doing(there)
     }
 
-    fn is_done(&self, there: &JobThere) -> bool {
+    fn is_done(&self, there: &ExternalJob) -> bool {
         let mut jobs = self.flows.iter().filter(|flow| flow.id == there.flow).flat_map(|flow| &flow.jobs);
         jobs.find(|job| job.figures.job == there.job).is_none_or(|job| job.figures.is_done())
     }
@@ -286,7 +286,7 @@ impl StateOfRun {
 }
 
 /// The state directory of a run.
-fn root(look: &Look) -> PathBuf {
+fn root(look: &RunInspection) -> PathBuf {
     look.layout.journal().parent().map(Path::to_owned).unwrap_or_default()
 }
 
@@ -297,7 +297,7 @@ struct Predicted {
     between: BTreeMap<String, [f64; 2]>,
 }
 
-fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> Predicted {
+fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> Predicted {
     let workload = &look.head.workload;
     let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
     let workload = &Draft { machines: look.head.last_segment().machines.clone(), ..workload.clone() };
@@ -383,7 +383,7 @@ impl SoFar {
         draft: &Draft,
         attempts: &[Attempt],
         at_work: &[AtWork],
-        first: Option<&Look>,
+        first: Option<&RunInspection>,
         is_alone: bool,
     ) -> Result<Self, RunError> {
         let instance = Instance::new(draft)?;
@@ -391,7 +391,7 @@ impl SoFar {
         let policy = run_schedule::policies(segments);
         let policy = if policy.is_empty() { "run" } else { policy.as_str() };
         let mut schedule =
-            run_schedule::schedule(&instance, attempts, policy, first.map_or(1.0, Look::slowstart));
+            run_schedule::schedule(&instance, attempts, policy, first.map_or(1.0, RunInspection::slowstart));
         if is_alone {
             schedule.segments = run_schedule::schedule_segments(segments);
         }
@@ -410,7 +410,7 @@ impl SoFar {
 ///
 /// # Errors
 /// A workload that is none.
-pub fn so_far(look: &Look) -> Result<SoFar, RunError> {
+pub fn so_far(look: &RunInspection) -> Result<SoFar, RunError> {
     let measured = run_schedule::measured(&look.head.workload, &look.attempts);
     SoFar::new(&measured, &look.attempts, &look.at_work, Some(look), true)
 }
@@ -420,13 +420,15 @@ pub fn so_far(look: &Look) -> Result<SoFar, RunError> {
 ///
 /// # Errors
 /// A workload that is none.
-pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
+pub fn so_far_together(looks: &[(String, RunInspection)]) -> Result<SoFar, RunError> {
     let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
     let mut all = Draft { start: Some(clock::local(began)), ..Draft::default() };
     let (mut attempts, mut jobs): (Vec<Attempt>, u32) = (Vec::new(), 0);
     // The machines of each run are those of its segments; together they are those of all.
-    let cluster =
-        |look: &Look| Segment { machines: look.head.workload.machines.clone(), ..Segment::default() };
+    let cluster = |look: &RunInspection| Segment {
+        machines: look.head.workload.machines.clone(),
+        ..Segment::default()
+    };
     let clusters: Vec<Segment> = looks.iter().map(|(_, look)| cluster(look)).collect();
     let whole = WholeCluster::of(&clusters);
     all.machines = whole.machines().to_vec();
@@ -460,6 +462,6 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
 ///
 /// # Errors
 /// As [`slackline_executor::run::inspect::look`].
-pub fn look(state: &Path) -> Result<Option<Look>, RunError> {
-    slackline_executor::run::inspect::look(state).map_err(|error: EngineError| error.into())
+pub fn look(state: &Path) -> Result<Option<RunInspection>, RunError> {
+    slackline_executor::run::inspect::inspect(state).map_err(|error: EngineError| error.into())
 }

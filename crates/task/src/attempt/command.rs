@@ -1,9 +1,9 @@
 //! Commands of the shell, by the contract of Hadoop Streaming: they are fed on standard input, say
 //! `key TAB value` lines on standard output, and are judged by their exit status.
 //!
-//! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full
-//! pipe. A command may stop reading early: that is no error. It leads a process group of its own. Its end
-//! is its task's end: background processes that it leaves are not waited for (see [`crate::attempt::pipe`]), and are
+//! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full pipe. A
+//! command may stop reading early: that is no error. It leads a process group of its own. Its end is its
+//! task's end: background processes that it leaves are not waited for (see [`crate::attempt::pipe`]), and are
 //! killed by the worker when the attempt is over.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 
 use crate::attempt::log::{self, Log};
-use crate::attempt::pipe::{CommandInput, Running, Said};
+use crate::attempt::pipe::{CommandInput, CommandOutput, Running};
 use crate::base::error::TaskError;
 use crate::base::error::{CANNOT_ENTER, CANNOT_START, at};
 use crate::input::reader::Blocks;
@@ -41,7 +41,7 @@ pub(crate) struct Streaming {
     /// Where and how it runs.
     pub(crate) setting: Setting,
     /// What holds its memory.
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryLimit,
     /// How its lines are cut.
     pub(crate) keys: Keys,
     /// The longest line it may say, bytes.
@@ -50,7 +50,7 @@ pub(crate) struct Streaming {
 
 /// What holds the memory of a command.
 #[derive(Clone, Debug)]
-pub(crate) enum Memory {
+pub(crate) enum MemoryLimit {
     Free,
     /// Each of its processes may take so much address space, bytes.
     Limited(u64),
@@ -58,7 +58,7 @@ pub(crate) enum Memory {
     Grouped(PathBuf),
 }
 
-impl Memory {
+impl MemoryLimit {
     pub(crate) fn of(spec: &Spec) -> Self {
         match (&spec.memory_group, spec.memory_limit) {
             (Some(group), _) => Self::Grouped(group.clone()),
@@ -73,7 +73,7 @@ impl Memory {
             Self::Free => return Command::new(program),
             // Where the limit is lower already it stays.
             Self::Limited(bytes) => ("ulimit -v \"$1\" 2>/dev/null", (bytes >> 10).max(1).to_string().into()),
-            // Process 0 is whoever writes.
+            // Process 0 is the writer itself.
             Self::Grouped(group) => ("echo 0 > \"$1\" || exit 125", group.join(PROCESSES).into_os_string()),
         };
         let mut limited = Command::new("sh");
@@ -104,7 +104,7 @@ impl Feed<'_> {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
             other => other?,
         }
-        // What could not be written must not be tried again.
+        // What could not be written must not be retried.
         drop(self.out.into_parts());
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Streaming {
     pub(crate) fn run<T>(
         &self,
         feed: impl FnOnce(&mut Feed<'_>) -> Result<(), TaskError> + Send,
-        consume: impl FnOnce(Said<'_, ChildStdout>) -> Result<T, TaskError>,
+        consume: impl FnOnce(CommandOutput<'_, ChildStdout>) -> Result<T, TaskError>,
     ) -> Result<T, TaskError> {
         let mut child = self.spawn()?;
         let (stdin, stdout) = child.stdin.take().zip(child.stdout.take()).expect("invariant: both are piped");
@@ -128,7 +128,9 @@ impl Streaming {
         };
         let consumed = thread::scope(|scope| {
             let logger = thread::Builder::new();
-            logger.spawn_scoped(scope, || self.log.keep(Said::new(stderr, &command))).map_err(no_thread)?;
+            logger
+                .spawn_scoped(scope, || self.log.keep(CommandOutput::new(stderr, &command)))
+                .map_err(no_thread)?;
             let feeder = thread::Builder::new().spawn_scoped(scope, || {
                 let told = CommandInput::new(stdin, &command).map_err(unfed())?;
                 let mut input = Feed { out: BufWriter::with_capacity(1 << 16, told) };
@@ -136,7 +138,7 @@ impl Streaming {
                 input.close().map_err(unfed())
             });
             let feeder = feeder.map_err(no_thread)?;
-            let consumed = consume(Said::new(stdout, &command));
+            let consumed = consume(CommandOutput::new(stdout, &command));
             if consumed.is_err() {
                 // Its output is lost already.
                 command.kill();
@@ -233,7 +235,7 @@ impl Streaming {
             status: format!("{status}{hint}"),
             stderr: log::last_lines(&self.directory),
             exit,
-            limit: if let Memory::Limited(bytes) = self.memory { Some(bytes) } else { None },
+            limit: if let MemoryLimit::Limited(bytes) = self.memory { Some(bytes) } else { None },
         }
     }
 
@@ -274,10 +276,12 @@ impl CombinerCommand for Streaming {
 
 /// The longest argument or variable that Linux passes to a program, bytes, with the zero that ends it.
 const STRING_MAX: usize = 128 << 10;
-/// Linux passes arguments and variables of at least and at most these numbers of bytes in all; in between, a quarter of the stack.
+/// Linux passes arguments and variables of at least and at most these numbers of bytes in all; in between, a
+/// quarter of the stack.
 const ALL: (u64, u64) = (128 << 10, 6 << 20);
 
-/// Refuses commands, each with its variables, that the system would not start. `list` is the length of the list of inputs.
+/// Refuses commands, each with its variables, that the system would not start. `list` is the length of the
+/// list of inputs.
 ///
 /// # Errors
 /// The text that is too long, or how long all texts are together.
@@ -342,10 +346,10 @@ mod tests {
     #[test]
     fn a_command_is_in_its_control_group_before_it_begins_or_does_not_begin() {
         let dir = tempfile::tempdir().unwrap();
-        let memory = Memory::Grouped(dir.path().to_owned());
+        let memory = MemoryLimit::Grouped(dir.path().to_owned());
         let said = memory.command("cat").arg(dir.path().join(PROCESSES)).output().unwrap();
         assert_eq!(said.stdout, b"0\n");
-        let gone = Memory::Grouped(dir.path().join("gone"));
+        let gone = MemoryLimit::Grouped(dir.path().join("gone"));
         let refused = gone.command("echo").arg("begun").output().unwrap();
         assert_eq!((refused.status.code(), refused.stdout), (Some(125), Vec::new()));
         assert!(String::from_utf8_lossy(&refused.stderr).contains("gone/cgroup.procs"));

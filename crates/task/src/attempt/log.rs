@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use slackline_model::printable::escaped;
 
-use crate::attempt::reporter::{Filter, Reported};
+use crate::attempt::reporter::{CommandReports, Filter};
 use crate::base::regular_file;
 use crate::process::spec::Spec;
 
@@ -47,13 +47,15 @@ pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What is kept of an attempt's standard error, or why it cannot be read: a command may have replaced its files.
+/// What is kept of an attempt's standard error, or why it cannot be read: a command may have replaced its
+/// files.
 pub fn read_or_problem(directory: &Path) -> Vec<u8> {
     read(directory)
         .unwrap_or_else(|error| format!("(the log of the attempt cannot be read: {error})").into_bytes())
 }
 
-/// The last lines of an attempt's standard error, for an error message: without what would command a terminal.
+/// The last lines of an attempt's standard error, for an error message: without what would command a
+/// terminal.
 pub(crate) fn last_lines(directory: &Path) -> String {
     let text = read_or_problem(directory);
     let text = text.trim_ascii_end();
@@ -66,7 +68,7 @@ pub(crate) fn last_lines(directory: &Path) -> String {
 /// The log of an attempt, to which all its commands (mapper, combiner) write, and what they report by it.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    shared: Arc<Mutex<(Files, Reported)>>,
+    shared: Arc<Mutex<(Files, CommandReports)>>,
     /// Whether all of it is passed on.
     echo: bool,
 }
@@ -78,11 +80,11 @@ impl Log {
 
     fn new(directory: &Path, echo: bool) -> Self {
         let files = Files { directory: directory.to_owned(), file: None, name: 0, size: 0, resources: HEAD };
-        Log { shared: Arc::new(Mutex::new((files, Reported::default()))), echo }
+        Log { shared: Arc::new(Mutex::new((files, CommandReports::default()))), echo }
     }
 
-    /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is full
-    /// loses the log, not the command: the rest is read and dropped.
+    /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is
+    /// full loses the log, not the command: the rest is read and dropped.
     pub(crate) fn keep(&self, mut source: impl Read) {
         let (mut block, mut filter, mut text) = (vec![0; 1 << 16], Filter::default(), Vec::new());
         let mut echo = self.echo.then(|| Lines { held: Vec::new(), out: io::stderr() });
@@ -111,16 +113,17 @@ impl Log {
     }
 
     /// What its commands have reported so far.
-    pub(crate) fn reported(&self) -> Reported {
+    pub(crate) fn reported(&self) -> CommandReports {
         self.locked().1.clone()
     }
 
-    fn locked(&self) -> MutexGuard<'_, (Files, Reported)> {
+    fn locked(&self) -> MutexGuard<'_, (Files, CommandReports)> {
         self.shared.lock().expect("invariant: no thread panics while holding the lock")
     }
 }
 
-/// Passes on whole lines, so that those of several commands do not mix. Nobody may listen: that is no error.
+/// Passes on whole lines, so that those of several commands do not mix. The reader may be gone: that is no
+/// error.
 struct Lines<W> {
     /// The beginning of a line.
     held: Vec<u8>,
@@ -164,7 +167,7 @@ impl Files {
             if self.file.is_none() {
                 let path = self.directory.join(FILES[self.name]);
                 let file = regular_file::open_to_append(&path)?;
-                // An attempt that is made again in its directory finds what it said before.
+                // An attempt that is rerun in its directory finds what it said before.
                 self.size = file.metadata()?.len() as usize;
                 self.file = Some(file);
                 continue;
@@ -179,7 +182,7 @@ impl Files {
         Ok(())
     }
 
-    /// Goes on in a fresh tail; the one before becomes the older one.
+    /// Continues in a fresh tail; the one before becomes the older one.
     fn turn(&mut self) -> io::Result<()> {
         let [_, older, newer] = FILES.map(|name| self.directory.join(name));
         self.file = None;
@@ -212,7 +215,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (shared, noise) = (Log::new(dir.path(), false), vec![b'x'; 100_000]);
         for round in 0..20 {
-            // One after the other, side by side, and in an attempt that is made again.
+            // One after the other, side by side, and in an attempt that is rerun.
             std::thread::scope(|scope| {
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));

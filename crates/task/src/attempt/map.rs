@@ -1,13 +1,13 @@
-//! A map attempt.
+//! Runs a map attempt.
 
 use std::fs;
 use std::path::Path;
 
-use crate::attempt::command::{Feed, Memory, Streaming};
+use crate::attempt::command::{Feed, MemoryLimit, Streaming};
 use crate::attempt::log::Log;
 use crate::base::error::TaskError;
 use crate::base::error::at;
-use crate::base::source::Watched;
+use crate::base::source::WatchedFile;
 use crate::input::input_list::{InputList, shown};
 use crate::input::reader::{Format, Records, display, open_split, record_limit, watch};
 use crate::process::spec::{Job, NEEDS_HADOOP, Outcome, Spec, Split, Task};
@@ -21,7 +21,7 @@ use crate::shuffle::part::Part;
 use crate::shuffle::partition::{Boundaries, Partitioner};
 use crate::shuffle::ranges;
 
-/// An attempt: the fields of [`Task::Map`], and the rest of what it was told.
+/// An attempt: the fields of [`Task::Map`], and the rest of what it was given.
 struct Map<'a> {
     spec: &'a Spec,
     index: u32,
@@ -172,7 +172,7 @@ impl Map<'_> {
             log: log.clone(),
             environment,
             setting: self.spec.setting.clone(),
-            memory: Memory::of(self.spec),
+            memory: MemoryLimit::of(self.spec),
             keys: Keys::of(&self.spec.shuffle)?,
             record_limit: record_limit(self.spec.memory_bytes),
         })
@@ -212,8 +212,8 @@ fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
     ])
 }
 
-/// Looks whether a file is what it was when the run began, for somebody else to read it.
-fn opened(split: &Split) -> Result<Option<Watched>, TaskError> {
+/// Looks whether a file is what it was when the run began, for another process to read it.
+fn opened(split: &Split) -> Result<Option<WatchedFile>, TaskError> {
     watch(split, &open_split(split)?)
 }
 

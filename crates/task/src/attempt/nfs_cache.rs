@@ -1,8 +1,8 @@
-//! What another machine has just written, on a file system that shows it late, as NFS does: names for as long as a
-//! directory is believed to be as it was, sizes and times for as long as those of a file are.
+//! Waits for files of other machines that a network file system shows late. NFS caches names as long as the
+//! attributes of a directory, and sizes and times as long as those of a file.
 //!
-//! An attempt that fails because it misses something of that kind looks for it again, in its directory as it is now, and
-//! begins anew when it is there. What has not come by then is what the attempt says it is.
+//! An attempt that fails because it misses something of that kind looks for it again, in its directory as it
+//! is now, and begins again when it is there. What has not come by then is what the attempt says it is.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,27 +12,28 @@ use std::time::Duration;
 use crate::base::clock::{self, Stopwatch};
 use crate::base::error::TaskError;
 use crate::base::regular_file;
-use crate::base::source::Watched;
+use crate::base::source::WatchedFile;
 use crate::process::spec::{Spec, Task};
 use crate::shuffle::index;
 use crate::shuffle::index::MAP_OUTPUT;
 
-/// What is committed elsewhere is seen at the latest after so long: NFS believes attributes of directories for a minute.
-pub const SEEN: Duration = Duration::from_secs(60);
+/// What is committed elsewhere is seen at the latest after so long: NFS believes attributes of directories
+/// for a minute.
+pub const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Waits for what an attempt missed. False if it missed nothing, or if that has not come.
-pub(crate) fn comes(spec: &Spec, error: &TaskError) -> bool {
-    comes_within(SEEN, spec, error)
+pub(crate) fn becomes_visible(spec: &Spec, error: &TaskError) -> bool {
+    becomes_visible_within(VISIBLE_WITHIN, spec, error)
 }
 
-fn comes_within(limit: Duration, spec: &Spec, error: &TaskError) -> bool {
+fn becomes_visible_within(limit: Duration, spec: &Spec, error: &TaskError) -> bool {
     let (since, missed) = (Stopwatch::start(), missed(error));
     let Some(path) = missed else { return false };
     loop {
-        // Its directory is looked at anew, and so is what it lies in.
+        // Its directory is checked again, and so is what it lies in.
         for directory in path.ancestors().skip(1).take(2) {
             let _ = fs::read_dir(directory).map(Iterator::count);
         }
@@ -60,8 +61,8 @@ fn is_unseen(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
 }
 
-/// Whether a file that was missed is what it has to be. Of map output that is that there is some, and that it is not that
-/// of an earlier attempt: whether it is whole, the attempt sees.
+/// Whether a file that was missed is what it has to be. Of map output that is that there is some, and that it
+/// is not that of an earlier attempt: whether it is whole, the attempt sees.
 fn is_there(spec: &Spec, path: &Path) -> bool {
     if let Task::Reduce { maps, partition } = &spec.task
         && let Some(number) = maps.iter().position(|map| map == path)
@@ -77,7 +78,7 @@ fn is_there(spec: &Spec, path: &Path) -> bool {
     };
     let sources = splits.iter().filter(|split| split.path == path).filter_map(|split| split.source.as_ref());
     let mut sources = sources.chain(spec.files.get(path));
-    sources.all(|source| Watched::begin(source, path, &file).is_ok_and(|watched| watched.is_some()))
+    sources.all(|source| WatchedFile::begin(source, path, &file).is_ok_and(|watched| watched.is_some()))
 }
 
 #[cfg(test)]
@@ -154,10 +155,10 @@ mod tests {
         let impatient = Spec { patient: false, ..map.clone() };
         let error = run(&impatient).unwrap_err();
         assert!(missed(&error).is_some_and(|path| path == gone), "{error}");
-        assert!(!comes_within(LOOK, &map, &error));
+        assert!(!becomes_visible_within(LOOK, &map, &error));
         fs::write(&gone, "here\n").unwrap();
-        assert!(comes_within(LIMIT, &map, &error));
+        assert!(becomes_visible_within(LIMIT, &map, &error));
         let other = TaskError::Job("found nothing".to_owned());
-        assert!(missed(&other).is_none() && !comes_within(LIMIT, &map, &other));
+        assert!(missed(&other).is_none() && !becomes_visible_within(LIMIT, &map, &other));
     }
 }

@@ -27,7 +27,7 @@ impl Running {
         drop(self.child().kill());
     }
 
-    /// Waits for its end. Nobody else can look after it meanwhile.
+    /// Waits for its end. No other process can look after it meanwhile.
     pub(crate) fn wait(&self) -> io::Result<ExitStatus> {
         self.child().wait()
     }
@@ -43,21 +43,21 @@ impl Running {
 }
 
 /// What a command says: its standard output or error.
-pub(crate) struct Said<'a, S> {
+pub(crate) struct CommandOutput<'a, S> {
     source: S,
     command: &'a Running,
-    /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words are
-    /// there by then, and what comes later is a background process's.
+    /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words
+    /// are there by then, and what comes later is a background process's.
     left: Option<u64>,
 }
 
-impl<'a, S> Said<'a, S> {
+impl<'a, S> CommandOutput<'a, S> {
     pub(crate) fn new(source: S, command: &'a Running) -> Self {
-        Said { source, command, left: None }
+        CommandOutput { source, command, left: None }
     }
 }
 
-impl<S: Read + AsFd> Read for Said<'_, S> {
+impl<S: Read + AsFd> Read for CommandOutput<'_, S> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.left.is_none() && self.command.has_ended() {

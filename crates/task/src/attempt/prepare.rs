@@ -1,4 +1,4 @@
-//! A look at all input before the first map: the boundaries of sorted partitions.
+//! Samples all input before the first map, for the boundaries of sorted partitions.
 //!
 //! Keys are sampled from places that are spread evenly over all input bytes, so that sorted or grouped
 //! input is seen as a whole; the same input gives the same boundaries. An engine does this between other
@@ -18,11 +18,11 @@ use crate::programs::contract::{Program, Resources};
 use crate::programs::emit::{Emit, Sink};
 use crate::shuffle::partition::Boundaries;
 
-/// Places that are looked at.
+/// Places that are checked.
 const PLACES: u64 = 100;
 /// Records that are taken from each; 100,000 in all, as Hadoop's sampler takes.
 const RECORDS: u64 = 1000;
-/// A place is left after so many bytes, of the (decompressed) text.
+/// A place is left after this many bytes, of the (decompressed) text.
 const BYTES: u64 = 1 << 20;
 /// A place with a longer record, bytes, is left alone: what the maps can hold is not known here.
 const RECORD_MAX: u64 = 4 << 20;
@@ -74,7 +74,7 @@ fn sample(place: &Place, program: &mut dyn Program, emit: &mut Emit) -> Result<(
     Ok(())
 }
 
-/// No more than [`PLACES`], evenly spread over the bytes of all splits. Compressed files can be looked at
+/// No more than [`PLACES`], evenly spread over the bytes of all splits. Compressed files can be checked
 /// from their beginning alone, where more is taken instead.
 fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
     let mut sized = Vec::new();

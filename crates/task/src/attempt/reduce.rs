@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::attempt::command::{Memory, Streaming};
+use crate::attempt::command::{MemoryLimit, Streaming};
 use crate::attempt::log::Log;
 use crate::base::error::TaskError;
 use crate::base::error::at;
@@ -18,7 +18,7 @@ use crate::shuffle::keys::Keys;
 use crate::shuffle::merge::{Merge, groups};
 use crate::shuffle::pairs::Cursor;
 use crate::shuffle::part::Part;
-use crate::shuffle::ranges::{self, Within};
+use crate::shuffle::ranges::{self, RangeCursor};
 use crate::shuffle::segment::Segment;
 
 pub(crate) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
@@ -51,7 +51,7 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
             match range {
                 None => reduce.run(&mut merge, &mut outcome)?,
                 Some(range) => {
-                    let mut within = Within::begin(&mut merge, range)?;
+                    let mut within = RangeCursor::begin(&mut merge, range)?;
                     reduce.run(&mut within, &mut outcome)?;
                     (outcome.records_in, outcome.bytes_in) = (within.records, within.bytes);
                 }
@@ -121,7 +121,7 @@ impl Reduce<'_> {
                 ("mapreduce_task_ismap", "false".to_owned()),
             ],
             setting: spec.setting.clone(),
-            memory: Memory::of(spec),
+            memory: MemoryLimit::of(spec),
             keys,
             record_limit: record_limit(spec.memory_bytes),
         };
@@ -135,7 +135,7 @@ impl Reduce<'_> {
     }
 }
 
-/// Says of which map the output is gone or damaged, if it is: that map has to be done again.
+/// Says of which map the output is gone or damaged, if it is: that map has to be rerun.
 fn lost(error: TaskError, maps: &[PathBuf]) -> TaskError {
     let (path, problem) = match &error {
         TaskError::Damaged { path, problem } => (path, problem.clone()),
@@ -149,7 +149,8 @@ fn lost(error: TaskError, maps: &[PathBuf]) -> TaskError {
     TaskError::LostMap { directory, problem: format!("the output of a map is lost: {problem}") }
 }
 
-/// Whether what the system says is that a file is not there, is shorter than it was, or lies on a broken disk.
+/// Whether what the system says is that a file is not there, is shorter than it was, or lies on a broken
+/// disk.
 fn is_gone(source: &io::Error) -> bool {
     use io::ErrorKind::{IsADirectory, NotADirectory, NotFound, StaleNetworkFileHandle, UnexpectedEof};
     let io = rustix::io::Errno::IO.raw_os_error();

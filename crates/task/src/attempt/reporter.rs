@@ -1,27 +1,27 @@
 //! What commands count and tell by lines on standard error, as Hadoop Streaming has it:
 //! `reporter:counter:GROUP,NAME,AMOUNT` and `reporter:status:TEXT`.
 //!
-//! Everything is bounded: a line that is too long, a counter too many, or an amount that is no whole number stays in
-//! the log as the text it is.
+//! Everything is bounded: a line that is too long, a counter too many, or an amount that is no whole number
+//! stays in the log as the text it is.
 
 use std::collections::BTreeMap;
 
 /// The most counters of an attempt.
 const COUNTERS_MAX: usize = 500;
-/// The longest line that is looked at, bytes; and so the longest name of a counter.
+/// The longest line that is checked, bytes; and so the longest name of a counter.
 const LINE_MAX: usize = 256;
 /// What such a line begins with.
 const MARK: &[u8] = b"reporter:";
 
 /// What the commands of an attempt have reported.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reported {
+pub(crate) struct CommandReports {
     /// Sums by `GROUP,NAME`.
     pub(crate) counters: BTreeMap<String, i64>,
     pub(crate) status: Option<String>,
 }
 
-impl Reported {
+impl CommandReports {
     /// Takes a line without its newline; false if it reports nothing.
     fn take(&mut self, line: &[u8]) -> bool {
         let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
@@ -52,13 +52,13 @@ impl Reported {
 pub(crate) struct Filter {
     /// The beginning of a line that may report something.
     held: Vec<u8>,
-    /// Whether the line that goes on is a text.
+    /// Whether the line that continues is a text.
     is_text: bool,
 }
 
 impl Filter {
     /// Appends to `out` what is no report.
-    pub(crate) fn pass(&mut self, mut bytes: &[u8], reported: &mut Reported, out: &mut Vec<u8>) {
+    pub(crate) fn pass(&mut self, mut bytes: &[u8], reported: &mut CommandReports, out: &mut Vec<u8>) {
         while !bytes.is_empty() {
             let end = memchr::memchr(b'\n', bytes);
             let (piece, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
@@ -74,7 +74,7 @@ impl Filter {
     }
 
     /// At the end: what is held is a text, or a report without a newline.
-    pub(crate) fn end(&mut self, reported: &mut Reported, out: &mut Vec<u8>) {
+    pub(crate) fn end(&mut self, reported: &mut CommandReports, out: &mut Vec<u8>) {
         if !reported.take(&self.held) {
             out.append(&mut self.held);
         }
@@ -82,7 +82,7 @@ impl Filter {
     }
 
     /// Decides what the held line is, if that is known by now.
-    fn settle(&mut self, is_whole: bool, reported: &mut Reported, out: &mut Vec<u8>) {
+    fn settle(&mut self, is_whole: bool, reported: &mut CommandReports, out: &mut Vec<u8>) {
         let common = self.held.len().min(MARK.len());
         let may_report = self.held[..common] == MARK[..common] && self.held.len() <= LINE_MAX;
         if may_report && !is_whole {
@@ -101,8 +101,8 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn said(text: &[u8], piece: usize) -> (Reported, String) {
-        let (mut filter, mut reported, mut out) = (Filter::default(), Reported::default(), Vec::new());
+    fn said(text: &[u8], piece: usize) -> (CommandReports, String) {
+        let (mut filter, mut reported, mut out) = (Filter::default(), CommandReports::default(), Vec::new());
         text.chunks(piece).for_each(|bytes| filter.pass(bytes, &mut reported, &mut out));
         filter.end(&mut reported, &mut out);
         (reported, String::from_utf8(out).unwrap())

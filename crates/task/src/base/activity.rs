@@ -1,7 +1,8 @@
 //! What the threads of this process do, for a watchdog that names a blocked operation.
 //!
-//! A thread announces itself with [`announce`]. Around each operation that may block it calls [`during`]. A thread that
-//! takes turns, such as a scheduler loop, also calls [`turn`] once a turn. The cost is a short lock for each operation.
+//! A thread announces itself with [`announce`]. Around each operation that may block it calls [`during`]. A
+//! thread that takes turns, such as a scheduler loop, also calls [`turn`] once a turn. The cost is a short
+//! lock for each operation.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -89,7 +90,8 @@ pub fn turn() {
     }
 }
 
-/// Does an operation that may block, such as `write to` some file. Costs nothing on threads that are not announced.
+/// Does an operation that may block, such as `write to` some file. Costs nothing on threads that are not
+/// announced.
 pub fn during<T>(verb: &str, object: impl Display, work: impl FnOnce() -> T) -> T {
     let Some(own) = own() else { return work() };
     lock(&own.operations).push(format!("{verb} {object}"));

@@ -1,8 +1,9 @@
 //! Wall time and monotonic time, and the only conversions between them.
 //!
-//! The wall clock jumps: a suspended machine wakes up, or an administrator sets the date. Dates (releases by the clock, deadlines,
-//! schedules) are wall time. Durations, ages and the times of a journal are monotonic: [`Time`] within an engine or a run,
-//! [`Elapsed`] within a process. A [`TimeBase`] says which wall time a monotonic time is. It is measured again at each use.
+//! The wall clock jumps: a suspended machine wakes up, or an administrator sets the date. Dates (releases by
+//! the clock, deadlines, schedules) are wall time. Durations, ages and the times of a journal are monotonic:
+//! [`Time`] within an engine or a run, [`Elapsed`] within a process. A [`TimeBase`] says which wall time a
+//! monotonic time is. It is measured again at each use.
 
 use std::ops::Add;
 use std::sync::OnceLock;
@@ -12,10 +13,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use slackline_model::{Span, Start, Time, WallTime};
 
-/// A change of the wall clock that is reported, microseconds. Smaller ones are corrections that a time server makes.
+/// A change of the wall clock that is reported, microseconds. Smaller ones are corrections that a time server
+/// makes.
 const JUMP: u64 = 1_000_000;
 
-/// Monotonic time of a process, microseconds. It has no date, and stands still while the machine is suspended.
+/// Monotonic time of a process, microseconds. It has no date, and stands still while the machine is
+/// suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Elapsed(pub u64);
 
@@ -36,12 +39,12 @@ impl Add<u64> for Elapsed {
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Now {
+pub struct ClockReading {
     pub wall: WallTime,
     pub elapsed: Elapsed,
 }
 
-impl Now {
+impl ClockReading {
     pub fn read() -> Self {
         static START: OnceLock<Stopwatch> = OnceLock::new();
         let elapsed = Elapsed(micros(START.get_or_init(Stopwatch::start).elapsed()));
@@ -110,14 +113,15 @@ pub struct RunClock {
 
 /// How much later one monotonic time begins than another, microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Later(i64);
+pub struct TimeOffset(i64);
 
 impl RunClock {
-    /// The clock of a run that began then. It shows `seen` or more, so that a wall clock that was set back does not turn time
-    /// around. Since then the wall clock has jumped by `jumped` microseconds that are recorded.
+    /// The clock of a run that began then. It shows `seen` or more, so that a wall clock that was set back
+    /// does not turn time around. Since then the wall clock has jumped by `jumped` microseconds that are
+    /// recorded.
     pub fn since(started: WallTime, seen: Time, jumped: i64) -> Self {
         let base = TimeBase::recorded(started, jumped);
-        let shown = base.time(Now::read().wall).max(seen);
+        let shown = base.time(ClockReading::read().wall).max(seen);
         #[expect(clippy::disallowed_methods, reason = "a real engine lives in real time")]
         Self { here: Instant::now(), shown, started, base }
     }
@@ -128,7 +132,7 @@ impl RunClock {
 
     /// Where 0 is on the wall clock, by the wall clock of now.
     pub fn measure(&self) -> TimeBase {
-        TimeBase::measured(Now::read().wall, self.now())
+        TimeBase::measured(ClockReading::read().wall, self.now())
     }
 
     /// By how many microseconds the wall clock has jumped, where that is not recorded yet.
@@ -153,21 +157,22 @@ impl RunClock {
         self.base.time(began.wall(by_date)).min(by_date)
     }
 
-    /// A date that a document counts from the beginning of the run, seconds, in the time of another clock, now.
+    /// A date that a document counts from the beginning of the run, seconds, in the time of another clock,
+    /// now.
     pub fn date_on(&self, other: &Self) -> f64 {
         other.measure().seconds(self.started)
     }
 
     /// How much later this time begins than that of another clock.
-    pub fn later(&self, other: &Self) -> Later {
+    pub fn offset_to(&self, other: &Self) -> TimeOffset {
         let shown = |clock: &Self| clock.shown.0.cast_signed();
         let between = micros(self.here.saturating_duration_since(other.here)).cast_signed()
             - micros(other.here.saturating_duration_since(self.here)).cast_signed();
-        Later(shown(other) + between - shown(self))
+        TimeOffset(shown(other) + between - shown(self))
     }
 }
 
-impl Later {
+impl TimeOffset {
     /// The difference in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
@@ -223,7 +228,8 @@ pub fn local(micros: u64) -> Start {
     moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into()
 }
 
-/// What the environment calls this machine's time zone (`TZ`), if there is no such zone: then [`local`] means UTC.
+/// What the environment calls this machine's time zone (`TZ`), if there is no such zone: then [`local`] means
+/// UTC.
 pub fn unknown_zone() -> Option<String> {
     let said = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err())?;
     Some(said.to_string_lossy().into_owned())
@@ -259,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_clock_of_a_run_never_turns_back_and_knows_what_has_jumped() {
-        let now = Now::read().wall.0;
+        let now = ClockReading::read().wall.0;
         // The wall clock was set back by eight hours since the run began.
         let mut set_back = RunClock::since(WallTime(now + 8 * HOUR), Time(HOUR), 0);
         assert!((HOUR..2 * HOUR).contains(&set_back.now().0));
@@ -274,7 +280,7 @@ mod tests {
         assert_eq!(ahead.by_date(Time(HOUR)), Time(9 * HOUR));
         assert_eq!((ahead.reaches(Time(9 * HOUR)), ahead.reaches(Time(HOUR))), (Time(HOUR), Time::ZERO));
         let engine = RunClock::since(WallTime(now - HOUR), Time::ZERO, 0);
-        let later = ahead.later(&engine);
+        let later = ahead.offset_to(&engine);
         assert!(later.of(ahead.now()).0.abs_diff(engine.now().0) < HOUR / 60);
         assert_eq!(later.own(later.of(Time(2 * HOUR))), Time(2 * HOUR));
         assert!((ahead.date_on(&engine) + 8.0 * 3600.0).abs() < 60.0);

@@ -1,4 +1,4 @@
-//! Part files that are written compressed.
+//! Compression of part files.
 
 use std::io::{self, Write};
 

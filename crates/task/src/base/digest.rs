@@ -1,5 +1,5 @@
-//! The digest of what a task writes: its size and a checksum. The journal has it, so that every later reader knows
-//! whether the file is still the one that the task wrote.
+//! The digest of what a task writes: its size and a checksum. The journal has it, so that every later reader
+//! knows whether the file is still the one that the task wrote.
 
 use std::fs::{self, File, Metadata};
 use std::hash::Hasher;
@@ -27,8 +27,8 @@ pub struct Digest {
     pub stamp: Option<Stamp>,
 }
 
-/// Device, number, size, time of modification and time of change of a file. No program can set the last one: as long as
-/// a file keeps its stamp it keeps its content, unless the disk itself damages it.
+/// Device, number, size, time of modification and time of change of a file. No program can set the last one:
+/// as long as a file keeps its stamp it keeps its content, unless the disk itself damages it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp([i64; 7]);
 
@@ -54,8 +54,8 @@ impl Stamp {
         self.0[2].cast_unsigned()
     }
 
-    /// Whether it is that of the same file without a change. Machines number the device of a shared file system
-    /// differently, so that the device does not count.
+    /// Whether it is that of the same file without a change. Machines number the device of a shared file
+    /// system differently, so that the device does not count.
     fn is_unchanged(self, other: Self) -> bool {
         self.0[1..] == other.0[1..]
     }
@@ -72,11 +72,11 @@ impl Digest {
         Ok(Self { bytes, sum, stamp: Some(stamp) })
     }
 
-    /// Compares a file with the one that was written. The content is read unless the file has the stamp `known`, with
-    /// which it was compared before. Gives the stamp with which the file has the right content.
+    /// Compares a file with the one that was written. The content is read unless the file has the stamp
+    /// `known`, with which it was compared before. Gives the stamp with which the file has the right content.
     ///
     /// # Errors
-    /// What was found instead of the file, for a person.
+    /// What was found instead of the file, for the user.
     pub fn check(&self, path: &Path, known: Option<Stamp>) -> Result<Stamp, String> {
         let name = path.display();
         let before = Stamp::now(path).map_err(|_| format!("its output is gone: found no file {name}"))?;

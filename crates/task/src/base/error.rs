@@ -1,4 +1,4 @@
-//! What stops an attempt.
+//! The errors that stop an attempt.
 
 use std::borrow::Cow;
 use std::io;
@@ -42,7 +42,7 @@ pub enum TaskError {
         /// What was found instead.
         problem: String,
     },
-    /// The output of a map that was committed is gone or damaged: the map has to be done again.
+    /// The output of a map that was committed is gone or damaged: the map has to be rerun.
     #[error("{}: {problem}", directory.display())]
     LostMap {
         directory: PathBuf,
@@ -96,8 +96,8 @@ impl TaskError {
         Self::Changed { path: path.to_owned(), found }
     }
 
-    /// Whether another attempt would fail in the same way: a missing, changed or damaged input, a record that is too
-    /// long, a job that cannot be done, a command that is not found.
+    /// Whether another attempt would fail in the same way: a missing, changed or damaged input, a record that
+    /// is too long, a job that cannot be done, a command that is not found.
     pub fn is_final(&self) -> bool {
         use io::ErrorKind::{ArgumentListTooLong, FileTooLarge, InvalidInput, NotFound, PermissionDenied};
         match self {
@@ -109,7 +109,8 @@ impl TaskError {
                         InvalidInput | NotFound | PermissionDenied | ArgumentListTooLong
                     )
             }
-            // What the system says may be over the next time; what a decoder says is said of the same bytes again.
+            // What the system says may be over the next time; what a decoder says is the same for the same
+            // bytes.
             Self::Input { source, .. } => source.raw_os_error().is_none(),
             // A program that does not get the memory it begins with ends in this way, too.
             Self::Command { exit, limit, stderr, .. } => {
@@ -120,8 +121,8 @@ impl TaskError {
         }
     }
 
-    /// The directory of the committed map whose output a reduce found gone or damaged: no attempt of the reduce can
-    /// mend that, another one of the map does.
+    /// The directory of the committed map whose output a reduce found gone or damaged: no attempt of the
+    /// reduce can mend that, another one of the map does.
     pub fn lost_map(&self) -> Option<PathBuf> {
         match self {
             Self::LostMap { directory, .. } => Some(directory.clone()),
@@ -138,11 +139,11 @@ impl TaskError {
     }
 }
 
-/// What is said where a file is read.
+/// The message where a file is read.
 const CANNOT_READ: &str = "cannot read";
-/// What is said where the working directory of a command is entered.
+/// The message where the working directory of a command is entered.
 pub(crate) const CANNOT_ENTER: &str = "cannot enter";
-/// What is said where a shell is started.
+/// The message where a shell is started.
 pub(crate) const CANNOT_START: &str = "cannot start";
 
 /// As much of a command as tells it from others: why it failed comes after it, and is what is looked for.

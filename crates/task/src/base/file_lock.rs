@@ -15,7 +15,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Locks a file.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] if another process still holds the lock after `patience`; its file system has no locks.
+/// [`io::ErrorKind::WouldBlock`] if another process still holds the lock after `patience`; its file system
+/// has no locks.
 pub fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
     for _ in 0..=patience.as_millis() / PAUSE.as_millis() {
         match file.try_lock() {

@@ -1,4 +1,4 @@
-//! Files that are removed whatever is in them, also while other things are done.
+//! Removes files and directories of any content, also in the background.
 
 use std::ffi::CString;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::base::clock;
 /// Removes a file or a directory with all below it; it may be gone already, or have no place to be in.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// An error of the file system.
 pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match opened(path) {
         Ok(directory) => empty(&directory).and_then(|()| fs::remove_dir(path)),
@@ -49,15 +49,15 @@ struct Level {
     id: (u64, u64),
     /// Its name in the one above.
     name: CString,
-    /// Directories in it that are not looked at yet.
+    /// Directories in it that are not checked yet.
     left: Vec<CString>,
 }
 
-/// Removes all that is in a directory, however deep it goes: neither the stack nor the files that may be open bound that. What cannot
-/// be removed stays, and nothing else does.
+/// Removes all that is in a directory, however deep it goes: neither the stack nor the files that may be open
+/// bound that. What cannot be removed stays, and nothing else does.
 ///
 /// # Errors
-/// Whatever the file system says of the first that stays.
+/// The error of the file system for the first that stays.
 fn empty(directory: &OwnedFd) -> io::Result<()> {
     let mut stays = None;
     let mut here = openat(directory, c".", DIRECTORY, Mode::empty())?;
@@ -75,7 +75,7 @@ fn empty(directory: &OwnedFd) -> io::Result<()> {
         } else if let Some(above) = levels.last() {
             let parent = openat(&here, c"..", DIRECTORY, Mode::empty())?;
             if id(&parent)? != above.id {
-                // Somebody has moved it, and what is above it now is none of this.
+                // A process has moved it, and what is above it now is none of this.
                 return Err(io::Error::other("found a directory moved while it was removed"));
             }
             if let Err(error) = unlinkat(&parent, &last.name, AtFlags::REMOVEDIR) {
@@ -110,7 +110,7 @@ fn level(directory: &OwnedFd, name: CString, stays: &mut Option<Errno>) -> io::R
     Ok(Level { id: id(directory)?, name, left })
 }
 
-/// What somebody else has removed is gone.
+/// What another process has removed is gone.
 fn note(stays: &mut Option<Errno>, error: Errno) {
     if error != Errno::NOENT {
         stays.get_or_insert(error);
@@ -125,7 +125,7 @@ fn id(directory: &OwnedFd) -> io::Result<(u64, u64)> {
 /// Removes a directory in which a process that was killed a moment ago may still be making files.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// An error of the file system.
 pub fn remove_busy(path: &Path) -> io::Result<()> {
     const TRIES: u32 = 50;
     for _ in 1..TRIES {
@@ -162,8 +162,8 @@ pub fn set_aside(directory: &Path) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Removes directories with very many files while other things are done. When it is dropped everything is removed, unless it
-/// was told to leave it.
+/// Removes directories with very many files while other things are done. When it is dropped everything is
+/// removed, unless it was given to leave it.
 #[derive(Debug, Default)]
 pub struct Remover {
     at_work: Option<(Sender<PathBuf>, JoinHandle<()>)>,
@@ -171,7 +171,7 @@ pub struct Remover {
 }
 
 impl Remover {
-    /// Takes a directory that nobody needs. What cannot be removed stays.
+    /// Takes a directory that no process needs. What cannot be removed stays.
     pub fn take(&mut self, directory: PathBuf) {
         if self.at_work.is_none() {
             let (queue, taken) = channel::<PathBuf>();

@@ -1,8 +1,8 @@
 //! Opens files that other programs may replace at any moment.
 //!
-//! A path that named a regular file may name a pipe, a device or a link a moment later. These functions open regular
-//! files only, never wait for the writer of a pipe, and read a bounded number of bytes into memory. Links to the open
-//! files of a process (`/proc/self/fd/N`) are not followed.
+//! A path that named a regular file may name a pipe, a device or a link a moment later. These functions open
+//! regular files only, never wait for the writer of a pipe, and read a bounded number of bytes into memory.
+//! Links to the open files of a process (`/proc/self/fd/N`) are not followed.
 
 use std::fs::{self, File, FileType, Metadata, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -47,8 +47,8 @@ pub fn open_to_append(path: &Path) -> io::Result<File> {
     opened(path, APPEND, 0o666)
 }
 
-/// Opens a file to append to it or to lock it, and creates it if it is missing. No other user can open it from then on: a user who can open
-/// a file can hold its lock. The path must not be a link.
+/// Opens a file to append to it or to lock it, and creates it if it is missing. No other user can open it
+/// from then on: a user who can open a file can hold its lock. The path must not be a link.
 ///
 /// # Errors
 /// As [`open`]; the file belongs to another user.
@@ -98,7 +98,8 @@ pub fn read_end(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the rest of a source, at most `most` bytes. The reported size of a file does not count: it may be wrong.
+/// Reads the rest of a source, at most `most` bytes. The reported size of a file does not count: it may be
+/// wrong.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] if there are more; any error of the source.
@@ -137,7 +138,8 @@ fn opened(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
 }
 
 fn open_regular(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
-    // To open a pipe wakes its writer, and to open a device may start it: both are refused before, and again afterwards.
+    // To open a pipe wakes its writer, and to open a device may start it: both are refused before, and again
+    // afterwards.
     let is_direct = flags.contains(OFlags::NOFOLLOW);
     let meta = if is_direct { fs::symlink_metadata(path) } else { fs::metadata(path) };
     match meta {

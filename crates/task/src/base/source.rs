@@ -24,15 +24,16 @@ pub struct Source {
     pub bytes: u64,
     /// When it was written last, microseconds since 1970; 0 where the file system does not say.
     pub modified: u64,
-    /// The SHA-256 of its content in hexadecimal digits, if the user asked for it. Then size and content tell whether
-    /// the file is the same, whenever it was written.
+    /// The SHA-256 of its content in hexadecimal digits, if the user asked for it. Then size and content tell
+    /// whether the file is the same, whenever it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Which file it was. Part files and files on other file systems (HDFS) have none: a part is renamed after it was
-    /// written, which changes the time that the system notes.
+    /// Which file it was. Part files and files on other file systems (HDFS) have none: a part is renamed
+    /// after it was written, which changes the time that the system notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<Identity>,
-    /// The content was read so soon after the last change that an equal identity does not prove equal content.
+    /// The content was read so soon after the last change that an equal identity does not prove equal
+    /// content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_fresh: bool,
     /// The path was a link to the file.
@@ -63,8 +64,8 @@ impl Identity {
     }
 }
 
-/// A file that was changed less than this before it was read, nanoseconds, may be changed again within the same tick of
-/// the file system's clock.
+/// A file that was changed less than this before it was read, nanoseconds, may be changed again within the
+/// same tick of the file system's clock.
 const SETTLED: i64 = 2_000_000_000;
 
 /// What [`Source::difference`] says of the same file seen through another mount, or on another machine.
@@ -151,7 +152,8 @@ impl Source {
         self.difference(other).is_none()
     }
 
-    /// In what the file differs, in words: in content where it is known both times, else in size, times or identity.
+    /// In what the file differs, in words: in content where it is known both times, else in size, times or
+    /// identity.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         if self.bytes != other.bytes {
             return Some("size");
@@ -173,7 +175,8 @@ impl Source {
         }
     }
 
-    /// Whether an open file is what it was, by size, times and identity. Other machines have other numbers of devices.
+    /// Whether an open file is what it was, by size, times and identity. Other machines have other numbers of
+    /// devices.
     fn is_opened(&self, opened: &Self) -> bool {
         let by_identity = Self { sha256: None, ..self.clone() };
         !self.is_fresh && matches!(by_identity.difference(opened), None | Some(DEVICE))
@@ -196,13 +199,13 @@ fn hash(mut file: File) -> io::Result<String> {
 }
 
 /// A file that is being read, and that must stay as it was.
-pub(crate) struct Watched {
+pub(crate) struct WatchedFile {
     source: Source,
     /// The file as it was opened. As long as it stays so its content does, and it is not hashed twice.
     opened: Source,
 }
 
-impl Watched {
+impl WatchedFile {
     /// Begins to watch an open file. Returns none if it is not what it was.
     pub(crate) fn begin(source: &Source, path: &Path, file: &File) -> io::Result<Option<Self>> {
         let opened = Source::of(&file.metadata()?);
@@ -217,10 +220,10 @@ impl Watched {
     }
 }
 
-/// Files beside the inputs that an attempt depends on, which must stay as they were while it is at work: its commands may
-/// read them at any moment.
+/// Files beside the inputs that an attempt depends on, which must stay as they were while it runs: its
+/// commands may read them at any moment.
 pub(crate) struct WatchedFiles<'a> {
-    files: Vec<(&'a Path, Watched)>,
+    files: Vec<(&'a Path, WatchedFile)>,
 }
 
 impl<'a> WatchedFiles<'a> {
@@ -235,7 +238,7 @@ impl<'a> WatchedFiles<'a> {
                 io::ErrorKind::NotFound => changed(),
                 _ => at("cannot read", path)(error),
             })?;
-            let watched = Watched::begin(source, path, &file).map_err(at("cannot read", path))?;
+            let watched = WatchedFile::begin(source, path, &file).map_err(at("cannot read", path))?;
             Ok((path.as_path(), watched.ok_or_else(changed)?))
         };
         files.iter().map(watched).collect::<Result<_, _>>().map(|files| Self { files })
@@ -243,7 +246,7 @@ impl<'a> WatchedFiles<'a> {
 
     /// Refuses files that were written meanwhile, even if their content is as before.
     pub(crate) fn check(&self) -> Result<(), TaskError> {
-        let is_written = |(path, watched): &&(&Path, Watched)| {
+        let is_written = |(path, watched): &&(&Path, WatchedFile)| {
             let is_untouched = fs::metadata(path).is_ok_and(|meta| {
                 let modified = |source: &Source| source.identity.map(|identity| identity.modified);
                 modified(&Source::of(&meta)) == modified(&watched.opened)
@@ -349,8 +352,9 @@ mod tests {
         fs::write(&path, "abc").unwrap();
         let fresh = Source::hashed(&path).unwrap();
         assert!(fresh.is_fresh, "it may be changed again within a tick");
-        let begin =
-            |source: &Source| Watched::begin(source, &path, &File::open(&path).unwrap()).unwrap().is_some();
+        let begin = |source: &Source| {
+            WatchedFile::begin(source, &path, &File::open(&path).unwrap()).unwrap().is_some()
+        };
         // The wrong sum tells whether the content was compared.
         let unseen = Source { sha256: Some("none".to_owned()), is_fresh: false, ..fresh.clone() };
         assert!(begin(&unseen) && begin(&fresh) && !begin(&Source { is_fresh: true, ..unseen.clone() }));
@@ -368,7 +372,7 @@ mod tests {
         let identity = now.identity.map(|identity| Identity { device: !identity.device, ..identity });
         let there = Source { identity, ..now.clone() };
         assert_eq!(there.difference(&now), Some(DEVICE));
-        assert!(Watched::begin(&there, &path, &File::open(&path).unwrap()).unwrap().is_some());
+        assert!(WatchedFile::begin(&there, &path, &File::open(&path).unwrap()).unwrap().is_some());
     }
 
     #[test]

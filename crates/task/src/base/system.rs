@@ -1,9 +1,10 @@
-//! What a process inherits from its caller (signals, descriptors, limits), and what it hands on to its children.
+//! What a process inherits from its caller (signals, descriptors, limits), and what it hands on to its
+//! children.
 //!
-//! A signal that the caller ignores stays ignored, in this process and in its children: `nohup` ignores HUP, a shell
-//! without job control ignores INT and QUIT for a background command. Two signals are exceptions. CHLD cannot stay
-//! ignored, because the system would then forget how children ended. PIPE has its default disposition in children,
-//! because pipelines need it.
+//! A signal that the caller ignores stays ignored, in this process and in its children: `nohup` ignores HUP,
+//! a shell without job control ignores INT and QUIT for a background command. Two signals are exceptions.
+//! CHLD cannot stay ignored, because the system would then forget how children ended. PIPE has its default
+//! disposition in children, because pipelines need it.
 
 use std::fs;
 use std::io;
@@ -21,8 +22,8 @@ const STOP: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// The first descriptor that children do not get.
 const FIRST_OWN: i32 = 3;
 
-/// Adjusts what this process has inherited, so that children get descriptors 0 to 2 only, no blocked signals, and default
-/// signal dispositions except for ignored signals. Call it before other threads start.
+/// Adjusts what this process has inherited, so that children get descriptors 0 to 2 only, no blocked signals,
+/// and default signal dispositions except for ignored signals. Call it before other threads start.
 ///
 /// A write beyond the file size limit is an error from then on, and does not kill the process.
 pub fn prepare() {
@@ -38,8 +39,8 @@ pub fn prepare() {
     }
 }
 
-/// Calls `stop` each time a signal asks this program to stop: INT, TERM or HUP. Signals that were ignored when the program
-/// started stay ignored.
+/// Calls `stop` each time a signal asks this program to stop: INT, TERM or HUP. Signals that were ignored
+/// when the program started stay ignored.
 ///
 /// # Errors
 /// The system has no more threads or descriptors. The signals then end the program, as they do by default.
@@ -89,7 +90,8 @@ fn is_in(set: u64, signal: i32) -> bool {
 
 /// A message with what to do about a limit of the process, if one was reached.
 ///
-/// It reads the text: a report of a worker, and most messages with a path, have no other trace of the system's error.
+/// It reads the text: a report of a worker, and most messages with a path, have no other trace of the
+/// system's error.
 pub fn with_remedy(message: String) -> String {
     let found = REMEDIES.iter().find(|(number, _)| message.contains(&format!("(os error {number})")));
     match found {

@@ -1,4 +1,4 @@
-//! How a task of a run is named.
+//! The id of a task within a run.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use slackline_model::PhaseKind;

@@ -1,5 +1,5 @@
-//! A worker process by itself, for containers of other systems, tests and measurements. On this machine `slackline`
-//! starts its own program again instead.
+//! A worker process by itself, for containers of other systems, tests and measurements. On this machine
+//! `slackline` starts its own program again instead.
 
 use slackline_task::{container, worker};
 

@@ -1,4 +1,4 @@
-//! The arguments of a guest.
+//! The command line of a task in a container.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::error::{TaskError, at};
 
-/// What a guest is told. Paths are absolute.
+/// The arguments of a task in a container. Paths are absolute.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Arguments {
     pub(crate) phase: Phase,
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     pub(crate) directory: PathBuf,
 }
 
-/// What is told of each kind of task.
+/// The arguments for each kind of task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Map {

@@ -1,5 +1,5 @@
-//! Frames on standard input and output: a tag and a length, both of 32 bits with the highest byte first, then so many
-//! bytes.
+//! Frames on standard input and output: a tag and a length, both of 32 bits with the highest byte first, then
+//! this many bytes.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ const HEAD: usize = 8;
 ///
 /// # Errors
 ///
-/// The source cannot be read, or nobody reads the frames.
+/// The source cannot be read, or the reader has gone.
 pub(crate) fn write(out: &mut impl Write, tag: u32, mut source: impl Read) -> Result<(), TaskError> {
     let mut frame = Vec::new();
     loop {
@@ -36,12 +36,12 @@ pub(crate) fn write(out: &mut impl Write, tag: u32, mut source: impl Read) -> Re
     }
 }
 
-/// What is said where standard output cannot be written.
+/// The message where standard output cannot be written.
 pub(crate) fn unsent() -> impl FnOnce(io::Error) -> TaskError {
     at("cannot write", Path::new("standard output"))
 }
 
-/// What is said of frames that cannot be.
+/// The message about frames that cannot be.
 pub(crate) fn malformed(problem: String) -> TaskError {
     TaskError::Damaged { path: "standard input".into(), problem }
 }
@@ -82,7 +82,7 @@ impl<R: Read> Frames<R> {
         Ok(Some((tag, &self.bytes)))
     }
 
-    /// Reads so many bytes, or all there are; says how many.
+    /// Reads this many bytes, or all there are; says how many.
     fn take(&mut self, bytes: usize) -> Result<usize, TaskError> {
         self.bytes.clear();
         let read = self.source.by_ref().take(bytes as u64).read_to_end(&mut self.bytes);

@@ -1,4 +1,4 @@
-//! What the tasks of a job need to know in a container, but for what each map reads.
+//! The description of a job for its tasks in containers, without the input of each map.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::container::pieces::{Piece, is_elsewhere};
 use crate::process::limits::Limits;
 use crate::process::spec::{Job, Setting, Shuffle, Spec, Split, Task};
 
-/// A job as its tasks are told of it.
+/// A job as its tasks are given of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
@@ -23,7 +23,8 @@ pub struct JobSpec {
     pub(crate) maps: u32,
     /// Reduce tasks; 0 for a job of maps only.
     reducers: u32,
-    /// The directory of the run, where commands work unless they say otherwise, and where names of files start from.
+    /// The directory of the run, where commands work unless they say otherwise, and where names of files
+    /// start from.
     directory: PathBuf,
     /// Memory for the buffers of an attempt, bytes.
     memory_bytes: u64,
@@ -40,7 +41,8 @@ pub struct JobSpec {
     timeout: Option<f64>,
     /// What [`crate::attempt::prepare`] wrote, where the program wants it.
     prepared: Option<Vec<u8>>,
-    /// Local input files by the names that the job has for them, as they were when the run began, where that is known.
+    /// Local input files by the names that the job has for them, as they were when the run began, where that
+    /// is known.
     files: BTreeMap<PathBuf, Option<Source>>,
 }
 
@@ -63,7 +65,7 @@ pub struct ContainerJob<'a> {
 }
 
 impl JobSpec {
-    /// What the tasks of a job are told. Paths start from `directory`, that of the run.
+    /// What the tasks of a job are given. Paths start from `directory`, that of the run.
     ///
     /// # Errors
     ///
@@ -112,7 +114,7 @@ impl JobSpec {
         index: u32,
         pieces: Vec<Piece>,
         copies: &BTreeMap<usize, PathBuf>,
-        place: &Place,
+        place: &AttemptDirectories,
     ) -> Result<Task, TaskError> {
         check("map", index, self.maps)?;
         if let Some((copy, _)) = copies.last_key_value().filter(|(copy, _)| **copy >= pieces.len()) {
@@ -139,7 +141,6 @@ impl JobSpec {
         self.timeout.map(Span::from_seconds_nearest)
     }
 
-    /// The partition of a reduce.
     pub(crate) fn check_reduce(&self, partition: u32) -> Result<u32, TaskError> {
         check("reduce", partition, self.reducers)
     }
@@ -154,7 +155,7 @@ impl JobSpec {
             }
         };
         let Piece { offset, length, input, .. } = piece;
-        // Whoever made a copy has compared the file, before and after.
+        // The submitter has compared the file, before and after copying.
         let source = source.filter(|_| copy.is_none());
         Ok(Split { path, offset, length, input, source, copy: copy.cloned() })
     }
@@ -169,8 +170,8 @@ impl JobSpec {
         known.map_or((path, None), |(name, source)| (name.clone(), source.clone()))
     }
 
-    /// What an attempt is told.
-    pub(crate) fn attempt(&self, task: Task, place: &Place) -> Spec {
+    /// What an attempt is given.
+    pub(crate) fn attempt(&self, task: Task, place: &AttemptDirectories) -> Spec {
         let mut setting = self.setting.clone();
         let cwd = setting.cwd.filter(|cwd| self.directory.join(cwd).is_dir());
         setting.cwd = self.setting.cwd.as_ref().map(|_| cwd.unwrap_or_else(|| place.container.clone()));
@@ -206,22 +207,21 @@ fn check(what: &str, number: u32, count: u32) -> Result<u32, TaskError> {
 }
 
 /// The directories of an attempt, absolute.
-pub(crate) struct Place {
-    /// That of the container.
+pub(crate) struct AttemptDirectories {
     container: PathBuf,
     /// Where the attempt writes.
     pub(crate) attempt: PathBuf,
 }
 
-impl Place {
+impl AttemptDirectories {
     pub(crate) fn make(container: &Path, attempt: u32) -> Result<Self, TaskError> {
         let attempt = container.join(format!("attempt-{attempt}"));
         fs::create_dir_all(&attempt).map_err(at("cannot make directory", &attempt))?;
         Ok(Self { container: container.to_owned(), attempt })
     }
 
-    /// Makes the directory of the run that of this process, as it is that of every worker of the run; the container's
-    /// where there is no such directory.
+    /// Makes the directory of the run that of this process, as it is that of every worker of the run; the
+    /// container's where there is no such directory.
     pub(crate) fn enter(&self, job: &JobSpec) -> Result<(), TaskError> {
         let directory = if job.directory.is_dir() { &job.directory } else { &self.container };
         std::env::set_current_dir(directory).map_err(at("cannot enter", directory))

@@ -1,8 +1,9 @@
 //! The pieces file of a job: what each of its maps reads, a line for each in the order of their numbers:
-//! `HOST,HOST TAB [{"path": URI, "offset": N, "length": N or null, "input": K, "source": {…}}, …]`. There may be no hosts, and
-//! only what is on another file system says what it was.
+//! `HOST,HOST TAB [{"path": URI, "offset": N, "length": N or null, "input": K, "source": {…}}, …]`. There may
+//! be no hosts, and only what is on another file system says what it was.
 //!
-//! A local file is `file://` and its absolute path as it is, as Hadoop writes paths: nothing in it is percent-encoded.
+//! A local file is `file://` and its absolute path as it is, as Hadoop writes paths: nothing in it is
+//! percent-encoded.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -25,8 +26,8 @@ pub struct Piece {
     pub length: Option<u64>,
     /// Which of the job's inputs it comes from, from 0.
     pub input: u32,
-    /// What the file was when the run found or made it, for whoever copies it, if it is on another file system; a local one
-    /// is compared by the worker, as the job says.
+    /// What the file was when the run found or made it, for the submitter that copies it, if it is on another
+    /// file system; a local one is compared by the worker, as the job says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
 }
@@ -61,7 +62,7 @@ pub(crate) fn is_elsewhere(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// Whatever the system says.
+/// An error of the system.
 pub fn write(
     out: &mut impl Write,
     maps: &[Vec<Split>],

@@ -1,7 +1,7 @@
 //! How a file is compressed: its first bytes say so, whatever its name is.
 //!
-//! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content is
-//! inspected in the same way as a file.
+//! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content
+//! is inspected in the same way as a file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,7 +15,7 @@ use slackline_trace::Compression;
 
 /// How much is read at once, bytes.
 const BLOCK: usize = 1 << 18;
-/// What is looked at, bytes.
+/// What is checked, bytes.
 const HEAD: usize = 512;
 /// A dictionary of xz may take no more than this, KiB; `xz -9` takes 64 MiB.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
@@ -153,8 +153,8 @@ const TABULAR: [(&[u8], &str); 4] = [
     (b"FEA1", "a Feather file"),
 ];
 
-/// Endings of names that say a file is compressed. Some formats have no bytes to be known by: of a file so named that
-/// holds no text it is said that it cannot be read.
+/// Endings of names that say a file is compressed. Some formats have no bytes to be known by: of a file so
+/// named that holds no text the message says that it cannot be read.
 const NAMES: [&str; 14] = [
     "zip",
     "7z",
@@ -173,8 +173,8 @@ const NAMES: [&str; 14] = [
 ];
 
 impl Kind {
-    /// What a regular file is, for a reader that expects this content. Costs one read of its first bytes, and of its
-    /// last ones where the first are not enough.
+    /// What a regular file is, for a reader that expects this content. Costs one read of its first bytes, and
+    /// of its last ones where the first are not enough.
     pub(crate) fn of(path: &Path, file: &File, content: Content) -> io::Result<Self> {
         let mut at = 0;
         for _ in 0..SKIPPABLE_MAX {
@@ -234,8 +234,8 @@ fn begins(head: &[u8], magic: &[u8]) -> bool {
         && magic.iter().zip(head).all(|(expected, found)| matches!(expected, b'?') || expected == found)
 }
 
-/// Names the compression of a whole file that is no more than the beginning of its magic number: its name, bytes that
-/// are no text, or the length of that beginning tell.
+/// Names the compression of a whole file that is no more than the beginning of its magic number: its name,
+/// bytes that are no text, or the length of that beginning tell.
 fn cut(head: &[u8], ending: &str) -> Option<&'static str> {
     if head.is_empty() {
         return None;
@@ -316,15 +316,16 @@ fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
         return Some("text in UTF-32");
     }
     let is_marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    // Every space and newline of such a text has a zero in it; a mapper may read bytes that happen to begin with the mark.
+    // Every space and newline of such a text has a zero in it; a mapper may read bytes that happen to begin
+    // with the mark.
     let is_utf16 = is_marked && (content == Content::Text || head.contains(&0))
         || is_utf16(head, true)
         || is_utf16(head, false);
     is_utf16.then_some("text in UTF-16")
 }
 
-/// Whether bytes look like UTF-16 without a mark: nearly all characters are below U+0100, or all newlines are of two
-/// bytes and few other bytes are zero.
+/// Whether bytes look like UTF-16 without a mark: nearly all characters are below U+0100, or all newlines are
+/// of two bytes and few other bytes are zero.
 fn is_utf16(head: &[u8], low_first: bool) -> bool {
     let (mut narrow, mut newlines, mut others) = (0, 0, 0);
     for unit in head.chunks_exact(2) {
@@ -364,11 +365,11 @@ impl Encoding {
         MAGICS.iter().find(|(_, magic, _)| begins(head, magic)).map(|(encoding, _, _)| *encoding)
     }
 
-    /// Decompresses a source as it is read, verifies all check sums, and refuses content that the reader does not
-    /// expect. All errors but those of system calls have no `raw_os_error`.
+    /// Decompresses a source as it is read, verifies all check sums, and refuses content that the reader does
+    /// not expect. All errors but those of system calls have no `raw_os_error`.
     pub(crate) fn reader(self, source: impl Read + Send + 'static, content: Content) -> Box<dyn Read + Send> {
-        Box::new(Held {
-            source: Worded { name: self.name(), source: self.decoder(source) },
+        Box::new(CheckedContent {
+            source: NamedDecoder { name: self.name(), source: self.decoder(source) },
             content,
             head: None,
         })
@@ -393,7 +394,7 @@ impl Encoding {
             Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(source))),
             Self::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(buffered(source), true, XZ_MEMORY_KIB)),
             Self::Lz4 => {
-                let source = Ended { source: buffered(source), hit_end: false };
+                let source = EndDetector { source: buffered(source), hit_end: false };
                 Box::new(Lz4Frames { source: Some(source), frame: None })
             }
         }
@@ -401,37 +402,41 @@ impl Encoding {
 }
 
 /// A decoder whose errors are in words of ours.
-struct Worded {
+struct NamedDecoder {
     name: &'static str,
     source: Box<dyn Read + Send>,
 }
 
-impl Read for Worded {
+impl Read for NamedDecoder {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.source.read(out).map_err(|error| {
             let is_system = error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted;
-            if is_system || error.get_ref().and_then(|inner| inner.downcast_ref::<Said>()).is_some() {
+            if is_system || error.get_ref().and_then(|inner| inner.downcast_ref::<DataProblem>()).is_some() {
                 return error;
             }
             let name = self.name;
             if error.kind() == io::ErrorKind::UnexpectedEof {
-                said(format!("found the end of the file within {name} data, expected more: it was cut short"))
+                invalid_data(format!(
+                    "found the end of the file within {name} data, expected more: it was cut short"
+                ))
             } else {
-                said(format!("found {name} data that is damaged or cut short, expected it as it was written"))
+                invalid_data(format!(
+                    "found {name} data that is damaged or cut short, expected it as it was written"
+                ))
             }
         })
     }
 }
 
 /// What a compressed file holds, which is inspected as a file is.
-struct Held {
-    source: Worded,
+struct CheckedContent {
+    source: NamedDecoder,
     content: Content,
     /// Its first bytes, as far as they are not given yet; none before they are read.
     head: Option<Cursor<Vec<u8>>>,
 }
 
-impl Read for Held {
+impl Read for CheckedContent {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let head = match &mut self.head {
             Some(head) => head,
@@ -442,12 +447,12 @@ impl Read for Held {
                 let twice =
                     twice.or_else(|| skippable(&head).map(|_| "zstd or lz4")).or_else(|| cut(&head, ""));
                 if let Some(name) = twice {
-                    return Err(said(format!(
+                    return Err(invalid_data(format!(
                         "found {name} in it, expected plain text: it is compressed twice"
                     )));
                 }
                 if let Some(name) = refused_head(&head, self.content) {
-                    return Err(said(format!("found {name} in it, expected plain text")));
+                    return Err(invalid_data(format!("found {name} in it, expected plain text")));
                 }
                 none.insert(Cursor::new(head))
             }
@@ -459,13 +464,13 @@ impl Read for Held {
     }
 }
 
-/// What is wrong with a file, in words for a person.
+/// What is wrong with a file, as text for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Said(String);
+struct DataProblem(String);
 
-fn said(problem: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, Said(problem))
+fn invalid_data(problem: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, DataProblem(problem))
 }
 
 /// The first bytes from a place on, as far as there are any.
@@ -517,7 +522,7 @@ impl<R: BufRead> Read for Members<R> {
                 None => {}
                 Some(0x1f) => self.decoder = Some(GzDecoder::new(source)),
                 Some(byte) => {
-                    return Err(said(format!(
+                    return Err(invalid_data(format!(
                         "found byte {byte:#04x} behind a member of gzip, expected another member, zeros or the end"
                     )));
                 }
@@ -544,14 +549,14 @@ fn skip_zeros(source: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// A source that remembers whether somebody wanted to read beyond its end: the decoder of LZ4 takes a file that lost
-/// its end for a whole one.
-struct Ended<R> {
+/// A source that remembers whether a reader tried to read beyond its end: the decoder of LZ4 takes a file
+/// that lost its end for a whole one.
+struct EndDetector<R> {
     source: R,
     hit_end: bool,
 }
 
-impl<R: Read> Read for Ended<R> {
+impl<R: Read> Read for EndDetector<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(out)?;
         self.hit_end |= read == 0 && !out.is_empty();
@@ -560,12 +565,12 @@ impl<R: Read> Read for Ended<R> {
 }
 
 /// A frame, whose first bytes were read already.
-type Lz4Frame<R> = FrameDecoder<Chain<Cursor<[u8; 4]>, Ended<R>>>;
+type Lz4Frame<R> = FrameDecoder<Chain<Cursor<[u8; 4]>, EndDetector<R>>>;
 
 /// All frames of an LZ4 file.
 struct Lz4Frames<R: Read> {
     /// None while a frame is read.
-    source: Option<Ended<R>>,
+    source: Option<EndDetector<R>>,
     frame: Option<Lz4Frame<R>>,
 }
 
@@ -587,7 +592,11 @@ impl<R: BufRead> Lz4Frames<R> {
                     io::copy(&mut (&mut source).take(length), &mut io::sink())?;
                     self.source = Some(source);
                 }
-                _ => return Err(said("found no frame of lz4, expected another one or the end".to_owned())),
+                _ => {
+                    return Err(invalid_data(
+                        "found no frame of lz4, expected another one or the end".to_owned(),
+                    ));
+                }
             }
         }
         Ok(true)

@@ -1,7 +1,7 @@
-//! Words and numbers: what parts them, and what they are.
+//! Splits text into words, and reads numbers.
 
-/// Whether a byte is white space: the six of C's `isspace` in its own locale, which are space, tab, newline, vertical tab,
-/// form feed and carriage return. Spaces of Unicode are parts of words.
+/// Whether a byte is white space: the six of C's `isspace` in its own locale, which are space, tab, newline,
+/// vertical tab, form feed and carriage return. Spaces of Unicode are parts of words.
 #[inline]
 pub(crate) fn is_space(byte: u8) -> bool {
     const SPACES: u64 = 1 << b' ' | 0b1_1111 << b'\t';
@@ -22,12 +22,13 @@ pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The number that a field holds: white space around it is left out; then it is an optional sign, digits with an
-/// optional point among or beside them, and an optional exponent (`12`, ` +5`, `-.5`, `3.`, `1e3`), within the range of
-/// 64-bit floating point. Nothing else is a number: not `12abc`, `1,000`, `0x10`, `inf`, `nan`, `1e999` or nothing.
+/// The number that a field holds: white space around it is left out; then it is an optional sign, digits with
+/// an optional point among or beside them, and an optional exponent (`12`, ` +5`, `-.5`, `3.`, `1e3`), within
+/// the range of 64-bit floating point. Nothing else is a number: not `12abc`, `1,000`, `0x10`, `inf`, `nan`,
+/// `1e999` or nothing.
 ///
-/// So it is neither `sort -n`, which reads the beginning of a field (`12abc` is 12, `1e3` is 1), nor `sort -g`, which also
-/// takes `inf`, `nan` and hexadecimal numbers.
+/// So it is neither `sort -n`, which reads the beginning of a field (`12abc` is 12, `1e3` is 1), nor `sort
+/// -g`, which also takes `inf`, `nan` and hexadecimal numbers.
 pub(crate) fn number(field: &[u8]) -> Option<f64> {
     std::str::from_utf8(field).ok()?.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }

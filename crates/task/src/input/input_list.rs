@@ -13,7 +13,8 @@ const LIST: &str = "SLACKLINE_INPUTS";
 const FILE: &str = "SLACKLINE_INPUTS_FILE";
 /// The longest list that the variable holds, bytes: Linux takes variables of up to 128 KiB.
 const LIST_MAX: usize = 100 << 10;
-/// What the variable holds where the list is too long: a path that cannot exist, so that a command that reads it fails.
+/// What the variable holds where the list is too long: a path that cannot exist, so that a command that reads
+/// it fails.
 const TOO_LONG: &str = "/dev/null/the-list-is-too-long-read-SLACKLINE_INPUTS_FILE";
 /// The name of the file in the directory of the attempt.
 const NAME: &str = "inputs.list";
@@ -22,11 +23,12 @@ const NAME: &str = "inputs.list";
 pub struct InputList(String);
 
 impl InputList {
-    /// The list of some files, which is given to a command. Paths are made absolute where the command has a working
-    /// separate directory.
+    /// The list of some files, which is given to a command. Paths are made absolute where the command has a
+    /// working separate directory.
     ///
     /// # Errors
-    /// A name with a newline; a list that is too long for the variable, and a command that does not name the file.
+    /// A name with a newline; a list that is too long for the variable, and a command that does not name the
+    /// file.
     pub fn new<'a>(
         command: &str,
         files: impl Iterator<Item = &'a Path>,

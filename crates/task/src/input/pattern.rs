@@ -1,8 +1,9 @@
 //! Patterns of inputs, such as `logs/*/part-*`: which files and directories match them.
 //!
-//! `*`, `?` and `[…]` match within one name, `**` matches any number of directories. A pattern is expanded name by name,
-//! because two rules hold at any depth. A `.` or `_` at the beginning of a name is matched only by the same character at
-//! the beginning of that part of the pattern. A part that is the exact name of an entry must not match other entries.
+//! `*`, `?` and `[…]` match within one name, `**` matches any number of directories. A pattern is expanded
+//! name by name, because two rules hold at any depth. A `.` or `_` at the beginning of a name is matched only
+//! by the same character at the beginning of that part of the pattern. A part that is the exact name of an
+//! entry must not match other entries.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -100,7 +101,8 @@ impl Pattern {
     /// The files and directories that match, in the order of their names.
     ///
     /// # Errors
-    /// A directory that cannot be read, a link to nothing, a part that is the exact name of an entry and matches others.
+    /// A directory that cannot be read, a link to nothing, a part that is the exact name of an entry and
+    /// matches others.
     pub(crate) fn paths(&self) -> Result<BTreeSet<PathBuf>, TaskError> {
         let mut found = BTreeSet::from([PathBuf::new()]);
         for part in &self.parts {
@@ -165,8 +167,8 @@ impl Pattern {
     }
 }
 
-/// Whether something is at a path or matches a pattern. A directory that cannot be read counts: the run that reads it
-/// gives the reason.
+/// Whether something is at a path or matches a pattern. A directory that cannot be read counts: the run that
+/// reads it gives the reason.
 pub fn is_there(input: &str) -> bool {
     let matches = |pattern: Pattern| !matches!(pattern.paths(), Ok(found) if found.is_empty());
     Path::new(input).exists() || is_pattern(input) && Pattern::new(input).is_ok_and(matches)
@@ -185,7 +187,8 @@ fn all_match(parts: &[Part], names: &[&str]) -> bool {
     }
 }
 
-/// Calls `each` with everything below a directory but hidden names, and whether it is a directory. Links are followed.
+/// Calls `each` with everything below a directory but hidden names, and whether it is a directory. Links are
+/// followed.
 ///
 /// # Errors
 /// A directory that cannot be read, a link to nothing, a link to a directory that it is in.
@@ -267,8 +270,8 @@ pub(crate) fn is_directory(path: &Path) -> Result<bool, TaskError> {
     Ok(look(path)?.is_some_and(|meta| meta.is_dir()))
 }
 
-/// What is at a path, links followed; none if nothing is. A link to nothing is an error: the run would leave out its
-/// files without a message.
+/// What is at a path, links followed; none if nothing is. A link to nothing is an error: the run would leave
+/// out its files without a message.
 fn look(path: &Path) -> Result<Option<fs::Metadata>, TaskError> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match fs::metadata(or_here(path)) {

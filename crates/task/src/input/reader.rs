@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::base::error::TaskError;
 use crate::base::error::at;
 use crate::base::regular_file;
-use crate::base::source::Watched;
+use crate::base::source::WatchedFile;
 use crate::input::encoding::{Content, Encoding, Kind};
 use crate::process::spec::Split;
 
@@ -22,9 +22,9 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// What a record of an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A line of text, without its newline. A carriage return before the newline is a byte of the line, as for `sort`
-    /// and `awk` and unlike in Hadoop, so that what is sorted or matched comes out as it went in. A byte order mark at
-    /// the start of a file is no part of its first line.
+    /// A line of text, without its newline. A carriage return before the newline is a byte of the line, as
+    /// for `sort` and `awk` and unlike in Hadoop, so that what is sorted or matched comes out as it went in.
+    /// A byte order mark at the start of a file is no part of its first line.
     Text,
     /// The same of any bytes.
     Lines,
@@ -62,7 +62,7 @@ impl<R: Read> Blocks<R> {
         Self::of(source, BLOCK, limit)
     }
 
-    /// Records of at most `limit` bytes out of about so many.
+    /// Records of at most `limit` bytes out of about this many.
     fn of(source: R, bytes: usize, limit: usize) -> Self {
         // A line of the largest size fits with its newline.
         let buffer = vec![0; BLOCK.min(bytes).min(limit.saturating_add(1))];
@@ -89,9 +89,9 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Whole lines with their newlines, as many as lie in the buffer, at least one; of the input's last line the
-    /// newline may be missing. A line beyond the limit is an error as in [`Self::line`]. The lines that begin after
-    /// `most` bytes are left.
+    /// Whole lines with their newlines, as many as lie in the buffer, at least one; of the input's last line
+    /// the newline may be missing. A line beyond the limit is an error as in [`Self::line`]. The lines that
+    /// begin after `most` bytes are left.
     pub(crate) fn lines(&mut self, most: u64) -> io::Result<Option<&[u8]>> {
         let mut seen = 0;
         loop {
@@ -180,7 +180,7 @@ pub(crate) struct Records {
     /// Lines that begin up to here belong to the split; records of a fixed length, before it.
     end: Option<u64>,
     /// The file must stay what it was when the run began.
-    watched: Option<Watched>,
+    watched: Option<WatchedFile>,
 }
 
 impl Records {
@@ -307,15 +307,15 @@ pub(crate) fn needs_all(path: &Path, what: &str) -> TaskError {
 }
 
 /// Refuses a file that has changed since the run began. One that another job makes has no earlier state.
-pub(crate) fn watch(split: &Split, file: &File) -> Result<Option<Watched>, TaskError> {
+pub(crate) fn watch(split: &Split, file: &File) -> Result<Option<WatchedFile>, TaskError> {
     let Some(source) = &split.source else { return Ok(None) };
     let path = &split.path;
-    let watched = Watched::begin(source, path, file).map_err(at("cannot read", path))?;
+    let watched = WatchedFile::begin(source, path, file).map_err(at("cannot read", path))?;
     watched.map(Some).ok_or_else(|| TaskError::changed(path))
 }
 
-/// What cannot be read is the fault of whoever changed the file, if somebody did.
-fn wrong(path: &Path, offset: u64, watched: Option<&Watched>, source: io::Error) -> TaskError {
+/// What cannot be read is a changed file, if the file has changed.
+fn wrong(path: &Path, offset: u64, watched: Option<&WatchedFile>, source: io::Error) -> TaskError {
     match watched {
         Some(watched) if !watched.is_same(path) => TaskError::changed(path),
         _ => TaskError::Input { path: path.to_owned(), offset, source },
@@ -449,7 +449,7 @@ mod tests {
         }
     }
 
-    /// The same split, with its part of the text in a file of its own.
+    /// The same split, with its part of the text in its own file.
     fn excerpt(split: &Split, text: &[u8], copy: &Path) -> Split {
         let end = (split.offset + split.length.unwrap()) as usize;
         let line = text[end..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| end + at + 1);

@@ -18,8 +18,8 @@ const FILES_MAX: usize = 1000;
 /// (the factor of Hadoop's `FileInputFormat`).
 const SLOP: f64 = 1.1;
 
-/// All files of some maps, each as a whole, as the one map of a plain command has them; where there is nothing to
-/// read there is one map all the same.
+/// All files of some maps, each as a whole, as the one map of a plain command has them; where there is
+/// nothing to read there is one map all the same.
 pub fn whole_files(maps: Vec<Vec<Split>>) -> Vec<Vec<Split>> {
     let mut files: Vec<Split> = Vec::new();
     for split in maps.into_iter().flatten() {
@@ -35,8 +35,9 @@ pub fn whole_files(maps: Vec<Vec<Split>>) -> Vec<Vec<Split>> {
 /// inputs and of names. Small neighbours of one input share a map; compressed files, known by their first
 /// bytes, are not cut. Each split knows what its file is now, so that its map can tell whether it still is.
 ///
-/// An input is a file, a directory (with all below it) or a [`Pattern`] (`dir/*.txt`). Files and directories whose names
-/// begin with `_` or `.` are left out of directories; a pattern matches them where it has that character itself.
+/// An input is a file, a directory (with all below it) or a [`Pattern`] (`dir/*.txt`). Files and directories
+/// whose names begin with `_` or `.` are left out of directories; a pattern matches them where it has that
+/// character itself.
 ///
 /// # Errors
 ///
@@ -83,7 +84,8 @@ impl Batch {
     }
 }
 
-/// The splits of one file. The last one extends to the end of the file, also where the reported size is wrong.
+/// The splits of one file. The last one extends to the end of the file, also where the reported size is
+/// wrong.
 fn of_file(path: &Path, source: &Source, input: u32, split_bytes: u64) -> Result<Vec<Split>, TaskError> {
     let bytes = source.bytes;
     let split = |offset, length| Split {
@@ -106,7 +108,8 @@ fn of_file(path: &Path, source: &Source, input: u32, split_bytes: u64) -> Result
     Ok(splits)
 }
 
-/// Refuses an input that is a pipe, a device or a socket: its bytes are gone as soon as one task has read them.
+/// Refuses an input that is a pipe, a device or a socket: its bytes are gone as soon as one task has read
+/// them.
 fn check_regular(path: &Path) -> Result<(), TaskError> {
     let meta = fs::metadata(path).map_err(at("cannot read", path))?;
     match regular_file::other_kind(meta.file_type()) {

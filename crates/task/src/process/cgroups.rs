@@ -1,9 +1,9 @@
-//! Control groups of version 2 (cgroup v2 of Linux), one for each attempt whose commands may take so much memory and no
-//! more: all their processes together, and what they keep in files of memory.
+//! Control groups of version 2 (cgroup v2 of Linux), one for each attempt whose commands may take so much
+//! memory and no more: all their processes together, and what they keep in files of memory.
 //!
-//! They are made below the group that this process is in, where that can be: the memory controller is there, the group is
-//! writable, and nobody else is in it. The kernel gives the groups below a group controllers only if no process is in the
-//! group itself, so this process moves to one of its own and back:
+//! They are made below the group that this process is in, where that can be: the memory controller is there,
+//! the group is writable, and no other process is in it. The kernel gives the groups below a group
+//! controllers only if no process is in the group itself, so this process moves to one of its own and back:
 //!
 //! ```text
 //! own                        the group this process was in: memory is handed on to what is below
@@ -12,8 +12,9 @@
 //!     └── 17                 the commands of attempt 17: memory.max
 //! ```
 //!
-//! Only the uppermost group may have processes and hand on controllers: there nobody moves, and who else is in it does not
-//! matter. A run that was killed leaves empty groups, which [`remove_left`] removes. Nothing is ever removed but groups.
+//! Only the uppermost group may have processes and hand on controllers: there no process moves, and other
+//! processes in it do not matter. A run that was killed leaves empty groups, which [`remove_left`] removes.
+//! Nothing is ever removed but groups.
 //!
 //! Source: Documentation/admin-guide/cgroup-v2.rst of Linux, "No Internal Process Constraint" and "Memory".
 
@@ -35,7 +36,8 @@ const HANDED_ON: &str = "cgroup.subtree_control";
 /// The group of the engine and its workers.
 const ENGINE: &str = "engine";
 
-/// How often, and how long after the last time, the removal of a group is tried whose processes have just been killed.
+/// How often, and how long after the last time, the removal of a group is tried whose processes have just
+/// been killed.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -96,8 +98,8 @@ pub struct Own {
     is_uppermost: bool,
 }
 
-/// The group that this process is in, if groups can be made below it, or why not. `root` is the directory that the file
-/// system is seen from; nothing is written.
+/// The group that this process is in, if groups can be made below it, or why not. `root` is the directory
+/// that the file system is seen from; nothing is written.
 pub fn look(root: &Path, system: &dyn System) -> Result<Own, String> {
     let group = own(root).ok_or("found no control groups of version 2")?;
     let shown = group.display();
@@ -125,7 +127,7 @@ fn own(root: &Path) -> Option<PathBuf> {
         let (mount, kind) = line.split_once(" - ")?;
         let mut words = mount.split(' ').skip(3);
         let (from, at) = (words.next()?, words.next()?);
-        // A group outside of what is mounted is told as one above it.
+        // The system names a group outside of the mount as one above it.
         let is_below = kind.starts_with("cgroup2 ") && !group.components().any(|c| c == Component::ParentDir);
         let below = group.strip_prefix(from).ok().filter(|_| is_below)?;
         Some(root.join(at.trim_start_matches('/')).join(below))
@@ -149,11 +151,11 @@ fn processes(group: &Path) -> Vec<u64> {
 }
 
 impl Groups {
-    /// Prepares groups below that of this process, and tries one. `note` is told the group that everything is in before it
-    /// is made. Where it does not work all is as it was.
+    /// Prepares groups below that of this process, and tries one. `note` is given the group that everything
+    /// is in before it is made. Where it does not work all is as it was.
     ///
     /// # Errors
-    /// Why it does not work, for a person.
+    /// Why it does not work, for the user.
     pub fn enter(
         place: Own,
         system: Box<dyn System>,
@@ -190,11 +192,11 @@ impl Groups {
         self.all.join(attempt.to_string())
     }
 
-    /// Makes the group of an attempt, with so many bytes of memory and no swap. If they do not do, all its processes
-    /// are killed together.
+    /// Makes the group of an attempt, with this many bytes of memory and no swap. If they do not do, all its
+    /// processes are killed together.
     ///
     /// # Errors
-    /// Whatever the system says; then it is not there.
+    /// An error of the system; then it is not there.
     pub fn begin(&mut self, attempt: u64, bytes: u64) -> io::Result<PathBuf> {
         let group = self.group(attempt);
         let told = |e: io::Error| io::Error::new(e.kind(), format!("control group {}: {e}", group.display()));
@@ -213,8 +215,8 @@ impl Groups {
         Ok(group)
     }
 
-    /// Removes the group of an attempt, if it has one, with all that is still in it. Says, for a person, if its memory did
-    /// not do.
+    /// Removes the group of an attempt, if it has one, with all that is still in it. Says, for the user, if
+    /// its memory did not do.
     pub fn end(&mut self, attempt: u64) -> Option<String> {
         let bytes = self.limits.remove(&attempt)?;
         let group = self.group(attempt);
@@ -244,7 +246,8 @@ fn kills(group: &Path) -> u64 {
     kills.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Kills what is in a group, where the kernel can (since 5.14), and removes it; false if something is still in it.
+/// Kills what is in a group, where the kernel can (since 5.14), and removes it; false if something is still
+/// in it.
 fn is_removed(group: &Path, system: &dyn System) -> bool {
     let kill = group.join("cgroup.kill");
     if kill.exists() {
@@ -268,7 +271,8 @@ fn is_removed_soon(group: &Path, system: &dyn System) -> bool {
     is_removed(group, system)
 }
 
-/// Removes the groups that a run has left, by the group that they are all in; false if something is still in one of them.
+/// Removes the groups that a run has left, by the group that they are all in; false if something is still in
+/// one of them.
 pub fn remove_left(all: &Path, system: &dyn System) -> bool {
     let is_ours = all.file_name().is_some_and(|name| name.to_string_lossy().starts_with("slackline-"));
     if !is_ours {
@@ -291,8 +295,8 @@ impl Drop for Groups {
         for group in std::mem::take(&mut self.busy) {
             is_removed_soon(&group, self.system.as_ref());
         }
-        // Back again: what hands on controllers takes no processes. Whatever is refused here stays, and is removed when
-        // the run is resumed.
+        // Back again: what hands on controllers takes no processes. Whatever is refused here stays, and is
+        // removed when the run is resumed.
         let engine = self.all.join(ENGINE);
         let _ = fs::metadata(&self.all).and_then(|_| fs::write(self.all.join(HANDED_ON), "-memory"));
         if !self.was_handed_on {
@@ -329,7 +333,8 @@ pub(crate) mod tests {
     }
 
     impl Play {
-        /// A machine on which this process is alone in its group, and the memory controller is handed on to it.
+        /// A machine on which this process is alone in its group, and the memory controller is handed on to
+        /// it.
         pub(crate) fn new(root: &Path) -> Self {
             write(&root.join("proc/self/cgroup"), "1:name=systemd:/x\n0::/user.slice/run.scope\n");
             let mounts = "23 1 0:2 / / rw shared:1 - ext4 /dev/vda rw\n\

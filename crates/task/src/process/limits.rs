@@ -1,15 +1,15 @@
-//! What a job says of its attempts: what they may take, how long, how often.
+//! Limits that a job sets for its attempts: memory, processors, time, retries.
 
 use std::num::NonZeroUsize;
 
 /// What a job says of its attempts; of what it does not say, what holds for the run does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Memory an attempt takes, bytes: it starts when so much is free of that of other attempts that say so, and its
-    /// commands get no more.
+    /// Memory an attempt takes, bytes: it starts when so much is free of that of other attempts that say so,
+    /// and its commands get no more.
     pub memory: Option<u64>,
-    /// Processors an attempt takes: it starts when so many are free. One that does not say takes one, but waits only for
-    /// those that do.
+    /// Processors an attempt takes: it starts when this many are free. One that does not say takes one, but
+    /// waits only for those that do.
     pub processors: Option<u32>,
     /// Seconds after which an attempt is killed and counts as failed.
     pub timeout: Option<f64>,
@@ -56,18 +56,19 @@ pub struct Demand {
 
 impl Demand {
     /// Whether its job says what it takes.
-    pub fn is_said(self) -> bool {
+    pub fn is_declared(self) -> bool {
         self.processors.is_some() || self.memory > 0
     }
 
-    /// Whether it may start beside what is at work on a machine. Attempts that say nothing do not wait for each other.
+    /// Whether it may start beside what works on a machine. Attempts that say nothing do not wait for each
+    /// other.
     pub fn fits(self, machine: Capacity, at_work: impl Iterator<Item = Self>) -> bool {
-        let (mut processors, mut memory, mut others, mut are_said) = (0u64, 0u64, 0, self.is_said());
+        let (mut processors, mut memory, mut others, mut are_said) = (0u64, 0u64, 0, self.is_declared());
         for other in at_work {
             processors += u64::from(other.processors.unwrap_or(1));
             memory = memory.saturating_add(other.memory);
             others += 1;
-            are_said |= other.is_said();
+            are_said |= other.is_declared();
         }
         let processors = processors + u64::from(self.processors.unwrap_or(1));
         let memory = memory.saturating_add(self.memory);

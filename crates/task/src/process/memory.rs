@@ -1,5 +1,5 @@
-//! What holds the memory of commands that have a limit: control groups where they can be made, resource limits elsewhere.
-//! It is settled when a run, or a session of it, begins, and kept in the state directory.
+//! How the memory of commands with a limit is enforced: by control groups where they can be made, else by
+//! resource limits. Each session of a run decides it once and notes it in the state directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::base::regular_file;
 use crate::process::cgroups::{Groups, System, look, remove_left};
 
-/// What is said where control groups hold it.
+/// The message where control groups hold it.
 const GROUPS: &str = "a control group for each attempt";
 
 /// What holds the memory of a run's commands.
@@ -15,19 +15,19 @@ const GROUPS: &str = "a control group for each attempt";
 pub struct Memory {
     /// Control groups, until the engine has them.
     pub groups: Option<Groups>,
-    /// What it is, for a person; none if no command has a limit.
+    /// What it is, for the user; none if no command has a limit.
     pub said: Option<String>,
 }
 
-/// What would hold the memory of commands that have a limit, for a person. Nothing is written.
-pub fn would_hold((root, system): (&Path, &dyn System)) -> String {
+/// What would hold the memory of commands that have a limit, for the user. Nothing is written.
+pub fn would_hold(root: &Path, system: &dyn System) -> String {
     look(root, system).map_or_else(|why| limits(&why), |_| GROUPS.to_owned())
 }
 
-/// Removes the control groups that an earlier session has left. Where commands are limited in this one, makes its groups if
-/// that can be, and has the file `kept` say which of the two holds. Without the file, groups are not made, and nothing else
-/// depends on it.
-pub fn hold<S: System + 'static>(is_limited: bool, kept: &Path, (root, system): (&Path, S)) -> Memory {
+/// Removes the control groups that an earlier session has left. Where commands are limited in this one, makes
+/// its groups if that can be, and has the file `kept` say which of the two holds. Without the file, groups
+/// are not made, and nothing else depends on it.
+pub fn hold<S: System + 'static>(is_limited: bool, kept: &Path, root: &Path, system: S) -> Memory {
     let left: Vec<PathBuf> = noted(kept).into_iter().filter(|all| !remove_left(all, &system)).collect();
     let write = |said: &str, groups: &[&Path]| {
         let groups = groups.iter().copied().chain(left.iter().map(PathBuf::as_path));
@@ -92,8 +92,7 @@ mod tests {
         let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let kept = state.path().join("memory");
         let play = Play::new(dir.path());
-        let here = || (dir.path(), play.clone());
-        let first = hold(true, &kept, here());
+        let first = hold(true, &kept, dir.path(), play.clone());
         assert_eq!(first.said.as_deref(), Some("a control group for each attempt"));
         let [said, group] = lines(&kept, &play).try_into().unwrap();
         assert_eq!(said, "a control group for each attempt");
@@ -104,17 +103,17 @@ mod tests {
         fs::write(all.join("engine/cgroup.procs"), "").unwrap();
         fs::write(play.own().join("cgroup.procs"), "1\n").unwrap();
         assert!(all.exists());
-        let second = hold(true, &kept, here());
+        let second = hold(true, &kept, dir.path(), play.clone());
         assert!(!all.exists() && second.groups.is_none());
         let why =
             "a resource limit for each process of a command (found other processes in the control group ";
         let said = second.said.unwrap();
         assert!(said.starts_with(why), "{said}");
-        assert_eq!(would_hold((dir.path(), &play)), said);
+        assert_eq!(would_hold(dir.path(), &play), said);
         assert!(noted(&kept).is_empty());
         assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{said}\n"));
         // Without limits there is nothing to say.
-        let third = hold(false, &kept, here());
+        let third = hold(false, &kept, dir.path(), play.clone());
         assert!(third.said.is_none() && third.groups.is_none() && !kept.exists());
     }
 
@@ -123,13 +122,13 @@ mod tests {
         let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let kept = state.path().join("memory");
         let play = Play::new(dir.path());
-        let first = hold(true, &kept, (dir.path(), play.clone()));
+        let first = hold(true, &kept, dir.path(), play.clone());
         let all = noted(&kept).remove(0);
         std::mem::forget(first);
-        // Its processes are still there, and those of somebody else are in the group of the next session.
+        // Its processes are still there, and those of another process are in the group of the next session.
         fs::write(play.own().join("cgroup.procs"), "1\n").unwrap();
         for is_limited in [true, false] {
-            assert!(hold(is_limited, &kept, (dir.path(), play.clone())).groups.is_none());
+            assert!(hold(is_limited, &kept, dir.path(), play.clone()).groups.is_none());
             assert_eq!(noted(&kept), std::slice::from_ref(&all));
         }
         fs::write(all.join("engine/cgroup.procs"), "").unwrap();

@@ -1,7 +1,7 @@
-//! Processes of this machine: how workers are started, and finding and killing what they started.
+//! Finds and kills the processes that a worker has started.
 //!
-//! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a variable of
-//! its environment ([`end_marked`]), which it hands on to whatever it starts.
+//! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a
+//! variable of its environment ([`end_marked`]), which it hands on to everything that it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::base::clock;
 
-/// The variable by which everything that a worker starts is known: it holds the name of the worker's pid file.
+/// The variable by which everything that a worker starts is known: it holds the name of the worker's pid
+/// file.
 pub const MARK: &str = "SLACKLINE_WORKER";
 
 /// How long killed processes are waited for, in steps of [`STEP`].
@@ -29,7 +30,7 @@ pub struct Process {
     pub(crate) parent: u64,
     pub(crate) group: u64,
     /// When it began, in ticks since the machine did.
-    pub began: u64,
+    pub started: u64,
     /// Whether it only waits to be taken note of: it does nothing any more.
     pub is_dead: bool,
 }
@@ -41,7 +42,7 @@ impl Process {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let is_dead = matches!(*fields.first()?, "Z" | "X");
         let number = |at: usize| fields.get(at)?.parse().ok();
-        Some(Self { parent: number(1)?, group: number(2)?, began: number(19)?, is_dead })
+        Some(Self { parent: number(1)?, group: number(2)?, started: number(19)?, is_dead })
     }
 }
 
@@ -97,14 +98,14 @@ pub fn mark(pid_file: &Path) -> String {
     std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
 }
 
-/// A process that is looked at: what is sent to it reaches no other that has its number meanwhile, where the system can tell
-/// them apart.
-struct Held {
+/// A handle of a process: what is sent to it reaches no other that has its number meanwhile, where the system
+/// can tell them apart.
+struct ProcessHandle {
     pid: u64,
     held: Option<OwnedFd>,
 }
 
-impl Held {
+impl ProcessHandle {
     /// None if it is gone.
     fn of(pid: u64) -> Option<Self> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
@@ -131,11 +132,11 @@ fn user(pid: u64) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Living processes of this user with one of these marks in their environment: other users may set any environment.
-/// O(processes).
-fn marked(marks: &BTreeSet<String>) -> Vec<Held> {
+/// Living processes of this user with one of these marks in their environment: other users may set any
+/// environment. O(processes).
+fn marked(marks: &BTreeSet<String>) -> Vec<ProcessHandle> {
     let own = rustix::process::getuid().as_raw();
-    let is_marked = |held: &Held| {
+    let is_marked = |held: &ProcessHandle| {
         let Ok(environment) = fs::read(format!("/proc/{}/environ", held.pid)) else { return false };
         let mut variables = environment.split(|&byte| byte == 0);
         let start = format!("{MARK}=");
@@ -143,11 +144,12 @@ fn marked(marks: &BTreeSet<String>) -> Vec<Held> {
         value.is_some_and(|value| marks.contains(&*String::from_utf8_lossy(value)))
             && user(held.pid) == Some(own)
     };
-    let is_alive = |held: &Held| Process::of(held.pid).is_some_and(|process| !process.is_dead);
-    pids().into_iter().filter_map(Held::of).filter(is_marked).filter(is_alive).collect()
+    let is_alive = |held: &ProcessHandle| Process::of(held.pid).is_some_and(|process| !process.is_dead);
+    pids().into_iter().filter_map(ProcessHandle::of).filter(is_marked).filter(is_alive).collect()
 }
 
-/// Kills all processes of this user that have one of these marks in their environment, and waits until they are gone.
+/// Kills all processes of this user that have one of these marks in their environment, and waits until they
+/// are gone.
 ///
 /// # Errors
 /// Something does not go within ten seconds; with its number.
@@ -155,7 +157,7 @@ pub fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
     let mut left = Vec::new();
     let is_gone = wait_for(|| {
         left = marked(marks);
-        left.iter().for_each(Held::kill);
+        left.iter().for_each(ProcessHandle::kill);
         left.is_empty()
     });
     if is_gone {

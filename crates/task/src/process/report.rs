@@ -18,7 +18,7 @@ const QUOTE: usize = 32 << 10;
 pub enum Report {
     Done(Outcome),
     Failed {
-        /// What stopped it, in words for a person; several lines if a command said something.
+        /// What stopped it, as text for the user; several lines if a command said something.
         message: String,
         /// Whether another attempt would end in the same way.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -33,18 +33,18 @@ pub enum Report {
 }
 
 impl Report {
-    /// What is said of an attempt.
+    /// The report of an attempt.
     pub fn of(ended: Result<Outcome, TaskError>) -> Self {
         ended.map_or_else(|error| failure(&error), Self::Done)
     }
 
-    /// An attempt that failed, and may not if it is made again.
+    /// An attempt that failed, and may not if it is rerun.
     pub fn failed(message: String) -> Self {
         Self::Failed { message, is_final: false, lost: None, exit: None }
     }
 }
 
-/// What is said of an attempt that was killed because it took longer than it may.
+/// The message about an attempt that was killed because it took longer than it may.
 pub fn too_long(limit: Span) -> String {
     format!("found no end after {limit}, expected one: it was killed")
 }

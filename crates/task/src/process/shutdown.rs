@@ -23,8 +23,8 @@ const NOTHING: u8 = 0;
 const AN_ATTEMPT: u8 = 1;
 const ENDING: u8 = 2;
 
-/// Held while a command is started. Whoever ends the process takes it and never gives it back: a command that started while
-/// the others are told to end would outlive it.
+/// Held while a command is started. The thread that ends the process takes it and never gives it back: a
+/// command that started while the others are asked to end would outlive it.
 static STARTING: Mutex<()> = Mutex::new(());
 
 /// No other command is started, and the process is not ended, until this is dropped.
@@ -34,15 +34,16 @@ pub(crate) fn starting() -> MutexGuard<'static, ()> {
 
 /// Runs an attempt, and ends what its commands leave behind.
 pub(crate) fn supervise(attempt: impl FnOnce() -> Report) -> Report {
-    go_on(NOTHING, AN_ATTEMPT);
+    switch(NOTHING, AN_ATTEMPT);
     let report = attempt();
-    go_on(AN_ATTEMPT, NOTHING);
+    switch(AN_ATTEMPT, NOTHING);
     system::sweep();
     report
 }
 
-/// Does something else from now on, unless the other thread ends the process: then nothing is begun or reported any more.
-fn go_on(before: u8, after: u8) {
+/// Does something else from now on, unless the other thread ends the process: then nothing is begun or
+/// reported any more.
+fn switch(before: u8, after: u8) {
     if DOING.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         loop {
             thread::park();
@@ -50,8 +51,8 @@ fn go_on(before: u8, after: u8) {
     }
 }
 
-/// The same for an attempt that may take no longer than `limit`. After that what it started is ended, `late` is given the
-/// report of that, and the process ends.
+/// The same for an attempt that may take no longer than `limit`. After that what it started is ended, `late`
+/// is given the report of that, and the process ends.
 pub(crate) fn supervise_within(
     limit: Option<Span>,
     attempt: impl FnOnce() -> Report,
@@ -77,11 +78,12 @@ pub(crate) fn supervise_within(
     report
 }
 
-/// From now on this process ends, with everything that it started, as soon as the other end of a pipe is closed.
+/// From now on this process ends, with everything that it started, as soon as the other end of a pipe is
+/// closed.
 ///
 /// # Errors
 /// The system has no more threads.
-pub(crate) fn end_with(pipe: impl AsFd + Send + 'static) -> io::Result<()> {
+pub(crate) fn end_when_closed(pipe: impl AsFd + Send + 'static) -> io::Result<()> {
     system::prepare();
     // Its end is the process's; there is nothing to wait for.
     thread::Builder::new().spawn(move || watch(pipe)).map(drop)
@@ -91,8 +93,8 @@ pub(crate) fn no_thread(error: &io::Error) -> String {
     format!("its process cannot start a thread: {error}")
 }
 
-/// Waits until nobody has the other end, then ends everything. Meanwhile it takes note of the end of processes that lost
-/// their parent.
+/// Waits until the other end is closed, then ends everything. Meanwhile it takes note of the end of processes
+/// that lost their parent.
 fn watch(pipe: impl AsFd) {
     while !system::is_closed(&pipe) {
         if DOING.load(Ordering::SeqCst) == AN_ATTEMPT {
@@ -114,9 +116,10 @@ mod system {
     use crate::base::clock::{self, Stopwatch};
     use crate::process::process_tree;
 
-    /// How often orphans are looked for, 5 s: a command that starts a process for every line has some thousand by then.
+    /// How often orphans are looked for, 5 s: a command that starts a process for every line has some
+    /// thousand by then.
     const EVERY: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
-    /// Between two looks at processes that were killed, and at processes that were told to end.
+    /// Between two looks at processes that were killed, and at processes that were asked to end.
     const STEP: std::time::Duration = std::time::Duration::from_millis(2);
     const STRIDE: std::time::Duration = std::time::Duration::from_millis(10);
     /// Processes that a signal cannot end are waited for no longer than this after an attempt.
@@ -132,7 +135,7 @@ mod system {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 
-    /// Waits for a while; true as soon as nobody has the other end of a pipe any more.
+    /// Waits for a while; true as soon as the other end of a pipe is closed.
     pub(super) fn is_closed(pipe: impl AsFd) -> bool {
         let mut fds = [PollFd::new(&pipe, PollFlags::empty())];
         let is_ready = poll(&mut fds, Some(&EVERY)).is_ok_and(|ready| ready > 0);
@@ -143,7 +146,8 @@ mod system {
         u64::from(std::process::id())
     }
 
-    /// Takes note of the end of processes that lost their parent. A command leads its group: somebody else waits for it.
+    /// Takes note of the end of processes that lost their parent. A command leads its group: another process
+    /// waits for it.
     pub(super) fn reap_orphans() {
         let is_orphan = |(pid, process): &(u64, process_tree::Process)| {
             process.parent == me() && process.is_dead && process.group != *pid
@@ -165,14 +169,14 @@ mod system {
                     signal_all(Signal::KILL);
                     clock::pause(STEP);
                 }
-                // Nobody is there.
+                // No process is there.
                 Err(_) => return,
             }
         }
     }
 
-    /// No command is started from now on. One whose start takes long, as its file system does not answer, is not waited for
-    /// beyond [`GRACE`].
+    /// No command is started from now on. One whose start takes long, as its file system does not answer, is
+    /// not waited for beyond [`GRACE`].
     fn end_starts() {
         let clock = Stopwatch::start();
         loop {
@@ -201,8 +205,8 @@ mod system {
         }
     }
 
-    /// What lives below this process. Who loses its parent while it is looked at is found by the second look, as this
-    /// process has taken it over by then.
+    /// What lives below this process. Who loses its parent while it is checked is found by the second look,
+    /// as this process has taken it over by then.
     fn alive() -> Vec<u64> {
         let look = || -> Vec<u64> {
             let below = process_tree::below(me()).into_iter();

@@ -1,4 +1,4 @@
-//! What an attempt is told and what it reports: the two documents between an engine and its workers.
+//! The documents between an engine and its workers: the attempt to run, and its outcome.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,8 @@ pub enum Job {
         jar: String,
         /// The class whose `main` is called.
         main: String,
-        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to write.
+        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to
+        /// write.
         arguments: Vec<String>,
     },
 }
@@ -57,7 +58,8 @@ pub const NEEDS_HADOOP: &str = "found a jar, expected program, mapper or command
                                 --engine yarn://HOST:PORT";
 
 impl Job {
-    /// Whether it has one map whatever it reads, which is given all files as wholes: see [`crate::input::split::whole_files`].
+    /// Whether it has one map whatever it reads, which is given all files as wholes: see
+    /// [`crate::input::split::whole_files`].
     pub fn has_one_map(&self) -> bool {
         matches!(self, Job::Command { .. })
     }
@@ -78,14 +80,14 @@ pub struct Setting {
     /// Their working directory; that of the run where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The program that reads them, with its options (`bash -o pipefail`): it is given `-c` and the command. `sh` where
-    /// there is none.
+    /// The program that reads them, with its options (`bash -o pipefail`): it is given `-c` and the command.
+    /// `sh` where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }
 
-/// How the pairs of a job go from its maps to its reduces. All but `compress` is for commands alone: programs know
-/// their keys.
+/// How the pairs of a job go from its maps to its reduces. All but `compress` is for commands alone: programs
+/// know their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shuffle {
@@ -98,12 +100,12 @@ pub struct Shuffle {
     /// How many fields of the key say which reduce gets it (all).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition_fields: Option<u32>,
-    /// The fields of the key by which a reduce's lines are ordered, as `sort -k` has it: `1`, `2nr`. Keys that are
-    /// equal by them are ordered by their bytes, as all are where there are none.
+    /// The fields of the key by which a reduce's lines are ordered, as `sort -k` has it: `1`, `2nr`. Keys
+    /// that are equal by them are ordered by their bytes, as all are where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
-    /// Into how many ranges keys are cut, one for each reduce, so that the parts one after the other are in order; 0 or 1
-    /// where a hash of the key decides. Combiners are left out then.
+    /// Into how many ranges keys are cut, one for each reduce, so that the parts one after the other are in
+    /// order; 0 or 1 where a hash of the key decides. Combiners are left out then.
     #[serde(skip_serializing_if = "is_zero")]
     pub ranges: u32,
     /// How the output of maps is compressed: by LZ4 or not at all.
@@ -131,8 +133,9 @@ pub struct Split {
     /// The file as it was when the run began; none if an earlier job of the run makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// Where its bytes are read, if not in `path`, which then is a name and no more: a copy of the whole file, or where
-    /// there is a length of its bytes from the one before `offset` to the end of the line that `offset + length` is in.
+    /// Where its bytes are read, if not in `path`, which then is a name and no more: a copy of the whole
+    /// file, or where there is a length of its bytes from the one before `offset` to the end of the line that
+    /// `offset + length` is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<PathBuf>,
 }
@@ -143,8 +146,8 @@ impl Split {
         self.copy.as_deref().unwrap_or(&self.path)
     }
 
-    /// The byte at which it ends; none if it extends to the end of its file. So does one that reaches the reported size:
-    /// that may be wrong, and counts only where files are cut.
+    /// The byte at which it ends; none if it extends to the end of its file. So does one that reaches the
+    /// reported size: that may be wrong, and counts only where files are cut.
     pub(crate) fn end(&self) -> Option<u64> {
         let end = self.offset.saturating_add(self.length?);
         let is_last = self.source.as_ref().is_some_and(|source| end >= source.bytes);
@@ -197,8 +200,8 @@ pub struct Spec {
     /// How part files are compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Codec>,
-    /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes. Where there is a
-    /// [`Self::memory_group`] that holds it instead.
+    /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes. Where
+    /// there is a [`Self::memory_group`] that holds it instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
     /// The control group that commands run in, which holds their memory.
@@ -207,10 +210,12 @@ pub struct Spec {
     /// The files that the job depends on beside its inputs, as they were when the run began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<PathBuf, Source>,
-    /// Whether what it reads may have been written on another machine a moment ago, so that it is not seen here at once.
+    /// Whether what it reads may have been written on another machine a moment ago, so that it is not seen
+    /// here at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patient: bool,
-    /// Of a reduce: the checksums of the committed outputs of the maps, by number. Empty where they are unknown.
+    /// Of a reduce: the checksums of the committed outputs of the maps, by number. Empty where they are
+    /// unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub map_sums: Vec<u64>,
     /// Whether what commands say on standard error is passed on, line by line, to that of this process.
@@ -302,14 +307,15 @@ pub struct Outcome {
     pub combine_in: u64,
     /// Records that combiners gave.
     pub combine_out: u64,
-    /// What commands counted by `reporter:counter:GROUP,NAME,AMOUNT` on standard error, by `GROUP,NAME`; at most 500.
+    /// What commands counted by `reporter:counter:GROUP,NAME,AMOUNT` on standard error, by `GROUP,NAME`; at
+    /// most 500.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, i64>,
     /// The last of what they said by `reporter:status:TEXT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// The digest of the part file or map output that it wrote. None of a part that is on another file system, which a
-    /// placeholder stands for.
+    /// The digest of the part file or map output that it wrote. None of a part that is on another file
+    /// system, which a placeholder stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Digest>,
 }

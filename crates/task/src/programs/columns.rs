@@ -1,7 +1,7 @@
 //! Fields of records: of lines, of CSV and of JSON lines; the arguments `format`, `separator` and `header`.
 //!
-//! A record is a line in each of them. A quoted field of CSV that continues on the next line is refused, and so is JSON over
-//! several lines: each of their lines would be taken for a record.
+//! A record is a line in each of them. A quoted field of CSV that continues on the next line is refused, and
+//! so is JSON over several lines: each of their lines would be taken for a record.
 
 use slackline_model::names::unknown;
 
@@ -16,12 +16,10 @@ pub(crate) const FORMAT: Argument = Argument {
     name: "format",
     about: "`lines`, `csv` (quoted as by RFC 4180, one record a line) or `json` (one object a line) (lines)",
 };
-/// The argument `separator`.
 pub(crate) const SEPARATOR: Argument = Argument {
     name: "separator",
     about: "what separates fields of lines and CSV: one character, `tab`, or for lines `spaces` (any white space) (tab, of CSV a comma)",
 };
-/// The argument `header`.
 pub(crate) const HEADER: Argument = Argument {
     name: "header",
     about: "whether the first line of each file names its fields; it is left out, and fields may be given by name (false, true with a name)",
@@ -36,7 +34,7 @@ pub(crate) struct Column {
     /// The argument that says which.
     argument: &'static str,
     layout: Layout,
-    wanted: Wanted,
+    wanted: ColumnKey,
     has_header: bool,
     /// Whether the next record is a header.
     at_header: bool,
@@ -58,7 +56,7 @@ enum Layout {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ColumnKey {
     Number,
     Name(String),
 }
@@ -71,12 +69,12 @@ impl Column {
         otherwise: usize,
     ) -> Result<Self, TaskError> {
         let layout = layout(arguments)?;
-        let (mut wanted, mut number) = (Wanted::Number, otherwise);
+        let (mut wanted, mut number) = (ColumnKey::Number, otherwise);
         if let Some(text) = arguments.text(argument)? {
             match text.parse() {
                 Ok(found) if layout != Layout::Json || found == 0 => number = found,
                 _ if layout == Layout::Json || !text.starts_with(['-', '+']) && !text.is_empty() => {
-                    wanted = Wanted::Name(text.into_owned());
+                    wanted = ColumnKey::Name(text.into_owned());
                 }
                 _ => {
                     let problem = format!("found {text:?}, expected a whole number or the name of a field");
@@ -86,7 +84,7 @@ impl Column {
         } else if layout == Layout::Json && otherwise > 0 {
             return Err(arguments.problem(argument, "found none, expected the name of a field"));
         }
-        let is_named = wanted != Wanted::Number && layout != Layout::Json;
+        let is_named = wanted != ColumnKey::Number && layout != Layout::Json;
         let has_header = arguments.flag("header")? || is_named;
         if has_header && layout == Layout::Json {
             return Err(arguments
@@ -107,14 +105,15 @@ impl Column {
 
     /// Whether records are wanted as wholes, and there is nothing else about them.
     pub(crate) fn is_record(&self) -> bool {
-        self.wanted == Wanted::Number && self.number == 0
+        self.wanted == ColumnKey::Number && self.number == 0
     }
 
-    /// To be called before the records of a split. A split that does not begin its file looks there for the names.
+    /// To be called before the records of a split. A split that does not begin its file looks there for the
+    /// names.
     pub(crate) fn open(&mut self, split: &Split) -> Result<(), TaskError> {
         self.at_header = self.has_header && split.offset == 0;
         self.place = Some((split.clone(), 0));
-        if split.offset == 0 || matches!(self.wanted, Wanted::Number) || self.layout == Layout::Json {
+        if split.offset == 0 || matches!(self.wanted, ColumnKey::Number) || self.layout == Layout::Json {
             return Ok(());
         }
         if split.is_excerpt() {
@@ -126,7 +125,8 @@ impl Column {
         self.look_up(&header)
     }
 
-    /// To be called with each record before its fields are asked for. Whether it is a header, whose names are then known.
+    /// To be called with each record before its fields are asked for. Whether it is a header, whose names are
+    /// then known.
     ///
     /// # Errors
     /// A record that continues on the next line; a header without the field.
@@ -178,7 +178,7 @@ impl Column {
 
     fn other<'a>(&'a mut self, record: &'a [u8]) -> Option<&'a [u8]> {
         match (self.layout, &self.wanted) {
-            (Layout::Json, Wanted::Name(name)) => text_of(json(record, name)?, &mut self.scratch),
+            (Layout::Json, ColumnKey::Name(name)) => text_of(json(record, name)?, &mut self.scratch),
             (_, _) if self.number == 0 => Some(record),
             (Layout::Separated(separator), _) => separated(record, separator, self.number),
             (Layout::Spaces, _) => words(record).nth(self.number - 1),
@@ -186,7 +186,7 @@ impl Column {
                 let mut fields = Csv { rest: Some(without_return(record)), separator };
                 unquoted(fields.nth(self.number - 1)?, &mut self.scratch)
             }
-            (Layout::Json, Wanted::Number) => None,
+            (Layout::Json, ColumnKey::Number) => None,
         }
     }
 
@@ -206,7 +206,7 @@ impl Column {
 
     /// Finds the number of the field that is wanted by name.
     fn look_up(&mut self, header: &[u8]) -> Result<(), TaskError> {
-        let Wanted::Name(wanted) = &self.wanted else { return Ok(()) };
+        let ColumnKey::Name(wanted) = &self.wanted else { return Ok(()) };
         let header = without_return(header);
         let mut scratch = Vec::new();
         let names: Vec<String> = match self.layout {
@@ -305,8 +305,8 @@ fn without_return(record: &[u8]) -> &[u8] {
     record.strip_suffix(b"\r").unwrap_or(record)
 }
 
-/// The fields of a line of CSV, quoted ones with their quotes. It ends where a quoted field is not closed, or goes on
-/// behind its quotes.
+/// The fields of a line of CSV, quoted ones with their quotes. It ends where a quoted field is not closed, or
+/// continues behind its quotes.
 struct Csv<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
@@ -376,7 +376,8 @@ fn unquoted<'a>(field: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     Some(scratch)
 }
 
-/// The value of a key of an object as it stands there; `a.b` is the key `a.b`, or else `b` of the object `a`.
+/// The value of a key of an object with its overrides there; `a.b` is the key `a.b`, or else `b` of the
+/// object `a`.
 fn json<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     member(object, name).or_else(|| {
         let (first, rest) = name.split_once('.')?;
@@ -447,7 +448,8 @@ fn value_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// What a value of JSON means as a text: a string its characters, anything else as it is written; null is none.
+/// What a value of JSON means as a text: a string its characters, anything else as it is written; null is
+/// none.
 fn text_of<'a>(value: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let Some(string) = value.strip_prefix(b"\"") else { return (value != b"null").then_some(value) };
     if memchr::memchr(b'\\', string).is_none() {

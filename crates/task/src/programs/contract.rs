@@ -1,4 +1,4 @@
-//! What a built-in program is: what it says of itself, how it is made, what it does.
+//! The traits of a built-in program, and its entry in the table of programs.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -27,12 +27,11 @@ pub struct Info {
 #[derive(Debug)]
 pub(crate) enum Make {
     /// Of a program that reads input.
-    Program(fn(&Arguments<'_>, Resources<'_>) -> Made<dyn Program>),
-    /// Of one that makes it.
-    Generator(fn(&Arguments<'_>) -> Made<dyn Generator>),
+    Program(fn(&Arguments<'_>, Resources<'_>) -> MakeResult<dyn Program>),
+    Generator(fn(&Arguments<'_>) -> MakeResult<dyn Generator>),
 }
 
-pub(crate) type Made<T> = Result<Box<T>, TaskError>;
+pub(crate) type MakeResult<T> = Result<Box<T>, TaskError>;
 
 /// What an instance may use.
 #[derive(Clone, Copy)]
@@ -50,7 +49,7 @@ impl Resources<'_> {
     }
 }
 
-/// What a program does. An attempt has an instance of its own, and another one that combines.
+/// What a program does. An attempt has its own instance, and another one that combines.
 pub(crate) trait Program: Send {
     /// What a record of its input is.
     fn format(&self) -> Format {
@@ -80,8 +79,8 @@ pub(crate) trait Program: Send {
     /// Called with each record of a map.
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
 
-    /// Called with lines as they stand in the input, where records are lines: each ends with a newline, but the last of
-    /// the input may have none. Does with them what [`Self::map`] does with each.
+    /// Called with lines as they stand in the input, where records are lines: each ends with a newline, but
+    /// the last of the input may have none. Does with them what [`Self::map`] does with each.
     fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
         each_line(lines, |line| self.map(line, emit))
     }

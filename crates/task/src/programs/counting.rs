@@ -1,4 +1,4 @@
-//! Programs that count: each says what a record holds, the rest is the same for all of them.
+//! The common part of programs that count records.
 //!
 //! A map counts in memory, the combiner adds up, the reduce adds up and writes `key TAB count`.
 

@@ -10,7 +10,7 @@ use crate::programs::arguments::Argument;
 use crate::programs::columns::{Column, FORMAT, HEADER, SEPARATOR};
 use crate::programs::contract::{Info, Make, Program};
 use crate::programs::emit::Emit;
-use crate::programs::kept::Kept;
+use crate::programs::line_store::LineStore;
 use crate::shuffle::merge::Values;
 use crate::shuffle::part::Part;
 
@@ -47,7 +47,7 @@ pub(crate) const INFO: Info = Info {
             keeps_right: matches!(kind, "right" | "full"),
             input: 0,
             value: Vec::new(),
-            lefts: Kept::new(resources),
+            lefts: LineStore::new(resources),
         }))
     }),
 };
@@ -61,7 +61,7 @@ struct Join {
     /// Resources for a value: the input and the rest of a line.
     value: Vec<u8>,
     /// The rest of the left lines of the key that is reduced.
-    lefts: Kept,
+    lefts: LineStore,
 }
 
 impl Program for Join {

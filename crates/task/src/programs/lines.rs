@@ -1,8 +1,8 @@
 //! A regular expression over lines that looks through many of them at once.
 //!
-//! The expression is changed so that it can match no newline and takes each line for a text of its own: newlines are
-//! taken out of its classes, and the beginning and end of the text are those of a line. So what it finds among many
-//! lines is what it would find in each, and a search for rare words runs at the speed of memory.
+//! The expression is changed so that it can match no newline and takes each line for its own text: newlines
+//! are taken out of its classes, and the beginning and end of the text are those of a line. So what it finds
+//! among many lines is what it would find in each, and a search for rare words runs at the speed of memory.
 
 use regex::bytes::Regex;
 use regex_syntax::ParserBuilder;
@@ -18,8 +18,8 @@ use crate::programs::contract::each_line;
 pub(crate) enum LineRegex {
     /// It goes through many lines.
     Many(Regex),
-    /// It is given lines one by one: matches begin with the line, so that most lines are left after a few bytes; or it
-    /// treats carriage returns as ends of lines, which depends on what follows.
+    /// It is given lines one by one: matches begin with the line, so that most lines are left after a few
+    /// bytes; or it treats carriage returns as ends of lines, which depends on what follows.
     Single(Regex),
 }
 
@@ -79,7 +79,8 @@ impl LineRegex {
     }
 }
 
-/// What matches in a line of many what an expression matches in the line alone; none if there is no such expression.
+/// What matches in a line of many what an expression matches in the line alone; none if there is no such
+/// expression.
 fn within_lines(hir: &Hir) -> Option<Hir> {
     let each = |parts: &[Hir]| parts.iter().map(within_lines).collect::<Option<Vec<_>>>();
     Some(match hir.kind() {

@@ -32,7 +32,7 @@ impl Slot {
     }
 }
 
-/// A key of up to eight bytes is told by its length and this; of longer ones it says how they begin.
+/// A key of up to eight bytes is identified by its length and this; of longer ones it says how they begin.
 #[inline]
 fn digest(key: &[u8]) -> u64 {
     if let Some(first) = key.first_chunk() {

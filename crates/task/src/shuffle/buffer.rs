@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl Buffer {
-    /// For pairs of about `limit` bytes in so many partitions.
+    /// For pairs of about `limit` bytes in this many partitions.
     pub(crate) fn new(partitions: u32, limit: usize) -> Self {
         let limit = limit.min(ARENA_MAX);
         // Pages that are not touched cost nothing, growing by copying does.
@@ -40,7 +40,7 @@ impl Buffer {
         self.entries == 0
     }
 
-    /// Whether a pair of so many bytes belongs in the next buffer.
+    /// Whether a pair of this many bytes belongs in the next buffer.
     #[inline]
     pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
         let index = (self.entries + 1) * size_of::<Entry>();

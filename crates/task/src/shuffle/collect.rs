@@ -17,15 +17,16 @@ use crate::shuffle::segment::{Run, RunWriter};
 /// What makes fewer pairs of many with the same key.
 pub(crate) enum Combiner {
     None,
-    /// A function of all values of a key, such as [`Program::combine`](crate::programs::contract::Program::combine).
+    /// A function of all values of a key, such as
+    /// [`Program::combine`](crate::programs::contract::Program::combine).
     Function(Box<Combine>),
     Command(Box<dyn CombinerCommand>),
 }
 
 /// A command that combines sorted partitions.
 pub(crate) trait CombinerCommand: Send {
-    /// Feeds the command with the partitions that `open` gives, and passes its lines to `take`. Returns the number of
-    /// pairs that the command was fed.
+    /// Feeds the command with the partitions that `open` gives, and passes its lines to `take`. Returns the
+    /// number of pairs that the command was fed.
     fn combine(
         &self,
         partitions: usize,
@@ -219,7 +220,7 @@ impl Collector {
             let cursor = open(partition)?;
             match &mut self.combiner {
                 Combiner::Function(combine) => {
-                    let mut cursor = Counting { cursor, count: 0 };
+                    let mut cursor = CountingCursor { cursor, count: 0 };
                     let given = &mut self.counted.combine_out;
                     groups(&mut cursor, |key, values| {
                         combine(values, &mut |value| {
@@ -245,12 +246,12 @@ fn copy(mut cursor: impl Cursor, out: &mut RunWriter) -> Result<(), TaskError> {
 }
 
 /// A sequence whose pairs are counted as they pass.
-struct Counting<C> {
+struct CountingCursor<C> {
     cursor: C,
     count: u64,
 }
 
-impl<C: Cursor> Cursor for Counting<C> {
+impl<C: Cursor> Cursor for CountingCursor<C> {
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.cursor.current()

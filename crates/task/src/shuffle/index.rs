@@ -1,9 +1,10 @@
-//! Where the partitions of a map's output lie, at the beginning of its file: one entry of fixed size for each, so
-//! that a reduce reads its own with one call.
+//! Where the partitions of a map's output lie, at the beginning of its file: one entry of fixed size for
+//! each, so that a reduce reads its own with one call.
 //!
-//! An entry holds, little-endian: offset, bytes of the pairs, records, bytes as stored, the checksum of the whole output
-//! (64 bits each); the CRC-32 of what is stored, whether it is packed, and the CRC-32 of the entry and its partition's
-//! number (32 bits each). By the checksum of the whole output a reduce knows the output of another attempt.
+//! An entry holds, little-endian: offset, bytes of the pairs, records, bytes as stored, the checksum of the
+//! whole output (64 bits each); the CRC-32 of what is stored, whether it is packed, and the CRC-32 of the
+//! entry and its partition's number (32 bits each). By the checksum of the whole output a reduce knows the
+//! output of another attempt.
 
 use std::fs::File;
 use std::io;
@@ -16,8 +17,9 @@ use crate::base::error::at;
 /// The name of a map's output in its directory. It begins with where each partition lies.
 pub const MAP_OUTPUT: &str = "map.out";
 
-/// Whether the committed output of a map is there and as long as it has to be, as far as that is to be seen without reading
-/// all of it. Where keys are cut into ranges the file has entries of pieces and not of partitions: it has to be there.
+/// Whether the committed output of a map is there and as long as it has to be, as far as that is to be seen
+/// without reading all of it. Where keys are cut into ranges the file has entries of pieces and not of
+/// partitions: it has to be there.
 pub fn is_there(directory: &Path, partitions: u32, is_ranged: bool, output: Option<u64>) -> bool {
     let path = directory.join(MAP_OUTPUT);
     if is_ranged { path.is_file() } else { is_whole(&path, partitions, output) }
@@ -42,7 +44,7 @@ pub(crate) const ENTRY: usize = 52;
 /// Bytes of it that its check sum covers.
 const COVERED: usize = ENTRY - 4;
 
-/// Bytes of the index of so many partitions.
+/// Bytes of the index of this many partitions.
 pub(crate) fn bytes(partitions: usize) -> u64 {
     (partitions * ENTRY) as u64
 }
@@ -63,8 +65,8 @@ pub(crate) fn of(sections: &[Section], output: u64) -> Vec<u8> {
     index
 }
 
-/// What the entry of one partition in a map's output says. Where the checksum of the output is known, the output of
-/// another attempt is refused.
+/// What the entry of one partition in a map's output says. Where the checksum of the output is known, the
+/// output of another attempt is refused.
 ///
 /// # Errors
 ///
@@ -83,7 +85,8 @@ pub(crate) fn another(path: &Path) -> TaskError {
     TaskError::Damaged { path: path.to_owned(), problem }
 }
 
-/// Whether a file holds the entries of `partitions` partitions, is as long as they say, and is the output with that checksum.
+/// Whether a file holds the entries of `partitions` partitions, is as long as they say, and is the output
+/// with that checksum.
 pub(crate) fn is_whole(path: &Path, partitions: u32, output: Option<u64>) -> bool {
     let Ok(len) = std::fs::metadata(path).map(|meta| meta.len()) else { return false };
     let reaches = |section: &Section| section.offset.saturating_add(section.stored) <= len;

@@ -1,7 +1,8 @@
-//! What is the key of a command's line, where it goes, and how keys are ordered.
+//! Keys of the lines of commands: which fields they are, which partition they go to, and their order.
 //!
-//! Where keys are compared by fields, a pair's key in the shuffle is what compares like those fields, then the key
-//! itself, which decides between equal ones; its value begins with the length of the first part (LEB128).
+//! Where keys are compared by fields, a pair's key in the shuffle is what compares like those fields, then
+//! the key itself, which decides between equal ones; its value begins with the length of the first part
+//! (LEB128).
 
 use crate::base::error::TaskError;
 use crate::input::fields::{number, ordered};

@@ -1,8 +1,9 @@
 //! K-way merge of sorted segments, and groups of equal keys.
 //!
-//! Equal keys come out in the order of their segments. Above [`FAN_IN`] segments the merge takes
-//! several passes over runs of neighbours, which keeps that order; it is less where fewer files may be open. A tournament tree (Knuth, The Art
-//! of Computer Programming 3, 5.4.1) finds the next pair with log2(k) comparisons.
+//! Equal keys come out in the order of their segments. Above [`FAN_IN`] segments the merge takes several
+//! passes over runs of neighbours, which keeps that order; it is less where fewer files may be open. A
+//! tournament tree (Knuth, The Art of Computer Programming 3, 5.4.1) finds the next pair with log2(k)
+//! comparisons.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -18,7 +19,7 @@ const FAN_IN: usize = 128;
 /// Files that a process has open beside them: its own pipes and those of a command, the output, directories.
 const OTHER_FILES: u64 = 24;
 
-/// Segments that are merged at once by a process that may open so many files; no number means any.
+/// Segments that are merged at once by a process that may open this many files; no number means any.
 fn fan_in(files: Option<u64>) -> usize {
     let left = files.map_or(FAN_IN as u64, |files| files.saturating_sub(OTHER_FILES));
     left.clamp(2, FAN_IN as u64) as usize
@@ -86,7 +87,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Reads what nobody asked for, so that all check sums are held against what was written.
+    /// Reads the remaining bytes, so that all check sums are held against what was written.
     pub(crate) fn verify(&mut self) -> Result<(), TaskError> {
         self.sources.iter_mut().try_for_each(SegmentReader::verify)
     }

@@ -87,7 +87,7 @@ impl Part {
         self.flush_full()
     }
 
-    /// Writes bytes that make up so many records (0 for a piece of one that is counted elsewhere).
+    /// Writes bytes that make up this many records (0 for a piece of one that is counted elsewhere).
     ///
     /// # Errors
     ///
@@ -111,8 +111,8 @@ impl Part {
         Ok(())
     }
 
-    /// Writes the output of a mapper or reducer: lines. A last line without its newline gets it, so that no other line is
-    /// glued to it. Compressed output has no lines and stays as it is.
+    /// Writes the output of a mapper or reducer: lines. A last line without its newline gets it, so that no
+    /// other line is glued to it. Compressed output has no lines and stays as it is.
     pub(crate) fn copy_lines(&mut self, source: &mut impl Read) -> Result<(), TaskError> {
         let (head, is_open) = self.copied(source)?;
         if is_open && Kind::of_magic(&head) == Kind::Plain { self.raw(b"\n", 0) } else { Ok(()) }
@@ -143,7 +143,7 @@ impl Part {
         }
     }
 
-    /// Ends the file; `durable` waits until it is on the disk. The outcome is told what was written.
+    /// Ends the file; `durable` waits until it is on the disk. The outcome is given what was written.
     pub(crate) fn finish(mut self, durable: bool, outcome: &mut Outcome) -> Result<(), TaskError> {
         self.flush()?;
         let Part { out, path, records, bytes, .. } = self;

@@ -1,4 +1,4 @@
-//! Which partition a key belongs to: by its hash, or by ranges that were sampled before.
+//! Assigns keys to partitions, by hash or by ranges that were sampled in advance.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) fn hash(key: &[u8]) -> u64 {
 /// How keys are divided.
 #[derive(Clone, Debug)]
 pub(crate) enum Partitioner {
-    /// By hash, into so many.
+    /// By hash, into this many.
     Hash(u32),
     /// By ranges of keys.
     Range(Boundaries),
@@ -51,15 +51,16 @@ pub(crate) struct Boundaries {
 }
 
 impl Boundaries {
-    /// Boundaries that cut a sample into `partitions` (at least 1) ranges of about equal count. Equal keys are never
-    /// cut. A key with more than a fair share of the records gets a range of its own, so that it leaves the others to
-    /// the other ranges, and no range is empty that need not be.
+    /// Boundaries that cut a sample into `partitions` (at least 1) ranges of about equal count. Equal keys
+    /// are never cut. A key with more than a fair share of the records gets its own range, so that it leaves
+    /// the others to the other ranges, and no range is empty that need not be.
     pub(crate) fn of_sample(mut sample: Vec<Vec<u8>>, partitions: u32) -> Self {
         sample.sort_unstable();
         let is_heavy = |group: &[Vec<u8>]| group.len() as u64 * u64::from(partitions) > sample.len() as u64;
         let groups: Vec<&[Vec<u8>]> = sample.chunk_by(|a, b| a == b).collect();
         let mut heavy = groups.iter().filter(|group| is_heavy(group)).count();
-        // Records of the other groups from the open range on; records in the open range, and whether its key is heavy.
+        // Records of the other groups from the open range on; records in the open range, and whether its key
+        // is heavy.
         let mut light: usize = groups.iter().filter(|group| !is_heavy(group)).map(|group| group.len()).sum();
         let (mut keys, mut held, mut holds_heavy) = (Vec::new(), 0, false);
         for (nth, group) in groups.iter().enumerate() {
@@ -113,7 +114,7 @@ impl Boundaries {
         fs::write(path, bytes).map_err(at("cannot write", path))
     }
 
-    /// Reads what [`Self::write`] wrote for so many partitions.
+    /// Reads what [`Self::write`] wrote for this many partitions.
     pub(crate) fn read(path: &Path, partitions: u32) -> Result<Self, TaskError> {
         let bytes = fs::read(path).map_err(at("cannot read", path))?;
         let damaged = |problem: String| TaskError::Damaged { path: path.to_owned(), problem };

@@ -1,9 +1,9 @@
-//! A total order of what reduces write, for commands whose keys are not known before their maps have run.
+//! Total order of the output of reduces, for commands whose keys are unknown before their maps have run.
 //!
-//! Each map sorts all its pairs as one, cuts them into pieces between different keys, and leaves the first key of each
-//! piece beside its output. Every reduce reads these keys of all maps, finds the same boundaries from them, and reads
-//! the pieces that reach into its range. So the boundaries follow from the output of the maps alone, whatever the
-//! memory is; combiners, which depend on that, are left out.
+//! Each map sorts all its pairs as one, cuts them into pieces between different keys, and leaves the first
+//! key of each piece beside its output. Every reduce reads these keys of all maps, finds the same boundaries
+//! from them, and reads the pieces that reach into its range. So the boundaries follow from the output of the
+//! maps alone, whatever the memory is; combiners, which depend on that, are left out.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ use crate::shuffle::segment::{Run, RunWriter, Segment};
 const KEYS: &str = "map.keys";
 /// The most pieces of a map's output.
 pub(crate) const PIECES: usize = 256;
-/// A piece has at least so many bytes of keys and values.
+/// A piece has at least this many bytes of keys and values.
 const PIECE_MIN: u64 = 1 << 12;
 /// Bytes that a sample holds of a key: any bytes make a boundary that keeps order, and equal keys together.
 const SAMPLED: usize = 256;
@@ -32,7 +32,7 @@ const SAMPLES: u64 = 10_000;
 
 /// What a map leaves beside its output.
 #[derive(Default)]
-pub(crate) struct Keys {
+pub(crate) struct SampledKeys {
     /// The checksum of the output that they are of.
     output: u64,
     /// The first key of each piece.
@@ -42,9 +42,13 @@ pub(crate) struct Keys {
 }
 
 /// Writes sorted pairs, `bytes` of keys and values in all, as pieces.
-pub(crate) fn write(mut cursor: impl Cursor, bytes: u64, out: &mut RunWriter) -> Result<Keys, TaskError> {
+pub(crate) fn write(
+    mut cursor: impl Cursor,
+    bytes: u64,
+    out: &mut RunWriter,
+) -> Result<SampledKeys, TaskError> {
     let target = (bytes / (PIECES as u64 - 1)).max(PIECE_MIN);
-    let (mut keys, mut last) = (Keys::default(), Vec::new());
+    let (mut keys, mut last) = (SampledKeys::default(), Vec::new());
     // Bytes since the piece began, and since the last sample.
     let (mut held, mut passed) = (0, 0);
     while let Some((key, value)) = cursor.current() {
@@ -80,7 +84,7 @@ pub(crate) fn sync(directory: &Path) -> Result<(), TaskError> {
     Ok(())
 }
 
-impl Keys {
+impl SampledKeys {
     fn sample(&mut self, key: &[u8], bytes: u64) {
         self.samples.push((key[..key.len().min(SAMPLED)].to_vec(), bytes));
     }
@@ -123,7 +127,7 @@ impl Keys {
         };
         let (output, after) = rest.split_first_chunk()?;
         rest = after;
-        let mut keys = Keys { output: u64::from_le_bytes(*output), ..Keys::default() };
+        let mut keys = SampledKeys { output: u64::from_le_bytes(*output), ..SampledKeys::default() };
         for _ in 0..take_varint(&mut rest)? {
             keys.firsts.push(take(&mut rest)?);
         }
@@ -135,15 +139,15 @@ impl Keys {
     }
 }
 
-/// What one reduce of `ranges` reads: the pieces of each map that reach into its range, and the range. `output` is the
-/// checksum of the output of a map, where it is known.
+/// What one reduce of `ranges` reads: the pieces of each map that reach into its range, and the range.
+/// `output` is the checksum of the output of a map, where it is known.
 pub(crate) fn of(
     maps: &[PathBuf],
     output: impl Fn(usize) -> Option<u64>,
     partition: u32,
     ranges: u32,
 ) -> Result<(Vec<Segment>, Range), TaskError> {
-    let all = maps.iter().map(|map| Keys::read(map)).collect::<Result<Vec<_>, _>>()?;
+    let all = maps.iter().map(|map| SampledKeys::read(map)).collect::<Result<Vec<_>, _>>()?;
     let samples = || all.iter().flat_map(|keys| &keys.samples);
     let unit = samples().map(|sample| sample.1).sum::<u64>() / SAMPLES + 1;
     let repeated = |(key, bytes): &(Vec<u8>, u64)| vec![key.clone(); (bytes / unit).max(1) as usize];
@@ -201,7 +205,7 @@ impl Range {
 }
 
 /// The pairs of a merge that are of a range, counted as they pass.
-pub(crate) struct Within<'a> {
+pub(crate) struct RangeCursor<'a> {
     merge: &'a mut Merge,
     range: Range,
     is_over: bool,
@@ -209,13 +213,13 @@ pub(crate) struct Within<'a> {
     pub(crate) bytes: u64,
 }
 
-impl<'a> Within<'a> {
+impl<'a> RangeCursor<'a> {
     /// Goes to the first of them.
     pub(crate) fn begin(merge: &'a mut Merge, range: Range) -> Result<Self, TaskError> {
         while merge.current().is_some_and(|(key, _)| range.place(key) == Ordering::Less) {
             merge.advance()?;
         }
-        let mut within = Within { merge, range, is_over: false, records: 0, bytes: 0 };
+        let mut within = RangeCursor { merge, range, is_over: false, records: 0, bytes: 0 };
         within.look();
         Ok(within)
     }
@@ -232,7 +236,7 @@ impl<'a> Within<'a> {
     }
 }
 
-impl Cursor for Within<'_> {
+impl Cursor for RangeCursor<'_> {
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         if self.is_over { None } else { self.merge.current() }

@@ -1,9 +1,10 @@
 //! Sorted runs of pairs on disk: the spills and the output of a map, read back a partition at a time.
 //!
-//! A run is one file: its partitions one after the other, each a sequence of pairs: length of the key
-//! and length of the value (LEB128), key, value. Where each partition lies is said beside it; the output of a map
-//! says it itself, before the first partition (see [`crate::shuffle::index`]), and may be packed: then the sequence is cut
-//! into blocks, each behind its length and its length as it is stored, the shorter of LZ4 and as it is.
+//! A run is one file: its partitions one after the other, each a sequence of pairs: length of the key and
+//! length of the value (LEB128), key, value. The positions of partitions are beside it; the output of a map
+//! says it itself, before the first partition (see [`crate::shuffle::index`]), and may be packed: then the
+//! sequence is cut into blocks, each behind its length and its length as it is stored, the shorter of LZ4 and
+//! as it is.
 //!
 //! The bytes of every partition have a check sum. It is held against them when the last of them is read.
 
@@ -43,7 +44,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// One partition of it.
     pub(crate) fn segment(&self, partition: usize) -> Segment {
         Segment::of(self.path.clone(), self.sections[partition])
     }
@@ -106,7 +106,7 @@ impl RunWriter {
         })
     }
 
-    /// A run of so many partitions that says itself where they lie.
+    /// A run of this many partitions that says itself where they lie.
     pub(crate) fn create_output(path: &Path, partitions: usize, is_packed: bool) -> Result<Self, TaskError> {
         let mut run = Self::create(path)?;
         run.offset = index::bytes(partitions);
@@ -272,7 +272,7 @@ impl SegmentReader {
         self.current.as_ref().map_or(0, |pair| pair.prefix)
     }
 
-    /// Reads what nobody asked for, so that the check sum is held against the whole segment.
+    /// Reads the remaining bytes, so that the check sum is held against the whole segment.
     pub(crate) fn verify(&mut self) -> Result<(), TaskError> {
         self.current = None;
         while self.unread > 0 {
@@ -300,7 +300,8 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// Reads more behind what is in the buffer, which has room; at the end holds the check sum against all of it.
+    /// Reads more behind what is in the buffer, which has room; at the end holds the check sum against all of
+    /// it.
     fn fill(&mut self) -> Result<(), TaskError> {
         let read = if self.packed.is_some() { self.fill_packed()? } else { self.fill_plain()? };
         self.end += read;

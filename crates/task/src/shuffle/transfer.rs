@@ -1,8 +1,8 @@
-//! A partition of a map's output on its way to a reduce that cannot open the map's file: its entry of the index, then
-//! its bytes as they are stored.
+//! A partition of a map's output on its way to a reduce that cannot open the map's file: its entry of the
+//! index, then its bytes as they are stored.
 //!
-//! Where it arrives it is put where it was in the map's file, of which the rest is a hole. So a reduce finds what it would
-//! have found in the file itself, with the check sums that the map wrote.
+//! Where it arrives it is put where it was in the map's file, of which the rest is a hole. So a reduce finds
+//! what it would have found in the file itself, with the check sums that the map wrote.
 
 use std::fs::{self, File};
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -35,18 +35,19 @@ pub(crate) struct Arrival {
     file: File,
     /// As much of its entry as there is.
     entry: Vec<u8>,
-    /// What the entry says, if it is whole and not damaged. Whoever reads the file finds out otherwise.
+    /// What the entry says, if it is whole and not damaged. A reader of the file finds out otherwise.
     section: Option<Section>,
     /// Bytes of the section that are there.
     stored: u64,
 }
 
 impl Arrival {
-    /// Nothing of it is there yet. Its directory is made, and is then one that a reduce can be given as a map's.
+    /// Nothing of it is there yet. Its directory is made, and is then one that a reduce can be given as a
+    /// map's.
     ///
     /// # Errors
     ///
-    /// Whatever the system says.
+    /// An error of the system.
     pub(crate) fn begin(directory: &Path, partition: u32) -> Result<Self, TaskError> {
         fs::create_dir_all(directory).map_err(at("cannot make directory", directory))?;
         let path = directory.join(MAP_OUTPUT);
@@ -58,7 +59,7 @@ impl Arrival {
     ///
     /// # Errors
     ///
-    /// There are more than its entry says, or whatever the system says: a full disk, for example.
+    /// There are more than its entry says, or an error of the system: a full disk, for example.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), TaskError> {
         let (entry, bytes) = bytes.split_at(bytes.len().min(ENTRY - self.entry.len()));
         if !entry.is_empty() {

@@ -1,4 +1,5 @@
-//! Tasks in containers of another system: their output is that of this machine to the byte, and what is wrong is said.
+//! Tasks in containers of another system: their output is that of this machine to the byte, and what is wrong
+//! is said.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;

@@ -302,7 +302,8 @@ fn keys_of_several_fields_are_ordered_as_asked_and_partitioned_by_the_first() {
     assert_eq!(trial.run(&[file]).unwrap().text(), "x;c\n9;b\n10;a\n");
 }
 
-/// Also with a hot key, numbers in turned order, several maps, spills, packed, and with a combiner that is left out.
+/// Also with a hot key, numbers in turned order, several maps, spills, packed, and with a combiner that is
+/// left out.
 #[test]
 fn parts_of_a_total_order_are_in_order_one_after_the_other_and_balanced() {
     let lines: Vec<String> = (0..20_000u64)

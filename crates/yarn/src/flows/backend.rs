@@ -10,8 +10,8 @@ use slackline_executor::engine::backend::ADDRESS;
 use slackline_executor::engine::backend::Backend;
 use slackline_executor::engine::backend::EngineEntry;
 use slackline_executor::engine::backend::Prepared;
-use slackline_executor::engine::backend::Residence;
-use slackline_executor::engine::backend::Resident;
+use slackline_executor::engine::backend::SharedEngine;
+use slackline_executor::engine::backend::SharedEngineConfig;
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::engine::shared::machine_table::known_machines;
 use slackline_executor::run::JobVerdict;
@@ -25,7 +25,7 @@ use slackline_executor::spec::fault::Fault;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::spec::preflight::Obstacle;
 use slackline_executor::spec::resolve::InputRules;
-use slackline_executor::spec::resolve::Resolved;
+use slackline_executor::spec::resolve::ResolvedWorkload;
 use slackline_executor::spec::resolve::resolve;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
@@ -227,8 +227,8 @@ impl Backend for YarnBackend {
         Ok(Box::new(PreparedRun { resolved, config: self.config.clone(), files }))
     }
 
-    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
-        let Residence { files, started, seen, .. } = residence;
+    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let SharedEngineConfig { files, started, seen, .. } = residence;
         let file = |problem| EngineError::File { path: files.display().to_string(), problem };
         fs::create_dir_all(files).map_err(file)?;
         let machines = known_machines(&files.join("machines"), self.machines.clone())?;
@@ -299,7 +299,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
 }
 
 /// Input files that the engine cannot read as required.
-fn unfit_files(resolved: &Resolved, placeholders: &Placeholders, hash: bool) -> Vec<Fault> {
+fn unfit_files(resolved: &ResolvedWorkload, placeholders: &Placeholders, hash: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let mut fault = |problem: String| {
@@ -331,7 +331,7 @@ fn unfit_files(resolved: &Resolved, placeholders: &Placeholders, hash: bool) -> 
 
 /// A workload that is ready to run.
 struct PreparedRun {
-    resolved: Resolved,
+    resolved: ResolvedWorkload,
     config: ClusterConfig,
     files: Arc<RunFiles>,
 }

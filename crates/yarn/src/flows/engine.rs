@@ -25,9 +25,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::drive::Left;
+use slackline_executor::engine::drive::RemainingWork;
 use slackline_executor::engine::external_runs::Elsewhere;
-use slackline_executor::engine::external_runs::Over;
+use slackline_executor::engine::external_runs::ExternalEnd;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;
@@ -267,8 +267,8 @@ impl<'o> FlowEngine<'o> {
     }
 
     /// Drives a single run to its end.
-    pub(super) fn run(mut self, left: Left<'_>) -> Result<Over, EngineError> {
-        let Left { instance, policy, config } = left;
+    pub(super) fn run(mut self, left: RemainingWork<'_>) -> Result<ExternalEnd, EngineError> {
+        let RemainingWork { instance, policy, config } = left;
         let mut nowhere = NoSink;
         let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
         while driver.step() {
@@ -281,7 +281,7 @@ impl<'o> FlowEngine<'o> {
         self.end_applications(all_done);
         match self.fatal.pop_first() {
             Some((_, reason)) => Err(EngineError::Stopped(reason)),
-            None => Ok(Over { all_done, interrupted, policy_failed }),
+            None => Ok(ExternalEnd { all_done, interrupted, policy_failed }),
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 use std::path::{Path, PathBuf};
 
-use slackline_executor::engine::external_runs::MadeTask;
+use slackline_executor::engine::external_runs::FinishedTask;
 use slackline_executor::spec::job_plan::JobPlan;
-use slackline_executor::store::applications::JobThere;
+use slackline_executor::store::applications::ExternalJob;
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::report::Report;
@@ -178,13 +178,13 @@ impl FlowJob {
     }
 
     /// Its progress for observers, without applications and containers.
-    pub(super) fn progress(&self, index: u32) -> JobThere {
+    pub(super) fn progress(&self, index: u32) -> ExternalJob {
         let is_reported_done =
             |task| self.program.as_ref().is_some_and(|program| program.reported_done.contains(task));
         let open =
             self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_reported_done(task));
         let failed = self.stage == JobStage::Failed;
-        JobThere {
+        ExternalJob {
             submitted: self.submitted.map(|at| at.0),
             master: self.master.map(|at| at.map(|at| at.0)),
             failed,
@@ -192,7 +192,7 @@ impl FlowJob {
                 .filter(|_| !failed)
                 .map(|(&(phase, task), at)| (TaskId { job: index, phase, task }, at.0))
                 .collect(),
-            ..JobThere::default()
+            ..ExternalJob::default()
         }
     }
 
@@ -264,13 +264,13 @@ pub(super) fn recorded_task(
     attempt: &AttemptReport,
     since: impl Fn(u64) -> Time,
     place: &mut SlotTimeline,
-) -> Option<MadeTask> {
+) -> Option<FinishedTask> {
     let Report::Done(outcome) = &attempt.report else { return None };
     let (began, end) = (since(attempt.started), since(attempt.ended));
     let granted = attempt.container.and_then(|container| job.granted.get(&container)).copied();
     let start = granted.unwrap_or(began).min(began);
     let (slot, start) = place.take(&attempt.host, start, end);
-    Some(MadeTask {
+    Some(FinishedTask {
         id,
         slot,
         start,

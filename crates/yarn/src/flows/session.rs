@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use slackline_executor::engine::backend::Stop;
 use slackline_executor::engine::drive::Drive;
-use slackline_executor::engine::drive::Left;
+use slackline_executor::engine::drive::RemainingWork;
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::run;
 use slackline_executor::run::JobVerdict;
 use slackline_executor::run::LostOutput;
-use slackline_executor::run::Recovered;
+use slackline_executor::run::Recovery;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::job_cost::JobHistory;
@@ -74,7 +74,7 @@ impl slackline_executor::engine::backend::Session for YarnSession {
         self.session.attempts()
     }
 
-    fn recovered(&self) -> Recovered {
+    fn recovered(&self) -> Recovery {
         self.session.recovered()
     }
 
@@ -115,7 +115,7 @@ impl slackline_executor::engine::backend::Session for YarnSession {
         });
         let submits: Rc<dyn JobSubmission> = submit.clone();
         let machines = session.draft().machines.clone();
-        let run = |left: Elsewhere<'_>, rest: Left<'_>| {
+        let run = |left: Elsewhere<'_>, rest: RemainingWork<'_>| {
             let mut cluster = config.cluster(table, files.submitter.clone());
             let patient = ResourceManager::new(&config.address, http::Settings::default());
             cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;

@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 use slackline_executor::engine::Observer;
 use slackline_executor::engine::backend::{
-    self, Ended, Quotas, Resident, Seat, SeatRules, SharedMachine, Standing,
+    self, EndedRun, FlowOverrides, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
 };
-use slackline_executor::engine::external_runs::Joined;
+use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::error::EngineError;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{FlowId, Instance, Time};
@@ -33,12 +33,12 @@ pub(super) struct YarnSharedEngine {
     machines: Vec<MachineDraft>,
     empty: Instance,
     /// The contexts of hosted runs.
-    contexts: BTreeMap<Seat, RunContext>,
+    contexts: BTreeMap<RunId, RunContext>,
     /// Limits on the slots of users.
     quotas: Quotas,
     /// Reports for the next poll.
     due: Vec<Report>,
-    ended: Vec<Ended>,
+    ended: Vec<EndedRun>,
     /// The last number of a session without a run.
     without_run: u32,
 }
@@ -66,10 +66,14 @@ impl YarnSharedEngine {
 
     fn give_back(&mut self, all: Vec<LeavingRun>) {
         for LeavingRun { run, end: how, session } in all {
-            let seat = Seat(run);
-            self.quotas.remove(seat);
-            let Some(context) = self.contexts.remove(&seat) else { continue };
-            self.ended.push(Ended { seat, how, session: Box::new(YarnSession::of(session, context)) });
+            let run_id = RunId(run);
+            self.quotas.remove(run_id);
+            let Some(context) = self.contexts.remove(&run_id) else { continue };
+            self.ended.push(EndedRun {
+                run: run_id,
+                how,
+                session: Box::new(YarnSession::of(session, context)),
+            });
         }
     }
 }
@@ -100,7 +104,7 @@ impl Engine for YarnSharedEngine {
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {
-        self.quotas.room(self.engine.run_of(flow).map(Seat), self.engine.held().map(Seat))
+        self.quotas.room(self.engine.run_of(flow).map(RunId), self.engine.held().map(RunId))
     }
 
     /// The service may add runs at any time.
@@ -109,7 +113,7 @@ impl Engine for YarnSharedEngine {
     }
 }
 
-impl Resident for YarnSharedEngine {
+impl SharedEngine for YarnSharedEngine {
     fn empty(&self) -> &Instance {
         &self.empty
     }
@@ -122,16 +126,16 @@ impl Resident for YarnSharedEngine {
         self.machines.iter().map(shared).collect()
     }
 
-    fn said(&mut self) -> Vec<String> {
+    fn notices(&mut self) -> Vec<String> {
         self.engine.take_notices()
     }
 
-    fn seat(
+    fn add_run(
         &mut self,
         session: Box<dyn backend::Session>,
-        rules: SeatRules,
+        rules: RunConfig,
         observer: Box<dyn Observer + Send>,
-    ) -> Result<Seat, EngineError> {
+    ) -> Result<RunId, EngineError> {
         let there = session.into_any().downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
@@ -144,34 +148,34 @@ impl Resident for YarnSharedEngine {
             worker: OnceLock::new(),
         });
         match self.engine.join(session, &rules, observer, submit, &self.manager)? {
-            Joined::From(run) => {
-                self.contexts.insert(Seat(run), context);
-                self.quotas.add(Seat(run), rules.quota);
-                Ok(Seat(run))
+            JoinOutcome::From(run) => {
+                self.contexts.insert(RunId(run), context);
+                self.quotas.add(RunId(run), rules.quota);
+                Ok(RunId(run))
             }
-            Joined::NothingLeft(session, end) => {
-                let seat = Seat(self.without_run);
+            JoinOutcome::NothingLeft(session, end) => {
+                let run_id = RunId(self.without_run);
                 self.without_run -= 1;
                 let session = Box::new(YarnSession::of(*session, context));
-                self.ended.push(Ended { seat, how: Ok(end), session });
-                Ok(seat)
+                self.ended.push(EndedRun { run: run_id, how: Ok(end), session });
+                Ok(run_id)
             }
         }
     }
 
-    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
-        if self.contexts.contains_key(&seat) {
-            self.engine.stand(seat.0, flow, standing, &mut self.due);
+    fn update_flow(&mut self, run_id: RunId, flow: &str, overrides: FlowOverrides) {
+        if self.contexts.contains_key(&run_id) {
+            self.engine.update_flow(run_id.0, flow, overrides, &mut self.due);
         }
     }
 
-    fn cancel(&mut self, seat: Seat, flow: &str) {
-        if self.contexts.contains_key(&seat) {
-            self.engine.cancel(seat.0, flow, &mut self.due);
+    fn cancel_flow(&mut self, run_id: RunId, flow: &str) {
+        if self.contexts.contains_key(&run_id) {
+            self.engine.cancel_flow(run_id.0, flow, &mut self.due);
         }
     }
 
-    fn ended(&mut self) -> Vec<Ended> {
+    fn finished_runs(&mut self) -> Vec<EndedRun> {
         std::mem::take(&mut self.ended)
     }
 
@@ -188,9 +192,9 @@ impl Resident for YarnSharedEngine {
         self.engine.apply_plans(plans);
     }
 
-    fn stop(&mut self) -> Vec<Ended> {
+    fn stop(&mut self) -> Vec<EndedRun> {
         let left = self.engine.stop();
         self.give_back(left);
-        self.ended()
+        self.finished_runs()
     }
 }

@@ -10,7 +10,7 @@ use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
 use slackline::report::explain::{Open, OpenPhase, There, Told, csv, json};
-use slackline::run::{Look, SoFar, Stage, StateOfRun, TaskId, so_far};
+use slackline::run::{RunInspection, SoFar, Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
 use slackline_serve::api::Explanation;
@@ -184,7 +184,7 @@ fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) 
 }
 
 /// What a cluster did of a run.
-fn there(instance: &Instance, look: &Look) -> There {
+fn there(instance: &Instance, look: &RunInspection) -> There {
     let mut there = There::default();
     for (plan, index) in look.jobs.iter().zip(0..) {
         let of_job = look.there.iter().find(|job| job.is(look.head.started, &plan.flow, &plan.job));

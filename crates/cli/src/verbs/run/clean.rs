@@ -10,8 +10,8 @@ use slackline::report::table::Align;
 use slackline::report::{Table, View};
 use slackline::run::{Stage, StateOfRun, look};
 use slackline_executor::run::clean::Clean as What;
-use slackline_executor::store::history::Forgotten;
 use slackline_executor::store::history::HistoryStore;
+use slackline_executor::store::history::PrunedRuns;
 use slackline_model::bytes;
 use slackline_task::base::clock;
 
@@ -134,7 +134,7 @@ impl Clean {
         } else {
             store.forget(before, self.larger_than)?
         };
-        let Forgotten { runs, of, bytes, latest, .. } = forgotten;
+        let PrunedRuns { runs, of, bytes, latest, .. } = forgotten;
         let of = counted(of as u64, "run");
         let what = match runs {
             0 => format!("stays: none of {of} is to go"),

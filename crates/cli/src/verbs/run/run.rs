@@ -19,7 +19,7 @@ use slackline::run::{
     All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks,
     JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, Verdict, When,
 };
-use slackline_executor::fleet::concurrent_runs::{self, Neighbour};
+use slackline_executor::fleet::concurrent_runs::{self, ConcurrentRun};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::time::SECONDS_MAX;
@@ -319,7 +319,7 @@ impl Run {
 
     /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for
     /// each alone. If that fails the run continues without.
-    fn announce(&self, here: &RunAnnouncement<'_>) -> Option<Neighbour> {
+    fn announce(&self, here: &RunAnnouncement<'_>) -> Option<ConcurrentRun> {
         if !self.engine.is_local() {
             return None;
         }
@@ -340,7 +340,7 @@ impl Run {
             ));
         }
         let state = std::path::absolute(here.state).unwrap_or_else(|_| here.state.to_owned());
-        match Neighbour::announce(here.name, &state, slots) {
+        match ConcurrentRun::announce(here.name, &state, slots) {
             Ok(announced) => Some(announced),
             Err(error) => {
                 if self.verbose {

@@ -12,7 +12,7 @@ use slackline::report::number::{counted, duration, exact, instant, instants};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
 use slackline::run::{
-    FlowState, JobFigures, JobThere, KeptJob, MachineState, Segment, Stage, StateOfRun, TaskAtWork,
+    ExternalJob, FlowState, JobFigures, KeptJob, MachineState, Segment, Stage, StateOfRun, TaskAtWork,
 };
 use slackline_task::base::clock;
 
@@ -176,11 +176,11 @@ fn table(state: &StateOfRun, view: &View) -> String {
 
 /// The jobs on a cluster: how it calls them, and what they do there.
 fn there(state: &StateOfRun, view: &View) -> String {
-    let all: Vec<&JobThere> = state.there.iter().collect();
-    let words = |name: &str, cell: &dyn Fn(&JobThere) -> String| {
+    let all: Vec<&ExternalJob> = state.there.iter().collect();
+    let words = |name: &str, cell: &dyn Fn(&ExternalJob) -> String| {
         Column::words(name, all.iter().map(|one| cell(one)).collect::<Vec<_>>())
     };
-    let at = |name: &str, of: fn(&JobThere) -> Option<u64>| {
+    let at = |name: &str, of: fn(&ExternalJob) -> Option<u64>| {
         let values: Vec<Option<f64>> =
             all.iter().map(|one| Some(of(one)? as f64 / 1e6).filter(|_| state.is_of_run(one))).collect();
         Column::written(name, &values, instants(&values, state.start.as_ref()))
@@ -394,7 +394,7 @@ fn document(state: &StateOfRun) -> Value {
             "started": timestamp(job.started),
         })
     };
-    let there = |job: &JobThere| {
+    let there = |job: &ExternalJob| {
         let at =
             |micros: Option<u64>| micros.filter(|_| state.is_of_run(job)).map(|micros| micros as f64 / 1e6);
         json!({

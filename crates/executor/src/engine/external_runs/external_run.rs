@@ -1,4 +1,4 @@
-//! One run that an engine works on which runs jobs as wholes, with its own numbers and times.
+//! One run whose jobs execute as a whole on another system, with the run's own job numbers and times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,45 +11,45 @@ use slackline_model::draft::MachineDraft;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::{ContainerJob, JobSpec};
 
-use crate::engine::arrivals::{Arriving, Coming};
-use crate::engine::backend::{Seat, Standing};
-use crate::engine::external_runs::{CannotFinish, Comer, FailedTask, MadeTask};
-use crate::engine::shared::flow::{Dates, Source};
+use crate::engine::arrivals::{Arrivals, PendingArrivals};
+use crate::engine::backend::{FlowOverrides, RunId};
+use crate::engine::external_runs::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
+use crate::engine::shared::flow::{FlowSource, RunDates};
 use crate::engine::shared::hosted_run::Owned;
 use crate::engine::{Happening, Observer, Work};
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
-use crate::store::applications::{self, JobThere};
-use crate::store::journal::{Attempt, Ended};
+use crate::store::applications::{self, ExternalJob};
+use crate::store::journal::{Attempt, AttemptOutcome};
 
 self_cell!(
     /// What is left borrows from the session that it is of.
     pub(crate) struct Bench {
         owner: Owned,
         #[covariant]
-        dependent: There,
+        dependent: ExternalRun,
     }
 );
 
-/// A run that is lent by whoever drives it, or one that is the engine's for as long as it is there.
+/// A run that its driver lends, or one that the engine owns while it is there.
 pub(crate) enum Held<'o> {
-    Lent(Box<There<'o>>),
+    Lent(Box<ExternalRun<'o>>),
     Own(Bench),
 }
 
 impl Held<'_> {
-    pub(crate) fn own(owned: Owned, make: impl for<'a> FnOnce(&'a Owned) -> There<'a>) -> Self {
+    pub(crate) fn own(owned: Owned, make: impl for<'a> FnOnce(&'a Owned) -> ExternalRun<'a>) -> Self {
         Self::Own(Bench::new(owned, make))
     }
 
-    pub(crate) fn there(&self) -> &There<'_> {
+    pub(crate) fn there(&self) -> &ExternalRun<'_> {
         match self {
             Self::Lent(there) => there,
             Self::Own(bench) => bench.borrow_dependent(),
         }
     }
 
-    pub(crate) fn with<T>(&mut self, what: impl for<'a> FnOnce(&mut There<'a>) -> T) -> T {
+    pub(crate) fn with<T>(&mut self, what: impl for<'a> FnOnce(&mut ExternalRun<'a>) -> T) -> T {
         match self {
             Self::Lent(there) => what(there),
             Self::Own(bench) => bench.with_dependent_mut(|_, there| what(there)),
@@ -62,37 +62,38 @@ impl Held<'_> {
 }
 
 /// What is left of a run.
-pub(crate) struct There<'a> {
+pub(crate) struct ExternalRun<'a> {
     pub(crate) work: Work<'a>,
-    pub(crate) coming: Coming,
+    pub(crate) coming: PendingArrivals,
     /// The number of the next attempt.
     next_number: u64,
     /// By job: whether its output is complete.
     pub(crate) is_done: Vec<bool>,
     /// Flows that do not stand as their document says.
-    standings: BTreeMap<String, Standing>,
+    overrides: BTreeMap<String, FlowOverrides>,
     /// Flows that have come: released, and what they read is there.
     came: BTreeSet<String>,
 }
 
-impl<'a> There<'a> {
-    pub(crate) fn new(work: Work<'a>, standings: BTreeMap<String, Standing>) -> Self {
+impl<'a> ExternalRun<'a> {
+    pub(crate) fn new(work: Work<'a>, overrides: BTreeMap<String, FlowOverrides>) -> Self {
         let is_done = |(index, job): (u32, &JobPlan)| job.is_complete(index, &work.done);
         Self {
-            coming: Coming::new(work.instance, &work.waits),
+            coming: PendingArrivals::new(work.instance, &work.waits),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
             is_done: (0..).zip(work.jobs).map(is_done).collect(),
             work,
-            standings,
+            overrides,
             came: BTreeSet::new(),
         }
     }
 
-    /// Whether an earlier session has recorded the failure of a task at that time, or later where its slot was not free.
+    /// Whether an earlier session has recorded the failure of a task at that time, or later where its slot
+    /// was not free.
     pub(crate) fn is_recorded(&self, id: TaskId, end: Time) -> bool {
         self.work.attempts.iter().any(|attempt| {
             let is_it = attempt.end == end.0 || attempt.start == attempt.end && attempt.end > end.0;
-            attempt.id == id && matches!(attempt.ended, Ended::Failed(_)) && is_it
+            attempt.id == id && matches!(attempt.ended, AttemptOutcome::Failed(_)) && is_it
         })
     }
 
@@ -117,9 +118,13 @@ impl<'a> There<'a> {
     }
 
     /// See [`crate::engine::external_runs::Elsewhere::note`]; `started` is when the run did.
-    pub(crate) fn note(&self, started: u64, jobs: Vec<(u32, JobThere, Vec<MadeTask>)>) -> io::Result<()> {
+    pub(crate) fn note(
+        &self,
+        started: u64,
+        jobs: Vec<(u32, ExternalJob, Vec<FinishedTask>)>,
+    ) -> io::Result<()> {
         let path = self.work.layout.applications();
-        let is_of_interest = |known: &JobThere| {
+        let is_of_interest = |known: &ExternalJob| {
             let kept = self.work.kept.iter().map(|kept| (kept.started, &kept.flow, &kept.job));
             let own = self.work.jobs.iter().map(|plan| (started, &plan.flow, &plan.job));
             kept.chain(own).any(|(run, flow, job)| known.is(run, flow, job))
@@ -143,9 +148,9 @@ impl<'a> There<'a> {
             let mut applications: Vec<String> = earlier.flat_map(|known| known.applications).collect();
             applications.retain(|application| !there.applications.contains(application));
             applications.extend(there.applications);
-            all.push(JobThere { flow, job, run: started, applications, made, ..there });
+            all.push(ExternalJob { flow, job, run: started, applications, made, ..there });
         }
-        let place = |there: &JobThere| {
+        let place = |there: &ExternalJob| {
             self.work.jobs.iter().position(|plan| plan.flow == there.flow && plan.job == there.job)
         };
         all.sort_by_cached_key(place);
@@ -159,11 +164,11 @@ impl<'a> There<'a> {
         is_recorded
     }
 
-    /// The flows that come by now, which is told if there are some that never will.
+    /// The flows that arrive by now. The observer learns of flows that never will.
     pub(crate) fn arriving(&mut self, now: Time, observer: &mut dyn Observer) -> Vec<String> {
         let Self { coming, work, is_done, .. } = &mut *self;
-        let Arriving { flows, never } =
-            coming.arriving(now, (work.instance, work.jobs), |job| is_done[job as usize]);
+        let Arrivals { flows, never } =
+            coming.take_arrivals(now, work.instance, work.jobs, |job| is_done[job as usize]);
         for (flow, job) in never {
             let flow = work.instance.flow(flow).id.as_str();
             observer.happened(now, Happening::NeverComes { flow, job });
@@ -181,33 +186,33 @@ impl<'a> There<'a> {
     pub(crate) fn comes(
         &mut self,
         flow: &str,
-        dates: Dates,
+        dates: RunDates,
         machines: &[MachineDraft],
-    ) -> Result<Option<Comer>, EngineError> {
-        let standing = self.standings.get(flow).copied().unwrap_or_default();
-        if standing.held || !self.is_open(flow) {
+    ) -> Result<Option<ArrivingFlow>, EngineError> {
+        let overrides = self.overrides.get(flow).copied().unwrap_or_default();
+        if overrides.held || !self.is_open(flow) {
             return Ok(None);
         }
-        let source = Source {
-            seat: Seat(0),
+        let source = FlowSource {
+            run: RunId(0),
             workload: self.work.workload,
             jobs: self.work.jobs,
             done: &self.work.done,
             dates,
         };
-        let Some((arrived, arrival)) = source.arrival((flow, standing), &[], machines)? else {
+        let Some((arrived, arrival)) = source.arrival(flow, overrides, &[], machines)? else {
             return Ok(None);
         };
-        Ok(Some(Comer { phases: arrived.phases().collect(), arrival }))
+        Ok(Some(ArrivingFlow { phases: arrived.phases().collect(), arrival }))
     }
 
-    pub(crate) fn stand(&mut self, flow: &str, standing: Standing) -> bool {
-        let before = self.standings.insert(flow.to_owned(), standing).unwrap_or_default();
-        before != standing && self.came.contains(flow) && self.is_open(flow)
+    pub(crate) fn stand(&mut self, flow: &str, overrides: FlowOverrides) -> bool {
+        let before = self.overrides.insert(flow.to_owned(), overrides).unwrap_or_default();
+        before != overrides && self.came.contains(flow) && self.is_open(flow)
     }
 
     pub(crate) fn is_held(&self, flow: &str) -> bool {
-        self.standings.get(flow).is_some_and(|standing| standing.held)
+        self.overrides.get(flow).is_some_and(|overrides| overrides.held)
     }
 
     pub(crate) fn cancel(&mut self, flow: &str) -> bool {
@@ -248,11 +253,12 @@ impl<'a> There<'a> {
         &mut self,
         failed: &FailedTask<'_>,
         is_final: bool,
-        (now, observer): (Time, &mut dyn Observer),
+        now: Time,
+        observer: &mut dyn Observer,
     ) -> Result<(), CannotFinish> {
         let FailedTask { id, slot, start, end, message } = *failed;
         let number = self.number();
-        let ended = Ended::Failed(message.to_owned());
+        let ended = AttemptOutcome::Failed(message.to_owned());
         let (start, end) = (start.0, end.0.max(start.0));
         let attempt =
             Attempt { number, id, slot, segment: self.work.segment, start, began: start, end, ended };
@@ -266,9 +272,10 @@ impl<'a> There<'a> {
     pub(crate) fn finish(
         &mut self,
         job: u32,
-        made: Vec<MadeTask>,
+        made: Vec<FinishedTask>,
         put: impl FnOnce(&JobPlan, &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
-        (now, observer): (Time, &mut dyn Observer),
+        now: Time,
+        observer: &mut dyn Observer,
     ) -> Result<(), CannotFinish> {
         let plan = &self.work.jobs[job as usize];
         let output = |problem| CannotFinish::Output { output: plan.output.display().to_string(), problem };
@@ -304,8 +311,8 @@ impl<'a> There<'a> {
         Ok(())
     }
 
-    /// Moves recorded parts to their places, and the output of the job to its own. Gives a warning if a temporary file cannot
-    /// be removed.
+    /// Moves recorded parts to their places, and the output of the job to its own. Gives a warning if a
+    /// temporary file cannot be removed.
     fn put(&self, job: u32, attempts: &[Attempt]) -> io::Result<Option<String>> {
         let plan = &self.work.jobs[job as usize];
         for attempt in attempts.iter().filter(|attempt| plan.is_final(attempt.id)) {
@@ -322,16 +329,16 @@ impl<'a> There<'a> {
     }
 }
 
-fn attempt(number: u64, segment: u32, task: MadeTask) -> Attempt {
-    let MadeTask { id, slot, start, began, end, outcome, part: _ } = task;
+fn attempt(number: u64, segment: u32, task: FinishedTask) -> Attempt {
+    let FinishedTask { id, slot, start, began, end, outcome, part: _ } = task;
     let began = began.max(start);
     let end = end.max(began);
-    let ended = Ended::Done(outcome);
+    let ended = AttemptOutcome::Done(outcome);
     Attempt { number, id, slot, segment, start: start.0, began: began.0, end: end.0, ended }
 }
 
-/// Has a file at a second place, also on another file system. The first stays until the job is published, so that a
-/// publication that was cut short can be made again.
+/// Has a file at a second place, also on another file system. The first stays until the job is published, so
+/// that a publication that was cut short can be rerun.
 fn lend(from: &Path, to: &Path) -> io::Result<()> {
     slackline_task::base::files::remove(to)?;
     match fs::hard_link(from, to) {

@@ -1,8 +1,8 @@
-//! Nodes that Slurm lends: those of the allocation that the run is in, or of one that it asks for, and another one when that
-//! ends.
+//! Machines from Slurm: the nodes of the allocation that the run is in, or of allocations that the run
+//! requests one after another.
 //!
-//! Slurm gives nodes and takes them; who runs what on them is our affair. An agent a node is a step of the allocation
-//! (`srun`). Whether a node is there says its agent, not Slurm, which takes minutes to notice.
+//! Slurm gives nodes and takes them; who runs what on them is our affair. An agent a node is a step of the
+//! allocation (`srun`). Whether a node is there says its agent, not Slurm, which takes minutes to notice.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ use slackline_task::base::clock::Stopwatch;
 use slackline_task::process::limits::Capacity;
 
 use crate::engine::backend::{Backend, EngineEntry};
-use crate::engine::machines::{Common, MachinesEngine, Opened, PROGRAM, SHARED, Site, program};
+use crate::engine::machines::{Common, MachinesEngine, OpenedFleet, PROGRAM, SHARED, Site, program};
 use crate::engine::this_machine::{HASH, SPECULATE, SPLIT, TASK_MEMORY, TIMEOUT};
-use crate::fleet::Prospect;
+use crate::fleet::Availability;
 use crate::fleet::agent;
-use crate::fleet::agents::{Agents, Asked, Machine, Orders, Supply, Terms};
+use crate::fleet::agents::{Agents, Machine, Orders, Supply, SupplyRequest, Terms};
 use crate::fleet::link::LinkCommand;
 use crate::fleet::slurm::allocation::{Allocation, Keeper};
 use crate::fleet::speeds::Speeds;
 use crate::run::error::EngineError;
-use crate::run::opening::Says;
+use crate::run::opening::StatusCallback;
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -68,7 +68,7 @@ const PARAMS: &[Param] =
 /// Variables of the environment that would change what comes over a step's standard output.
 const UNSET: [&str; 4] = ["SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"];
 
-/// How long after Slurm gave none an allocation is asked for again, where somebody still waits for it.
+/// How long after a refusal an allocation is requested again, where the run still waits for it.
 const AGAIN: Duration = Duration::from_secs(600);
 
 /// How long all nodes of a new allocation may take to answer.
@@ -97,7 +97,7 @@ fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
 }
 
 /// What Slurm is to be asked for.
-fn wish(settings: &params::Settings, slots: Option<u32>) -> Result<Wish, ParamError> {
+fn wish(settings: &params::Settings, slots: Option<u32>) -> Result<AllocationOptions, ParamError> {
     let mut options = vec![
         format!("--nodes={}", settings.count(NODES.name)),
         "--job-name=slackline".to_owned(),
@@ -119,14 +119,14 @@ fn wish(settings: &params::Settings, slots: Option<u32>) -> Result<Wish, ParamEr
             expected: "options as a shell reads them".to_owned(),
         })?);
     }
-    Ok(Wish { nodes: settings.count(NODES.name) as u32, options })
+    Ok(AllocationOptions { nodes: settings.count(NODES.name) as u32, options })
 }
 
 /// An allocation that is asked for.
 #[derive(Clone, Debug)]
-struct Wish {
+struct AllocationOptions {
     nodes: u32,
-    /// What `salloc` is told.
+    /// What `salloc` is given.
     options: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ struct Wish {
 struct Slurm {
     /// The allocation that the run is in, unless it asks for one.
     given: Option<Allocation>,
-    wish: Option<Wish>,
+    wish: Option<AllocationOptions>,
     /// Tasks at a time on each node, if not as many as processors.
     slots: Option<u32>,
     /// What is known of the speeds of nodes.
@@ -213,41 +213,41 @@ impl Site for Slurm {
         self.speeds = speeds;
     }
 
-    fn open(&self, terms: Terms, says: Says<'_>) -> Result<Opened, EngineError> {
+    fn open(&self, terms: Terms, says: StatusCallback<'_>) -> Result<OpenedFleet, EngineError> {
         let (supply, allocation): (Box<dyn Supply>, Allocation) = match (&self.given, &self.wish) {
-            (Some(given), _) => (Box::new(Inside), given.clone()),
+            (Some(given), _) => (Box::new(FixedAllocation), given.clone()),
             (None, wish) => {
                 let options = wish.as_ref().map_or(&[][..], |wish| &wish.options);
-                let asked = Keeper::ask(options, &mut |line| says.say(line));
+                let asked = Keeper::ask(options, &mut |line| says.report(line));
                 let (keeper, allocation) = asked.map_err(EngineError::other)?;
-                (Box::new(Asking::new(self.clone(), keeper, allocation.clone())), allocation)
+                (Box::new(AllocationSupply::new(self.clone(), keeper, allocation.clone())), allocation)
             }
         };
         let fleet =
             Agents::open(self.machines(&allocation), terms, Some(supply)).map_err(EngineError::other)?;
-        Ok(Opened { fleet, machines: self.drafts(&allocation) })
+        Ok(OpenedFleet { fleet, machines: self.drafts(&allocation) })
     }
 }
 
 /// The run is in its allocation, and has no other.
-struct Inside;
+struct FixedAllocation;
 
-impl Supply for Inside {
-    fn more(&mut self, asked: Asked, _: &Orders) -> Prospect {
+impl Supply for FixedAllocation {
+    fn more(&mut self, asked: SupplyRequest, _: &Orders) -> Availability {
         match (asked.up, asked.is_forsaken, asked.is_barred) {
-            (0, false, _) => Prospect::Coming,
-            (0, true, _) => Prospect::Over("no node of the allocation answers any more".to_owned()),
-            (_, _, true) => Prospect::Over(
+            (0, false, _) => Availability::Coming,
+            (0, true, _) => Availability::Over("no node of the allocation answers any more".to_owned()),
+            (_, _, true) => Availability::Over(
                 "what is left is not believed to end before the allocation does; the same command goes on in another"
                     .to_owned(),
             ),
-            (_, _, false) => Prospect::Same,
+            (_, _, false) => Availability::Same,
         }
     }
 }
 
 /// The run asks for allocations, one after the other.
-struct Asking {
+struct AllocationSupply {
     slurm: Slurm,
     state: Arc<Mutex<State>>,
 }
@@ -262,13 +262,14 @@ enum State {
     Over(String, Stopwatch),
 }
 
-impl Asking {
+impl AllocationSupply {
     fn new(slurm: Slurm, keeper: Keeper, allocation: Allocation) -> Self {
         let held = State::Held { keeper, allocation, since: Stopwatch::start() };
         Self { slurm, state: Arc::new(Mutex::new(held)) }
     }
 
-    /// Asks for the next allocation, on a thread of its own: it may take hours. One that there is is given back first.
+    /// Asks for the next allocation, on its own thread: it may take hours. One that there is is given back
+    /// first.
     fn ask(&self, held: Option<(Keeper, Allocation)>, orders: &Orders) {
         if let Some((_, allocation)) = &held {
             let names = allocation.nodes.iter().map(|(node, _)| node.clone()).collect();
@@ -279,7 +280,7 @@ impl Asking {
             drop(held);
             let options = slurm.wish.as_ref().map_or(&[][..], |wish| &wish.options);
             let asked = Keeper::ask(options, &mut |line| orders.say(line.to_owned()));
-            // If nobody waits any more it is given back.
+            // If the run no longer waits, the allocation is released.
             let Some(state) = state.upgrade() else { return };
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             *state = match asked {
@@ -297,37 +298,37 @@ impl Asking {
     }
 }
 
-impl Supply for Asking {
-    fn more(&mut self, asked: Asked, orders: &Orders) -> Prospect {
+impl Supply for AllocationSupply {
+    fn more(&mut self, asked: SupplyRequest, orders: &Orders) -> Availability {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Waiting) {
-            State::Waiting => Prospect::Coming,
+            State::Waiting => Availability::Coming,
             State::Over(why, since) => {
-                // A run has ended by then; an engine that stays tries again.
+                // A run has ended by then; a shared engine tries again.
                 if since.elapsed() > AGAIN {
                     drop(state);
                     self.ask(None, orders);
-                    return Prospect::Coming;
+                    return Availability::Coming;
                 }
                 *state = State::Over(why.clone(), since);
-                Prospect::Over(why)
+                Availability::Over(why)
             }
             State::Held { mut keeper, allocation, since } => {
                 let is_held = !keeper.is_over();
                 if is_held && asked.up < allocation.nodes.len() && since.elapsed() < OPENING {
                     *state = State::Held { keeper, allocation, since };
-                    return Prospect::Coming;
+                    return Availability::Coming;
                 }
                 if is_held && asked.ended == 0 {
                     // Another one would do no better.
                     *state = State::Held { keeper, allocation, since };
-                    return Prospect::Over(
+                    return Availability::Over(
                         "no task has ended in the last allocation: what is left takes longer than one; see --time".to_owned(),
                     );
                 }
                 drop(state);
                 self.ask(Some((keeper, allocation)), orders);
-                Prospect::Coming
+                Availability::Coming
             }
         }
     }

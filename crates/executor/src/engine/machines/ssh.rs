@@ -9,7 +9,7 @@ use slackline_model::params::{self, Param, ParamError, Values};
 use slackline_model::shell;
 
 use crate::engine::backend::{Backend, EngineEntry};
-use crate::engine::machines::{Common, MachinesEngine, Opened, PROGRAM, SHARED, Site, program};
+use crate::engine::machines::{Common, MachinesEngine, OpenedFleet, PROGRAM, SHARED, Site, program};
 use crate::engine::this_machine::{HASH, SPECULATE, SPLIT, TASK_MEMORY, TIMEOUT};
 use crate::fleet::agent;
 use crate::fleet::agents::{Agents, Machine, Terms};
@@ -17,7 +17,7 @@ use crate::fleet::hosts::{self, Host};
 use crate::fleet::link::LinkCommand;
 use crate::fleet::speeds::Speeds;
 use crate::run::error::EngineError;
-use crate::run::opening::Says;
+use crate::run::opening::StatusCallback;
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -34,7 +34,7 @@ const SSH: Param = Param::new("ssh", "ssh", Values::Text("COMMAND"), "how ssh is
 
 const PARAMS: &[Param] = &[HOSTS, SSH, PROGRAM, SHARED, SPLIT, TASK_MEMORY, TIMEOUT, SPECULATE, HASH];
 
-/// What ssh is told beside what it is given: it asks nobody anything, and does not try for minutes.
+/// Options of ssh: it asks no questions, and gives up before minutes have passed.
 const OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"];
 
 fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
@@ -117,7 +117,7 @@ impl Site for Ssh {
         }
     }
 
-    fn open(&self, terms: Terms, _: Says<'_>) -> Result<Opened, EngineError> {
+    fn open(&self, terms: Terms, _: StatusCallback<'_>) -> Result<OpenedFleet, EngineError> {
         let machine = |host: &Host| {
             let Host { name, slots, speed, .. } = host.clone();
             let link = Box::new(self.link(host)?);
@@ -125,6 +125,6 @@ impl Site for Ssh {
         };
         let machines = self.hosts.iter().map(machine).collect::<Result<Vec<_>, EngineError>>()?;
         let fleet = Agents::open(machines, terms, None).map_err(EngineError::other)?;
-        Ok(Opened { fleet, machines: self.expected() })
+        Ok(OpenedFleet { fleet, machines: self.expected() })
     }
 }

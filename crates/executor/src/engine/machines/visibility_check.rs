@@ -1,5 +1,5 @@
-//! Whether a machine sees what the run sees: a file that the run has just written in the directory for map output, and
-//! the inputs, as large as they are.
+//! Checks that a machine sees the files of the run: a file that the run has just written beside the map
+//! output, and the inputs with their sizes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use slackline_task::base::clock::unix_micros;
 
-use crate::fleet::agents::{Pace, Terms};
+use crate::fleet::agents::{AgentTiming, Terms};
 use crate::fleet::protocol::{Hello, PROGRAM, Proof, VERSION};
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
@@ -16,25 +16,26 @@ use crate::spec::job_plan::JobPlan;
 /// What the names of files begin with that machines have to see.
 const SEEN: &str = "seen-";
 
-/// At most so many inputs are looked at, each of another directory.
+/// At most this many inputs are checked, each of another directory.
 const INPUTS: usize = 64;
 
-/// Variables that say how texts are sorted and times are shown: commands have them as they would on this machine.
+/// Variables that say how texts are sorted and times are shown: commands have them as they would on this
+/// machine.
 const VARIABLES: [&str; 4] = ["LANG", "LANGUAGE", "TZ", "LC_"];
 
 /// What the machines of a run have to see; the file goes with it.
-pub(crate) struct Sight {
+pub(crate) struct VisibilityCheck {
     file: PathBuf,
     terms: Terms,
 }
 
-impl Sight {
-    /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which whoever uses the
-    /// machines is known, now and the next time; `jobs` say which inputs are to be seen too, and `pids` is where processes are
-    /// noted down that reach machines.
+impl VisibilityCheck {
+    /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which the
+    /// user of the machines is known, now and the next time; `jobs` say which inputs are to be seen too, and
+    /// `pids` is where processes are noted down that reach machines.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn new(
         data: &Path,
         owner: &str,
@@ -68,17 +69,17 @@ impl Sight {
             proofs,
             env: std::env::vars().filter(|(name, _)| is_wanted(name)).collect(),
         };
-        let terms = Terms { hello, pids, pace: Pace::default() };
+        let terms = Terms { hello, pids, pace: AgentTiming::default() };
         Ok(Self { file, terms })
     }
 
-    /// What agents are told.
+    /// What agents are given.
     pub(crate) fn terms(&self) -> Terms {
         self.terms.clone()
     }
 }
 
-impl Drop for Sight {
+impl Drop for VisibilityCheck {
     fn drop(&mut self) {
         // One that stays is removed by the next session.
         let _ = fs::remove_file(&self.file);
@@ -94,7 +95,8 @@ fn inputs(jobs: &[JobPlan], directory: &Path) -> Vec<Proof> {
     first.take(INPUTS).map(|(path, source)| proof(path, source.bytes)).collect()
 }
 
-/// The directory of the run, by the name by which its user knows it: on other machines links may lead elsewhere.
+/// The directory of the run, by the name by which its user knows it: on other machines links may lead
+/// elsewhere.
 pub(crate) fn directory() -> PathBuf {
     let real = std::env::current_dir().unwrap_or_default();
     let is_it = |path: &PathBuf| {

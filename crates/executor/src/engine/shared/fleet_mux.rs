@@ -1,5 +1,5 @@
-//! What is known of the fleet that several runs share: each starts attempts under its own numbers and gets their reports.
-//! Machines have the numbers here that they have for the runs (`stock`), not those of the fleet.
+//! Multiplexes one fleet over several runs. Each run starts attempts under its own numbers and receives their
+//! reports. Machines have the numbers of the `machine_table`, not those of the fleet.
 //!
 //! The loop changes it, and runs look at it from their threads. No other work is done while it is locked.
 
@@ -14,31 +14,31 @@ use slackline_policy::engine::RowId;
 use slackline_task::process::limits::Capacity;
 use slackline_task::process::spec::Spec;
 
-use crate::engine::backend::Seat;
-use crate::engine::shared::hosted_run::{Outbox, RunEvent};
-use crate::engine::shared::machine_table::Stock;
-use crate::fleet::{Assignment, Beside, Fleet, NewMachine, Told, Waker};
+use crate::engine::backend::RunId;
+use crate::engine::shared::hosted_run::{Outbox, RunMessage};
+use crate::engine::shared::machine_table::MachineTable;
+use crate::fleet::{Assignment, Fleet, FleetEvent, ForeignSlot, NewMachine, Waker};
 use crate::store::journal::JoinedMachine;
 
-pub(crate) fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
-    hub.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn lock(mux: &Mutex<FleetMux>) -> MutexGuard<'_, FleetMux> {
+    mux.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The machines of a fleet, and what each run has on them.
-pub(crate) struct Hub {
+pub(crate) struct FleetMux {
     /// Whether machines may go, and come.
     changes: bool,
-    stock: Stock,
+    machines: MachineTable,
     /// What each machine has, as far as it is known.
     capacities: Vec<Capacity>,
     /// Machines that are not there.
     away: BTreeSet<MachineId>,
     /// The number of the next attempt on the fleet.
     next: u64,
-    /// What is at work, by its number on the fleet.
-    at_work: BTreeMap<u64, (Seat, Assignment)>,
+    /// Running attempts, by their numbers on the fleet.
+    at_work: BTreeMap<u64, (RunId, Assignment)>,
     /// The slots that rows of the driver hold.
-    held: BTreeMap<RowId, Held>,
+    held: BTreeMap<RowId, HeldSlot>,
 }
 
 /// What a machine has of which nothing is known.
@@ -46,74 +46,74 @@ const UNKNOWN: Capacity = Capacity { processors: 0, memory: None };
 
 /// A slot that a row holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    pub(crate) seat: Seat,
+pub(crate) struct HeldSlot {
+    pub(crate) run: RunId,
     pub(crate) phase: PhaseKind,
     pub(crate) slot: u32,
 }
 
-impl Hub {
-    pub(crate) fn new(fleet: &dyn Fleet, stock: Stock) -> Self {
-        let mut capacities = vec![UNKNOWN; stock.machines().len()];
+impl FleetMux {
+    pub(crate) fn new(fleet: &dyn Fleet, table: MachineTable) -> Self {
+        let mut capacities = vec![UNKNOWN; table.machines().len()];
         for (of_fleet, capacity) in (0..).map(MachineId).zip(fleet.machines()) {
-            if let Some(id) = stock.id(of_fleet) {
+            if let Some(id) = table.id(of_fleet) {
                 capacities[id.index()] = capacity;
             }
         }
         let all = (0..capacities.len()).map(MachineId::from);
-        let away = all.filter(|&id| stock.is_missing(id)).collect();
+        let away = all.filter(|&id| table.is_missing(id)).collect();
         let (changes, at_work, held) = (fleet.changes(), BTreeMap::new(), BTreeMap::new());
-        Self { changes, stock, capacities, away, next: 0, at_work, held }
+        Self { changes, machines: table, capacities, away, next: 0, at_work, held }
     }
 
-    /// News with the numbers that runs know; none where nobody has to know.
-    pub(crate) fn translated(&mut self, told: Told) -> Option<(Option<Seat>, Told)> {
-        let known = |hub: &Self, machine| hub.stock.id(machine);
-        let of_machine = match told {
-            Told::Ended { attempt, report } => {
-                let (seat, assignment) = self.at_work.remove(&attempt)?;
-                return Some((Some(seat), Told::Ended { attempt: assignment.number, report }));
+    /// Events with the numbers that runs know; none where no run needs to know.
+    pub(crate) fn translated(&mut self, event: FleetEvent) -> Option<(Option<RunId>, FleetEvent)> {
+        let known = |mux: &Self, machine| mux.machines.id(machine);
+        let of_machine = match event {
+            FleetEvent::Ended { attempt, report } => {
+                let (run_id, assignment) = self.at_work.remove(&attempt)?;
+                return Some((Some(run_id), FleetEvent::Ended { attempt: assignment.number, report }));
             }
-            Told::Down { machine, why } => {
+            FleetEvent::Down { machine, why } => {
                 let machine = known(self, machine)?;
-                // Nothing more is heard of what was at work there.
+                // Nothing more arrives from what ran there.
                 self.at_work.retain(|_, (_, assignment)| assignment.machine != machine);
-                self.away.insert(machine).then_some(Told::Down { machine, why })?
+                self.away.insert(machine).then_some(FleetEvent::Down { machine, why })?
             }
-            Told::Up(machine) => {
+            FleetEvent::Up(machine) => {
                 let machine = known(self, machine)?;
-                self.away.remove(&machine).then_some(Told::Up(machine))?
+                self.away.remove(&machine).then_some(FleetEvent::Up(machine))?
             }
-            Told::Joined(new) => self.joined(new),
-            Told::Until { machine, left } => Told::Until { machine: known(self, machine)?, left },
-            Told::Said(what) => Told::Said(what),
+            FleetEvent::Joined(new) => self.joined(new),
+            FleetEvent::Until { machine, left } => FleetEvent::Until { machine: known(self, machine)?, left },
+            FleetEvent::Notice(what) => FleetEvent::Notice(what),
         };
         Some((None, of_machine))
     }
 
     /// A machine joins the fleet; it may be one that is known.
-    fn joined(&mut self, new: NewMachine) -> Told {
+    fn joined(&mut self, new: NewMachine) -> FleetEvent {
         let NewMachine { name, slots, speed, .. } = new.clone();
         let draft = JoinedMachine { name, slots, speed, apart: false }.draft();
-        match self.stock.add(new.number, draft) {
-            Err(error) => Told::Said(format!("machine {} is not used: {error}", new.name)),
+        match self.machines.add(new.number, draft) {
+            Err(error) => FleetEvent::Notice(format!("machine {} is not used: {error}", new.name)),
             Ok(is_new) => {
                 let number =
-                    self.stock.id(new.number).expect("invariant: a machine that was added has a number");
+                    self.machines.id(new.number).expect("invariant: a machine that was added has a number");
                 self.away.remove(&number);
                 if is_new {
                     self.capacities.push(new.capacity);
-                    return Told::Joined(NewMachine { number, ..new });
+                    return FleetEvent::Joined(NewMachine { number, ..new });
                 }
                 self.capacities[number.index()] = new.capacity;
-                Told::Up(number)
+                FleetEvent::Up(number)
             }
         }
     }
 
     /// All machines that are known.
     pub(crate) fn machines(&self) -> &[MachineDraft] {
-        self.stock.machines()
+        self.machines.machines()
     }
 
     /// What each of them has, as far as it is known.
@@ -131,19 +131,19 @@ impl Hub {
         self.changes || !self.away.is_empty()
     }
 
-    /// Whether nothing is at work.
+    /// Whether nothing runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.at_work.is_empty()
     }
 
-    /// An attempt of a run is about to start: what the fleet is to start, by its own numbers. None if its machine is not
-    /// there.
-    pub(crate) fn begin(&mut self, seat: Seat, attempt: Assignment) -> Option<Assignment> {
+    /// An attempt of a run is about to start: what the fleet is to start, by its own numbers. None if its
+    /// machine is not there.
+    pub(crate) fn begin(&mut self, run_id: RunId, attempt: Assignment) -> Option<Assignment> {
         let machine =
-            self.stock.of_fleet(attempt.machine).filter(|_| !self.away.contains(&attempt.machine))?;
+            self.machines.of_fleet(attempt.machine).filter(|_| !self.away.contains(&attempt.machine))?;
         let number = self.next;
         self.next += 1;
-        self.at_work.insert(number, (seat, attempt));
+        self.at_work.insert(number, (run_id, attempt));
         Some(Assignment { number, machine, ..attempt })
     }
 
@@ -152,92 +152,91 @@ impl Hub {
         self.at_work.remove(&number);
     }
 
-    /// A row holds a slot.
-    pub(crate) fn hold(&mut self, row: RowId, held: Held) {
+    pub(crate) fn hold(&mut self, row: RowId, held: HeldSlot) {
         self.held.insert(row, held);
     }
 
     /// A row is over; whose it was.
-    pub(crate) fn release(&mut self, row: RowId) -> Option<Seat> {
-        self.held.remove(&row).map(|held| held.seat)
+    pub(crate) fn release(&mut self, row: RowId) -> Option<RunId> {
+        self.held.remove(&row).map(|held| held.run)
     }
 
     /// Whose the slots are that rows hold, one by one.
-    pub(crate) fn held(&self) -> impl Iterator<Item = Seat> + '_ {
-        self.held.values().map(|held| held.seat)
+    pub(crate) fn held(&self) -> impl Iterator<Item = RunId> + '_ {
+        self.held.values().map(|held| held.run)
     }
 
     /// Whose a row is.
-    pub(crate) fn seat_of(&self, row: RowId) -> Option<Seat> {
-        self.held.get(&row).map(|held| held.seat)
+    pub(crate) fn run_of(&self, row: RowId) -> Option<RunId> {
+        self.held.get(&row).map(|held| held.run)
     }
 
-    /// The runs that have an attempt at work on a slot, but for one of them.
-    pub(crate) fn others_on(&self, held: Held) -> Vec<Seat> {
-        let on = |(seat, other): &(Seat, Assignment)| {
-            *seat != held.seat && other.slot == held.slot && other.id.phase == held.phase
+    /// The runs that have an attempt running on a slot, but for one of them.
+    pub(crate) fn others_on(&self, held: HeldSlot) -> Vec<RunId> {
+        let on = |(run_id, other): &(RunId, Assignment)| {
+            *run_id != held.run && other.slot == held.slot && other.id.phase == held.phase
         };
-        self.at_work.values().filter(|one| on(one)).map(|(seat, _)| *seat).collect()
+        self.at_work.values().filter(|one| on(one)).map(|(run_id, _)| *run_id).collect()
     }
 
-    /// What an attempt of a run is called on the fleet; none of one that is not at work.
-    pub(crate) fn name(&self, seat: Seat, attempt: u64) -> Option<u64> {
-        let is_it = |(of, assignment): &(Seat, Assignment)| *of == seat && assignment.number == attempt;
+    /// What an attempt of a run is called on the fleet; none of one that is not running.
+    pub(crate) fn name(&self, run_id: RunId, attempt: u64) -> Option<u64> {
+        let is_it = |(of, assignment): &(RunId, Assignment)| *of == run_id && assignment.number == attempt;
         self.at_work.iter().find(|(_, one)| is_it(one)).map(|(&name, _)| name)
     }
 
-    /// Nothing is heard of a run any more.
-    pub(crate) fn forget(&mut self, seat: Seat) {
-        self.at_work.retain(|_, (of, _)| *of != seat);
-        self.held.retain(|_, held| held.seat != seat);
+    /// Nothing arrives of a run any more.
+    pub(crate) fn forget(&mut self, run_id: RunId) {
+        self.at_work.retain(|_, (of, _)| *of != run_id);
+        self.held.retain(|_, held| held.run != run_id);
     }
 }
 
 /// The fleet as one of the runs sees it.
 pub(crate) struct Share {
-    pub(crate) hub: Arc<Mutex<Hub>>,
+    pub(crate) mux: Arc<Mutex<FleetMux>>,
     pub(crate) out: Outbox,
 }
 
 impl Fleet for Share {
     fn machines(&self) -> Vec<Capacity> {
-        lock(&self.hub).capacities.clone()
+        lock(&self.mux).capacities.clone()
     }
 
     fn changes(&self) -> bool {
-        lock(&self.hub).changes()
+        lock(&self.mux).changes()
     }
 
     /// The loop starts it. One that cannot be started ends at once.
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        self.out.send(RunEvent::Start(attempt, Box::new(spec.clone())));
+        self.out.send(RunMessage::Start(attempt, Box::new(spec.clone())));
         Ok(())
     }
 
     fn stop(&mut self, attempt: u64) {
-        self.out.send(RunEvent::Stop(attempt));
+        self.out.send(RunMessage::Stop(attempt));
     }
 
     /// The loop listens for all, and tells each what it has to hear.
-    fn next(&mut self, _: Duration) -> Option<Told> {
+    fn next(&mut self, _: Duration) -> Option<FleetEvent> {
         None
     }
 
-    fn beside(&self) -> Vec<Beside> {
-        let (hub, own) = (lock(&self.hub), self.out.seat);
-        let others = hub.at_work.values().filter(|(seat, _)| *seat != own);
-        let at_work: Vec<Beside> = others
-            .map(|(_, other)| Beside {
+    fn foreign_slots(&self) -> Vec<ForeignSlot> {
+        let (mux, own) = (lock(&self.mux), self.out.run);
+        let others = mux.at_work.values().filter(|(run_id, _)| *run_id != own);
+        let at_work: Vec<ForeignSlot> = others
+            .map(|(_, other)| ForeignSlot {
                 phase: other.id.phase,
                 slot: other.slot,
                 at_work: Some((other.machine, other.demand)),
             })
             .collect();
-        let is_idle = |held: &&Held| {
-            held.seat != own && !at_work.iter().any(|busy| busy.slot == held.slot && busy.phase == held.phase)
+        let is_idle = |held: &&HeldSlot| {
+            held.run != own && !at_work.iter().any(|busy| busy.slot == held.slot && busy.phase == held.phase)
         };
-        let idle = |held: &Held| Beside { phase: held.phase, slot: held.slot, at_work: None };
-        let idle: Vec<Beside> = hub.held.values().filter(is_idle).map(idle).collect();
+        let idle = |held: &HeldSlot| ForeignSlot { phase: held.phase, slot: held.slot, at_work: None };
+        let idle: Vec<ForeignSlot> = mux.held.values().filter(is_idle).map(idle).collect();
         at_work.into_iter().chain(idle).collect()
     }
 

@@ -1,41 +1,43 @@
-//! A flow on its way to the driver: what is left of it, as it stands, in the time of the service.
+//! A flow as the shared driver receives it: its remaining tasks and its overrides, in the time of the
+//! service.
 
 use std::collections::BTreeSet;
 
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::instance::Arrival;
 use slackline_model::{Draft, FlowId, Instance, PhaseId, PhaseKind, Time};
-use slackline_task::base::clock::{Later, RunClock};
+use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 
-use crate::engine::backend::{Seat, Standing};
-use crate::engine::hosted::Busy;
+use crate::engine::backend::{FlowOverrides, RunId};
+use crate::engine::hosted::RunningAttempt;
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
 use crate::spec::remaining::{Numbers, flow_left};
 
 /// A flow that the driver has.
-pub(crate) struct Arrived {
+pub(crate) struct DriverFlow {
     /// The run it is of.
-    pub(crate) seat: Seat,
+    pub(crate) run: RunId,
     /// The number that the driver has given its first phase; the others follow.
     first: PhaseId,
     numbers: Numbers,
 }
 
 /// What a flow is made of.
-pub(crate) struct Source<'a> {
-    pub(crate) seat: Seat,
-    /// Its workload, with the durations that are believed.
+pub(crate) struct FlowSource<'a> {
+    pub(crate) run: RunId,
+    /// Its workload, with the durations that are estimated.
     pub(crate) workload: &'a Draft,
     pub(crate) jobs: &'a [JobPlan],
     pub(crate) done: &'a BTreeSet<TaskId>,
-    pub(crate) dates: Dates,
+    pub(crate) dates: RunDates,
 }
 
-/// Where the dates of a run are in the time of the engine: they count from the start of the run, by the wall clock of now.
+/// Where the dates of a run are in the time of the engine: they count from the start of the run, by the wall
+/// clock of now.
 #[derive(Clone, Copy)]
-pub(crate) struct Dates {
+pub(crate) struct RunDates {
     /// The start of the run by the wall clock, seconds.
     start: f64,
     /// The start of the run by its own time, seconds.
@@ -43,13 +45,14 @@ pub(crate) struct Dates {
     now: f64,
 }
 
-impl Dates {
+impl RunDates {
     /// Those of a run with this clock in the time of an engine, whose clock shows `now`.
-    pub(crate) fn of(run: &RunClock, (engine, now): (&RunClock, Time), later: Later) -> Self {
+    pub(crate) fn of(run: &RunClock, engine: &RunClock, now: Time, later: TimeOffset) -> Self {
         Self { start: run.date_on(engine), own_start: later.seconds(), now: now.seconds() }
     }
 
-    /// A flow that has come, with its dates in the time of the engine. What was before the beginning of that time is at it.
+    /// A flow that has come, with its dates in the time of the engine. What was before the beginning of that
+    /// time is at it.
     fn applied(self, mut flow: FlowDraft) -> FlowDraft {
         // Costs over time cannot begin before it.
         let by_date = (flow.cost.is_none() || self.start >= 0.0).then_some(self.start);
@@ -60,24 +63,25 @@ impl Dates {
     }
 }
 
-impl Source<'_> {
-    /// A flow as what is left of it and as it stands; of one that is held what is at work. None if that is nothing. The
-    /// driver's numbers of its phases are [to come](Arrived::begin_at).
+impl FlowSource<'_> {
+    /// A flow as what is left of it and with its overrides; of one that is held what runs. None if that is
+    /// nothing. The driver's numbers of its phases are [to come](Arrived::begin_at).
     ///
     /// # Errors
     /// A workload that is none.
     pub(crate) fn arrival(
         &self,
-        (flow, standing): (&str, Standing),
-        busy: &[Busy],
+        flow: &str,
+        overrides: FlowOverrides,
+        busy: &[RunningAttempt],
         machines: &[MachineDraft],
-    ) -> Result<Option<(Arrived, Arrival)>, EngineError> {
-        let out = if standing.held { self.all_but(flow, busy) } else { self.done.clone() };
+    ) -> Result<Option<(DriverFlow, Arrival)>, EngineError> {
+        let out = if overrides.held { self.all_but(flow, busy) } else { self.done.clone() };
         let Some(left) = flow_left(self.workload, flow, &out) else { return Ok(None) };
         let mut left = self.dates.applied(left);
         let [deadline, next] =
-            [standing.deadline, standing.next].map(|at| at.map(|at| (at + self.dates.start).max(0.0)));
-        let moved = Standing { deadline, ..standing };
+            [overrides.deadline, overrides.next].map(|at| at.map(|at| (at + self.dates.start).max(0.0)));
+        let moved = FlowOverrides { deadline, ..overrides };
         moved.applied(&mut left);
         let Draft { start, objective, weights, pools, machines: _, flows: _ } = self.workload;
         let draft = Draft {
@@ -92,11 +96,11 @@ impl Source<'_> {
         let numbers = Numbers::new(&instance, self.jobs, &out);
         let mut arrival = instance.excerpt(FlowId(0));
         arrival.announce(next.map(Time::from_seconds_nearest));
-        Ok(Some((Arrived { seat: self.seat, first: PhaseId(0), numbers }, arrival)))
+        Ok(Some((DriverFlow { run: self.run, first: PhaseId(0), numbers }, arrival)))
     }
 
-    /// All tasks of a flow but those that are at work.
-    fn all_but(&self, flow: &str, busy: &[Busy]) -> BTreeSet<TaskId> {
+    /// All tasks of a flow but those that run.
+    fn all_but(&self, flow: &str, busy: &[RunningAttempt]) -> BTreeSet<TaskId> {
         let is_busy = |id: &TaskId| busy.iter().any(|busy| busy.id == *id);
         let of = |(job, plan): (u32, &JobPlan)| {
             let tasks = PhaseKind::ALL.map(|phase| (phase, plan.tasks(phase)));
@@ -107,7 +111,7 @@ impl Source<'_> {
     }
 }
 
-impl Arrived {
+impl DriverFlow {
     /// The driver gives its first phase this number.
     pub(crate) fn begin_at(&mut self, first: PhaseId) {
         self.first = first;

@@ -1,9 +1,10 @@
-//! A run among others, on a separate thread: its session and its engine.
+//! One run of the shared engine, on a thread of its session and its process engine.
 //!
-//! All work on files of a run is done there, so that a hung file system stops this run only. The loop sends it what
-//! happens and what the driver decides ([`RunCommand`]), in order; it sends the loop what the fleet is to do and what the driver
-//! is to know ([`RunEvent`]), in order. Neither waits for the other. So each may hear of something that is over for the other:
-//! the loop drops reports of rows that the driver has dropped, and the run reports each row that it cannot begin as failed.
+//! All work on files of a run is done there, so that a hung file system stops this run only. The loop sends
+//! it what happens and what the driver decides ([`RunCommand`]), in order; it sends the loop what the fleet
+//! is to do and what the driver is to know ([`RunMessage`]), in order. Neither waits for the other. So each
+//! may learns of something that is over for the other: the loop drops reports of rows that the driver has
+//! dropped, and the run reports each row that it cannot begin as failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -17,16 +18,18 @@ use slackline_model::{Instance, MachineId, SlotKind};
 use slackline_policy::Config;
 use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::activity::{self, Duty};
-use slackline_task::base::clock::{Later, RunClock};
+use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::spec::Spec;
 
-use crate::engine::external_runs::Over;
-use crate::engine::shared::fleet_mux::{Hub, Share, lock};
-use crate::engine::shared::flow::{Arrived, Dates, Source};
-use crate::engine::shared::{Busy, EngineError, Fate, Local, RunEnd, Seat, Standing};
+use crate::engine::external_runs::ExternalEnd;
+use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
+use crate::engine::shared::flow::{DriverFlow, FlowSource, RunDates};
+use crate::engine::shared::{
+    EngineError, FlowOutcome, FlowOverrides, ProcessEngine, RunEnd, RunId, RunningAttempt,
+};
 use crate::engine::{Observer, Settings, TICK};
-use crate::fleet::{Assignment, Told, Waker};
+use crate::fleet::{Assignment, FleetEvent, Waker};
 use crate::run::Session;
 
 /// A session, and what is left of its workload.
@@ -38,7 +41,7 @@ pub(crate) struct Owned {
 /// What the loop sends to a run.
 pub(crate) enum RunCommand {
     /// News of the fleet.
-    Told(Told),
+    Told(FleetEvent),
     /// The driver starts a task on a slot; held, it waits for the maps of its job.
     Begin {
         row: RowId,
@@ -56,8 +59,8 @@ pub(crate) enum RunCommand {
     Order(Order),
     /// Another run starts something on a slot.
     GiveWay(SlotKind, u32),
-    /// A flow stands in another way.
-    Stand(String, Standing),
+    /// The overrides of a flow change.
+    Stand(String, FlowOverrides),
     Cancel(String),
     /// The wall clock has jumped: dates are other times.
     ClockJumped,
@@ -68,19 +71,19 @@ pub(crate) enum RunCommand {
 }
 
 /// What a run sends to the loop.
-pub(crate) enum RunEvent {
+pub(crate) enum RunMessage {
     /// The fleet is to start an attempt.
     Start(Assignment, Box<Spec>),
     /// The fleet is to stop one.
     Stop(u64),
     /// The driver is to know, in the time of the service.
     Reports(Vec<Report>),
-    /// A flow comes to the driver, as what is left of it and as it stands, with what of it is at work. Nothing comes of one
-    /// that is held and has nothing at work.
+    /// A flow comes to the driver, as what is left of it and with its overrides, with what of it runs.
+    /// Nothing comes of one that is held and has nothing running.
     Comes {
         flow: String,
-        arrival: Option<Box<(Arrived, Arrival)>>,
-        busy: Vec<Busy>,
+        arrival: Option<Box<(DriverFlow, Arrival)>>,
+        busy: Vec<RunningAttempt>,
     },
     /// The driver is to give up a flow.
     Goes(String),
@@ -94,15 +97,15 @@ pub(crate) enum RunEvent {
 /// Where a run sends to. It wakes the loop.
 #[derive(Clone)]
 pub(crate) struct Outbox {
-    pub(crate) seat: Seat,
-    pub(crate) events: Sender<(Seat, RunEvent)>,
+    pub(crate) run: RunId,
+    pub(crate) events: Sender<(RunId, RunMessage)>,
     pub(crate) waker: Waker,
 }
 
 impl Outbox {
-    pub(crate) fn send(&self, event: RunEvent) {
+    pub(crate) fn send(&self, event: RunMessage) {
         // A loop that is gone needs nothing.
-        let _ = self.events.send((self.seat, event));
+        let _ = self.events.send((self.run, event));
         (self.waker)();
     }
 }
@@ -110,17 +113,16 @@ impl Outbox {
 /// What a run begins with.
 pub(crate) struct RunStart {
     pub(crate) session: Session,
-    /// The machines when it came, and those of them that are not there; it hears of changes since.
+    /// The machines when it came, and those of them that are not there; it learns of changes since.
     pub(crate) machines: Vec<MachineDraft>,
     pub(crate) away: BTreeSet<MachineId>,
     /// How often a task may fail whose job does not say.
     pub(crate) attempts_max: u16,
-    pub(crate) standings: BTreeMap<String, Standing>,
+    pub(crate) overrides: BTreeMap<String, FlowOverrides>,
     pub(crate) settings: Settings,
-    /// The clock of the engine.
     pub(crate) engine: RunClock,
     pub(crate) observer: Box<dyn Observer + Send>,
-    pub(crate) hub: Arc<Mutex<Hub>>,
+    pub(crate) mux: Arc<Mutex<FleetMux>>,
 }
 
 impl RunStart {
@@ -128,10 +130,10 @@ impl RunStart {
     pub(crate) fn work(self, commands: &Receiver<RunCommand>, out: &Outbox) {
         let _report = PanicReport(out);
         activity::announce(format!("the run in {}", self.session.layout().root().display()), Duty::Helper);
-        let Self { mut session, machines, away, attempts_max, standings, .. } = self;
-        let Self { settings, engine, observer, hub, .. } = self;
+        let Self { mut session, machines, away, attempts_max, overrides, .. } = self;
+        let Self { settings, engine, observer, mux, .. } = self;
         let clock = session.clock();
-        let later = clock.later(&engine);
+        let later = clock.offset_to(&engine);
         let joined = session.join(&machines).and_then(|()| {
             let mut left = session.left().ok_or_else(|| EngineError::other("nothing is left to do"))?;
             left.machines = machines;
@@ -139,15 +141,15 @@ impl RunStart {
         });
         let instance = match joined {
             Ok(instance) => instance,
-            Err(error) => return out.send(RunEvent::Ended(Err(error), Box::new(session))),
+            Err(error) => return out.send(RunMessage::Ended(Err(error), Box::new(session))),
         };
         let mut config = Config::plain().with_attempts_max(attempts_max);
-        let fleet = Box::new(Share { hub: hub.clone(), out: out.clone() });
+        let fleet = Box::new(Share { mux: mux.clone(), out: out.clone() });
         let owned = Owned { session, instance };
         let work = owned.session.work(&owned.instance, &mut config);
-        let local = Local::new(work, settings, clock, observer, fleet).without_machines(away);
+        let local = ProcessEngine::new(work, settings, clock, observer, fleet).without_machines(away);
         let here = |id: &String| FlowState {
-            standing: standings.get(id).copied().unwrap_or_default(),
+            overrides: overrides.get(id).copied().unwrap_or_default(),
             has_come: false,
         };
         let flows =
@@ -158,7 +160,7 @@ impl RunStart {
             flows: flows.collect(),
             later,
             engine,
-            hub,
+            mux,
             out,
             is_stopped: false,
             is_stopping: false,
@@ -168,7 +170,7 @@ impl RunStart {
         let Owned { mut session, .. } = owned;
         let end = session.over(over);
         let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
-        out.send(RunEvent::Ended(end, Box::new(session)));
+        out.send(RunMessage::Ended(end, Box::new(session)));
     }
 }
 
@@ -178,20 +180,20 @@ struct PanicReport<'a>(&'a Outbox);
 impl Drop for PanicReport<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.send(RunEvent::Panicked);
+            self.0.send(RunMessage::Panicked);
         }
     }
 }
 
 struct Run<'a> {
     owned: &'a Owned,
-    local: Local<'a>,
+    local: ProcessEngine<'a>,
     /// Its flows that were not over when it came.
     flows: BTreeMap<String, FlowState>,
     /// How much later its time begins than that of the engine.
-    later: Later,
+    later: TimeOffset,
     engine: RunClock,
-    hub: Arc<Mutex<Hub>>,
+    mux: Arc<Mutex<FleetMux>>,
     out: &'a Outbox,
     /// Whether the loop has seen the failure of the engine.
     is_stopped: bool,
@@ -202,13 +204,13 @@ struct Run<'a> {
 /// A flow of the run.
 #[derive(Clone, Copy, Debug)]
 struct FlowState {
-    standing: Standing,
+    overrides: FlowOverrides,
     /// Whether it has come: released, and what it reads is there.
     has_come: bool,
 }
 
 impl Run<'_> {
-    /// Goes on until the run leaves; whether it was interrupted. None if the loop is gone.
+    /// Continues until the run leaves; whether it was interrupted. None if the loop is gone.
     fn go(&mut self, commands: &Receiver<RunCommand>) -> Option<bool> {
         let state = self.owned.session.layout().root().display();
         let mut patience = Some(Duration::ZERO);
@@ -226,15 +228,15 @@ impl Run<'_> {
 
     /// Does what is asked and what is due. How long it then waits for the loop; none if it leaves.
     fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
-        let mut told = Vec::new();
+        let mut event = Vec::new();
         for command in commands {
             if let RunCommand::Told(news) = command {
-                told.push(news);
+                event.push(news);
                 continue;
             }
             // In the order in which they came, and news that came together are recorded together.
-            if !told.is_empty() {
-                self.local.take(mem::take(&mut told));
+            if !event.is_empty() {
+                self.local.take(mem::take(&mut event));
             }
             match command {
                 RunCommand::Leave => {
@@ -249,7 +251,7 @@ impl Run<'_> {
                 command => self.carry_out(command),
             }
         }
-        let has_news = self.turn(told);
+        let has_news = self.turn(event);
         if self.local.is_settled() && (self.is_stopping || self.is_stopped || !self.is_open()) {
             return None;
         }
@@ -262,10 +264,10 @@ impl Run<'_> {
 
     /// Whether a flow of it is not over.
     fn is_open(&self) -> bool {
-        self.flows.keys().any(|flow| self.local.fate(flow) == Fate::Open)
+        self.flows.keys().any(|flow| self.local.fate(flow) == FlowOutcome::Open)
     }
 
-    /// The engine goes on by itself. How long it then waits for the loop.
+    /// The engine continues by itself. How long it then waits for the loop.
     fn rest(&mut self) -> Duration {
         self.local.idle();
         if self.local.has_due() {
@@ -285,7 +287,7 @@ impl Run<'_> {
             RunCommand::Adopt { number, row, id } => self.local.adopt(number, row, id),
             RunCommand::Order(order) => self.local.order_here(order),
             RunCommand::GiveWay(slot_kind, slot) => self.local.give_way(slot_kind, slot),
-            RunCommand::Stand(flow, standing) => self.stand(&flow, standing),
+            RunCommand::Stand(flow, overrides) => self.stand(&flow, overrides),
             RunCommand::Cancel(flow) => self.cancel(flow),
             RunCommand::ClockJumped => self.bring_all_again(),
             RunCommand::Told(_) | RunCommand::Stop | RunCommand::Leave => {}
@@ -293,9 +295,9 @@ impl Run<'_> {
     }
 
     /// Takes in what has happened, and tells the loop what follows; true if something does.
-    fn turn(&mut self, told: Vec<Told>) -> bool {
+    fn turn(&mut self, event: Vec<FleetEvent>) -> bool {
         let mut reports = Vec::new();
-        let coming = self.local.turn(told, &mut reports);
+        let coming = self.local.turn(event, &mut reports);
         for report in &mut reports {
             if let Report::Finished { at, .. } | Report::Failed { at, .. } = report {
                 *at = self.later.of(*at);
@@ -303,7 +305,7 @@ impl Run<'_> {
         }
         let has_news = !reports.is_empty() || !coming.is_empty();
         if !reports.is_empty() {
-            self.out.send(RunEvent::Reports(reports));
+            self.out.send(RunMessage::Reports(reports));
         }
         for flow in coming {
             if let Some(here) = self.flows.get_mut(&flow) {
@@ -312,16 +314,16 @@ impl Run<'_> {
             }
         }
         if self.local.fatal().is_some() && !mem::replace(&mut self.is_stopped, true) {
-            self.out.send(RunEvent::AllGo);
+            self.out.send(RunMessage::AllGo);
         }
         has_news
     }
 
-    fn stand(&mut self, flow: &str, standing: Standing) {
+    fn stand(&mut self, flow: &str, overrides: FlowOverrides) {
         let Some(here) = self.flows.get_mut(flow) else { return };
-        let is_new = here.standing != standing;
-        here.standing = standing;
-        if !is_new || !here.has_come || self.local.fate(flow) != Fate::Open {
+        let is_new = here.overrides != overrides;
+        here.overrides = overrides;
+        if !is_new || !here.has_come || self.local.fate(flow) != FlowOutcome::Open {
             return;
         }
         self.bring_again(flow);
@@ -337,49 +339,50 @@ impl Run<'_> {
     fn bring_all_again(&mut self) {
         let come = self.flows.iter().filter(|(_, flow)| flow.has_come).map(|(id, _)| id.clone());
         for flow in come.collect::<Vec<_>>() {
-            if self.local.fate(&flow) == Fate::Open {
+            if self.local.fate(&flow) == FlowOutcome::Open {
                 self.bring_again(&flow);
             }
         }
     }
 
     fn cancel(&mut self, flow: String) {
-        if self.local.fate(&flow) == Fate::Open {
+        if self.local.fate(&flow) == FlowOutcome::Open {
             self.local.cancel(&flow);
-            self.out.send(RunEvent::Goes(flow));
+            self.out.send(RunMessage::Goes(flow));
         }
     }
 
-    fn bring(&self, flow: &str, mut busy: Vec<Busy>) {
+    fn bring(&self, flow: &str, mut busy: Vec<RunningAttempt>) {
         let Some(here) = self.flows.get(flow) else { return };
-        let machines = lock(&self.hub).machines().to_vec();
+        let machines = lock(&self.mux).machines().to_vec();
         let session = &self.owned.session;
-        let source = Source {
-            seat: self.out.seat,
+        let source = FlowSource {
+            run: self.out.run,
             workload: session.draft(),
             jobs: session.jobs(),
             done: self.local.done(),
-            dates: Dates::of(&self.local.clock, (&self.engine, self.engine.now()), self.later),
+            dates: RunDates::of(&self.local.clock, &self.engine, self.engine.now(), self.later),
         };
         // The workload was one when the session came; what is left of it is one too.
-        let arrival = source.arrival((flow, here.standing), &busy, &machines);
+        let arrival = source.arrival(flow, here.overrides, &busy, &machines);
         let arrival = arrival.expect("invariant: what is left of a workload is one").map(Box::new);
         for busy in &mut busy {
             busy.since = self.later.of(busy.since);
         }
-        self.out.send(RunEvent::Comes { flow: flow.to_owned(), arrival, busy });
+        self.out.send(RunMessage::Comes { flow: flow.to_owned(), arrival, busy });
     }
 
-    /// Ends it: what is recorded is on disk. What the session has to know, and why the engine could not go on.
-    fn close(mut self, is_interrupted: bool) -> (Over, Option<String>) {
+    /// Ends it: what is recorded is on disk. What the session has to know, and why the engine could not go
+    /// on.
+    fn close(mut self, is_interrupted: bool) -> (ExternalEnd, Option<String>) {
         if is_interrupted {
             self.local.interrupt_here();
         }
         self.local.end();
-        let all_done = self.flows.keys().all(|flow| self.local.fate(flow) == Fate::Done);
+        let all_done = self.flows.keys().all(|flow| self.local.fate(flow) == FlowOutcome::Done);
         let fatal = self.local.fatal().map(str::to_owned);
         let interrupted = is_interrupted || fatal.is_some();
-        (Over { all_done, interrupted, policy_failed: None }, fatal)
+        (ExternalEnd { all_done, interrupted, policy_failed: None }, fatal)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The machines of an engine that stays, each with the number that it has for good: runs record slots by such numbers, and go
-//! on after machines have gone and come, and after the engine was started again.
+//! The machines of a shared engine, each with a permanent number. Runs record slots by these numbers, which
+//! stay valid when machines leave and return and when the engine restarts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ const LOG: Kind = Kind {
 };
 
 /// The machines that are known, by their numbers.
-pub(crate) struct Stock {
+pub(crate) struct MachineTable {
     machines: Vec<MachineDraft>,
     /// By number on the fleet: its number here. A machine that the fleet has not is away.
     ids: BTreeMap<MachineId, MachineId>,
@@ -30,29 +30,30 @@ pub(crate) struct Stock {
     log: Option<Log>,
 }
 
-impl Stock {
+impl MachineTable {
     /// Machines that stay what they are, in the order of their fleet, each alone in its group.
     pub(crate) fn fixed(machines: Vec<MachineDraft>) -> Self {
         let all = (0..machines.len()).map(MachineId::from);
         Self { ids: all.map(|id| (id, id)).collect(), machines, log: None }
     }
 
-    /// The machines of a fleet, in its order, each alone in its group; those that a file knows of keep their numbers.
+    /// The machines of a fleet, in its order, each alone in its group; those that a file knows of keep their
+    /// numbers.
     ///
     /// # Errors
     /// A file that is damaged or cannot be written.
     pub(crate) fn kept(path: &Path, fleet: Vec<MachineDraft>) -> Result<Self, EngineError> {
         let log = Log::open(LOG, path)?;
-        let mut stock = Self { machines: Vec::new(), ids: BTreeMap::new(), log: None };
+        let mut table = Self { machines: Vec::new(), ids: BTreeMap::new(), log: None };
         for text in log.texts()? {
             let known: JoinedMachine = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
-            stock.push(known.draft());
+            table.push(known.draft());
         }
-        stock.log = Some(log);
+        table.log = Some(log);
         for (machine, k) in fleet.into_iter().zip(0..) {
-            stock.add(MachineId(k), machine)?;
+            table.add(MachineId(k), machine)?;
         }
-        Ok(stock)
+        Ok(table)
     }
 
     /// All of them, by their numbers.
@@ -75,8 +76,8 @@ impl Stock {
         !self.ids.values().any(|known| *known == id)
     }
 
-    /// A machine of the fleet; one that is known keeps its number. True if it was not known. It is on disk before anything
-    /// is done with its number.
+    /// A machine of the fleet; one that is known keeps its number. True if it was not known. It is on disk
+    /// before anything is done with its number.
     ///
     /// # Errors
     /// It cannot be written down.
@@ -112,7 +113,7 @@ impl Stock {
 /// # Errors
 /// A file that is damaged or cannot be written.
 pub fn known_machines(path: &Path, now: Vec<MachineDraft>) -> Result<Vec<MachineDraft>, EngineError> {
-    Ok(Stock::kept(path, now)?.machines)
+    Ok(MachineTable::kept(path, now)?.machines)
 }
 
 #[cfg(test)]
@@ -123,24 +124,25 @@ mod tests {
         JoinedMachine { name: name.to_owned(), slots, speed: 1.0, apart: false }.draft()
     }
 
-    fn names(stock: &Stock) -> Vec<&str> {
-        stock.machines().iter().map(|machine| machine.name.as_str()).collect()
+    fn names(table: &MachineTable) -> Vec<&str> {
+        table.machines().iter().map(|machine| machine.name.as_str()).collect()
     }
 
     #[test]
     fn machines_keep_their_numbers_when_others_are_there_the_next_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("machines");
-        let mut stock = Stock::kept(&path, vec![machine("a", 2), machine("b", 1)]).unwrap();
-        assert!(stock.add(MachineId(2), machine("c", 4)).unwrap());
-        assert!(!stock.add(MachineId(2), machine("c", 4)).unwrap());
-        drop(stock);
-        let stock = Stock::kept(&path, vec![machine("c", 4), machine("d", 1), machine("a", 2)]).unwrap();
-        assert_eq!(names(&stock), ["a", "b", "c", "d"]);
-        let ids: Vec<_> = (0..3).map(|k| stock.id(MachineId(k)).unwrap().0).collect();
+        let mut table = MachineTable::kept(&path, vec![machine("a", 2), machine("b", 1)]).unwrap();
+        assert!(table.add(MachineId(2), machine("c", 4)).unwrap());
+        assert!(!table.add(MachineId(2), machine("c", 4)).unwrap());
+        drop(table);
+        let table =
+            MachineTable::kept(&path, vec![machine("c", 4), machine("d", 1), machine("a", 2)]).unwrap();
+        assert_eq!(names(&table), ["a", "b", "c", "d"]);
+        let ids: Vec<_> = (0..3).map(|k| table.id(MachineId(k)).unwrap().0).collect();
         assert_eq!(ids, [2, 3, 0]);
-        assert_eq!((stock.of_fleet(MachineId(3)), stock.of_fleet(MachineId(1))), (Some(MachineId(1)), None));
-        assert!(stock.is_missing(MachineId(1)) && !stock.is_missing(MachineId(0)));
+        assert_eq!((table.of_fleet(MachineId(3)), table.of_fleet(MachineId(1))), (Some(MachineId(1)), None));
+        assert!(table.is_missing(MachineId(1)) && !table.is_missing(MachineId(0)));
     }
 
     #[test]
@@ -153,9 +155,9 @@ mod tests {
             (3, &["a (4 slots)", "a"]),
             (4, &["a (4 slots)", "a (3 slots)", "a"]),
         ] {
-            let stock = Stock::kept(&path, vec![machine("a", slots)]).unwrap();
-            assert_eq!(names(&stock), expected);
-            assert_eq!(stock.id(MachineId(0)), Some(MachineId::from(expected.len() - 1)));
+            let table = MachineTable::kept(&path, vec![machine("a", slots)]).unwrap();
+            assert_eq!(names(&table), expected);
+            assert_eq!(table.id(MachineId(0)), Some(MachineId::from(expected.len() - 1)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One machine with an agent, as the hub sees it: away, being reached, there, or ending.
+//! The state of one machine with an agent: away, opening, up, or closing.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,13 +10,13 @@ use slackline_model::MachineId;
 use slackline_task::process::limits::Capacity;
 use slackline_task::process::report::Report;
 
-use super::{First, Machine, News, Pace, Terms};
-use crate::fleet::link::{GRACE, Line, Link, ORDERLY, Wanted};
+use super::{AgentTiming, First, Machine, News, Terms};
+use crate::fleet::link::{GRACE, Line, LineInterest, Link, ORDERLY};
 use crate::fleet::protocol::{BEAT, FromAgent, Hello, LINE_MAX, Ready, Refused, ToAgent, line, mismatch};
-use crate::fleet::{Assignment, NewMachine, Told};
+use crate::fleet::{Assignment, FleetEvent, NewMachine};
 use crate::store::pid_file::PidFile;
 
-/// The longest that is waited before a machine is tried again that did not answer.
+/// The longest that is waited before a machine is retried that did not answer.
 const AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// More than this that is not read by an agent is not added to by beats, bytes.
@@ -27,18 +27,18 @@ pub(super) struct Host {
     name: String,
     link: Box<dyn Link>,
     pids: PathBuf,
-    pace: Pace,
+    pace: AgentTiming,
     state: State,
     /// How often it went.
     epoch: u32,
-    /// What is at work there, with its slot.
+    /// What runs there, with its slot.
     attempts: BTreeMap<u64, u32>,
-    /// By slot: what it is at work on, for those who look on from outside.
+    /// By slot: what it works on, for those who look on from outside.
     places: BTreeMap<u32, PidFile>,
     /// How often it did not answer, one after the other.
     tries: u32,
     /// What the engine knows of it.
-    known: Known,
+    known: Admission,
     /// Whether it is to be reached no more.
     is_retired: bool,
     /// How many attempts it takes at a time, and its speed.
@@ -50,7 +50,7 @@ pub(super) struct Host {
 
 /// What the engine knows of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
+enum Admission {
     /// It waits for the end of the first try to reach it.
     Awaited,
     /// Nothing: it is to join.
@@ -61,35 +61,35 @@ enum Known {
 
 /// Where a machine is.
 enum State {
-    /// It is not there, and is tried again then.
+    /// It is not there, and is retried then.
     Away { again: Duration },
-    /// It was told hello.
-    Opening(Opening),
+    /// It was given hello.
+    Opening(PendingLine),
     /// Its agent takes attempts.
-    Up(Spoken),
-    /// Its line was closed; then its process is told to end, and then it is killed.
-    Ending(Ending),
+    Up(Conversation),
+    /// Its line was closed; then its process is asked to end, and then it is killed.
+    Ending(ClosingLine),
 }
 
 /// A line that is spoken over.
-struct Spoken {
+struct Conversation {
     line: Line,
-    /// When something was heard last.
+    /// When something arrived last.
     heard: Duration,
     /// When something was said last.
     said: Duration,
 }
 
-struct Opening {
-    spoken: Spoken,
+struct PendingLine {
+    spoken: Conversation,
     since: Duration,
     /// The first that was said and is none of the protocol, such as a greeting of a shell.
     noise: Option<String>,
 }
 
-struct Ending {
+struct ClosingLine {
     line: Line,
-    /// When its process is told to end; none if it was.
+    /// When its process is asked to end; none if it was.
     term: Option<Duration>,
     /// When it is killed.
     kill: Duration,
@@ -107,14 +107,14 @@ enum Failure {
 }
 
 /// What a line said, or that it has ended.
-enum Heard {
+enum LineEvent {
     Message(Box<FromAgent>),
     /// Something that is none of the protocol.
     Noise(String),
     Over,
 }
 
-impl Spoken {
+impl Conversation {
     fn beat(&mut self, now: Duration) {
         if now.saturating_sub(self.said) >= BEAT && self.line.unsaid() < UNREAD {
             self.line.say(&line(&ToAgent::Beat {}));
@@ -124,22 +124,22 @@ impl Spoken {
     }
 
     /// What it said, one after the other.
-    fn hear(&mut self, now: Duration) -> Vec<Heard> {
+    fn hear(&mut self, now: Duration) -> Vec<LineEvent> {
         let (lines, is_over) = self.line.hear();
         if !lines.is_empty() {
             self.heard = now;
         }
         let read = |line: Vec<u8>| match serde_json::from_slice(&line) {
-            Ok(message) => Heard::Message(Box::new(message)),
-            Err(_) => Heard::Noise(quoted(&line)),
+            Ok(message) => LineEvent::Message(Box::new(message)),
+            Err(_) => LineEvent::Noise(quoted(&line)),
         };
-        let mut heard: Vec<Heard> = lines.into_iter().map(read).collect();
+        let mut heard: Vec<LineEvent> = lines.into_iter().map(read).collect();
         if self.line.babbles() {
-            heard.push(Heard::Noise(format!("a line of more than {LINE_MAX} bytes")));
+            heard.push(LineEvent::Noise(format!("a line of more than {LINE_MAX} bytes")));
         }
         if is_over {
             self.line.tell();
-            heard.push(Heard::Over);
+            heard.push(LineEvent::Over);
         }
         heard
     }
@@ -164,7 +164,7 @@ impl Host {
             attempts: BTreeMap::new(),
             places: BTreeMap::new(),
             tries: 0,
-            known: Known::Awaited,
+            known: Admission::Awaited,
             is_retired: false,
             slots,
             speed,
@@ -174,7 +174,7 @@ impl Host {
 
     /// The same, of which the engine hears when it is there.
     pub(super) fn joining(mut self) -> Self {
-        self.known = Known::Nothing;
+        self.known = Admission::Nothing;
         self
     }
 
@@ -200,7 +200,7 @@ impl Host {
         self.retire(now);
     }
 
-    /// Whether an attempt is at work there.
+    /// Whether an attempt runs there.
     pub(super) fn has(&self, number: u64) -> bool {
         self.attempts.contains_key(&number)
     }
@@ -225,17 +225,17 @@ impl Host {
     }
 
     /// What is waited for; nothing if it is away.
-    pub(super) fn wanted(&self) -> Option<Wanted<'_>> {
+    pub(super) fn wanted(&self) -> Option<LineInterest<'_>> {
         self.line().map(Line::wanted)
     }
 
     /// Has it begin with an attempt, if it is there as often as the engine knows.
-    pub(super) fn start(&mut self, attempt: Assignment, epoch: u32, told: &[u8]) {
+    pub(super) fn start(&mut self, attempt: Assignment, epoch: u32, event: &[u8]) {
         let State::Up(spoken) = &mut self.state else { return };
         if epoch != self.epoch {
             return;
         }
-        spoken.line.say(told);
+        spoken.line.say(event);
         self.attempts.insert(attempt.number, attempt.slot);
         let path = self.pids.join(format!("{}.{}", self.name, attempt.slot));
         let place = match self.places.entry(attempt.slot) {
@@ -252,15 +252,15 @@ impl Host {
     }
 
     /// Has something said to it.
-    pub(super) fn say(&mut self, told: &[u8]) {
+    pub(super) fn say(&mut self, event: &[u8]) {
         if let State::Up(spoken) = &mut self.state {
-            spoken.line.say(told);
+            spoken.line.say(event);
         }
     }
 
     /// Says what it takes of what is unsaid.
     pub(super) fn tell(&mut self) {
-        if let State::Opening(Opening { spoken, .. }) | State::Up(spoken) = &mut self.state {
+        if let State::Opening(PendingLine { spoken, .. }) | State::Up(spoken) = &mut self.state {
             spoken.line.tell();
         }
     }
@@ -271,7 +271,7 @@ impl Host {
         self.end(now, ORDERLY, None);
     }
 
-    /// Closes its line, if it has one. Its process is told to end after `patience`.
+    /// Closes its line, if it has one. Its process is asked to end after `patience`.
     fn end(&mut self, now: Duration, patience: Duration, failure: Option<Failure>) {
         let mut line = match std::mem::replace(&mut self.state, State::Away { again: now }) {
             State::Opening(opening) => opening.spoken.line,
@@ -280,17 +280,17 @@ impl Host {
         };
         line.close();
         let (term, kill) = (Some(now + patience), now + patience + GRACE);
-        self.state = State::Ending(Ending { line, term, kill, failure });
+        self.state = State::Ending(ClosingLine { line, term, kill, failure });
         self.attempts.clear();
         self.places.clear();
     }
 
-    /// Its agent is not there any more: nothing more is heard of its attempts.
+    /// Its agent is not there any more: nothing more arrives from its attempts.
     fn lose(&mut self, now: Duration, why: String, tell: &mut dyn FnMut(News)) {
         let is_silent =
             matches!(&self.state, State::Up(spoken) if now.saturating_sub(spoken.heard) > self.pace.silent);
         self.epoch += 1;
-        tell(News::Told(Told::Down { machine: self.id, why }));
+        tell(News::Told(FleetEvent::Down { machine: self.id, why }));
         self.end(now, if is_silent { Duration::ZERO } else { ORDERLY }, None);
     }
 
@@ -341,8 +341,8 @@ impl Host {
                 let hello = Hello { machine: self.name.clone(), ..terms.hello.clone() };
                 opened.say(&line(&ToAgent::Hello(hello)));
                 opened.tell();
-                let spoken = Spoken { line: opened, heard: now, said: now };
-                self.state = State::Opening(Opening { spoken, since: now, noise: None });
+                let spoken = Conversation { line: opened, heard: now, said: now };
+                self.state = State::Opening(PendingLine { spoken, since: now, noise: None });
             }
         }
     }
@@ -373,17 +373,17 @@ impl Host {
         let pause = self.pace.again.saturating_mul(1 << self.tries.min(8)).min(AGAIN_MAX);
         self.tries += 1;
         self.state = State::Away { again: now + pause };
-        let is_first = self.known == Known::Awaited;
+        let is_first = self.known == Admission::Awaited;
         if is_first {
-            self.known = Known::Told;
+            self.known = Admission::Told;
             // The engine hears that it is gone.
             self.epoch += 1;
         }
         match failure {
             Failure::Refused(why) if is_first => tell(News::First(self.id.index(), First::Refused(why))),
             Failure::Missing(why) if is_first => tell(News::First(self.id.index(), First::Missing(why))),
-            Failure::Refused(why) => tell(News::Told(Told::Said(format!("{}: {why}", self.name)))),
-            // It is away, and that was told.
+            Failure::Refused(why) => tell(News::Told(FleetEvent::Notice(format!("{}: {why}", self.name)))),
+            // It is away, and that was given.
             Failure::Missing(_) => {}
         }
     }
@@ -395,7 +395,7 @@ impl Host {
             State::Opening(opening) => opening.spoken.hear(now),
             State::Up(spoken) => spoken.hear(now),
             State::Ending(ending) => {
-                // Nobody cares any more, but who cannot speak does not end.
+                // No process cares any more, but who cannot speak does not end.
                 ending.line.hear();
                 return;
             }
@@ -410,24 +410,24 @@ impl Host {
     }
 
     /// It says something before it takes attempts.
-    fn hear_opening(&mut self, now: Duration, heard: Heard, tell: &mut dyn FnMut(News)) {
+    fn hear_opening(&mut self, now: Duration, heard: LineEvent, tell: &mut dyn FnMut(News)) {
         let State::Opening(opening) = &mut self.state else { return };
         match heard {
-            Heard::Message(message) => match *message {
+            LineEvent::Message(message) => match *message {
                 FromAgent::Ready(ready) => self.ready(now, &ready, tell),
                 FromAgent::Refused(Refused { why, .. }) => {
                     self.end(now, ORDERLY, Some(Failure::Refused(why)));
                 }
                 FromAgent::Beat {} | FromAgent::Ended { .. } => {}
             },
-            Heard::Noise(what) => {
+            LineEvent::Noise(what) => {
                 opening.noise.get_or_insert(what);
                 if opening.spoken.line.babbles() {
                     let why = "found no end of what it says before it answers".to_owned();
                     self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
                 }
             }
-            Heard::Over => {
+            LineEvent::Over => {
                 let rest = opening.spoken.line.rest();
                 let noise = opening.noise.take().or_else(|| (!rest.is_empty()).then(|| quoted(rest)));
                 let why = match noise {
@@ -449,32 +449,32 @@ impl Host {
         self.state = State::Up(opening.spoken);
         self.tries = 0;
         let capacity = Capacity { processors: ready.processors, memory: ready.memory };
-        tell(match std::mem::replace(&mut self.known, Known::Told) {
-            Known::Awaited => News::First(self.id.index(), First::Ready(capacity)),
-            Known::Told => News::Told(Told::Up(self.id)),
-            Known::Nothing => {
+        tell(match std::mem::replace(&mut self.known, Admission::Told) {
+            Admission::Awaited => News::First(self.id.index(), First::Ready(capacity)),
+            Admission::Told => News::Told(FleetEvent::Up(self.id)),
+            Admission::Nothing => {
                 let (name, slots, speed) = (self.name.clone(), self.slots, self.speed);
-                News::Told(Told::Joined(NewMachine { number: self.id, name, slots, speed, capacity }))
+                News::Told(FleetEvent::Joined(NewMachine { number: self.id, name, slots, speed, capacity }))
             }
         });
         if let Some(ends) = self.ends {
             let left = ends.saturating_sub(now);
-            tell(News::Told(Told::Until { machine: self.id, left }));
+            tell(News::Told(FleetEvent::Until { machine: self.id, left }));
         }
     }
 
     /// It says something while it takes attempts.
-    fn hear_up(&mut self, now: Duration, heard: Heard, tell: &mut dyn FnMut(News)) {
+    fn hear_up(&mut self, now: Duration, heard: LineEvent, tell: &mut dyn FnMut(News)) {
         match heard {
-            Heard::Message(message) => match *message {
+            LineEvent::Message(message) => match *message {
                 FromAgent::Ended { n, report, broken } => self.ended(n, report, broken, tell),
                 FromAgent::Refused(Refused { why, .. }) => self.lose(now, why, tell),
                 FromAgent::Beat {} | FromAgent::Ready(_) => {}
             },
-            Heard::Noise(what) => {
+            LineEvent::Noise(what) => {
                 self.lose(now, format!("found {what}, expected a message of its agent"), tell);
             }
-            Heard::Over => {
+            LineEvent::Over => {
                 let State::Up(spoken) = &mut self.state else { return };
                 let words = spoken.line.words().map_or_else(String::new, |words| format!(": {words}"));
                 self.lose(now, format!("its agent ended{words}"), tell);
@@ -482,13 +482,13 @@ impl Host {
         }
     }
 
-    /// An attempt has ended. What is told of one that is not at work there comes a second time, or too late.
+    /// An attempt has ended. A report of one that is not running there is a duplicate, or late.
     fn ended(&mut self, n: u64, report: Option<Report>, broken: Option<String>, tell: &mut dyn FnMut(News)) {
         let Some(slot) = self.attempts.remove(&n) else { return };
         if let Some(place) = self.places.get(&slot) {
             place.note(None);
         }
         let broken = broken.unwrap_or_else(|| "its agent gave no report".to_owned());
-        tell(News::Told(Told::Ended { attempt: n, report: report.ok_or(broken) }));
+        tell(News::Told(FleetEvent::Ended { attempt: n, report: report.ok_or(broken) }));
     }
 }

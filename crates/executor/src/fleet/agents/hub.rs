@@ -1,4 +1,4 @@
-//! The thread that listens to all agents and speaks to them.
+//! The thread that reads from and writes to all agents.
 
 use std::io::{PipeReader, Read};
 use std::sync::mpsc::{Receiver, Sender};
@@ -11,22 +11,24 @@ use slackline_task::base::clock::Stopwatch;
 use super::host::Host;
 use super::{Machine, News, Terms};
 use crate::fleet::protocol::{ToAgent, line};
-use crate::fleet::{Assignment, Told};
+use crate::fleet::{Assignment, FleetEvent};
 
-/// The longest that is slept: clocks are looked at so often; the ends of processes, which say nothing, more often.
+/// The longest that is slept: clocks are checked so often; the ends of processes, which say nothing, more
+/// often.
 const TURN: Duration = Duration::from_millis(500);
 const TURN_OF_ENDS: Duration = Duration::from_millis(10);
 
-/// A turn that takes so long says that this process was stopped meanwhile: then nobody is blamed for not having been heard.
+/// A turn that takes so long says that this process was stopped meanwhile: then silence is no fault of the
+/// agents.
 const STOPPED: Duration = Duration::from_secs(2);
 
-/// What the hub is told.
+/// Messages to the hub.
 pub(super) enum Order {
     /// An attempt begins, unless its machine went more often than the engine knows.
     Start {
         attempt: Assignment,
         epoch: u32,
-        /// What the agent is told.
+        /// The message to the agent.
         line: Vec<u8>,
     },
     /// An attempt is stopped.
@@ -37,7 +39,7 @@ pub(super) enum Order {
         names: Vec<String>,
         why: String,
     },
-    /// Something is to be told.
+    /// Something is to be given.
     Say(String),
     /// All agents end, and so does the hub when they have.
     End,
@@ -53,7 +55,7 @@ pub(super) struct Hub {
     clock: Stopwatch,
     /// How long this process was stopped.
     stopped: Duration,
-    /// When the clock was looked at last.
+    /// When the clock was checked last.
     looked: Duration,
     is_ending: bool,
 }
@@ -112,7 +114,8 @@ impl Hub {
         now.saturating_sub(self.stopped)
     }
 
-    /// Waits until an agent has said something or can be told more, or there is an order. Gives the machines to attend to.
+    /// Waits until an agent has said something or can be given more, or there is an order. Gives the machines
+    /// to attend to.
     fn wait(&mut self) -> Vec<usize> {
         let mut whose = vec![None];
         let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
@@ -166,7 +169,7 @@ impl Hub {
                 }
                 Order::Add(machine) if !self.is_ending => self.add(machine, now),
                 Order::Add(_) => {}
-                Order::Say(what) => drop(self.news.send(News::Told(Told::Said(what)))),
+                Order::Say(what) => drop(self.news.send(News::Told(FleetEvent::Notice(what)))),
                 Order::Retire { names, why } => {
                     let Self { hosts, news, .. } = self;
                     let retired =

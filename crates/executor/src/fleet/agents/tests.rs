@@ -1,5 +1,5 @@
-//! A fleet whose agents play a script: delays, silence, what is said twice or too late, wrong versions, and lines that are
-//! none.
+//! A fleet whose agents play a script: delays, silence, what is reported twice or too late, wrong versions,
+//! and lines that are none.
 
 use std::io::{BufRead, BufReader, Lines, PipeReader, Write};
 use std::sync::{Arc, Mutex};
@@ -111,17 +111,17 @@ fn terms(pids: &std::path::Path) -> Terms {
         proofs,
         env: Vec::new(),
     };
-    let pace = Pace { again: Duration::from_millis(10), ..Pace::default() };
+    let pace = AgentTiming { again: Duration::from_millis(10), ..AgentTiming::default() };
     Terms { hello, pids: pids.to_owned(), pace }
 }
 
-fn open_at(pace: Pace, machines: Vec<Machine>) -> io::Result<Agents> {
+fn open_at(pace: AgentTiming, machines: Vec<Machine>) -> io::Result<Agents> {
     let dir = tempfile::tempdir().unwrap();
     Agents::open(machines, Terms { pace, ..terms(dir.path()) }, None)
 }
 
 fn open(machines: Vec<Machine>) -> io::Result<Agents> {
-    open_at(Pace { again: Duration::from_millis(10), ..Pace::default() }, machines)
+    open_at(AgentTiming { again: Duration::from_millis(10), ..AgentTiming::default() }, machines)
 }
 
 fn start(agents: &mut Agents, machine: u32, number: u64) {
@@ -135,14 +135,14 @@ fn start(agents: &mut Agents, machine: u32, number: u64) {
 }
 
 /// The next news; there must be some.
-fn next(agents: &mut Agents) -> Told {
+fn next(agents: &mut Agents) -> FleetEvent {
     agents.next(PATIENCE).expect("something is told")
 }
 
 /// The number of an attempt that ended well.
-fn ended(told: &Told) -> u64 {
-    match told {
-        Told::Ended { attempt, report: Ok(Report::Done(outcome)) } => {
+fn ended(event: &FleetEvent) -> u64 {
+    match event {
+        FleetEvent::Ended { attempt, report: Ok(Report::Done(outcome)) } => {
             assert_eq!(outcome.records_in, *attempt, "its report is its own");
             *attempt
         }
@@ -150,9 +150,9 @@ fn ended(told: &Told) -> u64 {
     }
 }
 
-fn is_down(told: &Told, expected: &str) {
-    match told {
-        Told::Down { machine: MachineId(0), why } => assert!(why.contains(expected), "{why}"),
+fn is_down(event: &FleetEvent, expected: &str) {
+    match event {
+        FleetEvent::Down { machine: MachineId(0), why } => assert!(why.contains(expected), "{why}"),
         other => panic!("found {other:?}, expected that machine 0 is gone"),
     }
 }
@@ -234,12 +234,12 @@ fn machines_that_do_not_answer_are_said_to_be_gone_and_come_when_they_do() {
     });
     let mut agents = open(vec![late, there]).unwrap();
     is_down(&next(&mut agents), "its agent ended without an answer");
-    // What is started there meanwhile is nobody's.
+    // What starts there meanwhile belongs to no run.
     start(&mut agents, 1, 1);
     start(&mut agents, 0, 2);
-    let mut told = [next(&mut agents), next(&mut agents)];
-    told.sort_by_key(|told| matches!(told, Told::Up(_)));
-    assert_eq!((ended(&told[0]), &told[1]), (1, &Told::Up(MachineId(0))));
+    let mut event = [next(&mut agents), next(&mut agents)];
+    event.sort_by_key(|event| matches!(event, FleetEvent::Up(_)));
+    assert_eq!((ended(&event[0]), &event[1]), (1, &FleetEvent::Up(MachineId(0))));
     start(&mut agents, 0, 3);
     assert_eq!(ended(&next(&mut agents)), 3);
     drop(agents);
@@ -269,7 +269,11 @@ fn what_a_shell_says_before_the_agent_does_no_harm() {
 
 #[test]
 fn a_machine_that_falls_silent_is_gone_and_what_it_says_later_does_not_count() {
-    let pace = Pace { silent: Duration::from_secs(1), again: Duration::from_millis(10), ..Pace::default() };
+    let pace = AgentTiming {
+        silent: Duration::from_secs(1),
+        again: Duration::from_millis(10),
+        ..AgentTiming::default()
+    };
     let agents = open_at(
         pace,
         vec![machine("a", |nth, agent| {
@@ -286,7 +290,7 @@ fn a_machine_that_falls_silent_is_gone_and_what_it_says_later_does_not_count() {
     let mut agents = agents.unwrap();
     start(&mut agents, 0, 1);
     is_down(&next(&mut agents), "nothing was heard of it for 1 s");
-    assert_eq!(next(&mut agents), Told::Up(MachineId(0)));
+    assert_eq!(next(&mut agents), FleetEvent::Up(MachineId(0)));
     start(&mut agents, 0, 2);
     assert_eq!(ended(&next(&mut agents)), 2, "and not of the first, however late its end comes");
 }
@@ -305,7 +309,7 @@ fn an_agent_that_dies_is_started_again() {
     is_down(&next(&mut agents), "its agent ended");
     // The engine does not know yet that it is there again.
     assert_eq!(agents.machines().len(), 1);
-    assert_eq!(next(&mut agents), Told::Up(MachineId(0)));
+    assert_eq!(next(&mut agents), FleetEvent::Up(MachineId(0)));
     start(&mut agents, 0, 2);
     assert_eq!(ended(&next(&mut agents)), 2);
 }
@@ -333,7 +337,7 @@ fn an_attempt_that_was_meant_for_an_earlier_agent_does_not_reach_a_later_one() {
     clock::pause(Duration::from_millis(300));
     start(&mut agents, 0, 2);
     is_down(&next(&mut agents), "its agent ended");
-    assert_eq!(next(&mut agents), Told::Up(MachineId(0)));
+    assert_eq!(next(&mut agents), FleetEvent::Up(MachineId(0)));
     start(&mut agents, 0, 3);
     assert_eq!(ended(&next(&mut agents)), 3);
     assert_eq!(started.recv_timeout(PATIENCE).unwrap(), (1, 3));
@@ -377,7 +381,7 @@ fn lines_that_are_none_end_an_agent_that_was_understood_before() {
         })])
         .unwrap();
         is_down(&next(&mut agents), expected);
-        assert_eq!(next(&mut agents), Told::Up(MachineId(0)));
+        assert_eq!(next(&mut agents), FleetEvent::Up(MachineId(0)));
     }
     let mut agents = open(vec![machine("a", |nth, agent| {
         agent.greet();
@@ -407,8 +411,8 @@ fn an_attempt_that_is_stopped_ends_when_its_agent_says_so() {
     start(&mut agents, 0, 1);
     agents.stop(9);
     agents.stop(1);
-    assert_eq!(next(&mut agents), Told::Ended { attempt: 1, report: Err("stopped".to_owned()) });
-    // Whoever asks the run to stop is heard at once.
+    assert_eq!(next(&mut agents), FleetEvent::Ended { attempt: 1, report: Err("stopped".to_owned()) });
+    // A request to stop arrives at once.
     agents.waker()();
     assert_eq!(agents.next(PATIENCE), None);
 }
@@ -423,8 +427,8 @@ fn machines_join_for_as_long_as_they_are_there_and_are_known_when_they_come_agai
         Machine { left: Some(Duration::from_secs(3600)), ..machine }
     };
     let mut agents = open(vec![play("a")]).unwrap();
-    let until = |told: Told| match told {
-        Told::Until { machine, left } => {
+    let until = |event: FleetEvent| match event {
+        FleetEvent::Until { machine, left } => {
             assert!(left > Duration::from_secs(3000) && left <= Duration::from_secs(3600));
             machine.0
         }
@@ -432,23 +436,23 @@ fn machines_join_for_as_long_as_they_are_there_and_are_known_when_they_come_agai
     };
     assert_eq!(until(next(&mut agents)), 0);
     agents.orders.add(play("b"));
-    let Told::Joined(new) = next(&mut agents) else { panic!("it joins") };
+    let FleetEvent::Joined(new) = next(&mut agents) else { panic!("it joins") };
     assert_eq!((&*new.name, new.number, new.slots), ("b", MachineId(1), 2));
     assert_eq!(until(next(&mut agents)), 1);
     start(&mut agents, 1, 1);
     assert_eq!(ended(&next(&mut agents)), 1);
     agents.orders.retire(vec!["b".to_owned()], "over".to_owned());
-    assert_eq!(next(&mut agents), Told::Down { machine: MachineId(1), why: "over".to_owned() });
+    assert_eq!(next(&mut agents), FleetEvent::Down { machine: MachineId(1), why: "over".to_owned() });
     // It is not looked for by itself.
     assert_eq!(agents.next(Duration::from_millis(200)), None);
     agents.orders.add(play("b"));
-    assert_eq!(next(&mut agents), Told::Up(MachineId(1)));
+    assert_eq!(next(&mut agents), FleetEvent::Up(MachineId(1)));
     assert_eq!(until(next(&mut agents)), 1);
     start(&mut agents, 1, 2);
     assert_eq!(ended(&next(&mut agents)), 2);
 }
 
-/// `SLACKLINE_SCALE=k` has them take k times as many; what that took is said.
+/// `SLACKLINE_SCALE=k` has them take k times as many; what that took is reported.
 #[test]
 fn fifty_agents_take_attempts_as_fast_as_they_end_and_nothing_piles_up() {
     const AGENTS: u32 = 50;

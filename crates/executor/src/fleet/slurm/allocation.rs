@@ -1,4 +1,4 @@
-//! An allocation: the nodes that Slurm lends, for how long, and how it is asked for one and given it back.
+//! An allocation of Slurm: its nodes and its time limit, how to request it and how to release it.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::fleet::slurm::nodes::{names, processors};
 
-/// So long before its end an allocation counts as over: what is at work then is told to end by Slurm.
+/// So long before its end an allocation counts as over: what runs then is asked to end by Slurm.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// Asks for an allocation, says what it is, and keeps it until its standard input ends: because the run gives it back, or
-/// because the run is gone. `salloc` ends with the command that it was given, and takes HUP, of the common signals alone, as
-/// the order to give back what it has or waits for.
+/// Asks for an allocation, says what it is, and keeps it until its standard input ends: because the run gives
+/// it back, or because the run is gone. `salloc` ends with the command that it was given, and takes HUP, of
+/// the common signals alone, as the order to give back what it has or waits for.
 const KEEPER: &str = r#"
 exec 3<&0
 salloc "$@" sh -c 'echo "granted $SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec cat > /dev/null' <&3 &
@@ -63,7 +63,7 @@ impl Allocation {
         Self::of(&job, &said("SLURM_JOB_NODELIST")?, &said("SLURM_JOB_CPUS_PER_NODE")?).map(Some)
     }
 
-    /// How long it is still there; none if it does not end, or nobody knows.
+    /// How long it is still there; none if it does not end, or that is unknown.
     pub(crate) fn left(&self) -> Option<Duration> {
         let asked = Command::new("squeue").args(["--noheader", "--format=%L", "--jobs", &self.job]).output();
         let left = time_left(String::from_utf8_lossy(&asked.ok()?.stdout).trim())?;
@@ -95,7 +95,7 @@ pub(crate) struct Keeper {
 }
 
 /// What a keeper says while it waits.
-enum Said {
+enum KeeperOutput {
     /// A line of its standard output.
     Out(String),
     /// A line for people.
@@ -103,8 +103,8 @@ enum Said {
 }
 
 impl Keeper {
-    /// Asks for an allocation with these options, and waits until it is granted, however long that takes. `says` is told what
-    /// `salloc` says.
+    /// Requests an allocation with these options, and waits until it is granted, however long that takes.
+    /// `says` receives what `salloc` says.
     ///
     /// # Errors
     /// It is refused, or cannot be asked for.
@@ -122,8 +122,8 @@ impl Keeper {
         let (sender, said) = channel();
         let streams = (child.stdout.take(), child.stderr.take());
         let mut keeper = Self { stdin: child.stdin.take(), child };
-        listen(streams.0, sender.clone(), Said::Out)
-            .and_then(|()| listen(streams.1, sender, Said::Words))
+        listen(streams.0, sender.clone(), KeeperOutput::Out)
+            .and_then(|()| listen(streams.1, sender, KeeperOutput::Words))
             .map_err(|error| format!("salloc cannot be listened to: {error}"))?;
         let allocation = keeper.wait(&said, says)?;
         Ok((keeper, allocation))
@@ -134,24 +134,28 @@ impl Keeper {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn wait(&mut self, said: &Receiver<Said>, says: &mut dyn FnMut(&str)) -> Result<Allocation, String> {
+    fn wait(
+        &mut self,
+        said: &Receiver<KeeperOutput>,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Allocation, String> {
         let mut last = String::new();
         loop {
             match said.recv() {
-                Ok(Said::Out(line)) => {
+                Ok(KeeperOutput::Out(line)) => {
                     let words: Vec<&str> = line.split(' ').collect();
                     match words.as_slice() {
                         ["granted", job, nodes, cpus] => return Allocation::of(job, nodes, cpus),
                         ["over", ..] => {
                             // Its last words may come after that.
                             self.stdin = None;
-                            last = said.iter().filter_map(Said::words).last().unwrap_or(last);
+                            last = said.iter().filter_map(KeeperOutput::words).last().unwrap_or(last);
                             return Err(format!("salloc gave no allocation: {last}"));
                         }
                         _ => {}
                     }
                 }
-                Ok(Said::Words(line)) => {
+                Ok(KeeperOutput::Words(line)) => {
                     says(&line);
                     last = line;
                 }
@@ -161,7 +165,7 @@ impl Keeper {
     }
 }
 
-impl Said {
+impl KeeperOutput {
     fn words(self) -> Option<String> {
         match self {
             Self::Words(line) => Some(line),
@@ -178,11 +182,11 @@ impl Drop for Keeper {
     }
 }
 
-/// Passes lines on, on a thread of its own, until there are no more or nobody hears them.
+/// Passes lines on, on its own thread, until there are no more or no process hears them.
 fn listen(
     from: Option<impl Read + Send + 'static>,
-    to: Sender<Said>,
-    said: impl Fn(String) -> Said + Send + 'static,
+    to: Sender<KeeperOutput>,
+    said: impl Fn(String) -> KeeperOutput + Send + 'static,
 ) -> io::Result<()> {
     let Some(from) = from else { return Ok(()) };
     let work = move || {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline::resident::Standing;
+use slackline::resident::FlowOverrides;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Seed, WallTime};
-use slackline_task::base::clock::{Elapsed, Now};
+use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::api::{CatchUp, Change, Overlap, Schedule};
 use crate::state::auth::{Principal, Role};
@@ -59,7 +59,7 @@ pub(super) struct World {
     /// What is to be done and was not.
     pub(super) opening: BTreeSet<u64>,
     pub(super) live: BTreeMap<u64, u32>,
-    pub(super) standings: BTreeMap<(u64, String), Standing>,
+    pub(super) standings: BTreeMap<(u64, String), FlowOverrides>,
     /// When flows are expected to be done, since the start.
     pub(super) expected: BTreeMap<(u64, String), u64>,
     /// Looks ahead that were asked for.
@@ -95,7 +95,7 @@ fn facts(limits: &Limits) -> ServiceFacts {
 
 impl World {
     pub(super) fn new(limits: Limits) -> Self {
-        let start = Now { wall: WallTime(START), elapsed: Elapsed(START) };
+        let start = ClockReading { wall: WallTime(START), elapsed: Elapsed(START) };
         let (state, began) = ServiceState::new(facts(&limits), start);
         Self {
             state,
@@ -248,8 +248,11 @@ impl World {
         self.carry_out(out);
     }
 
-    pub(super) fn clock(&self) -> Now {
-        Now { wall: WallTime(self.now.saturating_add_signed(self.shift)), elapsed: Elapsed(self.now) }
+    pub(super) fn clock(&self) -> ClockReading {
+        ClockReading {
+            wall: WallTime(self.now.saturating_add_signed(self.shift)),
+            elapsed: Elapsed(self.now),
+        }
     }
 
     /// What the wall clock shows.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_executor::store::applications::JobThere;
+use slackline_executor::store::applications::ExternalJob;
 use slackline_model::{JobId, PhaseId};
 
 use crate::explain::{PhaseStory, Waits};
@@ -15,7 +15,7 @@ use super::Told;
 #[derive(Clone, Debug, Default)]
 pub struct There {
     /// Its jobs that were submitted.
-    pub jobs: BTreeMap<JobId, JobThere>,
+    pub jobs: BTreeMap<JobId, ExternalJob>,
     /// When the own code of the first task of each phase began, seconds since the start of the run.
     pub began: BTreeMap<PhaseId, f64>,
 }
@@ -44,7 +44,7 @@ fn seconds(micros: u64) -> f64 {
 }
 
 impl Told<'_> {
-    pub(super) fn job_there(&self, story: &PhaseStory) -> Option<&JobThere> {
+    pub(super) fn job_there(&self, story: &PhaseStory) -> Option<&ExternalJob> {
         self.there?.jobs.get(&self.instance.phase(story.phase).job)
     }
 
@@ -84,11 +84,11 @@ impl Told<'_> {
     /// When what happened, phase by phase; nothing of a run on this machine.
     pub(super) fn starts_text(&self, view: &View) -> String {
         let known = self.explanation.steps().filter_map(|story| Some((story, self.job_there(story)?)));
-        let steps: Vec<(&PhaseStory, &JobThere)> = known.collect();
+        let steps: Vec<(&PhaseStory, &ExternalJob)> = known.collect();
         if steps.is_empty() {
             return String::new();
         }
-        let at = |name: &str, of: &dyn Fn(&PhaseStory, &JobThere) -> Option<f64>| {
+        let at = |name: &str, of: &dyn Fn(&PhaseStory, &ExternalJob) -> Option<f64>| {
             let values: Vec<Option<f64>> = steps.iter().map(|(story, job)| of(story, job)).collect();
             Column::written(name.replace('\n', " "), &values, instants(&values, self.instance.start()))
                 .heading(name)

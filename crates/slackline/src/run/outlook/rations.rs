@@ -108,8 +108,8 @@ impl<E: Engine> Engine for Rationed<'_, E> {
         self.engine.wake_at(at);
     }
 
-    fn barred(&mut self) {
-        self.engine.barred();
+    fn blocked_by_deadline(&mut self) {
+        self.engine.blocked_by_deadline();
     }
 
     /// O(1).

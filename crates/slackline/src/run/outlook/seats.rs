@@ -144,8 +144,8 @@ impl<E: Engine> Engine for Seated<'_, E> {
         self.engine.wake_at(at);
     }
 
-    fn barred(&mut self) {
-        self.engine.barred();
+    fn blocked_by_deadline(&mut self) {
+        self.engine.blocked_by_deadline();
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {

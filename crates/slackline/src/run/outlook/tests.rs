@@ -99,7 +99,7 @@ fn what_a_held_flow_has_at_work_keeps_its_slots() {
         for task in [0, 2] {
             outlook.note(1, Time::ZERO, Happening::Started(TaskId { job: 0, phase: PhaseKind::Map, task }));
         }
-        outlook.stand(1, "held", Standing { held: true, ..Standing::default() });
+        outlook.stand(1, "held", FlowOverrides { held: true, ..FlowOverrides::default() });
         let ahead = outlook.ahead(at(3.0), None);
         let ends = ahead.completions().unwrap();
         assert_eq!(ends, Completions::from([("2/quick".to_owned(), 14.0)]), "{policy}");

@@ -10,8 +10,8 @@ use slackline_model::{Draft, Instance, PhaseId, Span, Time};
 use slackline_sim::{Options, Sim};
 
 use crate::run::{
-    Attempt, Backend, Drive, Ended, EngineError, Fault, Happening, JobHistory, JobName, JobVerdict, Obstacle,
-    Opening, Prepared, Recovered, RunEnd, Session, Stop, TaskId,
+    Attempt, AttemptOutcome, Backend, Drive, EngineError, Fault, Happening, JobHistory, JobName, JobVerdict,
+    Obstacle, Opening, Prepared, Recovery, RunEnd, Session, Stop, TaskId,
 };
 
 /// A run, as if it were on disk.
@@ -51,7 +51,7 @@ impl Fake {
 
     fn session(&self, run: Stored) -> FakeSession {
         let done = run.attempts.len();
-        let recovered = Recovered { done, ..Recovered::default() };
+        let recovered = Recovery { done, ..Recovery::default() };
         FakeSession { run, recovered, stop_after: self.stop_after, disk: self.disk.clone() }
     }
 }
@@ -128,7 +128,7 @@ impl Prepared for FakePrepared {
 
 struct FakeSession {
     run: Stored,
-    recovered: Recovered,
+    recovered: Recovery,
     stop_after: Option<usize>,
     disk: Arc<Mutex<Disk>>,
 }
@@ -178,7 +178,7 @@ impl Session for FakeSession {
         &[]
     }
 
-    fn recovered(&self) -> Recovered {
+    fn recovered(&self) -> Recovery {
         self.recovered
     }
 
@@ -221,7 +221,7 @@ impl Session for FakeSession {
                     start,
                     began: start,
                     end,
-                    ended: Ended::Done(slackline_task::process::spec::Outcome::default()),
+                    ended: AttemptOutcome::Done(slackline_task::process::spec::Outcome::default()),
                 });
             }
         }

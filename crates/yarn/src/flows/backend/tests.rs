@@ -13,16 +13,16 @@ use std::time::Duration;
 use slackline_algo::baseline::{By, Fifo};
 use slackline_executor::engine::Happening;
 use slackline_executor::engine::Observer;
-use slackline_executor::engine::backend::Seat;
-use slackline_executor::engine::backend::SeatRules;
-use slackline_executor::engine::backend::Standing;
+use slackline_executor::engine::backend::FlowOverrides;
+use slackline_executor::engine::backend::RunConfig;
+use slackline_executor::engine::backend::RunId;
 use slackline_executor::engine::backend::Stop;
 use slackline_executor::engine::drive::Drive;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::opening;
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::store::journal::Attempt;
-use slackline_executor::store::journal::Ended;
+use slackline_executor::store::journal::AttemptOutcome;
 use slackline_executor::store::journal::Setup;
 use slackline_model::SlotRange;
 use slackline_model::Time;
@@ -207,9 +207,9 @@ impl Scene {
         resolved.set_mirror(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
-        let says = opening::Says::default();
+        let status = opening::StatusCallback::default();
         let opening =
-            Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
+            Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, status };
         let session = opening::open(opening, &resolved).unwrap();
         let config = self.config(address);
         let mut session = YarnSession {
@@ -311,25 +311,25 @@ impl Scene {
 fn runs_share_a_cluster_under_one_driver() {
     let scene = Scene::new();
     let (mut resident, seats) = seated(&scene, &["one", "two", "three"]);
-    resident.stand(seats[1], "f", Standing { held: true, ..Standing::default() });
-    resident.cancel(seats[2], "f");
+    resident.update_flow(seats[1], "f", FlowOverrides { held: true, ..FlowOverrides::default() });
+    resident.cancel_flow(seats[2], "f");
     let empty = resident.empty().clone();
     let (mut policy, mut nowhere, mut back) = (Fifo::new(By::Job), Silent, Vec::new());
     let config = Config::plain().audited();
     let mut driver =
-        Driver::new(empty, &mut policy, &mut resident as &mut dyn Resident, &mut nowhere, config);
+        Driver::new(empty, &mut policy, &mut resident as &mut dyn SharedEngine, &mut nowhere, config);
     for poll_cluster in 0..2_000 {
         assert!(driver.step());
         let plans = Plans::of(&driver);
         driver.engine().planned(&plans);
-        back.extend(driver.engine().ended().into_iter().map(|ended| (ended.seat, ended.how.unwrap())));
+        back.extend(driver.engine().finished_runs().into_iter().map(|ended| (ended.run, ended.how.unwrap())));
         if poll_cluster == 100 {
             // The one that is held has not begun, and the one that was cancelled has come back.
             assert!(
                 !scene.path("two/_SUCCESS").exists() && back.contains(&(seats[2], RunEnd::Failed)),
                 "{back:?}"
             );
-            driver.engine().stand(seats[1], "f", Standing::default());
+            driver.engine().update_flow(seats[1], "f", FlowOverrides::default());
         }
         if back.len() == 3 {
             break;
@@ -347,7 +347,7 @@ fn runs_share_a_cluster_under_one_driver() {
 }
 
 /// A cluster that stays, with runs of one job each, whose states and outputs have these names.
-fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<Seat>) {
+fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
     let config = scene.config(scene.mock.address());
     let manager = ResourceManager::new(&config.address, http::Settings::default());
     let machines = machines(&manager.nodes().unwrap(), 512);
@@ -372,15 +372,15 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<Seat>) {
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: scene.dir.path() };
         let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
         let setup = Setup { directory: scene.dir.path().display().to_string(), ..Setup::default() };
-        let (choices, says) = (Choices::default(), opening::Says::default());
+        let (choices, status) = (Choices::default(), opening::StatusCallback::default());
         let opening =
-            Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, says };
+            Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, status };
         let session = opening::open(opening, &resolved).unwrap();
         let files = scene.run_files(&state, "file:///");
         let context =
             RunContext { config: config.clone(), files, state, obstacles: Vec::new(), verdicts: Vec::new() };
-        let rules = SeatRules { attempts_max: 4, slowstart: 1.0, standings: BTreeMap::new(), quota: None };
-        resident.seat(Box::new(YarnSession::of(session, context)), rules, Box::new(Silent)).unwrap()
+        let rules = RunConfig { attempts_max: 4, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
+        resident.add_run(Box::new(YarnSession::of(session, context)), rules, Box::new(Silent)).unwrap()
     };
     let seats = names.iter().map(seat).collect();
     (resident, seats)
@@ -538,7 +538,8 @@ fn a_job_that_was_killed_while_its_output_was_published_is_recorded_once() {
     let (end, messages) = scene.run_to_end(jobs());
     assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert!(scene.output("count").contains(&made_by("cat")));
-    let done = recorded(&scene).into_iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
+    let done =
+        recorded(&scene).into_iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_)));
     let done: Vec<_> = done.map(|attempt| attempt.id).collect();
     let once: std::collections::BTreeSet<_> = done.iter().copied().collect();
     assert_eq!(done.len(), once.len(), "{done:?}");
@@ -776,7 +777,9 @@ fn a_failed_attempt_is_recorded_once() {
         let messages = ends(&scene);
         messages
             .iter()
-            .filter(|ended| matches!(ended, Ended::Failed(message) if message.starts_with("no luck\n")))
+            .filter(
+                |ended| matches!(ended, AttemptOutcome::Failed(message) if message.starts_with("no luck\n")),
+            )
             .count()
     };
     for _ in 0..3 {
@@ -797,7 +800,7 @@ fn recorded(scene: &Scene) -> Vec<Attempt> {
     journal.read().unwrap().attempts
 }
 
-fn ends(scene: &Scene) -> Vec<Ended> {
+fn ends(scene: &Scene) -> Vec<AttemptOutcome> {
     recorded(scene).into_iter().map(|attempt| attempt.ended).collect()
 }
 
@@ -806,7 +809,7 @@ fn observers_see_the_application_of_a_job_and_its_start() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::FailsOnce);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
-    let seen = || slackline_executor::run::inspect::look(&scene.path("state")).unwrap().unwrap().there;
+    let seen = || slackline_executor::run::inspect::inspect(&scene.path("state")).unwrap().unwrap().there;
     let mut polls = 0;
     scene.run_and_die(jobs(), move || {
         polls += 1;

@@ -3,7 +3,7 @@
 use slackline_executor::engine::Happening;
 use slackline_executor::engine::external_runs::CannotFinish;
 use slackline_executor::engine::external_runs::FailedTask;
-use slackline_executor::engine::external_runs::MadeTask;
+use slackline_executor::engine::external_runs::FinishedTask;
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;
 
@@ -63,7 +63,7 @@ impl FlowEngine<'_> {
         let record = |((phase, task), attempt): &((PhaseKind, u32), AttemptReport)| {
             recorded_task(own, TaskId { job, phase: *phase, task: *task }, attempt, since, places)
         };
-        let tasks: Vec<MadeTask> = made.iter().filter_map(record).collect();
+        let tasks: Vec<FinishedTask> = made.iter().filter_map(record).collect();
         let last = made.last().map(|((kind, task), attempt)| {
             let seconds = attempt.ended.saturating_sub(attempt.started) as f64 / 1e3;
             (TaskId { job, phase: *kind, task: *task }, seconds)

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use slackline_executor::engine::Observer;
-use slackline_executor::engine::backend::SeatRules;
-use slackline_executor::engine::backend::Standing;
-use slackline_executor::engine::external_runs::Joined;
+use slackline_executor::engine::backend::FlowOverrides;
+use slackline_executor::engine::backend::RunConfig;
+use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::Session;
 use slackline_executor::run::error::EngineError;
@@ -38,38 +38,38 @@ impl<'o> FlowEngine<'o> {
     pub(in crate::flows) fn join(
         &mut self,
         session: Session,
-        rules: &SeatRules,
+        rules: &RunConfig,
         observer: Box<dyn Observer + 'o>,
         submit: Rc<dyn JobSubmission + 'o>,
         manager: &ResourceManager,
-    ) -> Result<Joined, EngineError> {
+    ) -> Result<JoinOutcome, EngineError> {
         let owner = session.owner().to_owned();
         self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
         let joined = self.runs.join(session, &self.machines, rules, observer);
         match &joined {
-            Ok(Joined::From(run)) => self.add_run(*run, submit),
-            Ok(Joined::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
+            Ok(JoinOutcome::From(run)) => self.add_run(*run, submit),
+            Ok(JoinOutcome::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
         }
         joined
     }
 
     /// Changes the overrides of a flow: the driver withdraws it, and it arrives again unless it is held.
-    pub(in crate::flows) fn stand(
+    pub(in crate::flows) fn update_flow(
         &mut self,
         run: u32,
         flow: &str,
-        standing: Standing,
+        standing: FlowOverrides,
         reports: &mut Vec<Report>,
     ) {
-        if self.runs.stand((run, flow), standing) {
+        if self.runs.update_flow(run, flow, standing) {
             self.withdraw(run, flow, reports);
             self.bring(run, flow, reports);
         }
     }
 
     /// Cancels a flow: stops its jobs, and fails it.
-    pub(in crate::flows) fn cancel(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
-        if !self.runs.cancel(run, flow) {
+    pub(in crate::flows) fn cancel_flow(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
+        if !self.runs.cancel_flow(run, flow) {
             return;
         }
         self.withdraw(run, flow, reports);

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::{CannotFinish, MadeTask};
+use slackline_executor::engine::external_runs::{CannotFinish, FinishedTask};
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::digest::Digest;
@@ -248,7 +248,7 @@ impl FlowEngine<'_> {
             Ok(made) => made,
             Err(error) => return self.not_readable(job, &error),
         };
-        let took = |task: &MadeTask| (task.id, task.end.since(task.start).seconds());
+        let took = |task: &FinishedTask| (task.id, task.end.since(task.start).seconds());
         let all: Vec<(TaskId, f64)> = made.iter().map(took).collect();
         let own = &self.jobs[job];
         match self.runs.finish(job, made, |plan, publish| submit.publish(plan, own, publish)) {
@@ -290,7 +290,7 @@ impl FlowEngine<'_> {
     /// Records of the planned tasks of a program; those without an observed container took no time. The end
     /// of a container is observed after the start of the next, so maps end here at the latest when reduces
     /// start.
-    fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<MadeTask>> {
+    fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<FinishedTask>> {
         let plan = self.runs.plan(job);
         let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
@@ -313,9 +313,9 @@ impl FlowEngine<'_> {
                 let part = parts.get(task as usize).filter(|_| is_last(plan, phase)).cloned();
                 let mut outcome = outcome(plan, id, part.as_deref(), self.runs.base(job))?;
                 outcome.output = part.as_deref().filter(|_| is_here).map(Digest::of_file).transpose()?;
-                made.push(MadeTask { id, slot, start, began: start, end: end.max(start), outcome, part });
+                made.push(FinishedTask { id, slot, start, began: start, end: end.max(start), outcome, part });
             }
-            begin = made.iter().map(|made: &MadeTask| made.end).max().unwrap_or(begin);
+            begin = made.iter().map(|made: &FinishedTask| made.end).max().unwrap_or(begin);
             until = now;
         }
         made.sort_by_key(|made| (made.end, made.id));

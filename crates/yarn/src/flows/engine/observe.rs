@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::Comer;
+use slackline_executor::engine::external_runs::ArrivingFlow;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{FlowId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::Report;
@@ -334,9 +334,9 @@ impl FlowEngine<'_> {
     /// A flow arrives, unless it is held or has no job left.
     pub(super) fn bring(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         // The workload was valid when the run joined, so its rest is valid too.
-        let comer = self.runs.comes((run, flow), &self.machines);
+        let comer = self.runs.arrival(run, flow, &self.machines);
         let comer = comer.expect("invariant: what is left of a workload is one");
-        let Some(Comer { arrival, phases }) = comer else { return };
+        let Some(ArrivingFlow { arrival, phases }) = comer else { return };
         reports.push(Report::Arrived(Box::new(arrival)));
         self.flows.insert((run, flow.to_owned()), FlowId(self.next_flow));
         self.next_flow += 1;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use slackline_executor::engine::external_runs::MadeTask;
-use slackline_executor::store::applications::JobThere;
+use slackline_executor::engine::external_runs::FinishedTask;
+use slackline_executor::store::applications::ExternalJob;
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;
 
@@ -84,7 +84,7 @@ impl FlowEngine<'_> {
         for (app, &job) in &self.by_app {
             apps.entry(job).or_default().push(app.to_string());
         }
-        let mut there: Vec<(u32, JobThere, Vec<MadeTask>)> = Vec::new();
+        let mut there: Vec<(u32, ExternalJob, Vec<FinishedTask>)> = Vec::new();
         for (job, own) in self.jobs.iter() {
             if !matches!(own.stage, JobStage::Submitted | JobStage::Running(_) | JobStage::Failed) {
                 continue;
@@ -96,7 +96,7 @@ impl FlowEngine<'_> {
             let made = made.iter().filter_map(record).collect();
             let applications = apps.remove(&job).unwrap_or_default();
             let containers = self.task_containers(own);
-            there.push((job, JobThere { applications, containers, ..own.progress(job) }, made));
+            there.push((job, ExternalJob { applications, containers, ..own.progress(job) }, made));
         }
         self.runs.note(there);
         let micros = |span: Duration| span.as_micros() as u64;

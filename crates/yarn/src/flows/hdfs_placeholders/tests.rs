@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::spec::resolve::InputRules;
-use slackline_executor::spec::resolve::Resolved;
+use slackline_executor::spec::resolve::ResolvedWorkload;
 use slackline_executor::spec::resolve::resolve;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use tempfile::TempDir;
@@ -150,7 +150,7 @@ impl Trial {
     }
 
     /// A flow of one job, resolved on a mirror that is made of it.
-    fn resolved(&self, mirror: &Placeholders, inputs: &[&str]) -> Resolved {
+    fn resolved(&self, mirror: &Placeholders, inputs: &[&str]) -> ResolvedWorkload {
         let mut draft = draft(inputs, "out");
         mirror.make(&mut draft).unwrap();
         let rules = InputRules { split_bytes: 1 << 20, hash: false, directory: self.directory.path() };

@@ -1,4 +1,4 @@
-//! Lines that are kept to be read several times: in memory as long as there is room, the rest in a file.
+//! Stores lines that are read several times: in memory while there is room, the rest in a file.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::shuffle::segment::{RunWriter, SegmentReader};
 const BUFFER: usize = 1 << 16;
 
 /// Lines in the order in which they came.
-pub(crate) struct Kept {
+pub(crate) struct LineStore {
     /// The first of them, each behind its length (LEB128).
     memory: Vec<u8>,
     limit: usize,
@@ -22,9 +22,9 @@ pub(crate) struct Kept {
     rest: Option<RunWriter>,
 }
 
-impl Kept {
+impl LineStore {
     pub(crate) fn new(resources: Resources<'_>) -> Self {
-        Kept {
+        LineStore {
             memory: Vec::new(),
             limit: resources.memory_bytes as usize,
             path: resources.directory.join("kept"),
@@ -93,7 +93,7 @@ mod tests {
             memory_bytes in 0u64..40,
         ) {
             let dir = tempfile::tempdir().unwrap();
-            let mut kept = Kept::new(Resources { memory_bytes, directory: dir.path() });
+            let mut kept = LineStore::new(Resources { memory_bytes, directory: dir.path() });
             for lot in &lots {
                 kept.clear().unwrap();
                 prop_assert!(kept.is_empty());

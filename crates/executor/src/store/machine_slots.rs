@@ -1,6 +1,6 @@
-//! Which machine a slot is of. The journal has slots by their numbers, of the slot kind that serves the task; people and what is
-//! learned of machines want names. Each segment of a run has its machines and slot numbers; [`WholeCluster`] puts
-//! them together.
+//! Maps slots to machines. The journal records slots by number, within the slot kind that serves the task;
+//! users and statistics need machine names. Each segment of a run has its own machines and slot numbers;
+//! [`WholeCluster`] joins them.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::store::machine_names::former_name;
 
 /// The slots of a workload's machines.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Places {
+pub struct MachineSlots {
     groups: Vec<MachineDraft>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place<'a> {
+pub struct MachineSlot<'a> {
     /// The group of its machine.
     pub group: &'a str,
     /// Which machine of the group, from 0; none of one that is alone in it.
@@ -29,7 +29,7 @@ pub struct Place<'a> {
     pub speed: f64,
 }
 
-impl Places {
+impl MachineSlots {
     /// Those of these machines.
     pub fn of(machines: &[MachineDraft]) -> Self {
         Self { groups: machines.to_vec() }
@@ -46,21 +46,22 @@ impl Places {
         self.groups.push(MachineDraft { name, count: 1, speed: 1.0, slots, rack: None });
     }
 
-    /// The machine of a slot that a task of a kind has, and the slot's number there; none if there is but one machine.
+    /// The machine of a slot that a task of a kind has, and the slot's number there; none if there is but one
+    /// machine.
     pub fn of_several(&self, kind: PhaseKind, slot: u32) -> Option<(String, u32)> {
         let place = self.at(kind, slot).filter(|_| self.are_several())?;
         Some((place.machine(), place.slot))
     }
 
     /// Where a slot is that a task of a kind has; none of one that there is not. O(groups).
-    pub fn at(&self, kind: PhaseKind, slot: u32) -> Option<Place<'_>> {
+    pub fn at(&self, kind: PhaseKind, slot: u32) -> Option<MachineSlot<'_>> {
         let Located { group, nth, slot } = locate(&self.groups, kind, slot)?;
         let before = match (group.slots, kind) {
             (Slots::Typed { map, .. }, PhaseKind::Reduce) => map,
             _ => 0,
         };
         let nth = (group.count > 1).then_some(nth);
-        Some(Place { group: &group.name, nth, slot: before + slot, speed: group.speed })
+        Some(MachineSlot { group: &group.name, nth, slot: before + slot, speed: group.speed })
     }
 
     /// The speed of the machine of a slot; that of a usual one if there is no such slot.
@@ -100,8 +101,8 @@ fn serving(kind: PhaseKind, slots: Slots) -> u32 {
     }
 }
 
-/// The machines of several segments as one cluster: each machine once, with the most slots that it had. Its slots are typed
-/// if they were in all segments.
+/// The machines of several segments as one cluster: each machine once, with the most slots that it had. Its
+/// slots are typed if they were in all segments.
 pub struct WholeCluster {
     machines: Vec<MachineDraft>,
 }
@@ -202,7 +203,7 @@ fn ranges(numbers: BTreeSet<u32>) -> Vec<SlotRange> {
     ranges
 }
 
-impl Place<'_> {
+impl MachineSlot<'_> {
     /// The name of the machine.
     pub fn machine(&self) -> String {
         self.nth.map_or_else(|| self.group.to_owned(), |nth| format!("{}-{nth}", self.group))
@@ -237,7 +238,7 @@ mod tests {
         let flows =
             vec![FlowDraft::new("f", vec![JobDraft { id: "j".into(), map: maps, ..JobDraft::default() }])];
         for machines in [universal, typed] {
-            let places = Places::of(&machines);
+            let places = MachineSlots::of(&machines);
             let instance =
                 Instance::new(&Draft { machines, flows: flows.clone(), ..Draft::default() }).unwrap();
             let cluster = instance.cluster();
@@ -309,7 +310,8 @@ mod tests {
             assert_eq!(slots(&whole, &all[1], kind), [7, 2, 3, 5, 6]);
         }
         assert_eq!(whole.slots(&all[1]), Some([vec![range(2, 2), range(5, 3)], Vec::new()]));
-        // One that a service calls otherwise, because another number of its slots is there now, is the same machine.
+        // One that a service calls otherwise, because another number of its slots is there now, is the same
+        // machine.
         let renamed = segment(&[("a (3 slots)", 1, Slots::Universal(3)), ("a", 1, Slots::Universal(2))]);
         let whole = WholeCluster::of([&renamed]);
         assert_eq!(named(&whole), [("a", 1, Slots::Universal(3))]);
