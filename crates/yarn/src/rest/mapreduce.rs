@@ -97,7 +97,8 @@ pub struct Task {
 #[serde(rename_all = "camelCase")]
 pub struct TaskAttempt {
     pub id: TaskAttemptId,
-    /// `STARTING` (its container is granted), `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED` (`TaskAttemptState`).
+    /// `STARTING` (its container is granted), `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED`
+    /// (`TaskAttemptState`).
     #[serde(default, deserialize_with = "text")]
     pub state: String,
     /// From 0 to 100.

@@ -1,5 +1,5 @@
-//! A YARN cluster in memory, with its own clock: applications with ApplicationMasters that ask for containers, a
-//! scheduler that grants what the table allows in any order, and everything that can go wrong.
+//! A YARN cluster in memory, with its own clock: applications with ApplicationMasters that ask for
+//! containers, a scheduler that grants what the table allows in any order, and everything that can go wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -286,7 +286,8 @@ impl Cluster {
         }
     }
 
-    /// An ApplicationMaster dies, and all containers of its application; the next one knows what was done if it `keeps` that.
+    /// An ApplicationMaster dies, and all containers of its application; the next one knows what was done if
+    /// it `keeps` that.
     fn lose_master(&mut self, id: AppId, keeps: bool) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_over && app.master.is_some()) else {
             return;

@@ -1,4 +1,5 @@
-//! The engine between a real driver and the cluster in memory: what `ModelEngine` does with a real one, without its files.
+//! The engine between a real driver and the cluster in memory: what `ModelEngine` does with a real one,
+//! without its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
