@@ -58,7 +58,7 @@ pub(super) struct DrivenApp {
     /// Whether the application holds no container any more.
     pub(super) is_gone: bool,
     /// Durations of its finished tasks.
-    pub(super) took: JobCost,
+    pub(super) durations: JobCost,
     pub(super) asking: PollSchedule,
     /// Polls since its AM started without a report of its tasks.
     pub(super) silent: u32,
@@ -98,7 +98,7 @@ impl DrivenApp {
             in_driver: DriverState::Pending,
             ended: None,
             is_gone: false,
-            took: JobCost::default(),
+            durations: JobCost::default(),
             asking: PollSchedule::new(),
             silent: 0,
         }
@@ -151,7 +151,7 @@ impl DrivenApp {
 
     pub(super) fn container_ended(&mut self, kind: PhaseKind, container: EndedContainer) {
         self.asking.changed = true;
-        self.phase(kind).count.ended(container);
+        self.phase(kind).count.container_ended(container);
     }
 
     /// Containers whose outcome no later report will tell.
@@ -161,13 +161,13 @@ impl DrivenApp {
     }
 
     /// Adds the duration of a finished task.
-    pub(super) fn took(&mut self, kind: PhaseKind, container: EndedContainer) {
+    pub(super) fn add_duration(&mut self, kind: PhaseKind, container: EndedContainer) {
         let micros = container.at.since(container.since.min(container.at)).0;
-        self.took.add(MachineCost::of(kind, micros), None);
+        self.durations.add(MachineCost::of(kind, micros), None);
     }
 
     /// Whether a task is left for the policy to schedule.
-    pub(super) fn is_known(&self) -> bool {
+    pub(super) fn has_tasks(&self) -> bool {
         self.maps.scheduled() + self.reduces.scheduled() > 0
     }
 

@@ -25,7 +25,7 @@ use crate::clock::{Stopwatch, pause, unix_millis};
 use crate::cluster::capacity::{Rules, am_limit};
 use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::control::{Control, poll_delay};
-use crate::cluster::desired_state::{DesiredState, priorities};
+use crate::cluster::desired_state::{DesiredState, priority_changes};
 use crate::cluster::fair_polling::RoundRobin;
 use crate::cluster::table::{Row, Rows};
 use crate::rest::http::HttpError;
@@ -135,7 +135,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// The start of a container.
-    fn began(&self, container: &Container) -> Time {
+    fn container_start(&self, container: &Container) -> Time {
         let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
         since.unwrap_or(self.now).min(self.now)
     }
@@ -169,7 +169,7 @@ impl<'w> AttachEngine<'w> {
 
     /// Writes the driver's decisions to the cluster: rows of the table, and priorities.
     pub(super) fn apply_plans(&mut self, plans: &Plans) {
-        self.release();
+        self.start_ams();
         let snapshot = self.control.snapshot();
         let open = self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let arrived = open.clone().filter(|(_, known)| known.has_arrived());
@@ -199,12 +199,12 @@ impl<'w> AttachEngine<'w> {
         let now = |app: AppId| Some((app, self.apps.get(self.by_app.get(&app)?)?.priority));
         let order: Vec<(AppId, u64)> = all.filter_map(now).collect();
         let (changed, warning) = if self.config.dry_run {
-            (priorities(&order, usize::MAX), None)
+            (priority_changes(&order, usize::MAX), None)
         } else {
             self.control.set_order(&order)
         };
         for (app, priority) in changed {
-            if let Some(known) = self.known(app) {
+            if let Some(known) = self.app_mut(app) {
                 known.priority = priority;
             }
         }
@@ -223,7 +223,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// Lets the AMs of the most urgent applications start, up to the AM limit.
-    fn release(&mut self) {
+    fn start_ams(&mut self) {
         let most = am_limit(self.ledger.slots(), self.config.rules.am_share);
         let open = || self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let masters = open().filter(|(_, known)| known.stage != Stage::Held).count();
@@ -315,7 +315,7 @@ impl<'w> AttachEngine<'w> {
             .filter(is_raised)
             .map(|known| (known.app, known.first_priority))
             .collect();
-        let (raised, why) = self.give_back(raised);
+        let (raised, why) = self.restore_priorities(raised);
         if !raised.is_empty() {
             let apps: Vec<String> =
                 raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
@@ -329,7 +329,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// Restores these priorities within the time limit. Gives those that it could not restore, and a reason.
-    fn give_back(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
+    fn restore_priorities(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
         let (mut turn, mut why) = (RoundRobin::default(), "there was no time".to_owned());
         let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
         while let Some(app) = round.next(&mut turn) {
@@ -352,14 +352,14 @@ impl<'w> AttachEngine<'w> {
         poll_delay(self.now, self.wakes.first().copied(), self.config.cycle)
     }
 
-    fn is_over_now(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         let lasts = self.config.lasts.is_some_and(|lasts| self.began.elapsed() >= lasts);
         lasts || self.asked_to_stop.load(Ordering::SeqCst)
     }
 }
 
 /// Estimated seconds of a task of each phase.
-pub(super) fn lengths(
+pub(super) fn task_seconds(
     driver: &Driver<'_, '_, AttachEngine<'_>>,
     phases: &[PhaseId],
 ) -> BTreeMap<PhaseId, f64> {
@@ -385,7 +385,7 @@ impl Engine for AttachEngine<'_> {
         if self.now > Time::ZERO {
             pause(self.time_to_next_poll());
         }
-        if self.is_over_now() {
+        if self.is_stopped() {
             return None;
         }
         let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -417,6 +417,6 @@ impl Engine for AttachEngine<'_> {
     }
 
     fn may_bring_flows(&mut self) -> bool {
-        !self.is_over_now()
+        !self.is_stopped()
     }
 }

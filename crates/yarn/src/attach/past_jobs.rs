@@ -6,7 +6,7 @@ use std::time::Duration;
 use slackline_local::run::EngineError;
 use slackline_local::{JobCost, JobHistory, JobName};
 
-use crate::attach::job_name::{name_by, properties, recurring};
+use crate::attach::job_name::{job_name_from, name_properties, without_numbers};
 use crate::clock::Stopwatch;
 use crate::rest::http;
 use crate::rest::http::{Address, HttpError};
@@ -26,7 +26,7 @@ const SINCE_MS: u64 = 7 * 24 * 3_600_000;
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The JobHistory server of the option; `None` if the user wants none.
-pub(super) fn server(
+pub(super) fn history_server(
     given: &str,
     address: &Address,
     manager: &ResourceManager,
@@ -50,7 +50,11 @@ pub(super) fn server(
 ///
 /// # Errors
 /// The server does not answer. A job that it does not know is left out.
-pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result<JobHistory, HttpError> {
+pub(super) fn recent_jobs(
+    server: &MapReduce,
+    queues: &[String],
+    now_ms: u64,
+) -> Result<JobHistory, HttpError> {
     let mut jobs = server.succeeded(now_ms.saturating_sub(SINCE_MS))?;
     jobs.retain(|job| {
         queues.iter().any(|queue| *queue == job.queue || queue.ends_with(&format!(".{}", job.queue)))
@@ -58,13 +62,13 @@ pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result
     jobs.sort_by_key(|job| std::cmp::Reverse((job.finished_ms, job.id)));
     let mut of_name: BTreeMap<String, usize> = BTreeMap::new();
     jobs.retain(|job| {
-        let known = of_name.entry(recurring(&job.name)).or_default();
+        let known = of_name.entry(without_numbers(&job.name)).or_default();
         *known += 1;
         *known <= JOBS_PER_NAME
     });
     let (watch, mut past) = (Stopwatch::start(), JobHistory::new());
     for job in jobs.iter().take(JOBS_MAX).take_while(|_| watch.elapsed() < TIME_LIMIT) {
-        if let Some((name, cost)) = took(server, job) {
+        if let Some((name, cost)) = measured(server, job) {
             let so_far = past.entry(name).or_default();
             *so_far = std::mem::take(so_far).and(&cost);
         }
@@ -73,7 +77,7 @@ pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result
 }
 
 /// The name of a job and its durations; `None` if the server does not know them.
-fn took(server: &MapReduce, job: &MapReduceJob) -> Option<(JobName, JobCost)> {
+fn measured(server: &MapReduce, job: &MapReduceJob) -> Option<(JobName, JobCost)> {
     let said = server.job(job.id).ok()??;
     // The number of tasks and their total time; zero if the server gives no mean.
     let phase = |tasks: u64, means: &[Option<u64>]| {
@@ -84,6 +88,6 @@ fn took(server: &MapReduce, job: &MapReduceJob) -> Option<(JobName, JobCost)> {
     let (reduces, reduce_micros) =
         phase(said.reduces_completed, &[said.mean_shuffle_ms, said.mean_merge_ms, said.mean_reduce_ms]);
     let cost = JobCost { maps, map_micros, reduces, reduce_micros, ..JobCost::default() };
-    let properties = server.properties(job.id, &properties()).ok()?;
-    (cost.maps + cost.reduces > 0).then(|| (name_by(&job.name, &properties), cost))
+    let properties = server.properties(job.id, &name_properties()).ok()?;
+    (cost.maps + cost.reduces > 0).then(|| (job_name_from(&job.name, &properties), cost))
 }

@@ -172,7 +172,7 @@ impl ContainerLedger {
     pub(crate) fn advance(&mut self, now: Time) {
         self.now = now;
         for container in std::mem::take(&mut self.uncounted) {
-            self.place(container);
+            self.place_container(container);
         }
     }
 
@@ -218,7 +218,7 @@ impl ContainerLedger {
             known.live += 1;
         }
         if let Some(slot) = slot {
-            self.give_back(slot);
+            self.release_slot(slot);
         }
         self.uncounted.insert(container);
     }
@@ -238,7 +238,7 @@ impl ContainerLedger {
         let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
         let rows = self.rows.iter().filter(|(_, row)| phases.contains(&row.phase));
         for id in rows.map(|(&id, _)| id).collect::<Vec<RowId>>() {
-            if let Some(container) = self.close(id).and_then(|row| row.container) {
+            if let Some(container) = self.remove_row(id).and_then(|row| row.container) {
                 self.disown(container);
             }
         }
@@ -290,13 +290,13 @@ impl ContainerLedger {
         }
         match offer.map(|offer| offer.why) {
             Some(OfferReason::Running(container)) if !self.live.contains_key(&container) => {
-                self.end(id, ContainerOutcome::Failed);
+                self.end_row(id, ContainerOutcome::Failed);
             }
             Some(OfferReason::FinishedEarlier) => {
                 if let Some(known) = self.phases.get_mut(&phase) {
                     known.announced -= 1;
                 }
-                self.end(id, ContainerOutcome::Finished);
+                self.end_row(id, ContainerOutcome::Finished);
             }
             _ => {}
         }
@@ -321,7 +321,7 @@ impl ContainerLedger {
     /// The driver gives up a row: its flow has failed, or a waiting reduce makes room for maps. The container
     /// is not the driver's any more.
     pub(crate) fn kill(&mut self, id: RowId) {
-        let Some(row) = self.close(id) else { return };
+        let Some(row) = self.remove_row(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
             known.pending.insert(row.task);
         }
@@ -331,7 +331,7 @@ impl ContainerLedger {
     }
 
     /// Removes a row, and frees its slot.
-    fn close(&mut self, id: RowId) -> Option<LedgerRow> {
+    fn remove_row(&mut self, id: RowId) -> Option<LedgerRow> {
         let row = self.rows.remove(&id)?;
         self.set(row.slot, Slot::Free);
         if let Some(known) = self.phases.get_mut(&row.phase) {
@@ -354,7 +354,7 @@ impl ContainerLedger {
 
     /// A container appeared on a host. `work` has its job and the phase it works for (`None`: an
     /// ApplicationMaster).
-    pub(crate) fn appear(
+    pub(crate) fn add_container(
         &mut self,
         container: ContainerId,
         host: &str,
@@ -371,11 +371,11 @@ impl ContainerLedger {
         }
         self.live
             .insert(container, LiveContainer { host: host.to_owned(), since, phase, job, kind, slot: None });
-        self.place(container);
+        self.place_container(container);
     }
 
     /// Finds a slot for a container that has none.
-    fn place(&mut self, container: ContainerId) {
+    fn place_container(&mut self, container: ContainerId) {
         let Some(live) = self.live.get(&container).cloned() else { return };
         if let Some(phase) = live.phase {
             if self.bind(container, phase, &live.host) {
@@ -393,11 +393,11 @@ impl ContainerLedger {
             return;
         };
         self.set(slot, Slot::Taken(container));
-        self.count_on(container, slot);
+        self.assign_slot(container, slot);
         self.machines.push(Report::Down(MachineId(slot)));
     }
 
-    fn count_on(&mut self, container: ContainerId, slot: u32) {
+    fn assign_slot(&mut self, container: ContainerId, slot: u32) {
         if let Some(live) = self.live.get_mut(&container) {
             live.slot = Some(slot);
         }
@@ -415,7 +415,7 @@ impl ContainerLedger {
         let Some(row) = self.rows.get_mut(&id) else { return false };
         row.container = Some(container);
         let slot = row.slot;
-        self.count_on(container, slot);
+        self.assign_slot(container, slot);
         if let Some(known) = self.phases.get_mut(&phase) {
             known.unbound.remove(&id);
         }
@@ -445,7 +445,7 @@ impl ContainerLedger {
             known.announced += u32::from(why == OfferReason::FinishedEarlier);
         }
         if let OfferReason::Running(container) = why {
-            self.count_on(container, slot);
+            self.assign_slot(container, slot);
         }
         self.offers.insert(name, offer);
         let since = since.min(self.now);
@@ -464,7 +464,7 @@ impl ContainerLedger {
         let same = of_job(PhaseKind::Map).or_else(|| of_job(PhaseKind::Reduce));
         let last = || self.phases.values().filter_map(|phase| phase.unbound.last()).max().copied();
         let id = same.or_else(last)?;
-        let row = self.close(id)?;
+        let row = self.remove_row(id)?;
         if let Some(known) = self.phases.get_mut(&row.phase) {
             known.pending.insert(row.task);
         }
@@ -479,13 +479,13 @@ impl ContainerLedger {
     fn free_slot_to_report(&mut self) -> Option<u32> {
         self.free_slot("", None).or_else(|| {
             let slot = self.slots.iter().rposition(|&slot| slot == Slot::Others)? as u32;
-            self.give_back(slot);
+            self.release_slot(slot);
             Some(slot)
         })
     }
 
     /// A container has ended.
-    pub(crate) fn disappear(&mut self, container: ContainerId, verdict: ContainerOutcome) {
+    pub(crate) fn remove_container(&mut self, container: ContainerId, verdict: ContainerOutcome) {
         self.uncounted.remove(&container);
         let Some(live) = self.live.remove(&container) else { return };
         if let Some(known) = live.phase.and_then(|phase| self.phases.get_mut(&phase)) {
@@ -493,21 +493,21 @@ impl ContainerLedger {
         }
         let Some(slot) = live.slot else { return };
         match self.slots[slot as usize] {
-            Slot::Row(id) => self.end(id, verdict),
-            Slot::Taken(_) => self.give_back(slot),
+            Slot::Row(id) => self.end_row(id, verdict),
+            Slot::Taken(_) => self.release_slot(slot),
             // The driver has not answered the offer; its answer settles it.
             _ => {}
         }
     }
 
     /// Frees a slot that was taken.
-    fn give_back(&mut self, slot: u32) {
+    fn release_slot(&mut self, slot: u32) {
         self.set(slot, Slot::Free);
         self.machines.push(Report::Up(MachineId(slot)));
     }
 
-    fn end(&mut self, id: RowId, verdict: ContainerOutcome) {
-        let Some(row) = self.close(id) else { return };
+    fn end_row(&mut self, id: RowId, verdict: ContainerOutcome) {
+        let Some(row) = self.remove_row(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
             if verdict == ContainerOutcome::Finished {
                 known.done += 1;

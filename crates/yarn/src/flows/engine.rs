@@ -83,7 +83,12 @@ pub(super) trait JobSubmission {
 
     /// The parts that the program of a jar has written, by number: names, and paths of parts or placeholders.
     /// The inner error is the reason why they are not the output of the job.
-    fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>>;
+    fn written_parts(
+        &self,
+        runs: &Elsewhere<'_>,
+        job: u32,
+        own: &FlowJob,
+    ) -> io::Result<Result<Parts, String>>;
 
     /// Publishes the output of a job, locally by `publish`.
     fn publish(
@@ -249,7 +254,7 @@ impl<'o> FlowEngine<'o> {
         self.find_submissions(run);
     }
 
-    fn submit_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
+    fn submission_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
         self.submits[&self.runs.run_of(job)].clone()
     }
 
@@ -312,7 +317,7 @@ impl<'o> FlowEngine<'o> {
             self.submit_ready(plans);
             return self.forget_finished_jobs();
         }
-        self.submit_wanted(plans);
+        self.submit_started(plans);
         let snapshot = self.cluster.snapshot();
         let apps = self.jobs.open_apps();
         let mut desired = DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));

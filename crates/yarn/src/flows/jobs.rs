@@ -202,7 +202,7 @@ impl FlowJob {
     }
 
     /// Whether a new application may be its own. A program has several, one after the other.
-    pub(super) fn may_get_app(&self) -> bool {
+    pub(super) fn accepts_app(&self) -> bool {
         matches!(self.stage, JobStage::Waiting | JobStage::Submitted) || self.runs_program()
     }
 
@@ -233,7 +233,7 @@ impl FlowJob {
     }
 
     /// Whether a container has finished its task.
-    pub(super) fn is_well(&self, container: ContainerId) -> bool {
+    pub(super) fn has_finished(&self, container: ContainerId) -> bool {
         self.stage == JobStage::Finished || self.made.values().any(|made| made.container == Some(container))
     }
 }

@@ -50,7 +50,7 @@ impl YarnSharedEngine {
         empty: Instance,
     ) -> Self {
         Self {
-            engine: engine.staying(),
+            engine: engine.hosting(),
             manager,
             machines,
             empty,
@@ -62,7 +62,7 @@ impl YarnSharedEngine {
         }
     }
 
-    fn give_back(&mut self, all: Vec<LeavingRun>) {
+    fn finish_runs(&mut self, all: Vec<LeavingRun>) {
         for LeavingRun { run, end: how, session } in all {
             let seat = Seat(run);
             self.quotas.remove(seat);
@@ -80,8 +80,8 @@ impl Engine for YarnSharedEngine {
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         reports.append(&mut self.due);
         let now = self.engine.poll(reports);
-        let left = self.engine.leaving(reports);
-        self.give_back(left);
+        let left = self.engine.ended_runs(reports);
+        self.finish_runs(left);
         now
     }
 
@@ -98,7 +98,7 @@ impl Engine for YarnSharedEngine {
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {
-        self.quotas.room(self.engine.run_of(flow).map(Seat), self.engine.held().map(Seat))
+        self.quotas.room(self.engine.run_of(flow).map(Seat), self.engine.open_runs().map(Seat))
     }
 
     /// The service may add runs at any time.
@@ -133,7 +133,7 @@ impl Resident for YarnSharedEngine {
         let there = session.into_any().downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let (session, context) = there.apart();
+        let (session, context) = there.into_parts();
         let submit = Rc::new(HadoopSubmission {
             config: context.config.clone(),
             files: context.files.clone(),
@@ -188,7 +188,7 @@ impl Resident for YarnSharedEngine {
 
     fn stop(&mut self) -> Vec<Ended> {
         let left = self.engine.stop();
-        self.give_back(left);
+        self.finish_runs(left);
         self.ended()
     }
 }

@@ -268,7 +268,7 @@ fn another_application_master_ends_the_containers_of_the_first() {
     let id = watch.submit(2, 0);
     watch.app(id, |app| (app.start(), app.grant("127.0.0.3", 1)));
     watch.cycle();
-    watch.app(id, |app| (app.fail_master(2), app.grant("127.0.0.4", 3)));
+    watch.app(id, |app| (app.fail_am(2), app.grant("127.0.0.4", 3)));
     assert_eq!(
         watch.cycle(),
         ["1 attempt 2", "1 -Master 1", "1 -Map 2", "1 +Master 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.4"]

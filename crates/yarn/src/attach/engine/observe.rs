@@ -7,7 +7,7 @@ use slackline_policy::engine::Report;
 
 use crate::attach::application::{AppOutcome, DrivenApp, DriverState, SILENT, flow_name};
 use crate::attach::engine::AttachEngine;
-use crate::attach::job_name::{WORKFLOW, name};
+use crate::attach::job_name::{WORKFLOW, job_name};
 use crate::attach::watcher::{AttachEvent, Stage};
 use crate::cluster::container_ledger::ContainerOutcome;
 use crate::cluster::fair_polling::TIME_LIMIT;
@@ -51,7 +51,7 @@ impl AttachEngine<'_> {
         match change {
             Change::Appeared(app) => self.app_appeared(app),
             Change::State { app, .. } | Change::Attempt(crate::rest::id::AppAttemptId { app, .. }) => {
-                if let Some(known) = self.known(app) {
+                if let Some(known) = self.app_mut(app) {
                     known.asking.changed = true;
                 }
             }
@@ -67,7 +67,7 @@ impl AttachEngine<'_> {
         }
     }
 
-    pub(super) fn known(&mut self, app: AppId) -> Option<&mut DrivenApp> {
+    pub(super) fn app_mut(&mut self, app: AppId) -> Option<&mut DrivenApp> {
         self.apps.get_mut(self.by_app.get(&app)?)
     }
 
@@ -88,29 +88,29 @@ impl AttachEngine<'_> {
     }
 
     fn container_started(&mut self, container: &Container) {
-        let since = self.began(container);
+        let since = self.container_start(container);
         let number = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(known) = number.and_then(|number| self.apps.get_mut(&number)) {
             known.asking.changed = true;
         }
         let work = number.map(|number| (number, phase_of(container.purpose)));
-        self.ledger.appear(container.id, &container.host, since, work);
+        self.ledger.add_container(container.id, &container.host, since, work);
     }
 
     fn container_ended(&mut self, container: &Container) {
-        let ended = EndedContainer { id: container.id, since: self.began(container), at: self.now };
+        let ended = EndedContainer { id: container.id, since: self.container_start(container), at: self.now };
         let kind = phase_of(container.purpose);
-        if let Some(known) = self.known(container.id.attempt.app)
+        if let Some(known) = self.app_mut(container.id.attempt.app)
             && let Some(kind) = kind.filter(|_| known.has_arrived())
         {
             match known.ended {
                 None => return known.container_ended(kind, ended),
                 // The last container of an application is reported together with its end.
-                Some(AppOutcome::Succeeded) => known.took(kind, ended),
+                Some(AppOutcome::Succeeded) => known.add_duration(kind, ended),
                 Some(AppOutcome::Failed) => {}
             }
         }
-        self.ledger.disappear(container.id, ContainerOutcome::Failed);
+        self.ledger.remove_container(container.id, ContainerOutcome::Failed);
     }
 
     fn app_ended(&mut self, app: AppId, state: AppState, status: FinalStatus) {
@@ -122,9 +122,9 @@ impl AttachEngine<'_> {
         known.ended = Some(if well { AppOutcome::Succeeded } else { AppOutcome::Failed });
         for (kind, container) in known.close() {
             if well {
-                known.took(kind, container);
+                known.add_duration(kind, container);
             }
-            self.ledger.disappear(
+            self.ledger.remove_container(
                 container.id,
                 if well { ContainerOutcome::Finished } else { ContainerOutcome::Failed },
             );
@@ -143,7 +143,7 @@ impl AttachEngine<'_> {
     /// The application holds no container any more.
     fn app_gone(&mut self, app: AppId) {
         self.alone.remove(&app);
-        let Some(known) = self.known(app) else { return };
+        let Some(known) = self.app_mut(app) else { return };
         known.is_gone = true;
         let known = known.clone();
         self.learn(&known);
@@ -153,10 +153,10 @@ impl AttachEngine<'_> {
     /// Adds the durations of an application that succeeded to the history.
     pub(super) fn learn(&mut self, known: &DrivenApp) {
         let has_ended =
-            known.ended == Some(AppOutcome::Succeeded) && known.took.maps + known.took.reduces > 0;
+            known.ended == Some(AppOutcome::Succeeded) && known.durations.maps + known.durations.reduces > 0;
         if let Some(name) = known.name.clone().filter(|_| has_ended) {
             let so_far = self.learned.entry(name).or_default();
-            *so_far = std::mem::take(so_far).and(&known.took);
+            *so_far = std::mem::take(so_far).and(&known.durations);
         }
     }
 
@@ -202,7 +202,7 @@ impl AttachEngine<'_> {
         while let Some(number) = round.next(&mut self.turn) {
             let Some(known) = self.apps.get_mut(&number) else { continue };
             let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
-            known.asking.answered(job.is_some());
+            known.asking.record_answer(job.is_some());
             if let Some(job) = job {
                 self.handle_am_report(number, &job);
             }
@@ -241,11 +241,11 @@ impl AttachEngine<'_> {
         let decided = known.update(job, known_counts);
         for (kind, Inference { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
             for container in done {
-                known.took(kind, container);
-                self.ledger.disappear(container.id, ContainerOutcome::Finished);
+                known.add_duration(kind, container);
+                self.ledger.remove_container(container.id, ContainerOutcome::Finished);
             }
             for container in failed {
-                self.ledger.disappear(container.id, ContainerOutcome::Failed);
+                self.ledger.remove_container(container.id, ContainerOutcome::Failed);
             }
             if unseen > 0
                 && let Some(phase) = self.ledger.phase_of(number, kind)
@@ -253,7 +253,7 @@ impl AttachEngine<'_> {
                 self.ledger.add_finished(phase, unseen);
             }
         }
-        if known.name.is_none() && known.is_known() {
+        if known.name.is_none() && known.has_tasks() {
             let named = self.name_of(number);
             if let Some(known) = self.apps.get_mut(&number) {
                 known.name = named;
@@ -269,7 +269,7 @@ impl AttachEngine<'_> {
         let flow = known.tags.flow.as_deref();
         let read = || self.control.manager.master(known.app).properties(known.app, WORKFLOW).ok();
         let workflow = if flow.is_none() { read() } else { None };
-        Some(name(&watched.app.name, flow, &workflow.unwrap_or_default()))
+        Some(job_name(&watched.app.name, flow, &workflow.unwrap_or_default()))
     }
 
     fn ignore_if_silent(&mut self, number: u32) {

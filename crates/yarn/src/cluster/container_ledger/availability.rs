@@ -15,7 +15,7 @@ impl ContainerLedger {
         let others = (0..).zip(&self.slots).filter(|(_, slot)| **slot == Slot::Others).map(|(slot, _)| slot);
         let others: Vec<u32> = others.collect();
         for &slot in others.iter().rev().take(back) {
-            self.give_back(slot);
+            self.release_slot(slot);
         }
         for _ in held..count {
             let Some(slot) = self.free_slot("", None) else { return };
@@ -36,19 +36,19 @@ impl ContainerLedger {
     fn set_slots(&mut self, slots: Range<u32>, is_up: bool) {
         for slot in slots {
             match (self.slots[slot as usize], is_up) {
-                (Slot::Away, true) => self.give_back(slot),
+                (Slot::Away, true) => self.release_slot(slot),
                 // The answer of the driver settles the offer.
                 (Slot::Away | Slot::Offered(_), _) | (_, true) => {}
-                (holds, false) => self.lose(slot, holds),
+                (holds, false) => self.lose_slot(slot, holds),
             }
         }
     }
 
-    fn lose(&mut self, slot: u32, holds: Slot) {
+    fn lose_slot(&mut self, slot: u32, holds: Slot) {
         let displaced = match holds {
             Slot::Taken(container) => Some(container),
             Slot::Row(id) => {
-                let row = self.close(id);
+                let row = self.remove_row(id);
                 if let Some(row) = row
                     && let Some(known) = self.phases.get_mut(&row.phase)
                 {

@@ -14,7 +14,7 @@ impl ContainerLedger {
     }
 
     /// The job of each open row.
-    pub(crate) fn held(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn open_jobs(&self) -> impl Iterator<Item = u32> + '_ {
         self.rows.values().filter_map(|row| self.job_of(row.phase))
     }
 

@@ -1,5 +1,5 @@
-//! Results of tasks and jobs that the driver learns of without a container: tasks that finished earlier, finished jobs, and
-//! failed flows.
+//! Results of tasks and jobs that the driver learns of without a container: tasks that finished earlier,
+//! finished jobs, and failed flows.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ impl ContainerLedger {
 
     fn report_one_finished(&mut self, phase: PhaseId) -> bool {
         if let Some(id) = self.first_unbound(phase) {
-            self.end(id, ContainerOutcome::Finished);
+            self.end_row(id, ContainerOutcome::Finished);
             return true;
         }
         let Some(task) = self.offerable_task(phase) else { return false };
@@ -56,7 +56,7 @@ impl ContainerLedger {
             let rows: Vec<(RowId, Option<ContainerId>)> =
                 rows.map(|(&id, row)| (id, row.container)).collect();
             for (id, container) in rows {
-                self.end(id, ContainerOutcome::Finished);
+                self.end_row(id, ContainerOutcome::Finished);
                 if let Some(container) = container {
                     self.disown(container);
                 }
@@ -100,7 +100,7 @@ impl ContainerLedger {
     /// Fails a row of a failed flow: the driver gives up the whole flow.
     pub(super) fn end_flow(&mut self, failed: usize, id: RowId) {
         let container = self.rows.get(&id).and_then(|row| row.container);
-        self.end(id, ContainerOutcome::FailedForGood);
+        self.end_row(id, ContainerOutcome::FailedForGood);
         if let Some(container) = container {
             self.disown(container);
         }

@@ -72,7 +72,7 @@ impl FlowEngine<'_> {
     }
 
     /// Writes a note of all jobs, if it is due or `at_once`.
-    pub(super) fn note(&mut self, at_once: bool) {
+    pub(super) fn write_note(&mut self, at_once: bool) {
         if self.now < self.note_at && !at_once {
             return;
         }
