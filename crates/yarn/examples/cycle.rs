@@ -1,4 +1,4 @@
-//! What a control cycle costs: `cycle [APPLICATIONS] [CYCLES] [POLICY]`, by default 1,000 applications, 300
+//! Measures the cost of a control cycle: `cycle [APPLICATIONS] [CYCLES] [POLICY]`, by default 1,000 applications, 300
 //! cycles of each kind, EDF.
 //!
 //! A cycle is all that `slackline attach` does four times a second: a look at the cluster, the driver and its

@@ -1,4 +1,4 @@
-//! One application that the engine drives.
+//! One application that the engine of `attach` drives: its state and its counts of tasks.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ impl DrivenApp {
             submitted: at,
             deadline: tags.deadline.map(|deadline| (submitted + deadline).max(at.seconds())),
             tags,
-            stage: if app.master.is_some() { Stage::Starting } else { Stage::Held },
+            stage: if app.am_container.is_some() { Stage::Starting } else { Stage::Held },
             first_priority: app.priority,
             priority: app.priority,
             maps: DrivenPhase::default(),
@@ -130,12 +130,12 @@ impl DrivenApp {
     /// Applies a report of its AM; `known_counts` has the counts of the ledger for each phase.
     pub(super) fn update(&mut self, job: &MapReduceJob, known_counts: [KnownCounts; 2]) -> [Inference; 2] {
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        let said = [
+        let reported = [
             (number(job.maps_total), number(job.maps_completed), number(job.maps_running)),
             (number(job.reduces_total), number(job.reduces_completed), number(job.reduces_running)),
         ];
         let has_arrived = self.has_arrived();
-        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(said).zip(known_counts);
+        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(reported).zip(known_counts);
         let mut decided = phases.map(|((phase, (total, done, running)), known_counts)| {
             phase.done = done;
             if has_arrived {

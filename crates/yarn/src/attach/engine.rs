@@ -217,7 +217,7 @@ impl<'w> AttachEngine<'w> {
     fn waits_for_am(&self, known: &DrivenApp) -> bool {
         let has_am = || {
             let watched = self.control.snapshot().watched.get(&known.app);
-            watched.is_some_and(|watched| watched.app.master.is_some())
+            watched.is_some_and(|watched| watched.app.am_container.is_some())
         };
         known.ended.is_none() && known.stage == Stage::Starting && !has_am()
     }

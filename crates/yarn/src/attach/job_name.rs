@@ -65,10 +65,10 @@ impl AppTags {
 /// own name. Numbers and dates are left out, so that the job of today has the name of yesterday's.
 pub(super) fn job_name(own: &str, flow: Option<&str>, workflow: &BTreeMap<String, String>) -> JobName {
     let own = without_numbers(own);
-    let said =
+    let property =
         |key: &str| workflow.get(key).map(|text| without_numbers(text)).filter(|text| !text.is_empty());
     let own = if own.is_empty() { "job".to_owned() } else { own };
-    let [by_name, by_id, node] = [WORKFLOW[0], WORKFLOW[1], WORKFLOW[2]].map(said);
+    let [by_name, by_id, node] = [WORKFLOW[0], WORKFLOW[1], WORKFLOW[2]].map(property);
     match (flow, by_name.or(by_id)) {
         (Some(flow), _) => JobName { flow: flow.to_owned(), job: node.unwrap_or(own) },
         (None, Some(flow)) => JobName { flow, job: node.unwrap_or(own) },

@@ -34,10 +34,12 @@ pub(super) fn history_server(
     let address = match given {
         "none" => return Ok(None),
         "cluster" => {
-            let said = manager.property("mapreduce.jobhistory.webapp.address").map_err(EngineError::other)?;
-            let said = said.unwrap_or_else(|| "0.0.0.0:19888".to_owned());
+            let property = manager.property("mapreduce.jobhistory.webapp.address");
+            let configured =
+                property.map_err(EngineError::other)?.unwrap_or_else(|| "0.0.0.0:19888".to_owned());
             // It listens on all addresses, so it is assumed to run on the machine of the ResourceManager.
-            said.trim().strip_prefix("0.0.0.0:").map_or(said.clone(), |port| address.with_port(port))
+            let port = configured.trim().strip_prefix("0.0.0.0:");
+            port.map_or(configured.clone(), |port| address.with_port(port))
         }
         given => given.to_owned(),
     };
@@ -78,15 +80,17 @@ pub(super) fn recent_jobs(
 
 /// The name of a job and its durations; `None` if the server does not know them.
 fn measured(server: &MapReduce, job: &MapReduceJob) -> Option<(JobName, JobCost)> {
-    let said = server.job(job.id).ok()??;
+    let report = server.job(job.id).ok()??;
     // The number of tasks and their total time; zero if the server gives no mean.
     let phase = |tasks: u64, means: &[Option<u64>]| {
         let mean = means.iter().flatten().fold(0, |sum: u64, &ms| sum.saturating_add(ms));
         if mean > 0 { (tasks, tasks.saturating_mul(mean).saturating_mul(1000)) } else { (0, 0) }
     };
-    let (maps, map_micros) = phase(said.maps_completed, &[said.mean_map_ms]);
-    let (reduces, reduce_micros) =
-        phase(said.reduces_completed, &[said.mean_shuffle_ms, said.mean_merge_ms, said.mean_reduce_ms]);
+    let (maps, map_micros) = phase(report.maps_completed, &[report.mean_map_ms]);
+    let (reduces, reduce_micros) = phase(
+        report.reduces_completed,
+        &[report.mean_shuffle_ms, report.mean_merge_ms, report.mean_reduce_ms],
+    );
     let cost = JobCost { maps, map_micros, reduces, reduce_micros, ..JobCost::default() };
     let properties = server.properties(job.id, &name_properties()).ok()?;
     (cost.maps + cost.reduces > 0).then(|| (job_name_from(&job.name, &properties), cost))

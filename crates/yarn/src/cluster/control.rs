@@ -188,8 +188,8 @@ impl Control {
         if let Some(highest) = self.highest {
             return Ok(highest);
         }
-        let said = self.manager.property(HIGHEST_PROPERTY)?;
-        let highest = said.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        let value = self.manager.property(HIGHEST_PROPERTY)?;
+        let highest = value.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         self.highest = Some(highest);
         Ok(highest)
     }

@@ -102,7 +102,7 @@ impl WatchedApp {
 type Fingerprint = (AppState, Option<u64>, Pending, u64, Option<ContainerId>);
 
 fn fingerprint(app: &App) -> Fingerprint {
-    (app.state, app.running_containers, app.pending, app.progress.to_bits(), app.master)
+    (app.state, app.running_containers, app.pending, app.progress.to_bits(), app.am_container)
 }
 
 /// Totals of the applications that are not of interest.
@@ -369,7 +369,7 @@ impl Observer {
     fn release_ended(&mut self, id: AppId, changes: &mut Vec<Change>) {
         let Some(watched) = self.snapshot.watched.get_mut(&id) else { return };
         let lingers = watched.app.holds_containers();
-        watched.end_where(changes, |container| !(lingers && container.purpose == Purpose::Master));
+        watched.end_where(changes, |container| !(lingers && container.purpose == Purpose::ApplicationMaster));
         if !lingers {
             let released = self.snapshot.watched.remove(&id);
             self.snapshot.released.extend(released.map(|watched| (id, watched.app)));
@@ -424,7 +424,7 @@ fn app_ended(app: &App) -> Change {
 
 /// The last attempt of an application's AM, if it had one.
 fn attempt_of(manager: &ResourceManager, app: &App) -> Result<Option<AppAttemptId>, HttpError> {
-    match app.master {
+    match app.am_container {
         Some(container) => Ok(Some(container.attempt)),
         None if app.holds_containers() => {
             Ok(manager.attempts(app.id)?.into_iter().map(|attempt| attempt.id).max())

@@ -144,7 +144,7 @@ pub(super) struct FlowEngine<'o> {
     runs: Elsewhere<'o>,
     cluster: FlowCluster,
     /// By run.
-    submits: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
+    submissions: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
     /// The machines of the instances of flows.
     machines: Vec<MachineDraft>,
     rules: Rules,
@@ -208,7 +208,7 @@ impl<'o> FlowEngine<'o> {
         Self {
             runs,
             cluster,
-            submits: BTreeMap::new(),
+            submissions: BTreeMap::new(),
             machines,
             rules,
             timeouts,
@@ -250,12 +250,12 @@ impl<'o> FlowEngine<'o> {
         for (job, _) in self.runs.jobs_of(run) {
             self.jobs.insert(job, FlowJob::new(self.runs.directory(job)));
         }
-        self.submits.insert(run, submit);
+        self.submissions.insert(run, submit);
         self.find_submissions(run);
     }
 
     fn submission_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
-        self.submits[&self.runs.run_of(job)].clone()
+        self.submissions[&self.runs.run_of(job)].clone()
     }
 
     /// Ends the run of a job with an error.

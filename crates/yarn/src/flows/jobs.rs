@@ -60,7 +60,7 @@ pub(super) struct FlowJob {
     pub(super) started: BTreeMap<(PhaseKind, u32), Time>,
     /// When it was submitted; then when its AM got a container, and when it began to request others.
     pub(super) submitted: Option<Time>,
-    pub(super) master: [Option<Time>; 2],
+    pub(super) am_started: [Option<Time>; 2],
     /// An accepted application without an AM, and since when.
     pub(super) accepted: Option<(AppId, Time)>,
     pub(super) wait_is_explained: bool,
@@ -152,7 +152,7 @@ impl FlowJob {
             granted: BTreeMap::new(),
             started: BTreeMap::new(),
             submitted: None,
-            master: [None; 2],
+            am_started: [None; 2],
             accepted: None,
             wait_is_explained: false,
             failures: BTreeMap::new(),
@@ -184,7 +184,7 @@ impl FlowJob {
         let failed = self.stage == JobStage::Failed;
         JobThere {
             submitted: self.submitted.map(|at| at.0),
-            master: self.master.map(|at| at.map(|at| at.0)),
+            master: self.am_started.map(|at| at.map(|at| at.0)),
             failed,
             at_work: open
                 .filter(|_| !failed)

@@ -141,14 +141,14 @@ impl Program {
         app.asking.record_answer(job.is_some());
         let Some(job) = job else { return Default::default() };
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        let said = [(job.maps_completed, job.maps_running), (job.reduces_completed, job.reduces_running)];
+        let reported = [(job.maps_completed, job.maps_running), (job.reduces_completed, job.reduces_running)];
         std::array::from_fn(|kind| {
-            let (done, running) = said[kind];
-            let said = ReportedCounts { done: number(done), running: number(running) };
+            let (done, running) = reported[kind];
+            let counts = ReportedCounts { done: number(done), running: number(running) };
             let known_counts = KnownCounts { done: app.done[kind], live: live[kind] };
-            let decided = app.counts[kind].infer(said, known_counts);
-            app.done[kind] += decided.done.len() as u32 + decided.unseen;
-            decided
+            let inference = app.counts[kind].infer(counts, known_counts);
+            app.done[kind] += inference.done.len() as u32 + inference.unseen;
+            inference
         })
     }
 
@@ -200,8 +200,8 @@ impl Program {
             (code, failed) => {
                 let how = code.map_or("was killed".to_owned(), |code| format!("ended with exit code {code}"));
                 let failed = failed.map_or(String::new(), |failed| format!(" ({failed})"));
-                let said: Vec<&str> = ended.said.trim_end().lines().collect();
-                let last = said[said.len().saturating_sub(LINES)..].join("\n");
+                let lines: Vec<&str> = ended.said.trim_end().lines().collect();
+                let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
                 let last = if last.is_empty() { last } else { format!(":\n{last}") };
                 Err(format!("the program of the jar {how}{failed}{last}"))
             }

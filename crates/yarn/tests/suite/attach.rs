@@ -1,4 +1,4 @@
-//! Jobs of others on a mock cluster. Everything happens between two looks: a step changes the cluster after
+//! `attach` on a mock cluster with jobs of other users. Everything happens between two polls: a step changes the cluster after
 //! each.
 
 use std::collections::BTreeMap;

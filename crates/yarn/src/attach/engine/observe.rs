@@ -115,7 +115,7 @@ impl AttachEngine<'_> {
 
     fn app_ended(&mut self, app: AppId, state: AppState, status: FinalStatus) {
         // An ended application leaves the snapshot.
-        let said = self.control.snapshot().app(app).map(|app| app.diagnostics.trim().to_owned());
+        let diagnostics = self.control.snapshot().app(app).map(|app| app.diagnostics.trim().to_owned());
         let Some(&number) = self.by_app.get(&app) else { return };
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else { return };
         let well = state == AppState::Finished && status == FinalStatus::Succeeded;
@@ -130,7 +130,7 @@ impl AttachEngine<'_> {
             );
         }
         if !well {
-            let message = said.filter(|said| !said.is_empty()).unwrap_or_else(|| match state {
+            let message = diagnostics.filter(|text| !text.is_empty()).unwrap_or_else(|| match state {
                 AppState::Killed => "killed".to_owned(),
                 _ => "failed".to_owned(),
             });
@@ -201,7 +201,7 @@ impl AttachEngine<'_> {
         let mut round = self.turn.round(due, TIME_LIMIT);
         while let Some(number) = round.next(&mut self.turn) {
             let Some(known) = self.apps.get_mut(&number) else { continue };
-            let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
+            let job = self.control.manager.application_master(known.app).job(known.app).ok().flatten();
             known.asking.record_answer(job.is_some());
             if let Some(job) = job {
                 self.handle_am_report(number, &job);
@@ -215,7 +215,7 @@ impl AttachEngine<'_> {
         let (mut due, mut silent) = (Vec::new(), Vec::new());
         for (&number, known) in self.apps.iter_mut().filter(|(_, known)| known.ended.is_none()) {
             let Some(watched) = self.control.snapshot().watched.get(&known.app) else { continue };
-            if watched.app.master.is_some() && known.stage == Stage::Held {
+            if watched.app.am_container.is_some() && known.stage == Stage::Held {
                 known.stage = Stage::Starting;
             }
             match watched.app.state {
@@ -238,8 +238,8 @@ impl AttachEngine<'_> {
             // The driver has ended this phase, so no report may follow.
             phase.map_or(KnownCounts { done: u32::MAX, live: 0 }, of)
         });
-        let decided = known.update(job, known_counts);
-        for (kind, Inference { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
+        let inferred = known.update(job, known_counts);
+        for (kind, Inference { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(inferred) {
             for container in done {
                 known.add_duration(kind, container);
                 self.ledger.remove_container(container.id, ContainerOutcome::Finished);
@@ -267,7 +267,7 @@ impl AttachEngine<'_> {
         let known = self.apps.get(&number)?;
         let watched = self.control.snapshot().watched.get(&known.app)?;
         let flow = known.tags.flow.as_deref();
-        let read = || self.control.manager.master(known.app).properties(known.app, WORKFLOW).ok();
+        let read = || self.control.manager.application_master(known.app).properties(known.app, WORKFLOW).ok();
         let workflow = if flow.is_none() { read() } else { None };
         Some(job_name(&watched.app.name, flow, &workflow.unwrap_or_default()))
     }

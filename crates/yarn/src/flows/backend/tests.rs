@@ -1,5 +1,4 @@
-//! Runs on the mock cluster: jobs are submitted to a submitter that is played, and their outputs say what
-//! they were made by.
+//! Runs on the mock cluster with a mock submitter. The output of each job names its mapper.
 
 mod player;
 mod programs;

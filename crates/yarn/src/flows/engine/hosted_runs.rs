@@ -181,7 +181,7 @@ impl<'o> FlowEngine<'o> {
         }
         let owner = self.runs.owner(run).to_owned();
         self.cluster.forget(&owner);
-        let submit = self.submits.remove(&run);
+        let submit = self.submissions.remove(&run);
         let (end, session) = self.runs.leave(run, is_interrupted)?;
         if !is_interrupted
             && let Some(warning) = submit.and_then(|submit| submit.close(session.jobs(), &owner))

@@ -146,7 +146,7 @@ impl FlowEngine<'_> {
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
             let live = |purpose| watched.live(purpose) as u32;
             let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
-            let report = self.cluster.control.manager.master(app).job(app).ok().flatten();
+            let report = self.cluster.control.manager.application_master(app).job(app).ok().flatten();
             self.am_reported(job, app, report.as_ref(), live);
         }
     }
@@ -168,15 +168,15 @@ impl FlowEngine<'_> {
     /// Applies a report of an AM, or a missing one.
     fn am_reported(&mut self, job: u32, app: AppId, report: Option<&MapReduceJob>, live: [u32; 2]) {
         let Some(program) = &mut self.jobs[job].program else { return };
-        let decided = program.update(app, report, live);
-        for (kind, decided) in PhaseKind::ALL.into_iter().zip(decided) {
-            for container in decided.done {
+        let inferred = program.update(app, report, live);
+        for (kind, inference) in PhaseKind::ALL.into_iter().zip(inferred) {
+            for container in inference.done {
                 self.record_outcome(job, container, true);
             }
-            for container in decided.failed {
+            for container in inference.failed {
                 self.record_outcome(job, container, false);
             }
-            self.add_unobserved(job, kind, decided.unseen);
+            self.add_unobserved(job, kind, inference.unseen);
         }
         // There may be fewer maps than planned: reduces would wait forever.
         if report.is_some_and(|job| job.state == "RUNNING" && job.maps_completed == job.maps_total) {

@@ -16,7 +16,7 @@ impl FlowEngine<'_> {
     /// Finds submissions of earlier sessions, whose applications may continue if a new submission would be
     /// equal.
     pub(super) fn find_submissions(&mut self, run: u32) {
-        let submit = self.submits[&run].clone();
+        let submit = self.submissions[&run].clone();
         for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
             if self.runs.is_done(job) {
                 own.stage = JobStage::Finished;

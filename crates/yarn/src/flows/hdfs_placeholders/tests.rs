@@ -1,4 +1,4 @@
-//! The mirror of a file system that is a directory.
+//! Placeholders of a file system that is a local directory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

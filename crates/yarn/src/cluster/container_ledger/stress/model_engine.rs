@@ -1,4 +1,4 @@
-//! The engine between a real driver and the cluster in memory: what `ModelEngine` does with a real one,
+//! A model of `FlowEngine` between a real driver and the cluster in memory: the same steps,
 //! without its files.
 
 use std::collections::{BTreeMap, BTreeSet};

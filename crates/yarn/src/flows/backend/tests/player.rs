@@ -1,4 +1,4 @@
-//! A submitter and ApplicationMasters that are played, on the mock cluster.
+//! A mock submitter, with the ApplicationMasters of its jobs, on the mock cluster.
 
 use std::collections::BTreeMap;
 use std::fs;
