@@ -1,11 +1,11 @@
-//! What a control cycle costs: `cycle [APPLICATIONS] [CYCLES] [POLICY]`, by default 1,000 applications, 300 cycles of each kind,
-//! EDF.
+//! Measures the cost of a control cycle: `cycle [APPLICATIONS] [CYCLES] [POLICY]`, by default 1,000 applications, 300
+//! cycles of each kind, EDF.
 //!
-//! A cycle is all that `slackline attach` does four times a second: a look at the cluster, the driver and its policy, the table
-//! and the priorities, and the account of how things are. The cluster is a mock in its own process, so that processor
-//! time and memory are the engine's alone. It has two slots for each application beside that of its ApplicationMaster, and
-//! fills them as the table says. Between two cycles no task ends (`quiet`), one in forty does, as tasks of ten seconds would
-//! (`usual`), or one in four (`busy`).
+//! A cycle is all that `slackline attach` does four times a second: a look at the cluster, the driver and its
+//! policy, the table and the priorities, and the account of how things are. The cluster is a mock in its own
+//! process, so that processor time and memory are the engine's alone. It has two slots for each application
+//! beside that of its ApplicationMaster, and fills them as the table says. Between two cycles no task ends
+//! (`quiet`), one in forty does, as tasks of ten seconds would (`usual`), or one in four (`busy`).
 
 #![expect(clippy::print_stdout, reason = "this is a program")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
@@ -60,8 +60,8 @@ fn memory() -> u64 {
     line.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-/// The other process: for each line of standard input that says n, one of n running tasks ends, and what the table allows
-/// starts.
+/// The other process: for each line of standard input that says n, one of n running tasks ends, and what the
+/// table allows starts.
 fn cluster(apps: usize, table: &Path) -> Outcome<()> {
     let mock = Mock::start()?;
     mock.with(|state| {

@@ -36,7 +36,7 @@ use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Policy};
 
 pub use crate::attach::engine::AttachSummary;
-use crate::attach::engine::{AttachConfig, AttachEngine, lengths};
+use crate::attach::engine::{AttachConfig, AttachEngine, task_seconds};
 pub use crate::attach::watcher::{Application, AttachEvent, Phase, Stage, Status, Watcher};
 use crate::clock::unix_millis;
 use crate::cluster::capacity::{AM_SHARE, Rules, slots};
@@ -107,20 +107,20 @@ impl Cluster {
     pub fn ask(address: &str, settings: &Settings, wish: AttachOptions) -> Result<Self, EngineError> {
         let address = Address::parse(address).map_err(EngineError::other)?;
         let manager = ResourceManager::new(&address, http::Settings::default());
-        checks::is_manager(&address, &manager)?;
+        checks::check_manager(&address, &manager)?;
         let mut remarks = Vec::new();
         let AttachOptions { queues: named, dry_run, cycle, every, lasts } = wish;
         let scheduler = manager.scheduler().map_err(EngineError::other)?;
-        checks::asks_the_plug_in(&scheduler)?;
+        checks::check_scheduler(&scheduler)?;
         let queues = queues(&scheduler, &named)?;
         let (slot_mb, why) = if settings.given(MEMORY.name) {
             let asked = settings.count(MEMORY.name).div_ceil(1 << 20);
-            (checks::granted_mb(&manager, asked)?, "as --memory says".to_owned())
+            (checks::granted_container_mb(&manager, asked)?, "as --memory says".to_owned())
         } else {
-            checks::seen_mb(&manager, &queues)?
+            checks::observed_container_mb(&manager, &queues)?
         };
         let machines = slots(&address, &manager, slot_mb)?;
-        match checks::for_queues(&scheduler, &queues) {
+        match checks::check_queue_order(&scheduler, &queues) {
             Err(error) if dry_run => remarks.push(error.to_string()),
             fits => fits?,
         }
@@ -138,8 +138,8 @@ impl Cluster {
                  but that of their submission (docs/hadoop.md)"
             ));
         }
-        let history = past_jobs::server(settings.text(JOB_HISTORY.name), &address, &manager)?;
-        let past = history.map(|server| past_jobs::past(&server, &queues, unix_millis()));
+        let history = past_jobs::history_server(settings.text(JOB_HISTORY.name), &address, &manager)?;
+        let past = history.map(|server| past_jobs::recent_jobs(&server, &queues, unix_millis()));
         let past = past.transpose().unwrap_or_else(|error| {
             remarks.push(format!(
                 "what jobs took before is not known: {error}; --job-history HOST:PORT says where the JobHistory server is"
@@ -217,7 +217,7 @@ impl Cluster {
             engine.apply_plans(&plans);
             if engine.is_status_due() {
                 let phases = engine.phases();
-                let lengths = lengths(&driver, &phases);
+                let lengths = task_seconds(&driver, &phases);
                 driver.engine().report_status(&lengths);
             }
         }
@@ -234,7 +234,7 @@ impl Cluster {
 fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, EngineError> {
     let mut queues = BTreeSet::new();
     for name in named {
-        queues.extend(checks::queues_of_attach(scheduler, name)?.into_iter().map(|queue| queue.path.clone()));
+        queues.extend(checks::attach_queues(scheduler, name)?.into_iter().map(|queue| queue.path.clone()));
     }
     Ok(queues.into_iter().collect())
 }

@@ -192,7 +192,7 @@ impl MockApp {
     }
 
     /// Another AM takes over, without the running attempts.
-    pub fn fail_master(&mut self, now_ms: u64) {
+    pub fn fail_am(&mut self, now_ms: u64) {
         while self.end_one("KILLED", now_ms) {}
         self.life += 1;
         self.containers_made = 1;

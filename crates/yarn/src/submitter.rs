@@ -328,7 +328,7 @@ impl Submitter {
     /// # Errors
     /// See [`SubmitterError`].
     pub fn list(&self, pattern: &str) -> Result<Vec<Entry>, SubmitterError> {
-        self.part("list", &json!({ "path": pattern }), Repeat::Fine, "entries")
+        self.field("list", &json!({ "path": pattern }), Repeat::Fine, "entries")
     }
 
     /// A file or directory, if it exists.
@@ -336,7 +336,7 @@ impl Submitter {
     /// # Errors
     /// See [`SubmitterError`].
     pub fn stat(&self, path: &str) -> Result<Option<Entry>, SubmitterError> {
-        self.part("stat", &json!({ "path": path }), Repeat::Fine, "entry")
+        self.field("stat", &json!({ "path": path }), Repeat::Fine, "entry")
     }
 
     /// `length` bytes of a file from `offset` on (64 MiB at most); fewer only at its end.
@@ -346,7 +346,7 @@ impl Submitter {
     /// See [`SubmitterError`].
     pub fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, SubmitterError> {
         let request = json!({ "path": path, "offset": offset, "length": length });
-        let text: String = self.part("read", &request, Repeat::Fine, "base64")?;
+        let text: String = self.field("read", &request, Repeat::Fine, "base64")?;
         STANDARD
             .decode(text)
             .map_err(|error| SubmitterError::Unknown { verb: "read", why: error.to_string() })
@@ -398,7 +398,7 @@ impl Submitter {
     }
 
     /// Sends a request, and gives one field of the result.
-    fn part<T: DeserializeOwned>(
+    fn field<T: DeserializeOwned>(
         &self,
         verb: &'static str,
         request: &Value,
@@ -417,15 +417,15 @@ impl Submitter {
         request: &Value,
         repeat: Repeat,
     ) -> Result<T, SubmitterError> {
-        let mut answer = self.alive()?.ask(verb, request, self.launch.answer);
+        let mut answer = self.running_process()?.ask(verb, request, self.launch.answer);
         if repeat == Repeat::Fine && matches!(answer, Err(SubmitterError::Died { .. })) {
-            answer = self.alive()?.ask(verb, request, self.launch.answer);
+            answer = self.running_process()?.ask(verb, request, self.launch.answer);
         }
         T::deserialize(answer?).map_err(|error| SubmitterError::Unknown { verb, why: error.to_string() })
     }
 
     /// The process, restarted if it has died.
-    fn alive(&self) -> Result<Arc<Process>, SubmitterError> {
+    fn running_process(&self) -> Result<Arc<Process>, SubmitterError> {
         let mut state = locked(&self.state);
         if let Some(why) = state.process.death() {
             if state.restarts_left == 0 {

@@ -1,4 +1,4 @@
-//! One application that the engine drives.
+//! One application that the engine of `attach` drives: its state and its counts of tasks.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ pub(super) struct DrivenApp {
     /// Whether the application holds no container any more.
     pub(super) is_gone: bool,
     /// Durations of its finished tasks.
-    pub(super) took: JobCost,
+    pub(super) durations: JobCost,
     pub(super) asking: PollSchedule,
     /// Polls since its AM started without a report of its tasks.
     pub(super) silent: u32,
@@ -90,7 +90,7 @@ impl DrivenApp {
             submitted: at,
             deadline: tags.deadline.map(|deadline| (submitted + deadline).max(at.seconds())),
             tags,
-            stage: if app.master.is_some() { Stage::Starting } else { Stage::Held },
+            stage: if app.am_container.is_some() { Stage::Starting } else { Stage::Held },
             first_priority: app.priority,
             priority: app.priority,
             maps: DrivenPhase::default(),
@@ -98,7 +98,7 @@ impl DrivenApp {
             in_driver: DriverState::Pending,
             ended: None,
             is_gone: false,
-            took: JobCost::default(),
+            durations: JobCost::default(),
             asking: PollSchedule::new(),
             silent: 0,
         }
@@ -130,12 +130,12 @@ impl DrivenApp {
     /// Applies a report of its AM; `known_counts` has the counts of the ledger for each phase.
     pub(super) fn update(&mut self, job: &MapReduceJob, known_counts: [KnownCounts; 2]) -> [Inference; 2] {
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        let said = [
+        let reported = [
             (number(job.maps_total), number(job.maps_completed), number(job.maps_running)),
             (number(job.reduces_total), number(job.reduces_completed), number(job.reduces_running)),
         ];
         let has_arrived = self.has_arrived();
-        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(said).zip(known_counts);
+        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(reported).zip(known_counts);
         let mut decided = phases.map(|((phase, (total, done, running)), known_counts)| {
             phase.done = done;
             if has_arrived {
@@ -151,7 +151,7 @@ impl DrivenApp {
 
     pub(super) fn container_ended(&mut self, kind: PhaseKind, container: EndedContainer) {
         self.asking.changed = true;
-        self.phase(kind).count.ended(container);
+        self.phase(kind).count.container_ended(container);
     }
 
     /// Containers whose outcome no later report will tell.
@@ -161,13 +161,13 @@ impl DrivenApp {
     }
 
     /// Adds the duration of a finished task.
-    pub(super) fn took(&mut self, kind: PhaseKind, container: EndedContainer) {
+    pub(super) fn add_duration(&mut self, kind: PhaseKind, container: EndedContainer) {
         let micros = container.at.since(container.since.min(container.at)).0;
-        self.took.add(MachineCost::of(kind, micros), None);
+        self.durations.add(MachineCost::of(kind, micros), None);
     }
 
     /// Whether a task is left for the policy to schedule.
-    pub(super) fn is_known(&self) -> bool {
+    pub(super) fn has_tasks(&self) -> bool {
         self.maps.scheduled() + self.reduces.scheduled() > 0
     }
 

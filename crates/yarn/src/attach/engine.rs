@@ -5,35 +5,32 @@
 //! table and by priorities. The outcome of its tasks is inferred from the counts of the AM, and known for all
 //! of them when the application ends.
 
+mod observe;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_executor::spec::job_cost::{JobHistory, JobName};
+use slackline_executor::spec::job_cost::JobHistory;
 use slackline_model::draft::MachineDraft;
-use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Driver, Engine};
 
-use crate::attach::application::{AppOutcome, Applications, DrivenApp, DriverState, SILENT, flow_name};
-use crate::attach::job_name::{WORKFLOW, name};
+use crate::attach::application::{Applications, DrivenApp, flow_name};
 use crate::attach::watcher::{Application, AttachEvent, Phase, Stage, Status, Watcher};
 use crate::clock::{Stopwatch, pause, unix_millis};
 use crate::cluster::capacity::{Rules, am_limit};
-use crate::cluster::container_ledger::{ContainerLedger, ContainerOutcome};
+use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::control::{Control, poll_delay};
-use crate::cluster::desired_state::{DesiredState, priorities};
-use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
-use crate::cluster::observer::{Change, phase_of};
+use crate::cluster::desired_state::{DesiredState, priority_changes};
+use crate::cluster::fair_polling::RoundRobin;
 use crate::cluster::table::{Row, Rows};
-use crate::cluster::task_inference::{EndedContainer, Inference, KnownCounts};
 use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
-use crate::rest::mapreduce::MapReduceJob;
-use crate::rest::resource_manager::{App, AppState, Container, FinalStatus};
+use crate::rest::resource_manager::Container;
 
 /// Time limit for restoring priorities at the end; each takes about 40 ms.
 const CLOSING: Duration = Duration::from_secs(30);
@@ -138,7 +135,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// The start of a container.
-    fn began(&self, container: &Container) -> Time {
+    fn container_start(&self, container: &Container) -> Time {
         let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
         since.unwrap_or(self.now).min(self.now)
     }
@@ -170,309 +167,9 @@ impl<'w> AttachEngine<'w> {
         self.trouble = message;
     }
 
-    /// Polls the cluster, applies the changes, and gives reports for the driver.
-    fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
-        self.ledger.advance(self.now);
-        let Self { control, config, alone, .. } = self;
-        let of_interest = |app: &App| {
-            let is_its = config.queues.iter().any(|queue| app.is_in(queue));
-            app.kind == "MAPREDUCE" && is_its && !alone.contains(&app.id)
-        };
-        match control.poll_cluster(of_interest) {
-            Ok(changes) => {
-                self.trouble(None);
-                if std::mem::take(&mut self.is_first) {
-                    self.set_offset();
-                }
-                for change in changes {
-                    self.apply_change(change);
-                }
-                self.poll_ams();
-                let starting = self.apps.values().filter(|known| self.waits_for_am(known)).count();
-                let Self { control, ledger, config, .. } = self;
-                control.count_others(ledger, config.rules.slot_mb, starting as u32);
-            }
-            Err(error) => self.trouble(Some(error.to_string())),
-        }
-        self.fail_ended_flows();
-        self.ledger.report(reports);
-        self.arrive(reports);
-    }
-
-    fn apply_change(&mut self, change: Change) {
-        match change {
-            Change::Appeared(app) => self.app_appeared(app),
-            Change::State { app, .. } | Change::Attempt(crate::rest::id::AppAttemptId { app, .. }) => {
-                if let Some(known) = self.known(app) {
-                    known.asking.changed = true;
-                }
-            }
-            Change::Started(container) => self.container_started(&container),
-            Change::Ended(container) => self.container_ended(&container),
-            Change::AppEnded { app, state, status, .. } => self.app_ended(app, state, status),
-            Change::Released(app) => self.app_gone(app),
-            Change::Gone(app) => {
-                self.app_ended(app, AppState::Killed, FinalStatus::Undefined);
-                self.app_gone(app);
-            }
-            Change::Restarted => {}
-        }
-    }
-
-    fn known(&mut self, app: AppId) -> Option<&mut DrivenApp> {
-        self.apps.get_mut(self.by_app.get(&app)?)
-    }
-
-    fn app_appeared(&mut self, app: AppId) {
-        let Some(watched) = self.control.snapshot().watched.get(&app) else { return };
-        if watched.app.state.is_over() {
-            return;
-        }
-        let known = DrivenApp::of(&watched.app, self.now, |millis| self.since_start(millis));
-        let number = self.next.0;
-        self.next.0 += 1;
-        self.by_app.insert(app, number);
-        self.notify(&AttachEvent::Seen(app));
-        for problem in &known.tags.problems {
-            self.watcher.happened(self.elapsed(), &AttachEvent::WrongTag(app, problem.clone()));
-        }
-        self.apps.insert(number, known);
-    }
-
-    fn container_started(&mut self, container: &Container) {
-        let since = self.began(container);
-        let number = self.by_app.get(&container.id.attempt.app).copied();
-        if let Some(known) = number.and_then(|number| self.apps.get_mut(&number)) {
-            known.asking.changed = true;
-        }
-        let work = number.map(|number| (number, phase_of(container.purpose)));
-        self.ledger.appear(container.id, &container.host, since, work);
-    }
-
-    fn container_ended(&mut self, container: &Container) {
-        let ended = EndedContainer { id: container.id, since: self.began(container), at: self.now };
-        let kind = phase_of(container.purpose);
-        if let Some(known) = self.known(container.id.attempt.app)
-            && let Some(kind) = kind.filter(|_| known.has_arrived())
-        {
-            match known.ended {
-                None => return known.container_ended(kind, ended),
-                // The last container of an application is reported together with its end.
-                Some(AppOutcome::Succeeded) => known.took(kind, ended),
-                Some(AppOutcome::Failed) => {}
-            }
-        }
-        self.ledger.disappear(container.id, ContainerOutcome::Failed);
-    }
-
-    fn app_ended(&mut self, app: AppId, state: AppState, status: FinalStatus) {
-        // An ended application leaves the snapshot.
-        let said = self.control.snapshot().app(app).map(|app| app.diagnostics.trim().to_owned());
-        let Some(&number) = self.by_app.get(&app) else { return };
-        let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else { return };
-        let well = state == AppState::Finished && status == FinalStatus::Succeeded;
-        known.ended = Some(if well { AppOutcome::Succeeded } else { AppOutcome::Failed });
-        for (kind, container) in known.close() {
-            if well {
-                known.took(kind, container);
-            }
-            self.ledger.disappear(
-                container.id,
-                if well { ContainerOutcome::Finished } else { ContainerOutcome::Failed },
-            );
-        }
-        if !well {
-            let message = said.filter(|said| !said.is_empty()).unwrap_or_else(|| match state {
-                AppState::Killed => "killed".to_owned(),
-                _ => "failed".to_owned(),
-            });
-            return self.notify(&AttachEvent::Failed(app, message));
-        }
-        self.ledger.finish_job(number);
-        self.notify(&AttachEvent::Done(app));
-    }
-
-    /// The application holds no container any more.
-    fn app_gone(&mut self, app: AppId) {
-        self.alone.remove(&app);
-        let Some(known) = self.known(app) else { return };
-        known.is_gone = true;
-        let known = known.clone();
-        self.learn(&known);
-        self.forget();
-    }
-
-    /// Adds the durations of an application that succeeded to the history.
-    fn learn(&mut self, known: &DrivenApp) {
-        let has_ended =
-            known.ended == Some(AppOutcome::Succeeded) && known.took.maps + known.took.reduces > 0;
-        if let Some(name) = known.name.clone().filter(|_| has_ended) {
-            let so_far = self.learned.entry(name).or_default();
-            *so_far = std::mem::take(so_far).and(&known.took);
-        }
-    }
-
-    /// Forgets applications that have left both the cluster and the driver.
-    fn forget(&mut self) {
-        let Self { apps, by_app, .. } = self;
-        apps.retain(|_, known| {
-            let stays = !known.is_gone || known.in_driver == DriverState::Active;
-            if !stays {
-                by_app.remove(&known.app);
-            }
-            stays
-        });
-    }
-
-    /// Flows have ended in the driver.
-    pub(super) fn flows_ended(&mut self, flows: impl IntoIterator<Item = FlowId>) {
-        for flow in flows {
-            let Some(number) = self.by_flow.remove(&flow) else { continue };
-            self.ledger.forget_job(number);
-            if let Some(known) = self.apps.get_mut(&number) {
-                known.in_driver = DriverState::Finished;
-            }
-        }
-        self.forget();
-    }
-
-    /// Fails the flows of failed applications until the driver has ended them.
-    fn fail_ended_flows(&mut self) {
-        let failed = |(_, known): &(&u32, &DrivenApp)| {
-            known.ended == Some(AppOutcome::Failed) && known.in_driver == DriverState::Active
-        };
-        let failed: Vec<u32> = self.apps.iter().filter(failed).map(|(&number, _)| number).collect();
-        for number in failed {
-            self.ledger.fail_flow(&[number]);
-        }
-    }
-
-    /// Polls the AMs that may have news, within the time limit. The next poll continues with the others.
-    fn poll_ams(&mut self) {
-        let due = self.due_ams();
-        let mut round = self.turn.round(due, TIME_LIMIT);
-        while let Some(number) = round.next(&mut self.turn) {
-            let Some(known) = self.apps.get_mut(&number) else { continue };
-            let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
-            known.asking.answered(job.is_some());
-            if let Some(job) = job {
-                self.handle_am_report(number, &job);
-            }
-            self.ignore_if_silent(number);
-        }
-    }
-
-    /// The applications whose AMs to poll now.
-    fn due_ams(&mut self) -> Vec<u32> {
-        let (mut due, mut silent) = (Vec::new(), Vec::new());
-        for (&number, known) in self.apps.iter_mut().filter(|(_, known)| known.ended.is_none()) {
-            let Some(watched) = self.control.snapshot().watched.get(&known.app) else { continue };
-            if watched.app.master.is_some() && known.stage == Stage::Held {
-                known.stage = Stage::Starting;
-            }
-            match watched.app.state {
-                AppState::Running if known.is_due() => due.push(number),
-                AppState::Running => silent.push(number),
-                _ => {}
-            }
-        }
-        for number in silent {
-            self.ignore_if_silent(number);
-        }
-        due
-    }
-
-    fn handle_am_report(&mut self, number: u32, job: &MapReduceJob) {
-        let Some(known) = self.apps.get_mut(&number) else { return };
-        let known_counts = PhaseKind::ALL.map(|kind| {
-            let phase = self.ledger.phase_of(number, kind);
-            let of = |phase| KnownCounts { done: self.ledger.done(phase), live: self.ledger.live(phase) };
-            // The driver has ended this phase, so no report may follow.
-            phase.map_or(KnownCounts { done: u32::MAX, live: 0 }, of)
-        });
-        let decided = known.update(job, known_counts);
-        for (kind, Inference { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
-            for container in done {
-                known.took(kind, container);
-                self.ledger.disappear(container.id, ContainerOutcome::Finished);
-            }
-            for container in failed {
-                self.ledger.disappear(container.id, ContainerOutcome::Failed);
-            }
-            if unseen > 0
-                && let Some(phase) = self.ledger.phase_of(number, kind)
-            {
-                self.ledger.add_finished(phase, unseen);
-            }
-        }
-        if known.name.is_none() && known.is_known() {
-            let named = self.name_of(number);
-            if let Some(known) = self.apps.get_mut(&number) {
-                known.name = named;
-            }
-        }
-    }
-
-    /// The name of an application in the history. The properties of its job are read if its tags name no
-    /// flow.
-    fn name_of(&self, number: u32) -> Option<JobName> {
-        let known = self.apps.get(&number)?;
-        let watched = self.control.snapshot().watched.get(&known.app)?;
-        let flow = known.tags.flow.as_deref();
-        let read = || self.control.manager.master(known.app).properties(known.app, WORKFLOW).ok();
-        let workflow = if flow.is_none() { read() } else { None };
-        Some(name(&watched.app.name, flow, &workflow.unwrap_or_default()))
-    }
-
-    fn ignore_if_silent(&mut self, number: u32) {
-        let Some(known) = self.apps.get_mut(&number).filter(|known| known.name.is_none()) else { return };
-        known.silent += 1;
-        if known.silent >= SILENT {
-            self.ignore_app(number, "its ApplicationMaster has not said for 30 s what it has to do; its containers count as slots that are taken");
-        }
-    }
-
-    fn ignore_app(&mut self, number: u32, why: &str) {
-        let Some(known) = self.apps.remove(&number) else { return };
-        self.by_app.remove(&known.app);
-        self.alone.insert(known.app);
-        self.notify(&AttachEvent::LeftAlone(known.app, why.to_owned()));
-    }
-
-    /// Reports applications whose tasks are known as arrived.
-    fn arrive(&mut self, reports: &mut Vec<Report>) {
-        let is_new = |known: &DrivenApp| !known.has_arrived() && known.ended.is_none() && !known.is_gone;
-        let new = self.apps.iter().filter(|(_, known)| is_new(known) && known.name.is_some());
-        let new: Vec<u32> = new.map(|(&number, _)| number).collect();
-        for number in new {
-            let Some(known) = self.apps.get_mut(&number) else { continue };
-            let Some(name) = known.name.clone() else { continue };
-            match known.arrival(&name, &self.config.machines) {
-                Err(invalid) => self.ignore_app(number, &invalid.to_string()),
-                Ok((instance, arrival)) => {
-                    let (_, flow, _) = self.next;
-                    self.next.1 = FlowId(flow.0 + 1);
-                    (known.in_driver, known.stage) = (DriverState::Active, Stage::Runs);
-                    self.by_flow.insert(flow, number);
-                    let tasks = [known.maps.scheduled(), known.reduces.scheduled()];
-                    let (app, flow) = (known.app, flow_name(&name, known.app));
-                    reports.push(Report::Arrived(Box::new(arrival)));
-                    for phase in instance.flow(FlowId(0)).phases() {
-                        let info = instance.phase(phase);
-                        let count = info.tasks().map_or(0, Tasks::count);
-                        let id = self.next.2;
-                        self.next.2 = PhaseId(id.0 + 1);
-                        self.ledger.add_phase(id, number, info.kind, count);
-                    }
-                    self.notify(&AttachEvent::Arrived { app, flow, job: name.job, tasks });
-                }
-            }
-        }
-    }
-
     /// Writes the driver's decisions to the cluster: rows of the table, and priorities.
     pub(super) fn apply_plans(&mut self, plans: &Plans) {
-        self.release();
+        self.start_ams();
         let snapshot = self.control.snapshot();
         let open = self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let arrived = open.clone().filter(|(_, known)| known.has_arrived());
@@ -502,12 +199,12 @@ impl<'w> AttachEngine<'w> {
         let now = |app: AppId| Some((app, self.apps.get(self.by_app.get(&app)?)?.priority));
         let order: Vec<(AppId, u64)> = all.filter_map(now).collect();
         let (changed, warning) = if self.config.dry_run {
-            (priorities(&order, usize::MAX), None)
+            (priority_changes(&order, usize::MAX), None)
         } else {
             self.control.set_order(&order)
         };
         for (app, priority) in changed {
-            if let Some(known) = self.known(app) {
+            if let Some(known) = self.app_mut(app) {
                 known.priority = priority;
             }
         }
@@ -520,13 +217,13 @@ impl<'w> AttachEngine<'w> {
     fn waits_for_am(&self, known: &DrivenApp) -> bool {
         let has_am = || {
             let watched = self.control.snapshot().watched.get(&known.app);
-            watched.is_some_and(|watched| watched.app.master.is_some())
+            watched.is_some_and(|watched| watched.app.am_container.is_some())
         };
         known.ended.is_none() && known.stage == Stage::Starting && !has_am()
     }
 
     /// Lets the AMs of the most urgent applications start, up to the AM limit.
-    fn release(&mut self) {
+    fn start_ams(&mut self) {
         let most = am_limit(self.ledger.slots(), self.config.rules.am_share);
         let open = || self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let masters = open().filter(|(_, known)| known.stage != Stage::Held).count();
@@ -618,7 +315,7 @@ impl<'w> AttachEngine<'w> {
             .filter(is_raised)
             .map(|known| (known.app, known.first_priority))
             .collect();
-        let (raised, why) = self.give_back(raised);
+        let (raised, why) = self.restore_priorities(raised);
         if !raised.is_empty() {
             let apps: Vec<String> =
                 raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
@@ -632,7 +329,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// Restores these priorities within the time limit. Gives those that it could not restore, and a reason.
-    fn give_back(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
+    fn restore_priorities(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
         let (mut turn, mut why) = (RoundRobin::default(), "there was no time".to_owned());
         let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
         while let Some(app) = round.next(&mut turn) {
@@ -655,14 +352,14 @@ impl<'w> AttachEngine<'w> {
         poll_delay(self.now, self.wakes.first().copied(), self.config.cycle)
     }
 
-    fn is_over_now(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         let lasts = self.config.lasts.is_some_and(|lasts| self.began.elapsed() >= lasts);
         lasts || self.asked_to_stop.load(Ordering::SeqCst)
     }
 }
 
 /// Estimated seconds of a task of each phase.
-pub(super) fn lengths(
+pub(super) fn task_seconds(
     driver: &Driver<'_, '_, AttachEngine<'_>>,
     phases: &[PhaseId],
 ) -> BTreeMap<PhaseId, f64> {
@@ -688,7 +385,7 @@ impl Engine for AttachEngine<'_> {
         if self.now > Time::ZERO {
             pause(self.time_to_next_poll());
         }
-        if self.is_over_now() {
+        if self.is_stopped() {
             return None;
         }
         let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -720,6 +417,6 @@ impl Engine for AttachEngine<'_> {
     }
 
     fn may_bring_flows(&mut self) -> bool {
-        !self.is_over_now()
+        !self.is_stopped()
     }
 }

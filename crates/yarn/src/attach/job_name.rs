@@ -56,18 +56,19 @@ impl AppTags {
         let weight = read(WEIGHT_TAG, "a number from 0 to 1e6", |text| {
             text.parse().ok().filter(|weight| (0.0..=1e6).contains(weight))
         });
-        let flow = app.tag(FLOW_TAG).and_then(flow);
+        let flow = app.tag(FLOW_TAG).and_then(flow_from_tag);
         Self { flow, deadline, weight: weight.unwrap_or(1.0), problems }
     }
 }
 
 /// The name of an application in the history: from its tag, else from the workflow of its job, else from its
 /// own name. Numbers and dates are left out, so that the job of today has the name of yesterday's.
-pub(super) fn name(own: &str, flow: Option<&str>, workflow: &BTreeMap<String, String>) -> JobName {
-    let own = recurring(own);
-    let said = |key: &str| workflow.get(key).map(|text| recurring(text)).filter(|text| !text.is_empty());
+pub(super) fn job_name(own: &str, flow: Option<&str>, workflow: &BTreeMap<String, String>) -> JobName {
+    let own = without_numbers(own);
+    let property =
+        |key: &str| workflow.get(key).map(|text| without_numbers(text)).filter(|text| !text.is_empty());
     let own = if own.is_empty() { "job".to_owned() } else { own };
-    let [by_name, by_id, node] = [WORKFLOW[0], WORKFLOW[1], WORKFLOW[2]].map(said);
+    let [by_name, by_id, node] = [WORKFLOW[0], WORKFLOW[1], WORKFLOW[2]].map(property);
     match (flow, by_name.or(by_id)) {
         (Some(flow), _) => JobName { flow: flow.to_owned(), job: node.unwrap_or(own) },
         (None, Some(flow)) => JobName { flow, job: node.unwrap_or(own) },
@@ -76,25 +77,25 @@ pub(super) fn name(own: &str, flow: Option<&str>, workflow: &BTreeMap<String, St
 }
 
 /// The flow that a tag names.
-fn flow(text: &str) -> Option<String> {
+fn flow_from_tag(text: &str) -> Option<String> {
     Some(printable(text)).filter(|name| !name.is_empty())
 }
 
 /// Properties of a finished job that give its name in the history.
-pub(super) fn properties() -> Vec<&'static str> {
+pub(super) fn name_properties() -> Vec<&'static str> {
     WORKFLOW.iter().copied().chain([TAGS]).collect()
 }
 
 /// The name of a finished job in the history, from its properties. YARN makes tags lower case.
-pub(super) fn name_by(own: &str, properties: &BTreeMap<String, String>) -> JobName {
+pub(super) fn job_name_from(own: &str, properties: &BTreeMap<String, String>) -> JobName {
     let tags = properties.get(TAGS).map(|tags| tags.to_lowercase()).unwrap_or_default();
     let tag = tags.split(',').find_map(|tag| tag.trim().strip_prefix(FLOW_TAG)?.strip_prefix('='));
-    name(own, tag.and_then(flow).as_deref(), properties)
+    job_name(own, tag.and_then(flow_from_tag).as_deref(), properties)
 }
 
 /// A name without the parts that differ between recurrences: every number, with the separators between
 /// numbers, becomes `*`. `load 2026-03-01 06:00` becomes `load *`.
-pub(super) fn recurring(name: &str) -> String {
+pub(super) fn without_numbers(name: &str) -> String {
     let mut out = String::new();
     let mut rest = printable(name);
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -143,7 +144,7 @@ mod tests {
             ("12", "*"),
         ];
         for (found, expected) in names {
-            assert_eq!(recurring(found), expected);
+            assert_eq!(without_numbers(found), expected);
         }
     }
 
@@ -153,7 +154,7 @@ mod tests {
             pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
         };
         let by = |flow: Option<&str>, pairs: &[(&str, &str)]| {
-            let JobName { flow, job } = name("sort 7", flow, &workflow(pairs));
+            let JobName { flow, job } = job_name("sort 7", flow, &workflow(pairs));
             (flow, job)
         };
         let pair = |flow: &str, job: &str| (flow.to_owned(), job.to_owned());
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(by(Some("etl"), &all), pair("etl", "sum"));
         let tagged =
             [("mapreduce.job.tags", "a=b, Slackline.Flow=Nightly"), ("mapreduce.workflow.name", "w")];
-        let JobName { flow, job } = name_by("sort 7", &workflow(&tagged));
+        let JobName { flow, job } = job_name_from("sort 7", &workflow(&tagged));
         assert_eq!((flow, job), pair("nightly", "sort *"));
     }
 

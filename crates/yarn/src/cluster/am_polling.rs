@@ -33,7 +33,7 @@ impl PollSchedule {
     }
 
     /// The AM has answered, or failed to.
-    pub(crate) fn answered(&mut self, well: bool) {
+    pub(crate) fn record_answer(&mut self, well: bool) {
         self.asked = 0;
         if well {
             (self.failures, self.changed) = (0, false);

@@ -20,7 +20,7 @@ const MAXIMUM: u64 = 8192;
 
 /// Refuses an address without a ResourceManager. Other Hadoop daemons have web interfaces too, which are
 /// easily mistaken for it.
-pub(crate) fn is_manager(address: &Address, manager: &ResourceManager) -> Result<(), EngineError> {
+pub(crate) fn check_manager(address: &Address, manager: &ResourceManager) -> Result<(), EngineError> {
     let Err(error) = manager.info() else { return Ok(()) };
     if !error.is_missing() && !matches!(error, HttpError::Unknown { .. }) {
         return Err(EngineError::other(error));
@@ -32,21 +32,25 @@ pub(crate) fn is_manager(address: &Address, manager: &ResourceManager) -> Result
 
 /// Refuses a cluster that ignores priorities in the queue of a run, or lacks that queue. Where YARN decides
 /// by itself, any order of applications is accepted.
-pub(crate) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) -> Result<(), EngineError> {
+pub(crate) fn check_run_queue(
+    manager: &ResourceManager,
+    queue: &str,
+    by_cluster: bool,
+) -> Result<(), EngineError> {
     let scheduler = manager.scheduler().map_err(EngineError::other)?;
     match (by_cluster, scheduler.kind == CAPACITY) {
         // Other schedulers name queues by other rules.
         (true, false) => Ok(()),
         (true, true) => queue_of_run(&scheduler, queue).map(drop),
         (false, _) => {
-            asks_the_plug_in(&scheduler)?;
-            follows_priorities(queue_of_run(&scheduler, queue)?.as_slice())
+            check_scheduler(&scheduler)?;
+            check_ordering(queue_of_run(&scheduler, queue)?.as_slice())
         }
     }
 }
 
 /// Refuses a configuration that submits jobs to no cluster, such as Hadoop's default.
-pub(crate) fn submits_to_yarn(about: &SubmitterInfo) -> Result<(), EngineError> {
+pub(crate) fn check_framework(about: &SubmitterInfo) -> Result<(), EngineError> {
     let Some(framework) = about.framework.as_deref().filter(|name| *name != "yarn") else {
         return Ok(());
     };
@@ -57,13 +61,13 @@ pub(crate) fn submits_to_yarn(about: &SubmitterInfo) -> Result<(), EngineError> 
 }
 
 /// Refuses queues, given by their full paths, that do not order applications by priority.
-pub(crate) fn for_queues(scheduler: &Scheduler, queues: &[String]) -> Result<(), EngineError> {
+pub(crate) fn check_queue_order(scheduler: &Scheduler, queues: &[String]) -> Result<(), EngineError> {
     let queues: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queues.contains(&queue.path)).collect();
-    follows_priorities(&queues)
+    check_ordering(&queues)
 }
 
 /// Refuses schedulers that do not call the plug-in.
-pub(crate) fn asks_the_plug_in(scheduler: &Scheduler) -> Result<(), EngineError> {
+pub(crate) fn check_scheduler(scheduler: &Scheduler) -> Result<(), EngineError> {
     if scheduler.kind == CAPACITY {
         return Ok(());
     }
@@ -74,7 +78,7 @@ pub(crate) fn asks_the_plug_in(scheduler: &Scheduler) -> Result<(), EngineError>
     )))
 }
 
-fn follows_priorities(queues: &[&Queue]) -> Result<(), EngineError> {
+fn check_ordering(queues: &[&Queue]) -> Result<(), EngineError> {
     let Some(Queue { path, .. }) = queues.iter().find(|queue| queue.ordering == "fair") else {
         return Ok(());
     };
@@ -89,38 +93,35 @@ fn follows_priorities(queues: &[&Queue]) -> Result<(), EngineError> {
 /// creates it.
 fn queue_of_run<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Option<&'a Queue>, EngineError> {
     let grows = |above: &String| name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('.'));
-    match named(scheduler, name).as_slice() {
+    match queues_named(scheduler, name).as_slice() {
         [queue] => Ok(Some(queue)),
         [] if scheduler.growing.iter().any(grows) => Ok(None),
-        several => Err(not_one(scheduler, several, name)),
+        several => Err(ambiguous_queue(scheduler, several, name)),
     }
 }
 
 /// The queues of `attach`: one queue by its full path or its own name, or all below a parent queue; `root.`
 /// is optional.
-pub(crate) fn queues_of_attach<'a>(
-    scheduler: &'a Scheduler,
-    name: &str,
-) -> Result<Vec<&'a Queue>, EngineError> {
+pub(crate) fn attach_queues<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Vec<&'a Queue>, EngineError> {
     let is_whole = name == "root" || name.starts_with("root.");
     let above = if is_whole { format!("{name}.") } else { format!("root.{name}.") };
     let below: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queue.path.starts_with(&above)).collect();
-    let named = named(scheduler, name);
+    let named = queues_named(scheduler, name);
     match (named.as_slice(), below.as_slice()) {
         ([_], []) => Ok(named),
         ([], [_, ..]) => Ok(below),
-        _ => Err(not_one(scheduler, &[named, below].concat(), name)),
+        _ => Err(ambiguous_queue(scheduler, &[named, below].concat(), name)),
     }
 }
 
 /// The leaf queues of this full path or own name. Several may share a name.
-fn named<'a>(scheduler: &'a Scheduler, name: &str) -> Vec<&'a Queue> {
+fn queues_named<'a>(scheduler: &'a Scheduler, name: &str) -> Vec<&'a Queue> {
     let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
     scheduler.queues.iter().filter(is_meant).collect()
 }
 
 /// The error for a name of several queues or of none.
-fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError {
+fn ambiguous_queue(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError {
     let among = if several.is_empty() { scheduler.queues.iter().collect() } else { several.to_vec() };
     let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
     let expected = format!("one of the queues that take jobs: {}", listed(&paths));
@@ -129,7 +130,10 @@ fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError
 
 /// The container memory of other users' jobs in these queues, MiB, and the reason: the average of running
 /// containers, rounded to smallest containers; without any, the smallest container.
-pub(crate) fn seen_mb(manager: &ResourceManager, queues: &[String]) -> Result<(u64, String), EngineError> {
+pub(crate) fn observed_container_mb(
+    manager: &ResourceManager,
+    queues: &[String],
+) -> Result<(u64, String), EngineError> {
     let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
     let apps = manager.apps(&AppFilter::default()).map_err(EngineError::other)?;
     let is_its = |app: &&App| app.kind == "MAPREDUCE" && queues.iter().any(|queue| app.is_in(queue));
@@ -148,20 +152,20 @@ pub(crate) fn seen_mb(manager: &ResourceManager, queues: &[String]) -> Result<(u
 }
 
 fn minimum_mb(manager: &ResourceManager) -> Result<u64, EngineError> {
-    mb(manager, "yarn.scheduler.minimum-allocation-mb", MINIMUM)
+    configured_mb(manager, "yarn.scheduler.minimum-allocation-mb", MINIMUM)
 }
 
 fn maximum_mb(manager: &ResourceManager) -> Result<u64, EngineError> {
-    mb(manager, "yarn.scheduler.maximum-allocation-mb", MAXIMUM)
+    configured_mb(manager, "yarn.scheduler.maximum-allocation-mb", MAXIMUM)
 }
 
-fn mb(manager: &ResourceManager, name: &str, default: u64) -> Result<u64, EngineError> {
+fn configured_mb(manager: &ResourceManager, name: &str, default: u64) -> Result<u64, EngineError> {
     let value = manager.property(name).map_err(EngineError::other)?;
     Ok(value.and_then(|text| text.trim().parse().ok()).unwrap_or(default).max(1))
 }
 
 /// The memory granted to a request of this size, MiB: the scheduler rounds up.
-pub(crate) fn granted_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
+pub(crate) fn granted_container_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
     let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
     if asked > maximum {
         let expected = format!(

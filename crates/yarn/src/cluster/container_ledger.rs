@@ -6,8 +6,15 @@
 //! away: the machine of the slot is down while it runs. For this every slot is a machine. If no slot is free
 //! for a container, a row without a container gives up its slot, and its task is pending again.
 
+mod availability;
+mod queries;
+mod results;
+#[cfg(test)]
+mod stress;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use slackline_model::{MachineId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::{Report, RowId, Running};
@@ -165,7 +172,7 @@ impl ContainerLedger {
     pub(crate) fn advance(&mut self, now: Time) {
         self.now = now;
         for container in std::mem::take(&mut self.uncounted) {
-            self.place(container);
+            self.place_container(container);
         }
     }
 
@@ -211,7 +218,7 @@ impl ContainerLedger {
             known.live += 1;
         }
         if let Some(slot) = slot {
-            self.give_back(slot);
+            self.release_slot(slot);
         }
         self.uncounted.insert(container);
     }
@@ -231,7 +238,7 @@ impl ContainerLedger {
         let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
         let rows = self.rows.iter().filter(|(_, row)| phases.contains(&row.phase));
         for id in rows.map(|(&id, _)| id).collect::<Vec<RowId>>() {
-            if let Some(container) = self.close(id).and_then(|row| row.container) {
+            if let Some(container) = self.remove_row(id).and_then(|row| row.container) {
                 self.disown(container);
             }
         }
@@ -242,115 +249,6 @@ impl ContainerLedger {
         for &job in jobs {
             self.forget_job(job);
         }
-    }
-
-    /// The job of each open row.
-    pub(crate) fn held(&self) -> impl Iterator<Item = u32> + '_ {
-        self.rows.values().filter_map(|row| self.job_of(row.phase))
-    }
-
-    pub(crate) fn is_up(&self, host: &str) -> bool {
-        let is_it = |known: &&Host| known.name == host;
-        self.hosts.iter().find(is_it).is_some_and(|host| {
-            (host.first..host.first + host.count).any(|slot| self.slots[slot as usize] != Slot::Away)
-        })
-    }
-
-    /// The phase of a job, if its flow has arrived and the job is active.
-    pub(crate) fn phase_of(&self, job: u32, kind: PhaseKind) -> Option<PhaseId> {
-        self.by_job.get(&(job, kind)).copied()
-    }
-
-    /// The phases of active jobs.
-    pub(crate) fn phases(&self) -> impl Iterator<Item = PhaseId> + '_ {
-        self.phases.keys().copied()
-    }
-
-    pub(crate) fn job_of(&self, phase: PhaseId) -> Option<u32> {
-        self.phases.get(&phase).map(|phase| phase.job)
-    }
-
-    /// Finished tasks of a phase that the driver knows or is about to know.
-    pub(crate) fn done(&self, phase: PhaseId) -> u32 {
-        self.phases.get(&phase).map_or(0, |phase| phase.done + phase.unreported + phase.announced)
-    }
-
-    /// Whether all tasks of a phase are finished for the driver.
-    pub(crate) fn is_done(&self, phase: PhaseId) -> bool {
-        self.phases.get(&phase).is_none_or(|phase| phase.done == phase.tasks)
-    }
-
-    /// Rows of a phase that wait for a container.
-    pub(crate) fn unbound(&self, phase: PhaseId) -> u32 {
-        self.phases.get(&phase).map_or(0, |phase| phase.unbound.len() as u32)
-    }
-
-    /// Jobs with rows that wait for a container, in the order of their first such row.
-    pub(crate) fn waiting_jobs(&self) -> Vec<u32> {
-        let first = |phase: &LedgerPhase| Some((*phase.unbound.first()?, phase.job));
-        let mut first: Vec<(RowId, u32)> = self.phases.values().filter_map(first).collect();
-        first.sort_unstable();
-        let mut jobs: Vec<u32> = Vec::new();
-        for (_, job) in first {
-            if !jobs.contains(&job) {
-                jobs.push(job);
-            }
-        }
-        jobs
-    }
-
-    pub(crate) fn is_live(&self, container: ContainerId) -> bool {
-        self.live.contains_key(&container)
-    }
-
-    pub(crate) fn kind_of(&self, phase: PhaseId) -> Option<PhaseKind> {
-        self.phases.get(&phase).map(|phase| phase.kind)
-    }
-
-    /// Tasks of a phase that the driver has not started.
-    pub(crate) fn pending(&self, phase: PhaseId) -> u32 {
-        self.phases.get(&phase).map_or(0, |phase| phase.pending.len() as u32)
-    }
-
-    /// The first row of a phase that waits for a container.
-    pub(crate) fn first_unbound(&self, phase: PhaseId) -> Option<RowId> {
-        self.phases.get(&phase)?.unbound.first().copied()
-    }
-
-    /// The hosts on which rows of a phase wait for a container, if they have room: a container counts on a
-    /// slot of another host if its own are taken.
-    pub(crate) fn preferred_hosts(&self, phase: PhaseId) -> BTreeSet<String> {
-        let rows = self.phases.get(&phase).into_iter().flat_map(|phase| &phase.unbound);
-        let slots = rows.filter_map(|row| Some(self.rows.get(row)?.slot));
-        let hosts = slots.filter_map(|slot| self.host_of(slot)).filter(|host| self.has_room(host));
-        hosts.map(|host| host.name.clone()).collect()
-    }
-
-    /// Whether a host has room for another container, as far as its containers are known.
-    fn has_room(&self, host: &Host) -> bool {
-        let live = self.live.values().filter(|live| live.host == host.name).count();
-        live < host.count as usize && !self.slots.contains(&Slot::Others)
-    }
-
-    /// Live containers of a phase.
-    pub(crate) fn live(&self, phase: PhaseId) -> u32 {
-        self.phases.get(&phase).map_or(0, |phase| phase.live)
-    }
-
-    /// Slots of hosts that are up.
-    pub(crate) fn slots(&self) -> u32 {
-        self.slots.iter().filter(|&&slot| slot != Slot::Away).count() as u32
-    }
-
-    /// Slots that hold containers other than the driver's.
-    pub(crate) fn taken(&self) -> u32 {
-        let is_taken = |slot: &&Slot| matches!(slot, Slot::Taken(_) | Slot::Others);
-        self.slots.iter().filter(is_taken).count() as u32
-    }
-
-    /// Whether other applications leave the driver no slot.
-    pub(crate) fn is_full_of_others(&self) -> bool {
-        self.slots.contains(&Slot::Others) && self.taken() == self.slots()
     }
 
     fn host_of(&self, slot: u32) -> Option<&Host> {
@@ -392,13 +290,13 @@ impl ContainerLedger {
         }
         match offer.map(|offer| offer.why) {
             Some(OfferReason::Running(container)) if !self.live.contains_key(&container) => {
-                self.end(id, ContainerOutcome::Failed);
+                self.end_row(id, ContainerOutcome::Failed);
             }
             Some(OfferReason::FinishedEarlier) => {
                 if let Some(known) = self.phases.get_mut(&phase) {
                     known.announced -= 1;
                 }
-                self.end(id, ContainerOutcome::Finished);
+                self.end_row(id, ContainerOutcome::Finished);
             }
             _ => {}
         }
@@ -423,7 +321,7 @@ impl ContainerLedger {
     /// The driver gives up a row: its flow has failed, or a waiting reduce makes room for maps. The container
     /// is not the driver's any more.
     pub(crate) fn kill(&mut self, id: RowId) {
-        let Some(row) = self.close(id) else { return };
+        let Some(row) = self.remove_row(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
             known.pending.insert(row.task);
         }
@@ -433,7 +331,7 @@ impl ContainerLedger {
     }
 
     /// Removes a row, and frees its slot.
-    fn close(&mut self, id: RowId) -> Option<LedgerRow> {
+    fn remove_row(&mut self, id: RowId) -> Option<LedgerRow> {
         let row = self.rows.remove(&id)?;
         self.set(row.slot, Slot::Free);
         if let Some(known) = self.phases.get_mut(&row.phase) {
@@ -456,7 +354,7 @@ impl ContainerLedger {
 
     /// A container appeared on a host. `work` has its job and the phase it works for (`None`: an
     /// ApplicationMaster).
-    pub(crate) fn appear(
+    pub(crate) fn add_container(
         &mut self,
         container: ContainerId,
         host: &str,
@@ -473,11 +371,11 @@ impl ContainerLedger {
         }
         self.live
             .insert(container, LiveContainer { host: host.to_owned(), since, phase, job, kind, slot: None });
-        self.place(container);
+        self.place_container(container);
     }
 
     /// Finds a slot for a container that has none.
-    fn place(&mut self, container: ContainerId) {
+    fn place_container(&mut self, container: ContainerId) {
         let Some(live) = self.live.get(&container).cloned() else { return };
         if let Some(phase) = live.phase {
             if self.bind(container, phase, &live.host) {
@@ -495,11 +393,11 @@ impl ContainerLedger {
             return;
         };
         self.set(slot, Slot::Taken(container));
-        self.count_on(container, slot);
+        self.assign_slot(container, slot);
         self.machines.push(Report::Down(MachineId(slot)));
     }
 
-    fn count_on(&mut self, container: ContainerId, slot: u32) {
+    fn assign_slot(&mut self, container: ContainerId, slot: u32) {
         if let Some(live) = self.live.get_mut(&container) {
             live.slot = Some(slot);
         }
@@ -517,7 +415,7 @@ impl ContainerLedger {
         let Some(row) = self.rows.get_mut(&id) else { return false };
         row.container = Some(container);
         let slot = row.slot;
-        self.count_on(container, slot);
+        self.assign_slot(container, slot);
         if let Some(known) = self.phases.get_mut(&phase) {
             known.unbound.remove(&id);
         }
@@ -547,7 +445,7 @@ impl ContainerLedger {
             known.announced += u32::from(why == OfferReason::FinishedEarlier);
         }
         if let OfferReason::Running(container) = why {
-            self.count_on(container, slot);
+            self.assign_slot(container, slot);
         }
         self.offers.insert(name, offer);
         let since = since.min(self.now);
@@ -566,7 +464,7 @@ impl ContainerLedger {
         let same = of_job(PhaseKind::Map).or_else(|| of_job(PhaseKind::Reduce));
         let last = || self.phases.values().filter_map(|phase| phase.unbound.last()).max().copied();
         let id = same.or_else(last)?;
-        let row = self.close(id)?;
+        let row = self.remove_row(id)?;
         if let Some(known) = self.phases.get_mut(&row.phase) {
             known.pending.insert(row.task);
         }
@@ -581,13 +479,13 @@ impl ContainerLedger {
     fn free_slot_to_report(&mut self) -> Option<u32> {
         self.free_slot("", None).or_else(|| {
             let slot = self.slots.iter().rposition(|&slot| slot == Slot::Others)? as u32;
-            self.give_back(slot);
+            self.release_slot(slot);
             Some(slot)
         })
     }
 
     /// A container has ended.
-    pub(crate) fn disappear(&mut self, container: ContainerId, verdict: ContainerOutcome) {
+    pub(crate) fn remove_container(&mut self, container: ContainerId, verdict: ContainerOutcome) {
         self.uncounted.remove(&container);
         let Some(live) = self.live.remove(&container) else { return };
         if let Some(known) = live.phase.and_then(|phase| self.phases.get_mut(&phase)) {
@@ -595,21 +493,21 @@ impl ContainerLedger {
         }
         let Some(slot) = live.slot else { return };
         match self.slots[slot as usize] {
-            Slot::Row(id) => self.end(id, verdict),
-            Slot::Taken(_) => self.give_back(slot),
+            Slot::Row(id) => self.end_row(id, verdict),
+            Slot::Taken(_) => self.release_slot(slot),
             // The driver has not answered the offer; its answer settles it.
             _ => {}
         }
     }
 
     /// Frees a slot that was taken.
-    fn give_back(&mut self, slot: u32) {
+    fn release_slot(&mut self, slot: u32) {
         self.set(slot, Slot::Free);
         self.machines.push(Report::Up(MachineId(slot)));
     }
 
-    fn end(&mut self, id: RowId, verdict: ContainerOutcome) {
-        let Some(row) = self.close(id) else { return };
+    fn end_row(&mut self, id: RowId, verdict: ContainerOutcome) {
+        let Some(row) = self.remove_row(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
             if verdict == ContainerOutcome::Finished {
                 known.done += 1;
@@ -624,186 +522,4 @@ impl ContainerLedger {
             ContainerOutcome::FailedForGood => Report::Failed { row: id, at, is_final: true },
         });
     }
-
-    /// More tasks of a phase have finished than the driver knows; it learns of them as slots become free.
-    pub(crate) fn add_finished(&mut self, phase: PhaseId, more: u32) {
-        if self.failed_with(phase).is_some() {
-            return;
-        }
-        if let Some(known) = self.phases.get_mut(&phase) {
-            known.unreported += more;
-            self.unreported.insert(phase);
-        }
-    }
-
-    /// Reports tasks that finished before the driver knew them.
-    fn report_finished_earlier(&mut self) {
-        for phase in std::mem::take(&mut self.unreported) {
-            while self.phases.get(&phase).is_some_and(|known| known.unreported > 0) {
-                if !self.report_one_finished(phase) {
-                    self.unreported.insert(phase);
-                    break;
-                }
-                if let Some(known) = self.phases.get_mut(&phase) {
-                    known.unreported -= 1;
-                }
-            }
-        }
-    }
-
-    fn report_one_finished(&mut self, phase: PhaseId) -> bool {
-        if let Some(id) = self.first_unbound(phase) {
-            self.end(id, ContainerOutcome::Finished);
-            return true;
-        }
-        let Some(task) = self.offerable_task(phase) else { return false };
-        let Some(slot) = self.free_slot_to_report() else { return false };
-        self.offer(Offer { phase, task, slot, why: OfferReason::FinishedEarlier }, self.now);
-        true
-    }
-
-    /// A job and its output are complete: the driver learns of all its tasks. Its remaining containers are
-    /// not the driver's.
-    pub(crate) fn finish_job(&mut self, job: u32) {
-        for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-            let Some(phase) = self.phase_of(job, kind) else { continue };
-            let rows = self.rows.iter().filter(|(_, row)| row.phase == phase);
-            let rows: Vec<(RowId, Option<ContainerId>)> =
-                rows.map(|(&id, row)| (id, row.container)).collect();
-            for (id, container) in rows {
-                self.end(id, ContainerOutcome::Finished);
-                if let Some(container) = container {
-                    self.disown(container);
-                }
-            }
-            let Some(known) = self.phases.get_mut(&phase) else { continue };
-            // Offered tasks are reported when the driver answers.
-            known.unreported = known.pending.len() as u32;
-            self.unreported.insert(phase);
-        }
-    }
-
-    /// A flow of these jobs has failed for good. The failure of one row tells the driver; all other reports
-    /// of the flow are dropped.
-    pub(crate) fn fail_flow(&mut self, jobs: &[u32]) {
-        let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
-        if phases.is_empty() || self.failed.iter().any(|failed| failed.jobs == jobs) {
-            // It has not arrived, or the driver knows, or is about to.
-            return;
-        }
-        for phase in &phases {
-            self.unreported.remove(phase);
-        }
-        let row = self.rows.iter().find(|(_, row)| phases.contains(&row.phase)).map(|(&id, _)| id);
-        self.failed.push(FailedFlow { jobs: jobs.to_owned(), phases });
-        if let Some(id) = row {
-            self.end_flow(self.failed.len() - 1, id);
-        }
-    }
-
-    /// The phases of a job, if its flow has arrived and the job is active.
-    fn phases_of(&self, job: u32) -> impl Iterator<Item = PhaseId> + use<> {
-        [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.phase_of(job, kind)).into_iter().flatten()
-    }
-
-    /// The index of the failed flow of a phase.
-    fn failed_with(&self, phase: PhaseId) -> Option<usize> {
-        let job = self.job_of(phase)?;
-        self.failed.iter().position(|failed| failed.jobs.contains(&job))
-    }
-
-    /// Fails a row of a failed flow: the driver gives up the whole flow.
-    fn end_flow(&mut self, failed: usize, id: RowId) {
-        let container = self.rows.get(&id).and_then(|row| row.container);
-        self.end(id, ContainerOutcome::FailedForGood);
-        if let Some(container) = container {
-            self.disown(container);
-        }
-        for job in self.failed.swap_remove(failed).jobs {
-            self.forget_job(job);
-        }
-    }
-
-    /// Reports failed flows without a row through a task that never finishes. It takes one phase after the
-    /// other, since the driver refuses tasks of waiting phases.
-    fn report_failed_flows(&mut self) {
-        for n in 0..self.failed.len() {
-            let task = |&phase: &PhaseId| Some((phase, self.offerable_task(phase)?));
-            let Some((phase, task)) = self.failed[n].phases.iter().find_map(task) else { continue };
-            let Some(slot) = self.free_slot_to_report() else { return };
-            self.failed[n].phases.remove(&phase);
-            self.offer(Offer { phase, task, slot, why: OfferReason::Failed }, self.now);
-        }
-    }
-
-    /// Takes `count` slots away for containers of unknown hosts, free slots first.
-    pub(crate) fn set_others(&mut self, count: u32) {
-        let held = self.slots.iter().filter(|&&slot| slot == Slot::Others).count() as u32;
-        let back = held.saturating_sub(count) as usize;
-        let others = (0..).zip(&self.slots).filter(|(_, slot)| **slot == Slot::Others).map(|(slot, _)| slot);
-        let others: Vec<u32> = others.collect();
-        for &slot in others.iter().rev().take(back) {
-            self.give_back(slot);
-        }
-        for _ in held..count {
-            let Some(slot) = self.free_slot("", None) else { return };
-            self.set(slot, Slot::Others);
-            self.machines.push(Report::Down(MachineId(slot)));
-        }
-    }
-
-    /// Marks hosts as up or down. Their containers are reported separately. O(slots).
-    pub(crate) fn set_hosts(&mut self, is_up: impl Fn(&str) -> bool) {
-        for host in 0..self.hosts.len() {
-            let Host { first, count, .. } = self.hosts[host];
-            let is_up = is_up(&self.hosts[host].name);
-            self.set_slots(first..first + count, is_up);
-        }
-    }
-
-    fn set_slots(&mut self, slots: Range<u32>, is_up: bool) {
-        for slot in slots {
-            match (self.slots[slot as usize], is_up) {
-                (Slot::Away, true) => self.give_back(slot),
-                // The answer of the driver settles the offer.
-                (Slot::Away | Slot::Offered(_), _) | (_, true) => {}
-                (holds, false) => self.lose(slot, holds),
-            }
-        }
-    }
-
-    fn lose(&mut self, slot: u32, holds: Slot) {
-        let displaced = match holds {
-            Slot::Taken(container) => Some(container),
-            Slot::Row(id) => {
-                let row = self.close(id);
-                if let Some(row) = row
-                    && let Some(known) = self.phases.get_mut(&row.phase)
-                {
-                    known.pending.insert(row.task);
-                }
-                row.and_then(|row| row.container)
-            }
-            _ => None,
-        };
-        self.set(slot, Slot::Away);
-        if !matches!(holds, Slot::Taken(_) | Slot::Others) {
-            self.machines.push(Report::Down(MachineId(slot)));
-        }
-        if let Some(container) = displaced {
-            if let Some(live) = self.live.get_mut(&container) {
-                live.slot = None;
-            }
-            self.uncounted.insert(container);
-        }
-    }
-
-    pub(crate) fn hosts(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.hosts.iter().map(|host| (host.name.as_str(), host.count))
-    }
 }
-
-#[cfg(test)]
-mod stress;
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@ use slackline_model::Time;
 
 use crate::clock::Stopwatch;
 use crate::cluster::container_ledger::ContainerLedger;
-use crate::cluster::desired_state::priorities;
+use crate::cluster::desired_state::priority_changes;
 use crate::cluster::observer::{Change, Observer, Snapshot};
 use crate::cluster::table::{Rows, Table};
 use crate::rest::http::HttpError;
@@ -142,7 +142,7 @@ impl Control {
         let polls = self.polls;
         self.refused_priorities.retain(|_, until| *until > polls);
         let order: Vec<_> = order.iter().copied().filter(|(app, _)| self.takes_priorities(*app)).collect();
-        for (app, wished) in priorities(&order, CHANGES_MAX) {
+        for (app, wished) in priority_changes(&order, CHANGES_MAX) {
             match self.set_priority(app, wished) {
                 Ok(given) => {
                     changed.push((app, given));
@@ -188,8 +188,8 @@ impl Control {
         if let Some(highest) = self.highest {
             return Ok(highest);
         }
-        let said = self.manager.property(HIGHEST_PROPERTY)?;
-        let highest = said.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        let value = self.manager.property(HIGHEST_PROPERTY)?;
+        let highest = value.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         self.highest = Some(highest);
         Ok(highest)
     }

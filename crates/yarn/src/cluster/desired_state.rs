@@ -43,7 +43,7 @@ impl DesiredState {
         apps: &BTreeMap<u32, Option<AppId>>,
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let extra = extra(ledger, plans, apps, &pending);
+        let extra = extra_containers(ledger, plans, apps, &pending);
         let mut desired = Self::default();
         let mut order = BTreeMap::new();
         for (&job, &app) in apps {
@@ -78,7 +78,7 @@ impl DesiredState {
 }
 
 /// The containers beyond started tasks for each phase, in the policy's order.
-fn extra(
+fn extra_containers(
     ledger: &ContainerLedger,
     plans: &Plans,
     apps: &BTreeMap<u32, Option<AppId>>,
@@ -147,7 +147,7 @@ const HIGHEST: u64 = 1_000_000;
 
 /// The fewest changes of priorities, at most `most`, that give applications this order, the highest first.
 /// The last application is changed last.
-pub(crate) fn priorities(order: &[(AppId, u64)], most: usize) -> Vec<(AppId, u64)> {
+pub(crate) fn priority_changes(order: &[(AppId, u64)], most: usize) -> Vec<(AppId, u64)> {
     let mut changes = Vec::new();
     let mut below: Option<u64> = None;
     for &(app, now) in order.iter().rev() {
@@ -196,14 +196,14 @@ mod tests {
 
     #[test]
     fn as_few_priorities_are_changed_as_there_are() {
-        assert_eq!(priorities(&[(app(1), 3000), (app(2), 2000)], 5), []);
-        assert_eq!(priorities(&[(app(2), 2000), (app(1), 3000)], 5), [(app(2), 4000)]);
+        assert_eq!(priority_changes(&[(app(1), 3000), (app(2), 2000)], 5), []);
+        assert_eq!(priority_changes(&[(app(2), 2000), (app(1), 3000)], 5), [(app(2), 4000)]);
         let equal = [(app(1), 10), (app(2), 10), (app(3), 10)];
-        assert_eq!(priorities(&equal, 5), [(app(1), 2010), (app(2), 1010)]);
-        assert_eq!(priorities(&equal, 1), [(app(1), 2010)]);
-        assert_eq!(priorities(&[], 5), []);
+        assert_eq!(priority_changes(&equal, 5), [(app(1), 2010), (app(2), 1010)]);
+        assert_eq!(priority_changes(&equal, 1), [(app(1), 2010)]);
+        assert_eq!(priority_changes(&[], 5), []);
         // There is no room above the first: all are renumbered.
         let full = [(app(3), 1000), (app(2), HIGHEST), (app(1), 1000)];
-        assert_eq!(priorities(&full, 5), [(app(3), 3000), (app(2), 2000)]);
+        assert_eq!(priority_changes(&full, 5), [(app(3), 3000), (app(2), 2000)]);
     }
 }

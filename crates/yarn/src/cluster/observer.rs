@@ -102,7 +102,7 @@ impl WatchedApp {
 type Fingerprint = (AppState, Option<u64>, Pending, u64, Option<ContainerId>);
 
 fn fingerprint(app: &App) -> Fingerprint {
-    (app.state, app.running_containers, app.pending, app.progress.to_bits(), app.master)
+    (app.state, app.running_containers, app.pending, app.progress.to_bits(), app.am_container)
 }
 
 /// Totals of the applications that are not of interest.
@@ -195,7 +195,7 @@ impl Observer {
     ) -> Result<Vec<Change>, HttpError> {
         let mut changes = Vec::new();
         let was_unsure = std::mem::replace(&mut self.unsure, true);
-        if was_unsure && self.is_another(manager, now)? {
+        if was_unsure && self.is_restarted(manager, now)? {
             changes.push(Change::Restarted);
         }
         let listed = manager.apps(&self.rhythm.which)?;
@@ -217,12 +217,12 @@ impl Observer {
             }
         }
         self.snapshot.others = others;
-        self.visit(manager, seen, &mut changes);
+        self.update_watched(manager, seen, &mut changes);
         Ok(changes)
     }
 
     /// Whether the ResourceManager was restarted or replaced.
-    fn is_another(&mut self, manager: &ResourceManager, now: Duration) -> Result<bool, HttpError> {
+    fn is_restarted(&mut self, manager: &ResourceManager, now: Duration) -> Result<bool, HttpError> {
         let started_on = manager.info()?.started_on;
         let before = std::mem::replace(&mut self.started_on, started_on);
         let another = before.is_some() && before != started_on;
@@ -233,7 +233,12 @@ impl Observer {
     }
 
     /// Updates applications of interest, within the time limit and while the ResourceManager answers.
-    fn visit(&mut self, manager: &ResourceManager, seen: BTreeMap<AppId, App>, changes: &mut Vec<Change>) {
+    fn update_watched(
+        &mut self,
+        manager: &ResourceManager,
+        seen: BTreeMap<AppId, App>,
+        changes: &mut Vec<Change>,
+    ) {
         let known = self.snapshot.watched.keys().chain(self.expected.keys());
         let mut due: BTreeSet<AppId> = known.filter(|id| !seen.contains_key(id)).copied().collect();
         let mut changed: BTreeMap<AppId, Vec<Change>> = BTreeMap::new();
@@ -252,7 +257,7 @@ impl Observer {
             let changes = changed.entry(id).or_default();
             let visited = match &silent {
                 None if listed.contains(&id) => self.read(manager, id, changes),
-                None => self.ask(manager, id, changes),
+                None => self.request_app(manager, id, changes),
                 Some(error) => Err(error.clone()),
             };
             if let Err(error @ HttpError::Unreachable { .. }) = &visited {
@@ -267,14 +272,14 @@ impl Observer {
     }
 
     /// Requests an application that is in no list: it has ended, or is not listed yet.
-    fn ask(
+    fn request_app(
         &mut self,
         manager: &ResourceManager,
         id: AppId,
         changes: &mut Vec<Change>,
     ) -> Result<(), HttpError> {
         let Some(app) = manager.app(id)? else {
-            self.not_known(id, changes);
+            self.handle_unknown(id, changes);
             return Ok(());
         };
         self.update(app, changes);
@@ -282,7 +287,7 @@ impl Observer {
     }
 
     /// The ResourceManager does not know an application.
-    fn not_known(&mut self, id: AppId, changes: &mut Vec<Change>) {
+    fn handle_unknown(&mut self, id: AppId, changes: &mut Vec<Change>) {
         let missing = match self.snapshot.watched.get_mut(&id) {
             Some(watched) => &mut watched.missing,
             None => self.expected.entry(id).or_default(),
@@ -307,7 +312,7 @@ impl Observer {
         let settling = self.snapshot.settling;
         let Some(watched) = self.snapshot.watched.get_mut(&id) else { return Ok(()) };
         if watched.app.state.is_over() {
-            self.wind_up(id, changes);
+            self.release_ended(id, changes);
             return Ok(());
         }
         let attempt = attempt_of(manager, &watched.app)?;
@@ -319,7 +324,7 @@ impl Observer {
             watched.attempt = Some(attempt);
             changes.push(Change::Attempt(attempt));
         }
-        watched.take(live, settling, changes);
+        watched.apply_containers(live, settling, changes);
         // Spreads later reads of applications that appeared together over several cycles.
         let is_first = !std::mem::replace(&mut watched.was_read, true);
         watched.age = if is_first { id.number % self.rhythm.reread.max(1) } else { 0 };
@@ -335,7 +340,7 @@ impl Observer {
             changes.push(Change::Appeared(id));
             let is_over = app.state.is_over();
             if is_over {
-                changes.push(over(&app));
+                changes.push(app_ended(&app));
             }
             let watched = WatchedApp {
                 app,
@@ -355,16 +360,16 @@ impl Observer {
         if from != to {
             changes.push(Change::State { app: id, from, to });
             if to.is_over() {
-                changes.push(over(&watched.app));
+                changes.push(app_ended(&watched.app));
             }
         }
     }
 
     /// An ended application has no container but that of its AM, for a short time.
-    fn wind_up(&mut self, id: AppId, changes: &mut Vec<Change>) {
+    fn release_ended(&mut self, id: AppId, changes: &mut Vec<Change>) {
         let Some(watched) = self.snapshot.watched.get_mut(&id) else { return };
         let lingers = watched.app.holds_containers();
-        watched.end_where(changes, |container| !(lingers && container.purpose == Purpose::Master));
+        watched.end_where(changes, |container| !(lingers && container.purpose == Purpose::ApplicationMaster));
         if !lingers {
             let released = self.snapshot.watched.remove(&id);
             self.snapshot.released.extend(released.map(|watched| (id, watched.app)));
@@ -386,7 +391,7 @@ impl WatchedApp {
     }
 
     /// Applies the list of live containers.
-    fn take(&mut self, live: Vec<Container>, settling: bool, changes: &mut Vec<Change>) {
+    fn apply_containers(&mut self, live: Vec<Container>, settling: bool, changes: &mut Vec<Change>) {
         let attempt = self.attempt;
         let live: BTreeMap<ContainerId, Container> =
             live.into_iter().filter(|c| c.state != "COMPLETE").map(|c| (c.id, c)).collect();
@@ -413,13 +418,13 @@ impl WatchedApp {
     }
 }
 
-fn over(app: &App) -> Change {
+fn app_ended(app: &App) -> Change {
     Change::AppEnded { app: app.id, state: app.state, status: app.final_status, finished_ms: app.finished_ms }
 }
 
 /// The last attempt of an application's AM, if it had one.
 fn attempt_of(manager: &ResourceManager, app: &App) -> Result<Option<AppAttemptId>, HttpError> {
-    match app.master {
+    match app.am_container {
         Some(container) => Ok(Some(container.attempt)),
         None if app.holds_containers() => {
             Ok(manager.attempts(app.id)?.into_iter().map(|attempt| attempt.id).max())

@@ -134,8 +134,8 @@ impl Table {
         if !about.is_dir() {
             return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
         }
-        ours_alone(directory, about.uid(), about.mode())?;
-        stays_in_place(&directory.canonicalize().map_err(failed)?)?;
+        check_owner(directory, about.uid(), about.mode())?;
+        check_parents(&directory.canonicalize().map_err(failed)?)?;
         match opened.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(TableError::Busy { path: path.to_owned() }),
@@ -152,7 +152,7 @@ impl Table {
     pub fn write(&mut self, rows: &Rows) -> Result<u64, TableError> {
         let sequence = self.sequence + 1;
         let valid = u64::try_from(self.valid.as_millis()).unwrap_or(LARGEST);
-        let text = rendered(sequence, unix_millis().saturating_add(valid).min(LARGEST), rows)?;
+        let text = render(sequence, unix_millis().saturating_add(valid).min(LARGEST), rows)?;
         self.replace(&text).map_err(|problem| TableError::Write { path: self.path.clone(), problem })?;
         self.sequence = sequence;
         Ok(sequence)
@@ -183,7 +183,7 @@ impl Drop for Table {
 }
 
 /// Refuses a directory in which another user could put a table.
-fn ours_alone(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError> {
+fn check_owner(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError> {
     let user = rustix::process::geteuid().as_raw();
     if owner != user {
         return Err(TableError::Foreign { directory: directory.to_owned(), owner, user });
@@ -196,7 +196,7 @@ fn ours_alone(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError>
 
 /// Refuses a directory, given by its real path, that another user could replace: the plug-in refuses it too.
 /// In a directory with the sticky bit, such as /tmp, no other user can.
-fn stays_in_place(directory: &Path) -> Result<(), TableError> {
+fn check_parents(directory: &Path) -> Result<(), TableError> {
     for above in directory.ancestors().skip(1) {
         let about = above.metadata();
         let about =
@@ -224,7 +224,7 @@ fn sequence_of(path: &Path) -> u64 {
 }
 
 /// The text of a table: rows of applications by their numbers, then the row of all others.
-fn rendered(sequence: u64, expires: u64, rows: &Rows) -> Result<String, TableError> {
+fn render(sequence: u64, expires: u64, rows: &Rows) -> Result<String, TableError> {
     let mut text = format!("slackline 1 {sequence} {expires}\n");
     let (others, apps): (Vec<_>, Vec<_>) = rows.iter().partition(|(app, _)| app.is_none());
     for (app, row) in apps.into_iter().chain(others) {
@@ -292,7 +292,7 @@ mod tests {
         ]
         .into();
         assert_eq!(
-            rendered(7, 1_700, &rows).unwrap(),
+            render(7, 1_700, &rows).unwrap(),
             "slackline 1 7 1700\n\
              application_17_0009 0 4 -1 127.0.0.2,b *\n\
              application_17_0010 1 -1 -1 * *\n\
@@ -301,14 +301,14 @@ mod tests {
              * 0 -1 -1 * *\n\
              end 5\n"
         );
-        assert_eq!(rendered(1, 0, &Rows::new()).unwrap(), "slackline 1 1 0\nend 0\n");
+        assert_eq!(render(1, 0, &Rows::new()).unwrap(), "slackline 1 1 0\nend 0\n");
     }
 
     #[test]
     fn a_host_that_would_break_a_row_is_refused() {
         for host in ["", "a b", "a,b", "*", "a\n"] {
             let rows: Rows = [(Some(app(1)), Row { reduce_hosts: only(&[host]), ..Row::default() })].into();
-            assert!(matches!(rendered(1, 0, &rows), Err(TableError::Host { .. })), "{host:?}");
+            assert!(matches!(render(1, 0, &rows), Err(TableError::Host { .. })), "{host:?}");
         }
     }
 
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn a_directory_of_another_user_is_refused() {
         let user = rustix::process::geteuid().as_raw();
-        let error = ours_alone(Path::new("/tables"), user + 1, 0o700).unwrap_err().to_string();
+        let error = check_owner(Path::new("/tables"), user + 1, 0o700).unwrap_err().to_string();
         assert!(
             error.starts_with("/tables: ") && error.contains(&format!("belongs to user {}", user + 1)),
             "{error}"

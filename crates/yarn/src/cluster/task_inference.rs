@@ -71,7 +71,7 @@ impl TaskCounter {
         Self { before: done, ..Self::default() }
     }
 
-    pub(crate) fn ended(&mut self, container: EndedContainer) {
+    pub(crate) fn container_ended(&mut self, container: EndedContainer) {
         self.undecided.push_back((container, 0));
     }
 
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn containers_that_ended_are_done_as_the_count_goes_up() {
         let mut count = TaskCounter::new(3);
-        count.ended(container(2));
-        count.ended(container(3));
+        count.container_ended(container(2));
+        count.container_ended(container(3));
         assert_eq!(count.infer(reported(3, 1), known_counts(0, 1)), Inference::default());
         assert!(count.is_open());
         assert_eq!(count.infer(reported(4, 1), known_counts(0, 1)).done, [container(2)]);
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn one_that_is_not_counted_has_failed() {
         let mut count = TaskCounter::default();
-        count.ended(container(2));
+        count.container_ended(container(2));
         for _ in 1..UNDECIDED {
             assert_eq!(count.infer(reported(0, 0), known_counts(0, 0)), Inference::default());
         }
@@ -168,7 +168,7 @@ mod tests {
             count.infer(reported(3, 1), known_counts(0, 2)),
             Inference { unseen: 2, ..Inference::default() }
         );
-        count.ended(container(4));
+        count.container_ended(container(4));
         assert_eq!(count.infer(reported(3, 1), known_counts(2, 1)).done, [container(4)]);
     }
 
@@ -176,8 +176,8 @@ mod tests {
     fn a_container_that_the_driver_knew_nothing_of_takes_no_task_away() {
         // Its task was done before anybody looked, and it ends later.
         let mut count = TaskCounter::new(1);
-        count.ended(container(2));
-        count.ended(container(3));
+        count.container_ended(container(2));
+        count.container_ended(container(3));
         assert_eq!(count.infer(reported(2, 0), known_counts(0, 0)).done, [container(2)]);
         // The driver believes what it believed before.
         assert_eq!(count.infer(reported(2, 0), known_counts(0, 0)).done, [container(3)]);

@@ -189,7 +189,7 @@ impl FlowCluster {
                 let process = began.as_ref().ok().map(|began| began.process);
                 let _ = answers.send((ticket.clone(), began.map(SubmitterEvent::Began)));
                 let submitter = Arc::downgrade(&submitter);
-                if let Some(ended) = process.and_then(|process| end_of(&submitter, process)) {
+                if let Some(ended) = process.and_then(|process| wait_for_exit(&submitter, process)) {
                     let _ = answers.send((ticket, ended.map(SubmitterEvent::Ended)));
                 }
             }
@@ -221,7 +221,10 @@ impl FlowCluster {
 }
 
 /// Waits for the end of a program; `None` if the submitter ends first.
-fn end_of(submitter: &Weak<dyn JobSubmitter>, process: u64) -> Option<Result<ProcessState, SubmitterError>> {
+fn wait_for_exit(
+    submitter: &Weak<dyn JobSubmitter>,
+    process: u64,
+) -> Option<Result<ProcessState, SubmitterError>> {
     loop {
         pause(LOOK);
         match submitter.upgrade()?.process(process) {

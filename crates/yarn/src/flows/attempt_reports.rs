@@ -95,8 +95,10 @@ impl ReportReader {
         let mut round = self.turn.round(open, lasts);
         while let Some(attempt) = round.next(&mut self.turn) {
             let makes_part = makes_part(attempt.task).unwrap_or(false);
-            let read = destination.written(&all[&attempt], attempt);
-            if let Err(error) = read.and_then(|written| self.take(attempt, &written, makes_part, news)) {
+            let read = destination.files_of(&all[&attempt], attempt);
+            if let Err(error) =
+                read.and_then(|written| self.read_attempt(attempt, &written, makes_part, news))
+            {
                 round.stop(&mut self.turn);
                 return Err(error);
             }
@@ -106,12 +108,12 @@ impl ReportReader {
     }
 
     /// Whether the last call read everything.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.is_whole
     }
 
     /// Reads what is new of an attempt.
-    fn take(
+    fn read_attempt(
         &mut self,
         attempt: TaskAttemptId,
         written: &AttemptFiles<'_>,
@@ -205,7 +207,7 @@ impl Destination {
     }
 
     /// The files in the directory of an attempt.
-    fn written(&self, name: &str, attempt: TaskAttemptId) -> io::Result<AttemptFiles<'_>> {
+    fn files_of(&self, name: &str, attempt: TaskAttemptId) -> io::Result<AttemptFiles<'_>> {
         match self {
             Self::Local(directory) => Ok(AttemptFiles::Local(directory.join(name))),
             Self::Remote { placeholders, uri, here } => {
@@ -260,7 +262,7 @@ mod tests {
     ) -> NewReports {
         let (news, result) = read(reports, &here(directory), (makes_part, Duration::MAX));
         result.unwrap();
-        assert!(reports.is_whole());
+        assert!(reports.is_complete());
         news
     }
 
@@ -392,7 +394,7 @@ mod tests {
         for task in 1..=3 {
             let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::ZERO));
             result.unwrap();
-            assert_eq!((tasks(&news), reports.is_whole()), (vec![task], task == 3));
+            assert_eq!((tasks(&news), reports.is_complete()), (vec![task], task == 3));
         }
     }
 
@@ -408,7 +410,8 @@ mod tests {
             let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::MAX));
             assert_eq!(tasks(&news), [ended]);
             assert!(
-                result.is_err_and(|error| error.kind() != io::ErrorKind::InvalidData) && !reports.is_whole()
+                result.is_err_and(|error| error.kind() != io::ErrorKind::InvalidData)
+                    && !reports.is_complete()
             );
         }
     }

@@ -108,10 +108,10 @@ struct YarnBackend {
 fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let address = Address::parse(settings.text(ADDRESS)).map_err(EngineError::other)?;
     let manager = ResourceManager::new(&address, http::Settings::default());
-    checks::is_manager(&address, &manager)?;
-    let slot_mb = checks::granted_mb(&manager, settings.count(MEMORY.name).div_ceil(1 << 20))?;
+    checks::check_manager(&address, &manager)?;
+    let slot_mb = checks::granted_container_mb(&manager, settings.count(MEMORY.name).div_ceil(1 << 20))?;
     let machines = slots(&address, &manager, slot_mb)?;
-    checks::for_run(&manager, settings.text("queue"), settings.choice("decide") == "cluster")?;
+    checks::check_run_queue(&manager, settings.text("queue"), settings.choice("decide") == "cluster")?;
     let config = ClusterConfig {
         table: match settings.choice("decide") {
             "cluster" => None,
@@ -204,7 +204,7 @@ impl Backend for YarnBackend {
             hash: self.config.hash,
             directory: &directory,
         };
-        let faults = unfit(workload);
+        let faults = unsupported_jobs(workload);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -220,7 +220,7 @@ impl Backend for YarnBackend {
             resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
         resolved.set_mirror(files.placeholders.root().to_owned());
         resolved.warnings.iter_mut().for_each(|warning| *warning = files.placeholders.user_text(warning));
-        let faults = unfit_files(&resolved, &files.placeholders, self.config.hash);
+        let faults = unsupported_inputs(&resolved, &files.placeholders, self.config.hash);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -263,7 +263,7 @@ impl YarnBackend {
         }
         let started = Arc::new(self.config.submitter()?);
         let about = started.about().map_err(EngineError::other)?;
-        checks::submits_to_yarn(&about)?;
+        checks::check_framework(&about)?;
         Ok(submitter.insert((started, about)).clone())
     }
 
@@ -281,7 +281,7 @@ fn is_unanswered(error: &EngineError) -> bool {
 }
 
 /// Properties of jobs that YARN cannot run.
-fn unfit(workload: &Draft) -> Vec<Fault> {
+fn unsupported_jobs(workload: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (f, flow) in workload.flows.iter().enumerate() {
         for (j, job) in flow.jobs.iter().enumerate() {
@@ -299,7 +299,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
 }
 
 /// Input files that the engine cannot read as required.
-fn unfit_files(resolved: &ResolvedWorkload, placeholders: &Placeholders, hash: bool) -> Vec<Fault> {
+fn unsupported_inputs(resolved: &ResolvedWorkload, placeholders: &Placeholders, hash: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let mut fault = |problem: String| {
@@ -309,7 +309,7 @@ fn unfit_files(resolved: &ResolvedWorkload, placeholders: &Placeholders, hash: b
             let base = std::env::current_dir().unwrap_or_default();
             for input in program::inputs(plan, &resolved.jobs, |path| base.join(path).display().to_string()) {
                 let is_pattern = !Path::new(&input).exists() && input.contains(['*', '?', '[']);
-                let problem = program::unnameable(&input, is_pattern);
+                let problem = program::name_problem(&input, is_pattern);
                 problem.map(|problem| placeholders.user_text(&problem)).into_iter().for_each(&mut fault);
             }
         }

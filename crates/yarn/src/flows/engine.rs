@@ -86,7 +86,12 @@ pub(super) trait JobSubmission {
 
     /// The parts that the program of a jar has written, by number: names, and paths of parts or placeholders.
     /// The inner error is the reason why they are not the output of the job.
-    fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>>;
+    fn written_parts(
+        &self,
+        runs: &Elsewhere<'_>,
+        job: u32,
+        own: &FlowJob,
+    ) -> io::Result<Result<Parts, String>>;
 
     /// Publishes the output of a job, locally by `publish`.
     fn publish(
@@ -142,7 +147,7 @@ pub(super) struct FlowEngine<'o> {
     runs: Elsewhere<'o>,
     cluster: FlowCluster,
     /// By run.
-    submits: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
+    submissions: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
     /// The machines of the instances of flows.
     machines: Vec<MachineDraft>,
     rules: Rules,
@@ -206,7 +211,7 @@ impl<'o> FlowEngine<'o> {
         Self {
             runs,
             cluster,
-            submits: BTreeMap::new(),
+            submissions: BTreeMap::new(),
             machines,
             rules,
             timeouts,
@@ -248,12 +253,12 @@ impl<'o> FlowEngine<'o> {
         for (job, _) in self.runs.jobs_of(run) {
             self.jobs.insert(job, FlowJob::new(self.runs.directory(job)));
         }
-        self.submits.insert(run, submit);
+        self.submissions.insert(run, submit);
         self.find_submissions(run);
     }
 
-    fn submit_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
-        self.submits[&self.runs.run_of(job)].clone()
+    fn submission_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
+        self.submissions[&self.runs.run_of(job)].clone()
     }
 
     /// Ends the run of a job with an error.
@@ -315,7 +320,7 @@ impl<'o> FlowEngine<'o> {
             self.submit_ready(plans);
             return self.forget_finished_jobs();
         }
-        self.submit_wanted(plans);
+        self.submit_started(plans);
         let snapshot = self.cluster.snapshot();
         let apps = self.jobs.open_apps();
         let mut desired = DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));

@@ -68,7 +68,7 @@ impl Placeholders {
     pub(super) fn make(&self, workload: &mut Draft) -> Result<(), Vec<Fault>> {
         let runs = workload.flows.iter().flat_map(|flow| &flow.jobs).filter_map(|job| job.run.as_ref());
         let names: Vec<&String> = runs.flat_map(|run| run.inputs.iter().chain([&run.output])).collect();
-        let is_there = |name: &&String| !name.starts_with('@') && !matches!(self.whole(name), Ok(None));
+        let is_there = |name: &&String| !name.starts_with('@') && !matches!(self.full_uri(name), Ok(None));
         let before = self.directory.join("before");
         if names.iter().any(is_there) {
             self.begin(&before).map_err(|error| {
@@ -125,7 +125,7 @@ impl Placeholders {
 
     /// Makes placeholders of an input, and gives its local name.
     fn input(&self, input: &str, before: &Path) -> io::Result<String> {
-        let Some(uri) = self.whole(input)? else { return Ok(local(input).into_owned()) };
+        let Some(uri) = self.full_uri(input)? else { return Ok(local(input).into_owned()) };
         let is_pattern = uri.contains(['*', '?', '[']);
         let exact = self.files.stat(&uri)?;
         if let Some(entry) = &exact {
@@ -159,7 +159,7 @@ impl Placeholders {
 
     /// Makes placeholders of an output directory, and gives its local name.
     fn output(&self, output: &str, before: &Path) -> io::Result<String> {
-        let Some(uri) = self.whole(output)? else { return Ok(local(output).into_owned()) };
+        let Some(uri) = self.full_uri(output)? else { return Ok(local(output).into_owned()) };
         let here = self.place(&uri);
         let entry = self.files.stat(&uri)?;
         match &entry {
@@ -235,7 +235,7 @@ impl Placeholders {
     }
 
     /// The whole URI of a name in a workload; `None` for a local file.
-    fn whole(&self, named: &str) -> io::Result<Option<String>> {
+    fn full_uri(&self, named: &str) -> io::Result<Option<String>> {
         let wrong = |expected: &str| io::Error::other(format!("found {named}, expected {expected}"));
         let (system, path) = match (scheme(named), &self.default) {
             (Some("file"), _) if local(named).starts_with('/') => return Ok(None),

@@ -62,7 +62,7 @@ pub(super) struct FlowJob {
     pub(super) started: BTreeMap<(PhaseKind, u32), Time>,
     /// When it was submitted; then when its AM got a container, and when it began to request others.
     pub(super) submitted: Option<Time>,
-    pub(super) master: [Option<Time>; 2],
+    pub(super) am_started: [Option<Time>; 2],
     /// An accepted application without an AM, and since when.
     pub(super) accepted: Option<(AppId, Time)>,
     pub(super) wait_is_explained: bool,
@@ -154,7 +154,7 @@ impl FlowJob {
             granted: BTreeMap::new(),
             started: BTreeMap::new(),
             submitted: None,
-            master: [None; 2],
+            am_started: [None; 2],
             accepted: None,
             wait_is_explained: false,
             failures: BTreeMap::new(),
@@ -186,7 +186,7 @@ impl FlowJob {
         let failed = self.stage == JobStage::Failed;
         ExternalJob {
             submitted: self.submitted.map(|at| at.0),
-            master: self.master.map(|at| at.map(|at| at.0)),
+            master: self.am_started.map(|at| at.map(|at| at.0)),
             failed,
             at_work: open
                 .filter(|_| !failed)
@@ -204,7 +204,7 @@ impl FlowJob {
     }
 
     /// Whether a new application may be its own. A program has several, one after the other.
-    pub(super) fn may_get_app(&self) -> bool {
+    pub(super) fn accepts_app(&self) -> bool {
         matches!(self.stage, JobStage::Waiting | JobStage::Submitted) || self.runs_program()
     }
 
@@ -235,7 +235,7 @@ impl FlowJob {
     }
 
     /// Whether a container has finished its task.
-    pub(super) fn is_well(&self, container: ContainerId) -> bool {
+    pub(super) fn has_finished(&self, container: ContainerId) -> bool {
         self.stage == JobStage::Finished || self.made.values().any(|made| made.container == Some(container))
     }
 }

@@ -81,7 +81,7 @@ impl Program {
     }
 
     /// A container started. Gives the planned task that it runs, one of `tasks`, if one is left.
-    pub(super) fn began(
+    pub(super) fn container_started(
         &mut self,
         container: ContainerId,
         kind: PhaseKind,
@@ -99,25 +99,25 @@ impl Program {
             self.by_task.insert((kind, task), container);
         }
         self.works.insert(container, ContainerWork { kind, task, host: host.to_owned(), since, done: None });
-        self.changed(container.attempt.app);
+        self.mark_changed(container.attempt.app);
         task
     }
 
     /// A container ended. Gives whether it finished its task, if that is known already.
-    pub(super) fn ended(&mut self, container: ContainerId, now: Time) -> Option<bool> {
+    pub(super) fn container_ended(&mut self, container: ContainerId, now: Time) -> Option<bool> {
         let work = self.works.get(&container)?;
         let app = self.apps.get_mut(&container.attempt.app)?;
         if let Some(over) = &app.over {
             return Some(over.is_ok());
         }
         let ended = EndedContainer { id: container, since: work.since, at: now };
-        app.counts[at(work.kind)].ended(ended);
+        app.counts[at(work.kind)].container_ended(ended);
         app.asking.changed = true;
         None
     }
 
     /// An application has changed.
-    pub(super) fn changed(&mut self, app: AppId) {
+    pub(super) fn mark_changed(&mut self, app: AppId) {
         if let Some(app) = self.apps.get_mut(&app) {
             app.asking.changed = true;
         }
@@ -138,22 +138,22 @@ impl Program {
         live: [u32; 2],
     ) -> [Inference; 2] {
         let Some(app) = self.apps.get_mut(&app) else { return Default::default() };
-        app.asking.answered(job.is_some());
+        app.asking.record_answer(job.is_some());
         let Some(job) = job else { return Default::default() };
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        let said = [(job.maps_completed, job.maps_running), (job.reduces_completed, job.reduces_running)];
+        let reported = [(job.maps_completed, job.maps_running), (job.reduces_completed, job.reduces_running)];
         std::array::from_fn(|kind| {
-            let (done, running) = said[kind];
-            let said = ReportedCounts { done: number(done), running: number(running) };
+            let (done, running) = reported[kind];
+            let counts = ReportedCounts { done: number(done), running: number(running) };
             let known_counts = KnownCounts { done: app.done[kind], live: live[kind] };
-            let decided = app.counts[kind].infer(said, known_counts);
-            app.done[kind] += decided.done.len() as u32 + decided.unseen;
-            decided
+            let inference = app.counts[kind].infer(counts, known_counts);
+            app.done[kind] += inference.done.len() as u32 + inference.unseen;
+            inference
         })
     }
 
     /// An application has ended, perhaps with an error. Gives its undecided containers.
-    pub(super) fn over(&mut self, app: AppId, over: Result<(), String>) -> Vec<EndedContainer> {
+    pub(super) fn app_ended(&mut self, app: AppId, over: Result<(), String>) -> Vec<EndedContainer> {
         let Some(app) = self.apps.get_mut(&app) else { return Vec::new() };
         app.over = Some(over);
         app.counts.iter_mut().flat_map(TaskCounter::close).collect()
@@ -164,14 +164,14 @@ impl Program {
     }
 
     /// A container has finished its task.
-    pub(super) fn done(&mut self, container: &EndedContainer) {
+    pub(super) fn mark_finished(&mut self, container: &EndedContainer) {
         if let Some(work) = self.works.get_mut(&container.id) {
             work.done = Some(container.at);
         }
     }
 
     /// A container has failed; another runs its task.
-    pub(super) fn failed(&mut self, container: ContainerId) {
+    pub(super) fn mark_failed(&mut self, container: ContainerId) {
         let work = self.works.remove(&container);
         if let Some((kind, task)) = work.and_then(|work| Some((work.kind, work.task?))) {
             self.by_task.remove(&(kind, task));
@@ -180,7 +180,7 @@ impl Program {
     }
 
     /// The work that finished a planned task.
-    pub(super) fn made(&self, kind: PhaseKind, task: u32) -> Option<&ContainerWork> {
+    pub(super) fn finished_work(&self, kind: PhaseKind, task: u32) -> Option<&ContainerWork> {
         self.by_task.get(&(kind, task)).and_then(|by| self.works.get(by)).filter(|work| work.done.is_some())
     }
 
@@ -200,8 +200,8 @@ impl Program {
             (code, failed) => {
                 let how = code.map_or("was killed".to_owned(), |code| format!("ended with exit code {code}"));
                 let failed = failed.map_or(String::new(), |failed| format!(" ({failed})"));
-                let said: Vec<&str> = ended.said.trim_end().lines().collect();
-                let last = said[said.len().saturating_sub(LINES)..].join("\n");
+                let lines: Vec<&str> = ended.said.trim_end().lines().collect();
+                let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
                 let last = if last.is_empty() { last } else { format!(":\n{last}") };
                 Err(format!("the program of the jar {how}{failed}{last}"))
             }
@@ -222,7 +222,7 @@ pub(super) fn inputs(plan: &JobPlan, jobs: &[JobPlan], uri: impl Fn(&Path) -> St
 
 /// Why a program cannot be given the name of an input: some characters have a meaning in Hadoop's lists and
 /// patterns. `is_pattern`: the user meant a pattern.
-pub(super) fn unnameable(input: &str, is_pattern: bool) -> Option<String> {
+pub(super) fn name_problem(input: &str, is_pattern: bool) -> Option<String> {
     let pattern: &[&str] = if is_pattern { &["**", "[!"] } else { &["*", "?", "["] };
     let found = [",", "{", "}", "\\"].iter().chain(pattern).find(|text| input.contains(**text))?;
     Some(format!(
@@ -231,7 +231,7 @@ pub(super) fn unnameable(input: &str, is_pattern: bool) -> Option<String> {
 }
 
 /// An argument with the names of inputs and output filled in.
-pub(super) fn filled(argument: &str, inputs: &str, output: &str) -> String {
+pub(super) fn fill_argument(argument: &str, inputs: &str, output: &str) -> String {
     let pieces = argument.split("{output}").map(|piece| piece.replace("{inputs}", inputs));
     pieces.collect::<Vec<_>>().join(output)
 }
@@ -251,7 +251,7 @@ fn part(name: &str, reducers: u32) -> Option<(u32, &str)> {
 ///
 /// # Errors
 /// The number of parts is not `expected`, or there are other files.
-pub(super) fn parts(
+pub(super) fn part_files(
     names: impl IntoIterator<Item = String>,
     expected: u32,
     reducers: u32,
@@ -305,25 +305,27 @@ mod tests {
     fn containers_do_the_tasks_that_were_planned_and_those_that_fail_leave_theirs_to_others() {
         let mut program = Program::default();
         program.add(APP);
-        let began = |program: &mut Program, n| program.began(container(n), PhaseKind::Map, 2, "a", Time(n));
+        let began = |program: &mut Program, n| {
+            program.container_started(container(n), PhaseKind::Map, 2, "a", Time(n))
+        };
         let tasks = [2, 3, 4].map(|n| began(&mut program, n));
         assert_eq!(tasks, [Some(0), Some(1), None]);
-        assert_eq!(program.ended(container(2), Time(9)), None);
+        assert_eq!(program.container_ended(container(2), Time(9)), None);
         assert!(program.is_due(APP));
         let [maps, _] = program.update(APP, Some(&job(r#""mapsCompleted":1,"mapsRunning":2"#)), [2, 0]);
         assert_eq!(maps.done.iter().map(|ended| ended.id).collect::<Vec<_>>(), [container(2)]);
-        program.done(&maps.done[0]);
-        let made = program.made(PhaseKind::Map, 0).unwrap();
+        program.mark_finished(&maps.done[0]);
+        let made = program.finished_work(PhaseKind::Map, 0).unwrap();
         assert_eq!((made.since, made.done), (Time(2), Some(Time(9))));
-        program.failed(container(3));
+        program.mark_failed(container(3));
         assert_eq!(began(&mut program, 5), Some(1));
         // What ends with its application has done its task if that has.
-        program.ended(container(5), Time(12));
+        program.container_ended(container(5), Time(12));
         assert_eq!(
-            program.over(APP, Ok(())).iter().map(|ended| ended.id).collect::<Vec<_>>(),
+            program.app_ended(APP, Ok(())).iter().map(|ended| ended.id).collect::<Vec<_>>(),
             [container(5)]
         );
-        assert_eq!(program.ended(container(4), Time(12)), Some(true));
+        assert_eq!(program.container_ended(container(4), Time(12)), Some(true));
         assert!(!program.is_due(APP));
     }
 
@@ -334,9 +336,9 @@ mod tests {
         assert_eq!(program.result(), Ok(false));
         program.ended = Some(exit(0, ""));
         assert_eq!(program.result(), Ok(false), "its application runs");
-        program.over(APP, Ok(()));
+        program.app_ended(APP, Ok(()));
         assert_eq!(program.result(), Ok(true));
-        program.over(APP, Err("failed: a task failed".to_owned()));
+        program.app_ended(APP, Err("failed: a task failed".to_owned()));
         let error = program.result().unwrap_err();
         assert_eq!(
             error,
@@ -351,7 +353,7 @@ mod tests {
 
     #[test]
     fn arguments_name_what_is_read_and_written() {
-        let filled = |argument| filled(argument, "file:///a,file:///{output}", "file:///out");
+        let filled = |argument| fill_argument(argument, "file:///a,file:///{output}", "file:///out");
         assert_eq!(filled("{inputs}"), "file:///a,file:///{output}");
         assert_eq!(filled("-o={output}/x:{output}"), "-o=file:///out/x:file:///out");
         assert_eq!(filled("{{x}} {input} ${output"), "{{x}} {input} ${output");
@@ -366,10 +368,10 @@ mod tests {
             ("/in/a,b", false, false),
             ("/in/{a}*", true, false),
         ] {
-            assert_eq!(unnameable(input, is_pattern).is_none(), is_fine, "{input}");
+            assert_eq!(name_problem(input, is_pattern).is_none(), is_fine, "{input}");
         }
         assert!(
-            unnameable("/a,b", false).unwrap().contains("found /a,b for a jar, expected a name without ,")
+            name_problem("/a,b", false).unwrap().contains("found /a,b for a jar, expected a name without ,")
         );
     }
 
@@ -377,7 +379,7 @@ mod tests {
     fn parts_are_known_by_their_names() {
         let parts = |names: &[&str], reducers: u32, ending| {
             let expected = if reducers > 0 { reducers } else { 2 };
-            super::parts(names.iter().map(|name| (*name).to_owned()), expected, reducers, ending)
+            super::part_files(names.iter().map(|name| (*name).to_owned()), expected, reducers, ending)
         };
         let ok = |names: &[&str]| Ok(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(

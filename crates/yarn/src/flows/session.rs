@@ -52,7 +52,7 @@ impl YarnSession {
     }
 
     /// The session and its context.
-    pub(super) fn apart(self) -> (run::Session, RunContext) {
+    pub(super) fn into_parts(self) -> (run::Session, RunContext) {
         (self.session, self.context)
     }
 }

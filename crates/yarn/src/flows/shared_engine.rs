@@ -52,7 +52,7 @@ impl YarnSharedEngine {
         empty: Instance,
     ) -> Self {
         Self {
-            engine: engine.staying(),
+            engine: engine.hosting(),
             manager,
             machines,
             empty,
@@ -64,7 +64,7 @@ impl YarnSharedEngine {
         }
     }
 
-    fn give_back(&mut self, all: Vec<LeavingRun>) {
+    fn finish_runs(&mut self, all: Vec<LeavingRun>) {
         for LeavingRun { run, end: how, session } in all {
             let run_id = RunId(run);
             self.quotas.remove(run_id);
@@ -86,8 +86,8 @@ impl Engine for YarnSharedEngine {
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         reports.append(&mut self.due);
         let now = self.engine.poll(reports);
-        let left = self.engine.leaving(reports);
-        self.give_back(left);
+        let left = self.engine.ended_runs(reports);
+        self.finish_runs(left);
         now
     }
 
@@ -104,7 +104,7 @@ impl Engine for YarnSharedEngine {
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {
-        self.quotas.room(self.engine.run_of(flow).map(RunId), self.engine.held().map(RunId))
+        self.quotas.room(self.engine.run_of(flow).map(RunId), self.engine.open_runs().map(RunId))
     }
 
     /// The service may add runs at any time.
@@ -139,7 +139,7 @@ impl SharedEngine for YarnSharedEngine {
         let there = session.into_any().downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let (session, context) = there.apart();
+        let (session, context) = there.into_parts();
         let submit = Rc::new(HadoopSubmission {
             config: context.config.clone(),
             files: context.files.clone(),
@@ -194,7 +194,7 @@ impl SharedEngine for YarnSharedEngine {
 
     fn stop(&mut self) -> Vec<EndedRun> {
         let left = self.engine.stop();
-        self.give_back(left);
+        self.finish_runs(left);
         self.finished_runs()
     }
 }

@@ -47,7 +47,7 @@ impl JobSubmission for HadoopSubmission {
         }
         let directory = self.absolute(&own.directory).join(&own.ticket);
         let (spec, pieces) = (directory.join(SPEC), directory.join(PIECES));
-        let described = self.described(runs, job)?;
+        let described = self.definition(runs, job)?;
         fs::write(&spec, described.0)?;
         fs::write(&pieces, described.1)?;
         Ok(SubmitRequest::Job(JobRequest {
@@ -55,8 +55,8 @@ impl JobSubmission for HadoopSubmission {
             queue: Some(self.config.queue.clone()),
             priority: None,
             tags: Vec::new(),
-            spec: self.staged(runs, job, &spec, &own.ticket)?,
-            pieces: self.staged(runs, job, &pieces, &own.ticket)?,
+            spec: self.stage(runs, job, &spec, &own.ticket)?,
+            pieces: self.stage(runs, job, &pieces, &own.ticket)?,
             worker: self.worker(runs.owner(job))?,
             destination: self.directory(plan, own),
             maps: plan.maps(),
@@ -78,7 +78,7 @@ impl JobSubmission for HadoopSubmission {
         let was = fs::read(directory.join(SPEC));
         let was = was.and_then(|spec| Ok((spec, fs::read(directory.join(PIECES))?)));
         // A job that cannot be described is submitted, and fails with the error.
-        was.and_then(|was| Ok(was == self.described(runs, job)?)).unwrap_or(false)
+        was.and_then(|was| Ok(was == self.definition(runs, job)?)).unwrap_or(false)
     }
 
     fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination {
@@ -110,7 +110,12 @@ impl JobSubmission for HadoopSubmission {
         self.files.placeholders.publish(&output, &plan.output, &parts, publish)
     }
 
-    fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>> {
+    fn written_parts(
+        &self,
+        runs: &Elsewhere<'_>,
+        job: u32,
+        own: &FlowJob,
+    ) -> io::Result<Result<Parts, String>> {
         let plan = runs.plan(job);
         // Maps of the worker compare their input before and after; those of a program do not.
         self.files.placeholders.check_inputs(plan)?;
@@ -124,7 +129,7 @@ impl JobSubmission for HadoopSubmission {
         }
         let (expected, reducers) = (plan.parts(), plan.reducers);
         let ending = plan.compress.map(Codec::ending);
-        let parts = |names: Vec<String>| program::parts(names, expected, reducers, ending);
+        let parts = |names: Vec<String>| program::part_files(names, expected, reducers, ending);
         match self.destination(plan, own) {
             Destination::Local(path) => {
                 let output = path.join(OUTPUT);
@@ -166,7 +171,7 @@ impl JobSubmission for HadoopSubmission {
     }
 
     fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String> {
-        let error = self.give_up(jobs, owner).err()?;
+        let error = self.remove_files(jobs, owner).err()?;
         Some(format!("what the run needed on the cluster is not removed, and does no harm: {error}"))
     }
 }
@@ -200,7 +205,7 @@ fn with_mark(name: &str, is_directory: bool) -> String {
 
 impl HadoopSubmission {
     /// The definition of the tasks, and the splits of the maps.
-    fn described(&self, runs: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    fn definition(&self, runs: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let spec = serde_json::to_vec(&runs.describe(job, self.config.memory_bytes)?)?;
         let (plan, mut pieces) = (self.files.placeholders.with_uris(runs.plan(job)), Vec::new());
         pieces::write(&mut pieces, &plan.inputs.maps, runs.base(job), |_| Vec::new())?;
@@ -222,7 +227,7 @@ impl HadoopSubmission {
             self.files.placeholders.uri(path).unwrap_or_else(|| uri(&runs.base(job).join(path)))
         });
         let output = format!("{}/{OUTPUT}", self.directory(plan, own));
-        let filled = |argument: &String| program::filled(argument, &inputs.join(","), &output);
+        let filled = |argument: &String| program::fill_argument(argument, &inputs.join(","), &output);
         let mb = self.config.slot_mb.to_string();
         // Parts of other jobs are read whole, as planned.
         let is_uncut = plan.named.iter().any(|input| input.starts_with('@'));
@@ -282,7 +287,7 @@ impl HadoopSubmission {
     }
 
     /// A file of a submission, where containers can read it.
-    fn staged(&self, runs: &Elsewhere<'_>, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
+    fn stage(&self, runs: &Elsewhere<'_>, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
         let Some(staging) = self.files.placeholders.staging(runs.owner(job)) else { return Ok(uri(file)) };
         let name = file.file_name().unwrap_or_default().display();
         let there = format!("{staging}/{ticket}/{name}");
@@ -308,7 +313,7 @@ impl HadoopSubmission {
 
     /// Removes the files of a run that it no longer needs: locks of outputs whose placeholders are unlocked,
     /// and files for containers.
-    fn give_up(&self, jobs: &[JobPlan], owner: &str) -> io::Result<()> {
+    fn remove_files(&self, jobs: &[JobPlan], owner: &str) -> io::Result<()> {
         for plan in jobs {
             if let Some(output) = self.files.placeholders.uri(&plan.output)
                 && !plan.output.join("_temporary").exists()

@@ -354,8 +354,8 @@ impl Client {
     }
 }
 
-/// Looks up hosts like the client's own resolver, on another thread and within a time limit. A thread that cannot start is
-/// an error here; the client's own resolver panics.
+/// Looks up hosts like the client's own resolver, on another thread and within a time limit. A thread that
+/// cannot start is an error here; the client's own resolver panics.
 #[derive(Debug)]
 struct FallibleResolver;
 

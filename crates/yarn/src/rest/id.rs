@@ -38,7 +38,8 @@ pub struct AppAttemptId {
     pub number: u32,
 }
 
-/// `container_1700000000000_0001_02_000007`, with `e17_` in front of the numbers after restarts of the ResourceManager.
+/// `container_1700000000000_0001_02_000007`, with `e17_` in front of the numbers after restarts of the
+/// ResourceManager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ContainerId {
     /// The attempt that asked for it.

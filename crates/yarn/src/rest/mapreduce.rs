@@ -13,7 +13,7 @@ use crate::rest::id::{AppId, ContainerId, TaskAttemptId, TaskId};
 use crate::rest::json;
 use crate::rest::json::{count, many, millis, number, text, whole};
 
-/// A source of jobs: see [`ResourceManager::master`](crate::ResourceManager::master) and
+/// A source of jobs: see [`ResourceManager::application_master`](crate::ResourceManager::application_master) and
 /// [`MapReduce::history`].
 #[derive(Clone, Debug)]
 pub struct MapReduce {
@@ -97,7 +97,8 @@ pub struct Task {
 #[serde(rename_all = "camelCase")]
 pub struct TaskAttempt {
     pub id: TaskAttemptId,
-    /// `STARTING` (its container is granted), `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED` (`TaskAttemptState`).
+    /// `STARTING` (its container is granted), `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED`
+    /// (`TaskAttemptState`).
     #[serde(default, deserialize_with = "text")]
     pub state: String,
     /// From 0 to 100.

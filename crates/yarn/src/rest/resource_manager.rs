@@ -108,7 +108,7 @@ pub enum FinalStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// The AM (0).
-    Master,
+    ApplicationMaster,
     /// A map (20, opportunistic 19).
     Map,
     /// A rerun map (5).
@@ -123,7 +123,7 @@ impl Purpose {
     /// By `RMContainerAllocator` of Hadoop's MapReduce.
     fn of_priority(priority: u64) -> Self {
         match priority {
-            0 => Self::Master,
+            0 => Self::ApplicationMaster,
             5 => Self::FailedMap,
             10 => Self::Reduce,
             19 | 20 => Self::Map,
@@ -136,7 +136,7 @@ impl Purpose {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
     /// AMs: 1 while it waits for its own.
-    pub master: u64,
+    pub ams: u64,
     pub maps: u64,
     /// Rerun maps.
     pub failed_maps: u64,
@@ -151,7 +151,7 @@ impl Pending {
         // A request for a host is also one for its rack and for any host, which counts all.
         for request in requests.iter().filter(|request| request.resource_name == "*") {
             let of = match Purpose::of_priority(request.priority) {
-                Purpose::Master => &mut pending.master,
+                Purpose::ApplicationMaster => &mut pending.ams,
                 Purpose::Map => &mut pending.maps,
                 Purpose::FailedMap => &mut pending.failed_maps,
                 Purpose::Reduce => &mut pending.reduces,
@@ -193,7 +193,7 @@ pub struct App {
     /// Its open requests.
     pub pending: Pending,
     /// The container of its current or last AM.
-    pub master: Option<ContainerId>,
+    pub am_container: Option<ContainerId>,
     /// The reason of its end, or of its wait.
     pub diagnostics: String,
 }
@@ -464,7 +464,7 @@ impl ResourceManager {
 
     /// The AM of a MapReduce application, through the ResourceManager's proxy. After the application's end
     /// the proxy answers with pages ([`HttpError::NotJson`]), and the history has the job.
-    pub fn master(&self, app: AppId) -> MapReduce {
+    pub fn application_master(&self, app: AppId) -> MapReduce {
         MapReduce::through(self.client.clone(), format!("/proxy/{app}/ws/v1/mapreduce"))
     }
 }
@@ -555,7 +555,7 @@ mod wire {
     impl From<App> for super::App {
         fn from(app: App) -> Self {
             // Only the address of the logs names the container in this document.
-            let master = app.am_container_logs.split('/').find_map(|part| part.parse().ok());
+            let am_container = app.am_container_logs.split('/').find_map(|part| part.parse().ok());
             let tags = app.application_tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
             Self {
                 id: app.id,
@@ -574,7 +574,7 @@ mod wire {
                 allocated_mb: app.allocated_mb,
                 allocated_cores: app.allocated_vcores,
                 pending: Pending::of(&app.resource_requests),
-                master,
+                am_container,
                 diagnostics: app.diagnostics,
             }
         }

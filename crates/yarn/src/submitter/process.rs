@@ -95,8 +95,8 @@ impl Process {
                 Ok(Self { child: Mutex::new(child), last, stream: Mutex::new(stream), line, _home: home })
             }
             Err(why) => {
-                let ended = farewell(&mut child, Duration::from_millis(200));
-                Err(failed(format!("{why}; {}", last.with(&ended))))
+                let ended = end_process(&mut child, Duration::from_millis(200));
+                Err(failed(format!("{why}; {}", last.with_output(&ended))))
             }
         }
     }
@@ -151,8 +151,8 @@ impl Process {
         if !locked(&self.line).closed {
             return None;
         }
-        let ended = farewell(&mut locked(&self.child), FAREWELL);
-        Some(self.last.with(&ended))
+        let ended = end_process(&mut locked(&self.child), FAREWELL);
+        Some(self.last.with_output(&ended))
     }
 
     fn hang_up(&self) {
@@ -164,7 +164,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.hang_up();
-        farewell(&mut locked(&self.child), FAREWELL);
+        end_process(&mut locked(&self.child), FAREWELL);
     }
 }
 
@@ -223,7 +223,7 @@ fn connect(socket: &Path, time_limit: Duration, line: &Arc<Mutex<Connection>>) -
 }
 
 /// Closes its standard input, waits for its end, and kills it after the time limit.
-fn farewell(child: &mut Child, time_limit: Duration) -> String {
+fn end_process(child: &mut Child, time_limit: Duration) -> String {
     drop(child.stdin.take());
     let began = Stopwatch::start();
     loop {
@@ -274,7 +274,7 @@ impl RecentOutput {
     }
 
     /// A cause of death, with the last output.
-    fn with(&self, ended: &str) -> String {
+    fn with_output(&self, ended: &str) -> String {
         // The listening threads share it until the end of the stream, which children of the process may keep
         // open.
         let began = Stopwatch::start();

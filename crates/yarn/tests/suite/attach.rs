@@ -1,4 +1,5 @@
-//! Jobs of others on a mock cluster. Everything happens between two looks: a step changes the cluster after each.
+//! `attach` on a mock cluster with jobs of other users. Everything happens between two polls: a step changes the cluster after
+//! each.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -158,8 +159,8 @@ fn the_one_with_the_nearest_deadline_gets_the_slots() {
     let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 10);
     assert!(seen.happened.contains(&"arrived 1 job *#1 [8, 0]".to_owned()), "{:?}", seen.happened);
     assert!(seen.happened.contains(&"arrived 2 soon#2 [5, 1]".to_owned()), "{:?}", seen.happened);
-    // Two of the eight slots are held by ApplicationMasters. What may come beyond the tasks that were started goes to the
-    // first in the order that has any left.
+    // Two of the eight slots are held by ApplicationMasters. What may come beyond the tasks that were started
+    // goes to the first in the order that has any left.
     assert_eq!(seen.status.taken, 2);
     assert_eq!((seen.row(soon), seen.row(late)), ("0 5 0 * *", "0 3 0 * *"));
     let priority = |id| site.mock.with(|state| app(state, id).priority);
@@ -187,7 +188,8 @@ fn what_is_not_of_the_queues_is_counted_and_not_touched() {
     });
     let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 10);
     assert_eq!((seen.row(spark), seen.row(other)), ("none", "none"));
-    // Four containers of others and one ApplicationMaster leave three slots, and one may come ahead of a task's end.
+    // Four containers of others and one ApplicationMaster leave three slots, and one may come ahead of a
+    // task's end.
     assert_eq!((seen.status.slots, seen.status.taken), (8, 5));
     assert_eq!(seen.row(own), "0 5 0 * *");
     let touched = |requests: &[String]| {
@@ -271,7 +273,8 @@ fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
     let (held, starting) = (Stage::Held, Stage::Starting);
     assert_eq!(stages, [held, held, starting, starting, starting, starting]);
     assert_eq!((seen.row(ids[0]), seen.row(ids[5])), ("1 0 0 * *", "0 0 0 * *"));
-    // Without an AM the number of tasks is unknown, and nothing arrives. A slot is kept for each that may come.
+    // Without an AM the number of tasks is unknown, and nothing arrives. A slot is kept for each that may
+    // come.
     assert!(!seen.happened.iter().any(|line| line.starts_with("arrived")), "{:?}", seen.happened);
     assert_eq!(seen.status.taken, 4);
     let order: Vec<u64> = ids[2..].iter().map(|id| seen.app(*id).unwrap().priority).collect();
@@ -356,7 +359,8 @@ fn an_application_that_has_just_ended_does_not_keep_the_others_from_their_order(
     let last = site.submit("slackline.deadline=+900", (8, 0), true);
     site.submit("slackline.deadline=+60", (8, 0), true);
     let middle = site.submit("slackline.deadline=+300", (8, 0), true);
-    // The list does not show yet that the first in the order is about to end: it has the priority that it had.
+    // The list does not show yet that the first in the order is about to end: it has the priority that it
+    // had.
     answers(&site, "_0002/priority", 200, r#"{ "priority": 0 }"#);
     let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 20);
     assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
@@ -498,7 +502,8 @@ fn queues_that_follow_no_priorities_are_refused() {
 #[test]
 fn what_jobs_took_before_is_asked_of_the_history() {
     let site = TestCluster::new();
-    // Of four of a name the newest three count; one of another queue, one that failed and one of long ago do not.
+    // Of four of a name the newest three count; one of another queue, one that failed and one of long ago do
+    // not.
     let today = 4_102_444_800_000;
     for n in 0..4 {
         let id = site.submit("", (6, 2), true);

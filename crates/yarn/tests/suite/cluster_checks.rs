@@ -1,4 +1,4 @@
-//! Clusters that would not do what a run says, and are refused before anything is submitted.
+//! Clusters that would not follow the decisions of a run are refused before any submission.
 
 use slackline_model::params::Settings;
 use slackline_yarn::attach::{AttachOptions, Cluster, PARAMS};

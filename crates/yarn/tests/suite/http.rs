@@ -1,4 +1,4 @@
-//! What goes wrong with requests, and what is done about it.
+//! Failures of requests, and their errors and retries.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Cycles over a mock cluster.
+//! Cycles of the observer on a mock cluster.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ fn the_life_of_a_job() {
     assert!(watch.cycle().is_empty());
     let id = watch.submit(2, 1);
     assert_eq!(watch.cycle(), ["1 appeared"]);
-    assert_eq!(watch.observer.snapshot().watched[&id].app.pending.master, 1);
+    assert_eq!(watch.observer.snapshot().watched[&id].app.pending.ams, 1);
     watch.app(id, |app| {
         app.start();
         app.grant("127.0.0.3", 1)
@@ -107,7 +107,7 @@ fn the_life_of_a_job() {
         app.end(AppState::Finished, 4);
     });
     assert_eq!(watch.cycle(), ["1 Running -> Finished", "1 over: Finished Succeeded true", "1 -Reduce 4"]);
-    assert_eq!(watch.live(id, Purpose::Master), 1, "its ApplicationMaster still has a slot");
+    assert_eq!(watch.live(id, Purpose::ApplicationMaster), 1, "its ApplicationMaster still has a slot");
     assert!(watch.cycle().is_empty());
     watch.app(id, MockApp::release);
     assert_eq!(watch.cycle(), ["1 -Master 1", "1 released"]);
@@ -247,7 +247,7 @@ fn after_a_restart_containers_may_be_missing_for_a_while() {
     });
     assert_eq!(watch.cycle(), ["restarted", "1 Running -> Accepted"]);
     assert!(watch.observer.snapshot().settling);
-    assert_eq!((watch.live(id, Purpose::Map), watch.live(id, Purpose::Master)), (2, 1));
+    assert_eq!((watch.live(id, Purpose::Map), watch.live(id, Purpose::ApplicationMaster)), (2, 1));
     watch.app(id, |app| {
         (app.state, app.has_am, app.attempts) = (AppState::Running, true, attempts[..1].to_vec());
     });
@@ -268,7 +268,7 @@ fn another_application_master_ends_the_containers_of_the_first() {
     let id = watch.submit(2, 0);
     watch.app(id, |app| (app.start(), app.grant("127.0.0.3", 1)));
     watch.cycle();
-    watch.app(id, |app| (app.fail_master(2), app.grant("127.0.0.4", 3)));
+    watch.app(id, |app| (app.fail_am(2), app.grant("127.0.0.4", 3)));
     assert_eq!(
         watch.cycle(),
         ["1 attempt 2", "1 -Master 1", "1 -Map 2", "1 +Master 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.4"]

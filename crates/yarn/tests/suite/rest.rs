@@ -1,4 +1,4 @@
-//! The documents of Hadoop, in the shapes in which they come.
+//! The documents of Hadoop, in all forms of their JSON.
 
 use slackline_yarn::mock::{Mock, Mood};
 use slackline_yarn::{
@@ -40,8 +40,8 @@ fn an_application_as_it_runs() {
         (app.running_containers, app.allocated_mb, app.allocated_cores),
         (Some(3), Some(1536), Some(3))
     );
-    assert_eq!(app.pending, Pending { master: 0, maps: 10, failed_maps: 2, reduces: 3, other: 4 });
-    assert_eq!(app.master.unwrap().attempt.number, 2);
+    assert_eq!(app.pending, Pending { ams: 0, maps: 10, failed_maps: 2, reduces: 3, other: 4 });
+    assert_eq!(app.am_container.unwrap().attempt.number, 2);
 }
 
 #[test]
@@ -54,7 +54,9 @@ fn an_application_that_is_over_has_unknown_numbers() {
     let app = manager(&mock).app("application_1_0001".parse().unwrap()).unwrap().unwrap();
     assert_eq!((app.state, app.final_status, app.priority), (AppState::Finished, FinalStatus::Succeeded, 3));
     assert_eq!((app.running_containers, app.allocated_mb, app.progress), (None, None, 0.0));
-    assert!(app.state.is_over() && !app.holds_containers() && app.tags.is_empty() && app.master.is_none());
+    assert!(
+        app.state.is_over() && !app.holds_containers() && app.tags.is_empty() && app.am_container.is_none()
+    );
     assert_eq!(app.pending.maps, 2, "a single request");
 }
 
@@ -133,7 +135,7 @@ fn containers_have_hosts_and_purposes() {
     assert_eq!(
         seen,
         [
-            ("127.0.0.2", Purpose::Master),
+            ("127.0.0.2", Purpose::ApplicationMaster),
             ("[::1]", Purpose::Map),
             ("plain", Purpose::Reduce),
             ("b", Purpose::FailedMap),
@@ -169,8 +171,11 @@ fn a_cluster_in_the_shapes_of_both_servers() {
         let app = manager.app(id).unwrap().unwrap();
         assert_eq!((app.pending.maps, app.running_containers), (1, Some(2)));
         assert_eq!(manager.attempts(id).unwrap().len(), 1);
-        let containers = manager.containers(app.master.unwrap().attempt).unwrap();
-        assert_eq!(containers.iter().map(|c| c.purpose).collect::<Vec<_>>(), [Purpose::Master, Purpose::Map]);
+        let containers = manager.containers(app.am_container.unwrap().attempt).unwrap();
+        assert_eq!(
+            containers.iter().map(|c| c.purpose).collect::<Vec<_>>(),
+            [Purpose::ApplicationMaster, Purpose::Map]
+        );
     }
     mock.with(|state| state.hosts[3].1 = false);
     let nodes = manager.nodes().unwrap();
@@ -229,7 +234,7 @@ fn tasks_by_the_application_master_then_by_the_history() {
     let history = MapReduce::history(&mock.address(), quick());
     history.check().unwrap();
     assert_eq!(history.jobs(), Ok(vec![]), "an empty string");
-    let master = manager.master(id);
+    let master = manager.application_master(id);
     master.check().unwrap();
     let job = master.job(id).unwrap().unwrap();
     assert_eq!((job.id, job.maps_running, job.reduces_total, job.finished_ms), (id, 1, 1, None));
@@ -274,5 +279,5 @@ fn an_application_master_that_starts_does_not_answer_yet() {
     });
     let manager: ResourceManager = manager(&mock);
     next(&mock, "/proxy/", 1, Mood::Says(503, "text/html", "<html>".to_owned()));
-    assert_eq!(manager.master(id).jobs().unwrap().len(), 1);
+    assert_eq!(manager.application_master(id).jobs().unwrap().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! The client of the submitter, against a process that plays it: this program, started again.
+//! The client of the submitter, against a mock process: this test program, started again.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

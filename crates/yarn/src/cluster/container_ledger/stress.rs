@@ -1,7 +1,9 @@
-//! Stress tests of the ledger, between a driver with real policies and a cluster in memory on which everything fails.
+//! Stress tests of the ledger, between a driver with real policies and a cluster in memory on which
+//! everything fails.
 //!
-//! In all cases: the driver's slots and the ledger agree after every instant, no phase has more containers than its cap
-//! when one is granted, and as soon as nothing goes wrong any more all flows end, every task finished once.
+//! In all cases: the driver's slots and the ledger agree after every instant, no phase has more containers
+//! than its cap when one is granted, and as soon as nothing goes wrong any more all flows end, every task
+//! finished once.
 
 mod cluster;
 mod model_engine;

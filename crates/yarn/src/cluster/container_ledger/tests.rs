@@ -32,9 +32,9 @@ fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
     let mut ledger = ledger();
     ledger.start(RowId(0), MAPS, 0, 0, None);
     ledger.start(RowId(1), MAPS, 1, 1, None);
-    ledger.appear(container(2), "b", Time::ZERO, Some((7, Some(PhaseKind::Map))));
+    ledger.add_container(container(2), "b", Time::ZERO, Some((7, Some(PhaseKind::Map))));
     assert_eq!((ledger.live(MAPS), ledger.unbound(MAPS)), (1, 1));
-    ledger.disappear(container(2), ContainerOutcome::Finished);
+    ledger.remove_container(container(2), ContainerOutcome::Finished);
     assert_eq!(reports(&mut ledger), [finished(1)]);
     assert_eq!((ledger.live(MAPS), ledger.first_unbound(MAPS)), (0, Some(RowId(0))));
 }
@@ -44,11 +44,11 @@ fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
     let mut ledger = ledger();
     ledger.start(RowId(0), MAPS, 0, 0, None);
     ledger.start(RowId(1), MAPS, 1, 1, None);
-    ledger.appear(container(1), "a", Time::ZERO, Some((7, None)));
+    ledger.add_container(container(1), "a", Time::ZERO, Some((7, None)));
     let (down, up) = (Report::Down(MachineId(1)), Report::Up(MachineId(1)));
     assert_eq!(reports(&mut ledger), [down.clone(), up.clone(), down]);
     assert_eq!((ledger.unbound(MAPS), ledger.pending(MAPS)), (1, 1));
-    ledger.disappear(container(1), ContainerOutcome::Failed);
+    ledger.remove_container(container(1), ContainerOutcome::Failed);
     assert_eq!(reports(&mut ledger), [up]);
 }
 

@@ -1,5 +1,4 @@
-//! Runs on the mock cluster: jobs are submitted to a submitter that is played, and their outputs say what they were made
-//! by.
+//! Runs on the mock cluster with a mock submitter. The output of each job names its mapper.
 
 mod player;
 mod programs;
@@ -1187,7 +1186,8 @@ fn a_run_resumes_on_a_changed_cluster() {
     };
     assert_eq!(names(0), ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"]);
     assert_eq!((names(1), segments.len()), (vec!["127.0.0.1", "127.0.0.2"], 2));
-    // All attempts ran on 127.0.0.2, whose slots are the first two in one segment, and then the third and the fourth.
+    // All attempts ran on 127.0.0.2, whose slots are the first two in one segment, and then the third and the
+    // fourth.
     let is_there =
         |attempt: &slackline_executor::store::journal::Attempt| attempt.slot / 2 == attempt.segment;
     assert!(journal.attempts.iter().all(is_there), "{:?}", journal.attempts);

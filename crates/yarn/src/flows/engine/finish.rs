@@ -29,7 +29,7 @@ impl FlowEngine<'_> {
         let most = u32::from(self.runs.attempts_of(job));
         let own = &mut self.jobs[job];
         own.last_failure = Some(message.to_owned());
-        let message = &format!("{message}\n({})", log_of(ended));
+        let message = &format!("{message}\n({})", log_command(ended));
         own.started.remove(&(phase, task));
         let failures = own.failures.entry((phase, task)).or_default();
         *failures += 1;
@@ -45,7 +45,7 @@ impl FlowEngine<'_> {
             self.abort_run(job, &error);
         }
         if is_final {
-            self.give_up(job);
+            self.fail_flow_of(job);
         }
     }
 
@@ -69,10 +69,10 @@ impl FlowEngine<'_> {
             (TaskId { job, phase: *kind, task: *task }, seconds)
         });
         let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
-        let (submit, own) = (self.submit_of(job), &self.jobs[job]);
+        let (submit, own) = (self.submission_of(job), &self.jobs[job]);
         match self.runs.finish(job, tasks, |plan, publish| submit.publish(plan, own, publish)) {
             Ok(()) => {
-                self.note(true);
+                self.write_note(true);
                 self.jobs[job].end();
                 if let Some((id, seconds)) = last {
                     self.runs.happened(Happening::Done(id, seconds));
@@ -95,7 +95,7 @@ impl FlowEngine<'_> {
     /// The application of an unfinished job has ended.
     pub(super) fn fail_from_app(&mut self, app: AppId, job: u32) {
         let own = &self.jobs[job];
-        let (state, diagnostics) = self.end_of(app);
+        let (state, diagnostics) = self.final_state(app);
         let how = match state {
             AppState::Killed => "was killed",
             AppState::Finished if diagnostics.is_empty() && own.last_failure.is_none() => {
@@ -113,7 +113,7 @@ impl FlowEngine<'_> {
     }
 
     /// The final state of an application, and its diagnostics.
-    pub(super) fn end_of(&self, app: AppId) -> (AppState, &str) {
+    pub(super) fn final_state(&self, app: AppId) -> (AppState, &str) {
         let known = self.cluster.snapshot().app(app);
         known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()))
     }
@@ -123,18 +123,18 @@ impl FlowEngine<'_> {
         let kind = if self.runs.plan(job).maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
         let id = TaskId { job, phase: kind, task: 0 };
         self.report_started(job, kind, 0);
-        let message = &self.submit_of(job).user_text(message);
+        let message = &self.submission_of(job).user_text(message);
         let failed = FailedTask { id, slot: 0, start: self.now, end: self.now, message };
         if let Err(error) = self.runs.record_failed(&failed, true) {
             self.abort_run(job, &error);
         }
-        self.give_up(job);
+        self.fail_flow_of(job);
     }
 
     /// Stops the flow of a job that has failed for good.
-    pub(super) fn give_up(&mut self, job: u32) {
+    pub(super) fn fail_flow_of(&mut self, job: u32) {
         self.runs.fail(job);
-        let jobs = self.jobs_of_flow_of(job);
+        let jobs = self.flow_jobs_of(job);
         for &other in &jobs {
             let own = &mut self.jobs[other];
             if !matches!(own.stage, JobStage::Finished | JobStage::Failed) {
@@ -147,11 +147,11 @@ impl FlowEngine<'_> {
             }
         }
         self.ledger.fail_flow(&jobs);
-        self.note(true);
+        self.write_note(true);
     }
 
     /// A job and the others of its flow.
-    pub(super) fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
+    pub(super) fn flow_jobs_of(&self, job: u32) -> Vec<u32> {
         let (run, flow) = (self.runs.run_of(job), &self.runs.plan(job).flow);
         self.jobs_of(run, flow)
     }
@@ -228,13 +228,13 @@ impl FlowEngine<'_> {
         while self.has_leftovers() && self.runs.now() < until {
             self.kill_orphans();
             pause(self.timeouts.cycle);
-            self.observe_ends(all_done);
+            self.poll_ends(all_done);
         }
         self.warn_of_leftovers();
     }
 
     /// Polls for ended applications, and for new ones to end.
-    fn observe_ends(&mut self, all_done: bool) {
+    fn poll_ends(&mut self, all_done: bool) {
         self.now = self.runs.now();
         let polled_at = self.cluster.poll_cluster();
         self.is_silent = polled_at.is_err();
@@ -341,7 +341,7 @@ impl FlowEngine<'_> {
 }
 
 /// The attempt, and the command that shows its whole log.
-fn log_of(ended: &AttemptReport) -> String {
+fn log_command(ended: &AttemptReport) -> String {
     let AttemptReport { attempt, container, host, .. } = ended;
     let container = container.map_or_else(String::new, |container| format!(" -containerId {container}"));
     format!("{attempt} on {host}: yarn logs -applicationId {}{container}", attempt.task.app)

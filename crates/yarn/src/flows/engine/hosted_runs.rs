@@ -27,7 +27,7 @@ pub(in crate::flows) struct LeavingRun {
 
 impl<'o> FlowEngine<'o> {
     /// The same engine for runs that join and leave.
-    pub(in crate::flows) fn staying(self) -> Self {
+    pub(in crate::flows) fn hosting(self) -> Self {
         Self { notices: Some(Vec::new()), ..self }
     }
 
@@ -63,7 +63,7 @@ impl<'o> FlowEngine<'o> {
     ) {
         if self.runs.update_flow(run, flow, standing) {
             self.withdraw(run, flow, reports);
-            self.bring(run, flow, reports);
+            self.report_arrival(run, flow, reports);
         }
     }
 
@@ -74,7 +74,7 @@ impl<'o> FlowEngine<'o> {
         }
         self.withdraw(run, flow, reports);
         if let Some(&job) = self.jobs_of(run, flow).first() {
-            self.give_up(job);
+            self.fail_flow_of(job);
         }
     }
 
@@ -106,8 +106,8 @@ impl<'o> FlowEngine<'o> {
     }
 
     /// The run of each open row.
-    pub(in crate::flows) fn held(&self) -> impl Iterator<Item = u32> + '_ {
-        self.ledger.held().map(|job| self.runs.run_of(job))
+    pub(in crate::flows) fn open_runs(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ledger.open_jobs().map(|job| self.runs.run_of(job))
     }
 
     pub(in crate::flows) fn is_up(&self, host: &str) -> bool {
@@ -120,7 +120,7 @@ impl<'o> FlowEngine<'o> {
     }
 
     /// Runs to end: those whose flows have ended and whose applications are gone, and those with an error.
-    pub(in crate::flows) fn leaving(&mut self, reports: &mut Vec<Report>) -> Vec<LeavingRun> {
+    pub(in crate::flows) fn ended_runs(&mut self, reports: &mut Vec<Report>) -> Vec<LeavingRun> {
         let runs: Vec<u32> = self.runs.runs().collect();
         let mut left = Vec::new();
         for run in runs {
@@ -132,7 +132,7 @@ impl<'o> FlowEngine<'o> {
             let since = *self.over_since.entry(run).or_insert(self.now);
             let is_late = self.now.since(since.min(self.now)).0 >= self.timeouts.end.as_micros() as u64;
             if is_late || !self.has_something_left(run) {
-                left.extend(self.part(run, self.fatal.contains_key(&run)));
+                left.extend(self.remove_run(run, self.fatal.contains_key(&run)));
             }
         }
         left
@@ -171,7 +171,7 @@ impl<'o> FlowEngine<'o> {
             || jobs.iter().any(|&job| is_open(&self.jobs[job]))
     }
 
-    fn part(&mut self, run: u32, is_interrupted: bool) -> Option<LeavingRun> {
+    fn remove_run(&mut self, run: u32, is_interrupted: bool) -> Option<LeavingRun> {
         let jobs = self.jobs_of_run(run);
         let fatal = self.fatal.remove(&run);
         self.over_since.remove(&run);
@@ -184,7 +184,7 @@ impl<'o> FlowEngine<'o> {
         }
         let owner = self.runs.owner(run).to_owned();
         self.cluster.forget(&owner);
-        let submit = self.submits.remove(&run);
+        let submit = self.submissions.remove(&run);
         let (end, session) = self.runs.leave(run, is_interrupted)?;
         if !is_interrupted
             && let Some(warning) = submit.and_then(|submit| submit.close(session.jobs(), &owner))
@@ -200,6 +200,6 @@ impl<'o> FlowEngine<'o> {
         self.end_applications(false);
         pause(self.timeouts.cycle);
         let runs: Vec<u32> = self.runs.runs().collect();
-        runs.into_iter().filter_map(|run| self.part(run, !self.runs.is_over(run))).collect()
+        runs.into_iter().filter_map(|run| self.remove_run(run, !self.runs.is_over(run))).collect()
     }
 }

@@ -85,7 +85,7 @@ impl FlowEngine<'_> {
     ) {
         let tasks = self.runs.plan(job).tasks(kind);
         let Some(program) = &mut self.jobs[job].program else { return };
-        if let Some(task) = program.began(container.id, kind, tasks, &container.host, since) {
+        if let Some(task) = program.container_started(container.id, kind, tasks, &container.host, since) {
             self.report_started(job, kind, task);
         }
     }
@@ -94,26 +94,26 @@ impl FlowEngine<'_> {
         let Some(program) = &mut self.jobs[job].program else { return };
         let work = program.work(container.id).filter(|_| phase_of(container.purpose).is_some());
         let Some(since) = work.map(|work| work.since) else {
-            return self.ledger.disappear(container.id, ContainerOutcome::Failed);
+            return self.ledger.remove_container(container.id, ContainerOutcome::Failed);
         };
         // Undecided containers wait for the next report of their AM.
-        if let Some(is_done) = program.ended(container.id, self.now) {
-            self.decided(job, EndedContainer { id: container.id, since, at: self.now }, is_done);
+        if let Some(is_done) = program.container_ended(container.id, self.now) {
+            self.record_outcome(job, EndedContainer { id: container.id, since, at: self.now }, is_done);
         }
     }
 
     /// Records whether a container finished its task.
-    fn decided(&mut self, job: u32, container: EndedContainer, is_done: bool) {
+    fn record_outcome(&mut self, job: u32, container: EndedContainer, is_done: bool) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let Some(work) = program.work(container.id) else { return };
         let (kind, task) = (work.kind, work.task.map(|task| TaskId { job, phase: work.kind, task }));
         if is_done {
-            program.done(&container);
+            program.mark_finished(&container);
         } else {
-            program.failed(container.id);
+            program.mark_failed(container.id);
         }
         let is_reported = is_done && self.room(job, kind) > 0;
-        self.ledger.disappear(
+        self.ledger.remove_container(
             container.id,
             if is_reported { ContainerOutcome::Finished } else { ContainerOutcome::Failed },
         );
@@ -137,7 +137,7 @@ impl FlowEngine<'_> {
     /// How many more tasks of a phase may finish for the driver: all but the last of the job.
     fn room(&self, job: u32, kind: PhaseKind) -> u32 {
         let plan = self.runs.plan(job);
-        let most = plan.tasks(kind).saturating_sub(u32::from(is_last(plan, kind)));
+        let most = plan.tasks(kind).saturating_sub(u32::from(writes_output(plan, kind)));
         self.ledger.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.ledger.done(phase)))
     }
 
@@ -149,7 +149,7 @@ impl FlowEngine<'_> {
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
             let live = |purpose| watched.live(purpose) as u32;
             let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
-            let report = self.cluster.control.manager.master(app).job(app).ok().flatten();
+            let report = self.cluster.control.manager.application_master(app).job(app).ok().flatten();
             self.am_reported(job, app, report.as_ref(), live);
         }
     }
@@ -171,24 +171,24 @@ impl FlowEngine<'_> {
     /// Applies a report of an AM, or a missing one.
     fn am_reported(&mut self, job: u32, app: AppId, report: Option<&MapReduceJob>, live: [u32; 2]) {
         let Some(program) = &mut self.jobs[job].program else { return };
-        let decided = program.update(app, report, live);
-        for (kind, decided) in PhaseKind::ALL.into_iter().zip(decided) {
-            for container in decided.done {
-                self.decided(job, container, true);
+        let inferred = program.update(app, report, live);
+        for (kind, inference) in PhaseKind::ALL.into_iter().zip(inferred) {
+            for container in inference.done {
+                self.record_outcome(job, container, true);
             }
-            for container in decided.failed {
-                self.decided(job, container, false);
+            for container in inference.failed {
+                self.record_outcome(job, container, false);
             }
-            self.done_unseen(job, kind, decided.unseen);
+            self.add_unobserved(job, kind, inference.unseen);
         }
         // There may be fewer maps than planned: reduces would wait forever.
         if report.is_some_and(|job| job.state == "RUNNING" && job.maps_completed == job.maps_total) {
-            self.done_unseen(job, PhaseKind::Map, u32::MAX);
+            self.add_unobserved(job, PhaseKind::Map, u32::MAX);
         }
     }
 
     /// More tasks have finished, without an observed container.
-    fn done_unseen(&mut self, job: u32, kind: PhaseKind, more: u32) {
+    fn add_unobserved(&mut self, job: u32, kind: PhaseKind, more: u32) {
         let more = more.min(self.room(job, kind));
         if let Some(phase) = self.ledger.phase_of(job, kind).filter(|_| more > 0) {
             self.ledger.add_finished(phase, more);
@@ -198,7 +198,7 @@ impl FlowEngine<'_> {
     pub(super) fn program_app_ended(&mut self, app: AppId, job: u32) {
         let known = self.cluster.snapshot().app(app);
         let is_well = known.is_some_and(|app| app.final_status == FinalStatus::Succeeded);
-        let (state, diagnostics) = self.end_of(app);
+        let (state, diagnostics) = self.final_state(app);
         let how = if state == AppState::Killed { "was killed" } else { "failed" };
         let message = if diagnostics.is_empty() { how.to_owned() } else { format!("{how}: {diagnostics}") };
         self.end_app(job, app, if is_well { Ok(()) } else { Err(message) });
@@ -208,8 +208,8 @@ impl FlowEngine<'_> {
     pub(super) fn end_app(&mut self, job: u32, app: AppId, over: Result<(), String>) {
         let is_well = over.is_ok();
         let program = self.jobs[job].program.as_mut();
-        for container in program.map(|program| program.over(app, over)).unwrap_or_default() {
-            self.decided(job, container, is_well);
+        for container in program.map(|program| program.app_ended(app, over)).unwrap_or_default() {
+            self.record_outcome(job, container, is_well);
         }
     }
 
@@ -234,19 +234,19 @@ impl FlowEngine<'_> {
             return;
         }
         let places = self.places.clone();
-        let submit = self.submit_of(job);
-        let made = match submit.made(&self.runs, job, &self.jobs[job]) {
+        let submit = self.submission_of(job);
+        let made = match submit.written_parts(&self.runs, job, &self.jobs[job]) {
             Ok(Err(message)) => return self.fail(job, &message),
             Ok(Ok(parts)) => {
                 let (names, parts): (Vec<String>, Vec<PathBuf>) = parts.into_iter().unzip();
                 self.jobs[job].program.iter_mut().for_each(|program| program.parts.clone_from(&names));
-                self.made_by_program(job, &parts)
+                self.program_records(job, &parts)
             }
             Err(error) => Err(error),
         };
         let made = match made {
             Ok(made) => made,
-            Err(error) => return self.not_readable(job, &error),
+            Err(error) => return self.retry_read(job, &error),
         };
         let took = |task: &FinishedTask| (task.id, task.end.since(task.start).seconds());
         let all: Vec<(TaskId, f64)> = made.iter().map(took).collect();
@@ -257,7 +257,7 @@ impl FlowEngine<'_> {
                     self.report_started(job, id.phase, id.task);
                     self.report_done(id, seconds);
                 }
-                self.note(true);
+                self.write_note(true);
                 self.jobs[job].end();
                 self.runs.happened(Happening::JobDone { job, skipped: 0 });
                 self.ledger.finish_job(job);
@@ -275,9 +275,10 @@ impl FlowEngine<'_> {
     }
 
     /// The output of a program cannot be read now. Output on another file system is retried.
-    fn not_readable(&mut self, job: u32, error: &io::Error) {
+    fn retry_read(&mut self, job: u32, error: &io::Error) {
         let plan = self.runs.plan(job);
-        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
+        let is_here =
+            matches!(self.submission_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
         let late = Time(self.now.0 + self.timeouts.late.as_micros() as u64);
         let own = &mut self.jobs[job];
         let until = *own.late.get_or_insert(late);
@@ -290,16 +291,17 @@ impl FlowEngine<'_> {
     /// Records of the planned tasks of a program; those without an observed container took no time. The end
     /// of a container is observed after the start of the next, so maps end here at the latest when reduces
     /// start.
-    fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<FinishedTask>> {
+    fn program_records(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<FinishedTask>> {
         let plan = self.runs.plan(job);
         let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
         // A placeholder lacks the content of the part.
-        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
-        let since = (0..plan.reducers).filter_map(|task| program.made(PhaseKind::Reduce, task));
+        let is_here =
+            matches!(self.submission_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
+        let since = (0..plan.reducers).filter_map(|task| program.finished_work(PhaseKind::Reduce, task));
         let mut until = since.map(|work| work.since).min().unwrap_or(now);
         for phase in PhaseKind::ALL {
-            let tasks = (0..plan.tasks(phase)).map(|task| (task, program.made(phase, task)));
+            let tasks = (0..plan.tasks(phase)).map(|task| (task, program.finished_work(phase, task)));
             let mut tasks: Vec<(Time, u32, Option<&ContainerWork>)> = tasks
                 .map(|(task, work)| (work.and_then(|work| work.done).unwrap_or(until).min(until), task, work))
                 .collect();
@@ -310,8 +312,8 @@ impl FlowEngine<'_> {
                 let start = start.max(begin);
                 let (slot, start) = self.places.take(host, start, end.max(start));
                 let id = TaskId { job, phase, task };
-                let part = parts.get(task as usize).filter(|_| is_last(plan, phase)).cloned();
-                let mut outcome = outcome(plan, id, part.as_deref(), self.runs.base(job))?;
+                let part = parts.get(task as usize).filter(|_| writes_output(plan, phase)).cloned();
+                let mut outcome = io_of(plan, id, part.as_deref(), self.runs.base(job))?;
                 outcome.output = part.as_deref().filter(|_| is_here).map(Digest::of_file).transpose()?;
                 made.push(FinishedTask { id, slot, start, began: start, end: end.max(start), outcome, part });
             }
@@ -346,12 +348,12 @@ impl FlowEngine<'_> {
 }
 
 /// Whether a phase writes the output of a job.
-fn is_last(plan: &JobPlan, kind: PhaseKind) -> bool {
+fn writes_output(plan: &JobPlan, kind: PhaseKind) -> bool {
     kind == PhaseKind::Reduce || plan.reducers == 0
 }
 
 /// The bytes that a task has read and written.
-fn outcome(plan: &JobPlan, id: TaskId, part: Option<&Path>, base: &Path) -> io::Result<Outcome> {
+fn io_of(plan: &JobPlan, id: TaskId, part: Option<&Path>, base: &Path) -> io::Result<Outcome> {
     let bytes = |split: &Split| {
         let whole = || Source::now(&base.join(&split.path)).map_or(0, |source| source.bytes);
         split.length.unwrap_or_else(whole)

@@ -44,7 +44,7 @@ impl FlowEngine<'_> {
         };
         self.is_silent = silence.is_some();
         for (ticket, answer) in self.cluster.answers() {
-            self.answered(&ticket, answer);
+            self.handle_answer(&ticket, answer);
         }
         self.retry_unconfirmed();
         self.read_reports();
@@ -66,7 +66,7 @@ impl FlowEngine<'_> {
         self.ledger.report(reports);
         self.note_ams();
         self.explain_waits();
-        self.note(false);
+        self.write_note(false);
         self.runs.happened(Happening::Tick);
     }
 
@@ -95,7 +95,7 @@ impl FlowEngine<'_> {
         match (job, own) {
             // An application of an earlier session that was killed, or failed meanwhile, is retried.
             (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 && !has_reported => {}
-            (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
+            (Some(job), Some(own)) if own.app() == Some(app) || own.accepts_app() => {
                 own.stage = JobStage::Running(app);
                 own.unconfirmed = None;
                 own.priority = priority;
@@ -122,7 +122,7 @@ impl FlowEngine<'_> {
         let is_open =
             job.is_some_and(|job| !matches!(self.jobs[job].stage, JobStage::Finished | JobStage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
-        self.ledger.appear(container.id, &container.host, since, work);
+        self.ledger.add_container(container.id, &container.host, since, work);
         if let Some((job, Some(kind))) = work {
             self.program_container_started(job, kind, container, since);
         }
@@ -140,9 +140,9 @@ impl FlowEngine<'_> {
                 self.read_reports_of(job, self.timeouts.asks);
             }
         }
-        let is_well = job.is_some_and(|job| self.jobs[job].is_well(container.id));
+        let is_well = job.is_some_and(|job| self.jobs[job].has_finished(container.id));
         let verdict = if is_well { ContainerOutcome::Finished } else { ContainerOutcome::Failed };
-        self.ledger.disappear(container.id, verdict);
+        self.ledger.remove_container(container.id, verdict);
         // It may have rerun a finished task, which leaves nothing for another to do.
         let kind = phase_of(container.purpose);
         if let Some((job, kind)) = job.zip(kind)
@@ -205,15 +205,15 @@ impl FlowEngine<'_> {
         let is_open = |own: &FlowJob| matches!(own.stage, JobStage::Running(_)) && own.program.is_none();
         let open = self.jobs.iter().filter(|(_, own)| is_open(own));
         let is_due = |&(job, own): &(u32, &FlowJob)| {
-            let destination = || self.submit_of(job).destination(self.runs.plan(job), own);
-            is_turn_of_all || !own.reports.is_whole() || matches!(destination(), Destination::Local(_))
+            let destination = || self.submission_of(job).destination(self.runs.plan(job), own);
+            is_turn_of_all || !own.reports.is_complete() || matches!(destination(), Destination::Local(_))
         };
         let due: Vec<u32> = open.clone().filter(is_due).map(|(job, _)| job).collect();
         let open: Vec<u32> = open.map(|(job, _)| job).collect();
         let mut round = self.reports_turn.round(due, self.timeouts.asks);
         while let Some(job) = round.next(&mut self.reports_turn) {
             self.read_reports_of(job, self.timeouts.asks);
-            self.give_up_if_late(job);
+            self.resubmit_if_late(job);
         }
         for job in open {
             // Results of containers that ended without a row.
@@ -226,12 +226,12 @@ impl FlowEngine<'_> {
     }
 
     /// Resubmits a job whose application succeeded some time ago without all reports.
-    fn give_up_if_late(&mut self, job: u32) {
+    fn resubmit_if_late(&mut self, job: u32) {
         let own = &self.jobs[job];
         let is_late = own.late.is_some_and(|until| until <= self.now) && own.retry.is_none();
         if let JobStage::Running(app) = own.stage
             && is_late
-            && own.reports.is_whole()
+            && own.reports.is_complete()
         {
             self.resubmit(job, &format!("{app} ended, and not all of its tasks have reported"));
         }
@@ -240,7 +240,7 @@ impl FlowEngine<'_> {
     /// Whether all tasks of a job have finished, by the reports of its attempts.
     fn has_reported(&self, job: u32) -> bool {
         let (plan, own) = (self.runs.plan(job), &self.jobs[job]);
-        let destination = self.submit_of(job).destination(plan, own);
+        let destination = self.submission_of(job).destination(plan, own);
         let mut news = NewReports::default();
         let read = ReportReader::default().read(&destination, makes_part(plan), Duration::MAX, &mut news);
         if read.is_err() {
@@ -254,7 +254,7 @@ impl FlowEngine<'_> {
     /// Applies the new reports of a job within the time limit, once per poll: containers that ended since the
     /// last poll had reported before this one.
     pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
-        let destination = self.submit_of(job).destination(self.runs.plan(job), &self.jobs[job]);
+        let destination = self.submission_of(job).destination(self.runs.plan(job), &self.jobs[job]);
         let (plan, own) = (self.runs.plan(job), &mut self.jobs[job]);
         if matches!(own.stage, JobStage::Finished | JobStage::Failed) || own.read_at == self.polls {
             return;
@@ -327,12 +327,12 @@ impl FlowEngine<'_> {
     /// Flows arrive, and their phases get the next ids of the driver.
     pub(super) fn arrive(&mut self, reports: &mut Vec<Report>) {
         for (run, flow) in self.runs.arriving() {
-            self.bring(run, &flow, reports);
+            self.report_arrival(run, &flow, reports);
         }
     }
 
     /// A flow arrives, unless it is held or has no job left.
-    pub(super) fn bring(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
+    pub(super) fn report_arrival(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         // The workload was valid when the run joined, so its rest is valid too.
         let comer = self.runs.arrival(run, flow, &self.machines);
         let comer = comer.expect("invariant: what is left of a workload is one");
@@ -352,7 +352,7 @@ impl FlowEngine<'_> {
     /// Reports earlier progress of an arrived flow: its jobs may have run without a driver.
     pub(super) fn report_earlier(&mut self, jobs: &BTreeSet<u32>) {
         if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == JobStage::Failed) {
-            return self.ledger.fail_flow(&self.jobs_of_flow_of(failed));
+            return self.ledger.fail_flow(&self.flow_jobs_of(failed));
         }
         for &job in jobs {
             if self.jobs[job].stage == JobStage::Finished {

@@ -28,15 +28,15 @@ impl FlowEngine<'_> {
                 continue;
             };
             let is_up = watched.app.state == AppState::Running;
-            if watched.app.state == AppState::Accepted && watched.app.master.is_none() {
+            if watched.app.state == AppState::Accepted && watched.app.am_container.is_none() {
                 let app = watched.app.id;
                 own.accepted = own.accepted.filter(|(before, _)| *before == app).or(Some((app, *now)));
             }
-            if own.master[0].is_none() && (is_up || watched.app.master.is_some()) {
-                own.master[0] = Some(*now);
+            if own.am_started[0].is_none() && (is_up || watched.app.am_container.is_some()) {
+                own.am_started[0] = Some(*now);
             }
-            if own.master[1].is_none() && is_up {
-                own.master[1] = Some(*now);
+            if own.am_started[1].is_none() && is_up {
+                own.am_started[1] = Some(*now);
             }
         }
     }
@@ -45,7 +45,7 @@ impl FlowEngine<'_> {
     pub(super) fn explain_waits(&mut self) {
         let mut warnings = Vec::new();
         for (job, own) in self.jobs.iter_mut() {
-            let (Some((app, since)), None, false) = (own.accepted, own.master[0], own.wait_is_explained)
+            let (Some((app, since)), None, false) = (own.accepted, own.am_started[0], own.wait_is_explained)
             else {
                 continue;
             };
@@ -73,7 +73,7 @@ impl FlowEngine<'_> {
     }
 
     /// Writes a note of all jobs, if it is due or `at_once`.
-    pub(super) fn note(&mut self, at_once: bool) {
+    pub(super) fn write_note(&mut self, at_once: bool) {
         if self.now < self.note_at && !at_once {
             return;
         }

@@ -16,7 +16,7 @@ impl FlowEngine<'_> {
     /// Finds submissions of earlier sessions, whose applications may continue if a new submission would be
     /// equal.
     pub(super) fn find_submissions(&mut self, run: u32) {
-        let submit = self.submits[&run].clone();
+        let submit = self.submissions[&run].clone();
         for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
             if self.runs.is_done(job) {
                 own.stage = JobStage::Finished;
@@ -36,7 +36,7 @@ impl FlowEngine<'_> {
 
     /// Submits jobs that the driver has started, up to the AM limit. YARN starts the AM of a new application
     /// before any table could hold it, and AMs on all slots would wait for each other forever.
-    pub(super) fn submit_wanted(&mut self, plans: &Plans) {
+    pub(super) fn submit_started(&mut self, plans: &Plans) {
         // Earlier submissions are visible when the cluster answers.
         if self.is_silent {
             return;
@@ -106,7 +106,7 @@ impl FlowEngine<'_> {
             program: self.runs.plan(job).work.is_jar().then(Default::default),
             ..FlowJob::new(before.clone())
         };
-        let (submit, own) = (self.submit_of(job), &self.jobs[job]);
+        let (submit, own) = (self.submission_of(job), &self.jobs[job]);
         let request = external_runs::clear(&before)
             .and_then(|()| fs::create_dir_all(own.destination()))
             .and_then(|()| submit.request(&self.runs, job, own));
@@ -130,7 +130,7 @@ impl FlowEngine<'_> {
     }
 
     /// An answer to a submission: its application, unless a poll has shown it before.
-    pub(super) fn answered(&mut self, ticket: &Ticket, answer: Result<SubmitterEvent, SubmitterError>) {
+    pub(super) fn handle_answer(&mut self, ticket: &Ticket, answer: Result<SubmitterEvent, SubmitterError>) {
         self.unanswered.remove(ticket);
         if self.belongs_to_no_run(ticket, &answer) {
             return;

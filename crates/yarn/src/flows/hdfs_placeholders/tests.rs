@@ -1,4 +1,4 @@
-//! The mirror of a file system that is a directory.
+//! Placeholders of a file system that is a local directory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -177,7 +177,7 @@ fn draft(inputs: &[&str], output: &str) -> Draft {
 fn names_of_files_are_those_of_the_default_file_system_unless_they_say_otherwise() {
     let trial = Trial::new();
     let mirror = trial.mirror();
-    let whole = |name: &str| mirror.whole(name).unwrap().unwrap_or_else(|| local(name).into_owned());
+    let whole = |name: &str| mirror.full_uri(name).unwrap().unwrap_or_else(|| local(name).into_owned());
     let names = [
         "in",
         "/data/./x/../y",
@@ -201,12 +201,12 @@ fn names_of_files_are_those_of_the_default_file_system_unless_they_say_otherwise
             "hdfs://name:9000/user/ann/a:b"
         ]
     );
-    let error = |name: &str| mirror.whole(name).unwrap_err().to_string();
+    let error = |name: &str| mirror.full_uri(name).unwrap_err().to_string();
     assert_eq!(error("s3a:///a"), "found s3a:///a, expected s3a://HOST/PATH");
     assert_eq!(error("hdfs://name"), "found hdfs://name, expected a path");
     let here = Placeholders::new("/state/remote".into(), trial.disk.clone(), "file:///", "ann");
-    assert_eq!((here.whole("in").unwrap(), here.staging("1")), (None, None));
-    assert_eq!(here.whole("hdfs://name:9000/in").unwrap().unwrap(), "hdfs://name:9000/in");
+    assert_eq!((here.full_uri("in").unwrap(), here.staging("1")), (None, None));
+    assert_eq!(here.full_uri("hdfs://name:9000/in").unwrap().unwrap(), "hdfs://name:9000/in");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A YARN cluster in memory, with its own clock: applications with ApplicationMasters that ask for containers, a
-//! scheduler that grants what the table allows in any order, and everything that can go wrong.
+//! A YARN cluster in memory, with its own clock: applications with ApplicationMasters that ask for
+//! containers, a scheduler that grants what the table allows in any order, and everything that can go wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ pub(super) struct App {
     pub(super) job: u32,
     tasks: [Vec<Task>; 2],
     failures: BTreeMap<(PhaseKind, u32), u32>,
-    pub(super) master: Option<ContainerId>,
+    pub(super) am_container: Option<ContainerId>,
     life: u32,
     next: u64,
     pub(super) is_over: bool,
@@ -138,7 +138,7 @@ impl Cluster {
             job,
             tasks,
             failures: BTreeMap::new(),
-            master: None,
+            am_container: None,
             life: 0,
             next: 0,
             is_over: false,
@@ -161,7 +161,7 @@ impl Cluster {
     }
 
     pub(super) fn pending(&self, id: AppId) -> Pending {
-        let Some(app) = self.apps.get(&id).filter(|app| app.master.is_some()) else {
+        let Some(app) = self.apps.get(&id).filter(|app| app.am_container.is_some()) else {
             return Pending::default();
         };
         let of = |kind| app.asks(kind, self.slowstart).count() as u64;
@@ -220,7 +220,7 @@ impl Cluster {
             .collect();
         for name in gone {
             app.containers.remove(&name);
-            if app.master == Some(name) {
+            if app.am_container == Some(name) {
                 app.is_over = true;
             }
         }
@@ -229,7 +229,7 @@ impl Cluster {
         }
         app.let_reduces_work(now);
         if app.is_complete()
-            && let Some(master) = app.master.and_then(|master| app.containers.get_mut(&master))
+            && let Some(master) = app.am_container.and_then(|master| app.containers.get_mut(&master))
             && master.ends.is_none()
         {
             master.ends = Some(now + integer(&mut self.rng, SECOND, 6 * SECOND));
@@ -268,7 +268,7 @@ impl Cluster {
             let Some(app) = self.apps.get_mut(&id) else { continue };
             let here: Vec<ContainerId> =
                 app.containers.iter().filter(|(_, c)| c.host == host).map(|(&id, _)| id).collect();
-            let lost_master = app.master.is_some_and(|master| here.contains(&master));
+            let lost_master = app.am_container.is_some_and(|master| here.contains(&master));
             for name in here {
                 app.lose(name);
             }
@@ -286,9 +286,11 @@ impl Cluster {
         }
     }
 
-    /// An ApplicationMaster dies, and all containers of its application; the next one knows what was done if it `keeps` that.
+    /// An ApplicationMaster dies, and all containers of its application; the next one knows what was done if
+    /// it `keeps` that.
     fn lose_master(&mut self, id: AppId, keeps: bool) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_over && app.master.is_some()) else {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_over && app.am_container.is_some())
+        else {
             return;
         };
         if app.is_complete() {
@@ -298,7 +300,7 @@ impl Cluster {
         for name in all {
             app.lose(name);
         }
-        app.master = None;
+        app.am_container = None;
         if !keeps {
             app.tasks.iter_mut().flatten().for_each(|task| *task = Task::Pending);
         }
@@ -365,7 +367,7 @@ impl Cluster {
         let mut wants = Vec::new();
         for (&id, app) in self.apps.iter().filter(|(_, app)| !app.is_over) {
             let row = self.table.get(&Some(id)).cloned().unwrap_or_default();
-            if app.master.is_none() {
+            if app.am_container.is_none() {
                 if !row.hold {
                     wants.push((id, Role::Master));
                 }
@@ -394,7 +396,7 @@ impl Cluster {
         let container = Container { host, role, since: now, work, works_until: None, ends: None };
         app.containers.insert(name, container);
         match role {
-            Role::Master => app.master = Some(name),
+            Role::Master => app.am_container = Some(name),
             Role::Task(kind, task) => {
                 app.tasks[index(kind)][task as usize] = Task::Runs(name);
                 let cap = if kind == PhaseKind::Map { row.maps } else { row.reduces };

@@ -1,4 +1,5 @@
-//! The engine between a real driver and the cluster in memory: what `ModelEngine` does with a real one, without its files.
+//! A model of `FlowEngine` between a real driver and the cluster in memory: the same steps,
+//! without its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -185,7 +186,7 @@ impl<'y> ModelEngine<'y> {
                     let kind = kind_of(role);
                     let work = is_open.then_some((job, kind));
                     let host = self.cluster.hosts[host].name.clone();
-                    self.ledger.appear(name, &host, Time(since), work);
+                    self.ledger.add_container(name, &host, Time(since), work);
                 }
             }
             if is_over {
@@ -199,8 +200,10 @@ impl<'y> ModelEngine<'y> {
         let own = &self.jobs[&job];
         let is_well =
             own.stage == Stage::Finished || own.finished.values().any(|container| *container == name);
-        self.ledger
-            .disappear(name, if is_well { ContainerOutcome::Finished } else { ContainerOutcome::Failed });
+        self.ledger.remove_container(
+            name,
+            if is_well { ContainerOutcome::Finished } else { ContainerOutcome::Failed },
+        );
         if let Some(kind) = kind_of(role)
             && let Some(phase) = self.ledger.phase_of(job, kind)
         {

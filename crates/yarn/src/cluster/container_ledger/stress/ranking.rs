@@ -1,4 +1,4 @@
-//! The order in which a policy would give slots away, asked of a driver in the middle of all this.
+//! The ranking of a policy in the middle of a stress test: the driver gives slots away in this order.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A submitter and ApplicationMasters that are played, on the mock cluster.
+//! A mock submitter, with the ApplicationMasters of its jobs, on the mock cluster.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -148,7 +148,7 @@ impl Player {
     }
 
     /// Submits an application of a program, with one map and the reduces of its properties.
-    fn submit_of(&self, request: &JarRequest) -> AppId {
+    fn submission_of(&self, request: &JarRequest) -> AppId {
         let reducers = request.properties["mapreduce.job.reduces"].parse().unwrap();
         self.submit_app(&request.main, (1, reducers), (&request.tags, request.priority))
     }
@@ -264,11 +264,11 @@ impl JobSubmitter for Player {
             Plays::Fails(error) => return Err(error),
             Plays::Exits(code) => Some(code),
             Plays::Works => {
-                self.do_all_of(self.submit_of(request), request);
+                self.do_all_of(self.submission_of(request), request);
                 Some(0)
             }
             Plays::Waits | Plays::SubmitsMore | Plays::Lost(_) => {
-                self.submit_of(request);
+                self.submission_of(request);
                 None
             }
         };
@@ -297,7 +297,7 @@ impl JobSubmitter for Player {
         };
         let request = self.jars.lock().unwrap()[*number].clone();
         if matches!((self.part.lock().unwrap())(*number, &request), Plays::SubmitsMore) {
-            self.submit_of(&request);
+            self.submission_of(&request);
         }
         *exit = Some(137);
         Ok(())

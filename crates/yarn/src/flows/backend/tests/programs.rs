@@ -1,4 +1,4 @@
-//! Jobs by jar and main class, whose programs are played.
+//! Jobs with a jar and a main class, with mock programs.
 
 use crate::flows::backend::tests::player::Plays;
 use crate::flows::backend::tests::*;
