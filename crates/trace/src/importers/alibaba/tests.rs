@@ -104,7 +104,7 @@ fn stream(text: String, job_rows: &str) -> Result<Vec<(FlowDraft, u32)>, TraceEr
 }
 
 #[test]
-fn a_stream_keeps_only_jobs_that_may_go_on() {
+fn a_stream_keeps_only_jobs_that_may_continue() {
     let text = long(200);
     let whole = read(&text, &[]).unwrap().draft.flows;
     assert_eq!(whole.len(), 200);
