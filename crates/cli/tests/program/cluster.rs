@@ -16,8 +16,8 @@ use slackline_yarn::table::Table;
 
 use crate::processes::{ended, pause, signal, until};
 use crate::ran;
-use crate::runs::{command, parts};
 use crate::run_messages::events;
+use crate::runs::{command, parts};
 use crate::runs_watched::{done, status};
 use crate::scratch;
 
