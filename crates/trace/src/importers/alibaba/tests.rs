@@ -116,7 +116,7 @@ fn a_stream_keeps_only_jobs_that_may_continue() {
     let (mut rows, mut diagnostics) = (Rows::of(&settings), Diagnostics::default());
     for (number, text) in (1..).zip(text.lines()) {
         rows.line(&Line { file: "-", number, text }, &mut diagnostics).unwrap();
-        assert!(rows.jobs.len() + rows.complete.len() + rows.last_rows.len() <= 36, "row {number}");
+        assert!(rows.jobs.len() + rows.complete.len() + rows.complete_after.len() <= 36, "row {number}");
     }
 }
 
