@@ -5,7 +5,7 @@
 
 use slackline_model::instance::Arrival;
 use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Schedule};
-use slackline_model::{Combine, FlowId, InOrder, Instance, SlotRange};
+use slackline_model::{Combine, FlowId, Instance, ReorderBuffer, SlotRange};
 
 use crate::metrics::FlowFacts;
 use crate::stream::Passing;
@@ -38,7 +38,7 @@ pub struct OpenStream {
     instance: Instance,
     passing: Passing,
     minima: bool,
-    counted: InOrder<Entry>,
+    counted: ReorderBuffer<Entry>,
     sums: Sums,
     live: usize,
     live_max: usize,
@@ -102,7 +102,7 @@ impl OpenStream {
             instance: empty.without_flows(),
             passing: Passing::new(empty, head)?,
             minima: head.minima,
-            counted: InOrder::new(OVERTAKING_MAX),
+            counted: ReorderBuffer::new(OVERTAKING_MAX),
             sums,
             live: 0,
             live_max: 0,

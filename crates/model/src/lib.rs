@@ -4,7 +4,7 @@
 //!
 //! In reading order:
 //! - [`id`]: newtypes for everything that is counted or named;
-//! - [`table`], [`in_order`]: rows by ids that come and go; things that leave in the order of their numbers;
+//! - [`table`], [`reorder_buffer`]: rows by ids that come and go; things that leave in the order of their numbers;
 //! - [`time`]: integer microseconds, and every crossing between them and seconds as `f64`;
 //! - [`cluster`]: machines, slots, slot kinds;
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
@@ -36,7 +36,6 @@ pub mod duration;
 pub mod error;
 pub mod history;
 pub mod id;
-pub mod in_order;
 pub mod instance;
 pub mod key;
 pub mod names;
@@ -44,6 +43,7 @@ pub mod params;
 pub mod printable;
 pub mod profile;
 pub mod random;
+pub mod reorder_buffer;
 pub mod schedule;
 pub mod seed;
 pub mod shell;
@@ -59,10 +59,10 @@ pub use draft::Draft;
 pub use error::{Invalid, Problem};
 pub use history::History;
 pub use id::{FlowId, GroupId, JobId, MachineId, PhaseId, PhaseKind};
-pub use in_order::InOrder;
 pub use instance::Instance;
 pub use key::Key;
 pub use profile::Profile;
+pub use reorder_buffer::ReorderBuffer;
 pub use schedule::Schedule;
 pub use seed::Seed;
 pub use table::Table;

@@ -50,7 +50,7 @@ pub fn bound(
             magnitude += intercept.abs();
             gradient.push(completion - at);
         }
-        value -= crate::guard::margin(magnitude, 3 * flows.len());
+        value -= crate::rounding_margin::margin(magnitude, 3 * flows.len());
         if value > best {
             (best, quiet) = (value, 0);
         } else {

@@ -29,8 +29,8 @@ use std::ops::Add;
 
 use slackline_model::{Instance, PhaseId, SlotKind};
 
-use crate::guard;
 use crate::paths::Paths;
+use crate::rounding_margin;
 
 /// Times a job spends on the first and on the second machine (or stage).
 pub type Stages<T> = [T; 2];
@@ -86,7 +86,7 @@ pub fn fluid_bound(instance: &Instance, paths: &Paths) -> Option<f64> {
         .collect();
     let fluid = makespan(&times, &order(&times));
     let first = instance.flows().iter().map(|flow| flow.release).min().unwrap_or_default().seconds();
-    let end = first + fluid - guard::margin(fluid, 4 * times.len()) - 2.0 * f64::EPSILON * first;
+    let end = first + fluid - rounding_margin::margin(fluid, 4 * times.len()) - 2.0 * f64::EPSILON * first;
     Some(end.max(0.0))
 }
 

@@ -67,7 +67,6 @@ pub mod deadlines;
 pub mod flow;
 pub mod flow_levels;
 pub mod flow_tails;
-mod guard;
 pub mod johnson;
 pub mod levels;
 pub mod malleable;
@@ -79,6 +78,7 @@ pub mod per_flow;
 pub mod preemptive;
 pub mod prefix_area;
 pub mod prices;
+mod rounding_margin;
 pub mod tails;
 #[cfg(test)]
 mod tests;

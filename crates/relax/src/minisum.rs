@@ -18,10 +18,10 @@ use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{Cluster, FlowId, Instance, SlotKind};
 
 use crate::convex;
-use crate::guard;
 use crate::pb;
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
+use crate::rounding_margin;
 use crate::tails::{self, Slice};
 
 /// A linear function that a flow's cost is at least, from its earliest completion on.
@@ -118,7 +118,7 @@ pub fn wspt_release(
 fn total(sloped: f64, terms: usize, costs: &TiSlice<FlowId, LinearCost>) -> f64 {
     let intercepts: f64 = costs.iter().map(|cost| cost.intercept).sum();
     let magnitude = sloped + costs.iter().map(|cost| cost.intercept.abs()).sum::<f64>();
-    sloped + intercepts - guard::margin(magnitude, terms + costs.len())
+    sloped + intercepts - rounding_margin::margin(magnitude, terms + costs.len())
 }
 
 /// The largest of what holds for each slot kind that has slots, and for the slot kinds of a typed cluster together.
@@ -193,7 +193,7 @@ pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
             );
             let value: f64 = slopes.iter().zip(&completion).map(|(slope, c)| slope * c).sum();
             // As many numbers went into the sum as there are slices.
-            let value = value - guard::margin(value, 2 * own.len());
+            let value = value - rounding_margin::margin(value, 2 * own.len());
             pb::Solution { completion, value }
         })
     };

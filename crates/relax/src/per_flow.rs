@@ -3,9 +3,9 @@
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, PhaseId};
 
-use crate::guard;
 use crate::paths::Paths;
 use crate::preemptive::{FastMachine, Item};
+use crate::rounding_margin;
 
 /// What one flow takes at least.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +37,7 @@ impl FlowBound {
     pub fn completion_after(&self, span: f64) -> f64 {
         let at = self.release + span;
         // The addition itself may round up by half a unit of the sum, however short the span.
-        (at - guard::margin(span, self.terms) - 2.0 * f64::EPSILON * at).max(self.release)
+        (at - rounding_margin::margin(span, self.terms) - 2.0 * f64::EPSILON * at).max(self.release)
     }
 }
 

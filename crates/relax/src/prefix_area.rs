@@ -15,9 +15,9 @@
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{CostFn, FlowId, Instance, tolerance};
 
-use crate::guard;
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
+use crate::rounding_margin;
 use crate::tails::Slice;
 
 /// Relative width of the interval in which the search stops.
@@ -80,7 +80,7 @@ fn bisect(search: &mut Search<'_>, alone: f64) -> f64 {
         }
     }
     // Deadlines far from zero (a lateness of −10^9) round in units of the level, not of the completion.
-    (low - guard::margin(low, 0)).max(alone)
+    (low - rounding_margin::margin(low, 0)).max(alone)
 }
 
 /// What a probe of a level found.
@@ -159,7 +159,7 @@ impl<'a> Search<'a> {
                     let (flow, tail) = of[piece.item];
                     let end = piece.start + piece.length + tail;
                     completion[flow] = completion[flow].max(end);
-                    feasible &= end <= latest[flow] + guard::margin(end, of.len());
+                    feasible &= end <= latest[flow] + rounding_margin::margin(end, of.len());
                 }
             });
         }

@@ -10,10 +10,10 @@
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{FlowId, Instance, SlotKind};
 
-use crate::guard;
 use crate::paths::{Paths, mean_task};
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
+use crate::rounding_margin;
 
 /// Slices in all that bounds may take; each phase gets its share, at least one and at most eight.
 const SLICES: usize = 4000;
@@ -84,7 +84,7 @@ pub fn strengthened(
             let span = FastMachine::new(own.iter().map(item).collect()).max_lateness(|k| -own[k].tail);
             let flow = &mut flows[own[0].flow];
             let at = flow.release + span;
-            let lowered = at - guard::margin(span, own.len()) - 2.0 * f64::EPSILON * at;
+            let lowered = at - rounding_margin::margin(span, own.len()) - 2.0 * f64::EPSILON * at;
             flow.earliest = flow.earliest.max(lowered);
         }
     }
@@ -115,7 +115,7 @@ pub fn mean_tails(instance: &Instance, slices: &[Slice], slot_kinds: &[SlotKind]
         if length > 0.0 {
             let alone: f64 = own.iter().map(|s| s.work * (s.tail + s.seconds / 2.0 + s.early)).sum();
             let mean = (weighted / length).max(alone / own.iter().map(|s| s.work).sum::<f64>());
-            means[own[0].flow] = (mean - guard::margin(mean, 2 * own.len())).max(0.0);
+            means[own[0].flow] = (mean - rounding_margin::margin(mean, 2 * own.len())).max(0.0);
         }
     }
     means

@@ -13,7 +13,7 @@
 //! **Complexity**: O(rows · columns) memory and a pass over all pairs; a pivot O(columns + depth + subtree).
 //! The libraries there are bind C++ code, or take successive shortest paths, which are quadratic here.
 
-use crate::guard;
+use crate::rounding_margin;
 
 /// A price that no optimum pays, relative to the largest finite cost.
 const FORBIDDEN: f64 = 1e4;
@@ -86,7 +86,7 @@ pub fn value_of(problem: &Problem, prices: &[f64]) -> f64 {
         value -= capacity * price;
         magnitude += capacity * price;
     }
-    value - guard::margin(magnitude, problem.supply.len() + columns)
+    value - rounding_margin::margin(magnitude, problem.supply.len() + columns)
 }
 
 const ROOT: usize = 0;

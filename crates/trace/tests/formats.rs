@@ -167,7 +167,7 @@ const LINES: Importer = Importer {
 };
 
 #[test]
-fn a_program_can_have_an_importer_of_its_own() {
+fn a_program_can_have_an_importer_of_a_user() {
     let mut options = ImportOptions::new(Importers::default().with(LINES));
     options.set("stretch", "2.5").unwrap();
     let read = |text: &str| read_workload("jobs.csv", text.as_bytes(), None, &options);

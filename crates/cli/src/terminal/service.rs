@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_in_messages_are_told_by_the_clock_of_the_reader() {
+    fn instants_in_messages_are_reported_by_the_clock_of_the_reader() {
         let at: Timestamp = "2026-03-01T10:00:00.25Z".parse().expect("a time");
         let said =
             localised("load/b-2: its deadline 2026-03-01T10:00:00.25Z. It TZ-3: 2.5 s, 2026-03-01", at);

@@ -16,8 +16,8 @@ use slackline_yarn::cluster::table::Table;
 
 use crate::processes::{ended, pause, signal, until};
 use crate::ran;
+use crate::run_messages::events;
 use crate::runs::{command, parts};
-use crate::runs_told::events;
 use crate::runs_watched::{done, status};
 use crate::scratch;
 

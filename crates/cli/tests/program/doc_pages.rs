@@ -82,22 +82,22 @@ fn concepts_are_as_drawn() {
 }
 
 #[test]
-fn whoever_has_a_log_sees_what_the_page_shows() {
+fn a_user_who_has_a_log_sees_what_the_page_shows() {
     check("i-have-a-log", 4);
 }
 
 #[test]
-fn whoever_has_nightly_flows_sees_what_the_page_shows() {
+fn a_user_who_has_nightly_flows_sees_what_the_page_shows() {
     check("i-have-nightly-flows", 6);
 }
 
 #[test]
-fn whoever_has_a_cluster_sees_what_the_page_shows() {
+fn a_user_who_has_a_cluster_sees_what_the_page_shows() {
     check("i-have-a-cluster", 1);
 }
 
 #[test]
-fn whoever_has_a_policy_sees_what_the_page_shows() {
+fn a_user_who_has_a_policy_sees_what_the_page_shows() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("SKIPPED: found no python3, expected one to start the policy of the page");
         return;

@@ -49,7 +49,7 @@ fn a_flow_on_time_is_given_no_advice() {
 }
 
 #[test]
-fn a_plan_is_told_as_what_will_be() {
+fn a_plan_is_reported_as_what_will_be() {
     let told = done(&["explain", "examples/contract/schedule.json", "a"]);
     assert!(told.contains("starts at 0 s") && told.contains("b/b"), "{told}");
 }

@@ -82,7 +82,7 @@ fn compressed_files_are_written_and_read() {
 }
 
 #[test]
-fn the_plan_of_a_scheduler_has_a_form_of_its_own() {
+fn the_plan_of_a_scheduler_has_its_own_form() {
     let dir = scratch("files_plan");
     let file = dir.join("night.plan");
     done(&["plan", NIGHTLY, "--policy", "woha-lpf", "--output", text(&file)]);
@@ -103,7 +103,7 @@ fn import_says_format_like_every_verb() {
 }
 
 #[test]
-fn a_history_is_one_document_whoever_keeps_it() {
+fn a_history_is_one_document_for_all_its_writers() {
     let dir = scratch("files_history");
     let document = dir.join("past.json");
     let learn = ["--knowledge", "learned", "--history", text(&document)];

@@ -170,7 +170,7 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
 }
 
 #[test]
-fn a_machine_that_hangs_is_given_up_and_ends_what_it_had_when_it_goes_on() {
+fn a_machine_that_hangs_is_given_up_and_ends_what_it_had_when_it_continues() {
     let family = Family::new("fleet-hangs");
     let dir = hanging("fleet-hangs", FAR);
     let (run, agents) = start(&family, &dir);
@@ -199,7 +199,7 @@ fn an_agent_that_was_stopped_for_too_long_ends_with_everything() {
 }
 
 #[test]
-fn a_driver_that_is_killed_leaves_nothing_running_and_goes_on() {
+fn a_driver_that_is_killed_leaves_nothing_running_and_continues() {
     let family = Family::new("fleet-driver-killed");
     let dir = hanging("fleet-driver-killed", FAR);
     let (mut run, _) = start(&family, &dir);
@@ -216,7 +216,7 @@ fn a_driver_that_is_killed_leaves_nothing_running_and_goes_on() {
 }
 
 #[test]
-fn a_driver_that_is_told_to_stop_has_all_machines_end() {
+fn a_driver_that_is_asked_to_stop_has_all_machines_end() {
     let family = Family::new("fleet-driver-stopped");
     let dir = hanging("fleet-driver-stopped", SSH);
     let (mut run, _) = start(&family, &dir);
@@ -227,7 +227,7 @@ fn a_driver_that_is_told_to_stop_has_all_machines_end() {
 
 /// `SLACKLINE_SCALE=k` kills k times as often.
 #[test]
-fn a_run_on_several_machines_that_is_killed_goes_on_and_gives_the_same() {
+fn a_run_on_several_machines_that_is_killed_continues_and_gives_the_same() {
     let (calm, dir) = (prepared("fleet-calm"), with_machines(prepared("fleet-killed"), SSH, &[1, 1, 1]));
     fs::write(dir.join("others"), "n2 slots=2\nn4 slots=1\n").expect("a file of machines");
     fs::write(dir.join("one"), "n1 slots=3\n").expect("a file of machines");
@@ -248,7 +248,7 @@ fn a_run_on_several_machines_that_is_killed_goes_on_and_gives_the_same() {
 }
 
 #[test]
-fn a_run_goes_on_on_other_machines() {
+fn a_run_continues_on_other_machines() {
     let (calm, dir) = (prepared("fleet-calm-other"), with_machines(prepared("fleet-other"), SSH, &[2, 1]));
     assert_eq!(slackline(&calm, &crate::runs::RUN).code, Some(0));
     let family = Family::new("fleet-other");
@@ -280,7 +280,7 @@ fn a_run_goes_on_on_other_machines() {
 }
 
 #[test]
-fn machines_that_are_not_there_are_said_and_the_others_go_on_without_them() {
+fn machines_that_are_not_there_are_said_and_the_others_continue_without_them() {
     let dir = with_machines(prepared("fleet-missing"), SSH, &[1, 1]);
     script(
         &dir.join("reach"),
@@ -603,7 +603,7 @@ fn allocations_are_asked_for_one_after_the_other_and_given_back() {
 }
 
 #[test]
-fn an_allocation_that_is_refused_is_said() {
+fn an_allocation_that_is_refused_is_reported() {
     let (dir, family) = (hanging("fleet-allocation-refused", SSH), Family::new("fleet-allocation-refused"));
     with_slurm(&dir);
     let args = [&SLURM[..], &["--nodes", "2"]].concat();

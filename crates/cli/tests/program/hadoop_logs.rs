@@ -256,7 +256,7 @@ fn another_number_of_machines_alike_needs_no_slots() {
 }
 
 #[test]
-fn a_file_that_is_none_is_said_to_be_read_as_what() {
+fn a_file_of_no_format_is_reported_with_the_format_it_was_read_as() {
     let ran = run(&["compare", "README.md"]);
     assert!(
         ran.code == Some(2)

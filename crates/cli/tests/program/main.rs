@@ -14,13 +14,13 @@
 //! - `globs`: what patterns match, inputs given twice, ends of files, CSV over several lines, long lists;
 //! - `fleet`: flows on several machines, over what stands for ssh and for Slurm;
 //! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
-//! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
+//! - `run_messages`: events, hooks, verbosity, other runs at the same time, and cleaning up after runs;
 //! - `runs_terminal`: bars of runs on a terminal;
 //! - `serve`: the service, its verbs, and kill -9 of it;
 //! - `service_limits`: what comes from outside is counted, cut and escaped, and secrets stay out of command
 //!   lines;
 //! - `never_starts`: what never starts says why;
-//! - `serve_asked`: what its verbs answer where something waits or is wrong;
+//! - `service_answers`: the answers of its verbs when something waits or is wrong;
 //! - `service_stalls`: the service answers and ends in time while files, locks, pipes, hosts or children
 //!   hang;
 //! - `serve_users`: root is refused, users share a service by roles, and the inbox of docs/serve.md submits
@@ -87,18 +87,18 @@ mod real_data;
 mod reports;
 mod reuse;
 mod rubbish;
+mod run_messages;
 mod runs;
 mod runs_faults;
 mod runs_state;
 mod runs_terminal;
-mod runs_told;
 mod runs_watched;
 mod same;
 mod samples;
 mod segments;
 mod serve;
-mod serve_asked;
 mod serve_users;
+mod service_answers;
 mod service_limits;
 mod service_stalls;
 mod soak;

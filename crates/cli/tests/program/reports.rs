@@ -69,7 +69,7 @@ fn every_verb_writes_its_page_beside_its_result() {
 }
 
 #[test]
-fn rows_that_are_kept_and_rows_that_are_heard_of_make_the_same_page() {
+fn rows_that_are_kept_and_rows_that_are_seen_make_the_same_page() {
     let dir = scratch("reports-same");
     let pages = ["json", "csv"].map(|format| {
         let file = dir.join("page.html");
@@ -89,7 +89,7 @@ fn rows_that_are_kept_and_rows_that_are_heard_of_make_the_same_page() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before_the_work() {
+fn what_cannot_be_written_is_reported_before_the_work() {
     let dir = scratch("reports-refused");
     let nowhere = dir.join("nowhere/a.html");
     for (name, expected) in [

@@ -253,7 +253,7 @@ fn a_dry_run_says_on_a_narrow_terminal_too_why_a_job_cannot_be_run_and_expects_n
 }
 
 #[test]
-fn a_killed_run_goes_on_task_by_task_although_another_job_was_edited() {
+fn a_killed_run_continues_task_by_task_although_another_job_was_edited() {
     let (dir, family) = (scratch("reuse-killed"), Family::new("reuse-killed"));
     let flow = |last: &str| {
         let text = format!(
@@ -370,7 +370,7 @@ fn what_another_job_made_is_compared_while_it_is_read() {
 }
 
 #[test]
-fn a_file_that_somebody_puts_into_an_output_meanwhile_stays_and_fails_that_flow_alone() {
+fn a_file_that_a_user_puts_into_an_output_meanwhile_stays_and_fails_that_flow_alone() {
     let (dir, family) = (prepared("reuse-meanwhile"), Family::new("reuse-meanwhile"));
     let job = |flow: &str, mapper: &str| {
         format!(
@@ -394,7 +394,7 @@ fn a_file_that_somebody_puts_into_an_output_meanwhile_stays_and_fails_that_flow_
 }
 
 #[test]
-fn an_output_that_is_removed_while_a_run_goes_on_is_made_again_and_stops_nobody() {
+fn an_output_that_is_removed_while_a_run_continues_is_made_again_and_stops_no_process() {
     let (dir, family) = (prepared("reuse-vanished"), Family::new("reuse-vanished"));
     flow(
         &dir,

@@ -184,7 +184,7 @@ fn has_ended(child: &mut Child, dir: &Path) -> bool {
 
 /// `SLACKLINE_SCALE=k` kills k times as often.
 #[test]
-fn a_run_that_is_killed_goes_on_and_gives_the_same() {
+fn a_run_that_is_killed_continues_and_gives_the_same() {
     let runs = [
         &RUN[..],
         &["run", "flow.toml", "--slots", "2", "--state", "state", "--slowstart", "0.05"],
@@ -271,7 +271,7 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
 }
 
 #[test]
-fn what_cannot_be_run_is_said_with_its_place() {
+fn what_cannot_be_run_is_reported_with_its_place() {
     let dir = prepared("run-wrong");
     let error = |flow: &str, expected: &str| {
         fs::write(

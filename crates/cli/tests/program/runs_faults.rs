@@ -54,7 +54,7 @@ fn goes_on(family: &Family, dir: &Path) {
 }
 
 #[test]
-fn a_run_that_is_told_to_stop_leaves_nothing_behind_and_goes_on() {
+fn a_run_that_is_asked_to_stop_leaves_nothing_behind_and_continues() {
     for name in ["INT", "TERM", "HUP"] {
         let test = format!("run-stopped-{name}");
         let (dir, family) = (hanging(&test), Family::new(&test));
@@ -236,7 +236,7 @@ fn a_full_disk_under_outputs_fails_their_flow_only() {
 }
 
 #[test]
-fn a_run_goes_on_after_a_full_disk_under_its_state() {
+fn a_run_continues_after_a_full_disk_under_its_state() {
     let run = ["run", "flow.toml", "--slots", "2", "--state", "small/state"];
     if !on_a_full_disk("run-full-state", "4m", &run) {
         skipped("no disk can be mounted here");

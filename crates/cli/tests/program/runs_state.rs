@@ -172,7 +172,7 @@ fn rewritten(journal: &[u8], text: &str, by: &str) -> Vec<u8> {
 /// The clock is set forward while nobody is at work, or a machine was off for a year: that counts as time of
 /// the run, and is said.
 #[test]
-fn time_in_which_nobody_was_at_work_on_a_run_is_said() {
+fn time_in_which_no_process_was_at_work_on_a_run_is_reported() {
     const DAYS_400: u64 = 400 * 24 * 3600 * 1_000_000;
     let (dir, family) = (waiting("run-paused"), Family::new("run-paused"));
     let paused = "nobody was at work on it for 400d, which counts for deadlines";

@@ -55,7 +55,7 @@ pub(crate) fn status(dir: &Path) -> Value {
 }
 
 #[test]
-fn a_run_is_seen_while_it_goes_on_after_it_was_killed_and_at_its_end() {
+fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     let (dir, family) = (hanging("run-watched"), Family::new("run-watched"));
     let mut engine = family.start(&dir, &RUN);
     family.awaits(&format!("sleep {}", Family::long()));
@@ -94,7 +94,7 @@ fn a_run_is_seen_while_it_goes_on_after_it_was_killed_and_at_its_end() {
 }
 
 #[test]
-fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_said() {
+fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_reported() {
     let dir = scratch("run-named");
     fs::write(dir.join("in.txt"), "one\n").expect("an input");
     let flow = |output: &str| {
@@ -339,7 +339,7 @@ fn a_full_device_is_named() {
 }
 
 #[test]
-fn one_failed_flow_is_told_in_the_singular() {
+fn one_failed_flow_is_reported_in_the_singular() {
     let dir = failing("run-singular");
     let ran = slackline(&dir, &[&RUN[..], &["--attempts", "1"]].concat());
     assert!(ran.out.contains("1 flow failed and is left out of the metrics"), "{}", ran.out);
@@ -349,7 +349,7 @@ fn one_failed_flow_is_told_in_the_singular() {
 }
 
 #[test]
-fn a_deadline_that_has_passed_starts_the_run_and_is_said_to_be_late() {
+fn a_deadline_that_has_passed_starts_the_run_and_is_reported_as_late() {
     let dir = scratch("run-late-already");
     fs::write(dir.join("in.txt"), "one\n").expect("an input");
     fs::write(dir.join("flow.toml"), FAILS.replace("exit 7", "cat")).expect("a flow file");
@@ -361,7 +361,7 @@ fn a_deadline_that_has_passed_starts_the_run_and_is_said_to_be_late() {
 }
 
 #[test]
-fn what_differs_is_told_before_what_can_be_done() {
+fn what_differs_is_reported_before_what_can_be_done() {
     let dir = failing("run-differs");
     slackline(&dir, &RUN);
     fs::write(dir.join("flow.toml"), format!("{FAILS}\n# another\n")).expect("a flow file");

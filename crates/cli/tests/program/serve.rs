@@ -127,7 +127,7 @@ fn judged(dir: &Path, name: &str) {
 
 /// The bytes are those of a service that was never killed, and the schedule is accepted.
 #[test]
-fn a_service_that_is_killed_goes_on_and_makes_the_same_bytes() {
+fn a_service_that_is_killed_continues_and_makes_the_same_bytes() {
     let place = Place::new(prepared("serve-killed"), "serve-killed");
     let expected = place.undisturbed();
     let mut service = place.serve(&[]);
@@ -160,7 +160,7 @@ fn a_service_that_is_killed_goes_on_and_makes_the_same_bytes() {
 const ON_MACHINES: [&str; 6] = ["--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach"];
 
 #[test]
-fn a_service_on_several_machines_makes_the_bytes_of_one_and_goes_on_on_others() {
+fn a_service_on_several_machines_makes_the_bytes_of_one_and_continues_on_others() {
     let dir = with_machines(prepared("serve-several"), SSH, &[1, 2, 1]);
     let place = Place::new(dir, "serve-several");
     let expected = place.undisturbed();
@@ -290,7 +290,7 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
 
 /// Whatever is wrong is said in words, with exit code 2, and nothing is submitted.
 #[test]
-fn what_is_wrong_is_said_and_nothing_is_submitted() {
+fn what_is_wrong_is_reported_and_nothing_is_submitted() {
     let dir = crate::scratch("serve-wrong");
     let place = Place::new(dir, "serve-wrong");
     assert!(place.refused(&["queue"]).contains("no service answers at"));

@@ -124,7 +124,7 @@ fn counts_of_a_schedule_are_whole_numbers() {
 }
 
 #[test]
-fn what_is_said_twice_is_refused_or_said() {
+fn what_is_given_twice_is_refused_or_reported() {
     let ran = run(&["compare", CONTRACT, "-p", "fifo,edf,fifo", "--format", "csv"]);
     assert_eq!((ran.code, ran.out.lines().count()), (Some(0), 3), "{}", ran.out);
     assert!(ran.err.contains("--policies: found fifo again, which is compared once"), "{}", ran.err);
@@ -137,7 +137,7 @@ fn what_is_said_twice_is_refused_or_said() {
 }
 
 #[test]
-fn a_version_that_is_a_text_is_told_to_be_a_number() {
+fn the_message_for_a_version_that_is_a_text_asks_for_a_number() {
     let ran = run_with(&["bound", "-", "--from", "toml"], b"slackline = \"1\"\nflows = []\n");
     let expected = ":1:13: slackline: found text \"1\", expected the version as a number without quotes: 1";
     assert!(ran.code == Some(2) && ran.err.contains(expected), "{}", ran.err);

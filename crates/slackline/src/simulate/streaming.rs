@@ -10,7 +10,7 @@ use std::io;
 use slackline_judge::{NotByStream, OpenStream, Report};
 use slackline_model::instance::Arrival;
 use slackline_model::schedule::{FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows};
-use slackline_model::{Combine, FlowId, InOrder, Instance, Schedule, SlotRange, Span, Time};
+use slackline_model::{Combine, FlowId, Instance, ReorderBuffer, Schedule, SlotRange, Span, Time};
 use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
@@ -172,7 +172,7 @@ fn is_prompt(empty: &Instance, options: &Options) -> bool {
 /// The combined cost of flows that end in any order.
 struct Costs {
     combine: Combine,
-    waiting: InOrder<Option<f64>>,
+    waiting: ReorderBuffer<Option<f64>>,
     total: Option<f64>,
     failed: bool,
 }
@@ -213,7 +213,8 @@ struct Shared<'o, I, E> {
 impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
     fn new(empty: &Instance, arrivals: I, judge: OpenStream, out: &'o mut dyn RowWriter) -> Self {
         let combine = empty.objective().combine;
-        let costs = Costs { combine, waiting: InOrder::new(OVERTAKING_MAX), total: None, failed: false };
+        let costs =
+            Costs { combine, waiting: ReorderBuffer::new(OVERTAKING_MAX), total: None, failed: false };
         Self { arrivals, judge, out, costs, tally: Tally::default(), latest: Time::ZERO, failed: None }
     }
 

@@ -31,7 +31,7 @@ pub struct PhaseCounts {
     /// What commands counted, by GROUP,NAME.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, i64>,
-    /// The last of what commands said of their state.
+    /// The last status that a command reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
 }
@@ -42,7 +42,7 @@ impl PhaseCounts {
         *self == Self::default()
     }
 
-    /// Both together; of what was said the other's, if it said something.
+    /// Both added up; the status is the other's if it has one.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for (name, count) in other.counters {

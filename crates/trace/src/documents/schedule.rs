@@ -66,8 +66,7 @@ pub struct Choice {
     pub cost: Option<f64>,
     /// How many flows were there.
     pub flows: u32,
-    /// Less than this those flows could not cost by the objective, whatever was done from then on; where
-    /// certificates were asked for.
+    /// A lower bound on the cost of those flows by the objective from then on; where certificates were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
 }
@@ -124,8 +123,8 @@ pub fn status(cost: Option<f64>, lower_bound: Option<f64>) -> String {
     }
 }
 
-/// A gap for people, everywhere: percent with one digit after the point, rounded up, so that what is said of
-/// the distance to the optimum stays true.
+/// A gap for people, everywhere: percent with one digit after the point, rounded up, so that the
+/// statement on the distance to the optimum stays true.
 pub fn gap_text(gap: f64) -> String {
     format!("{:.1} %", rounded_up(100.0 * gap, 10.0))
 }

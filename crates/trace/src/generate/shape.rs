@@ -39,7 +39,7 @@ pub(super) const fn reduce_slots_param(default: &'static str) -> Param {
     Param::new("reduce-slots", default, Values::Count(1, 10_000), "reduce slots of each machine")
 }
 
-/// The parameter `cost`: the objective's metric for every flow, or step costs of its own.
+/// The parameter `cost`: the objective's metric for every flow, or step costs.
 pub(super) const COST: Param = Param::new(
     "cost",
     "metric",

@@ -473,7 +473,7 @@ fn facebook_day_keeps_the_count_of_maps_at_any_scale() {
 }
 
 #[test]
-fn facebook_day_draws_each_task_of_its_own() {
+fn facebook_day_draws_each_task() {
     let draft = generate("facebook-day", &[("jobs", "50"), ("maps", "20000"), ("durations", "each")], 1);
     let mut all: Vec<f64> = Vec::new();
     for flow in &draft.flows {

@@ -120,7 +120,7 @@ struct Rows {
     /// Releases of jobs that may have more rows, with the line of each.
     releases: BTreeSet<(i64, u32)>,
     /// For each row after which a job may be complete: the row, and the index of the job.
-    last_rows: VecDeque<(u64, usize)>,
+    complete_after: VecDeque<(u64, usize)>,
     /// Jobs that are complete, the earliest first.
     complete: BinaryHeap<Reverse<CompleteJob>>,
 }
@@ -160,10 +160,10 @@ impl LineImport for Rows {
         let (job, start, task) = self.row(line, diagnostics)?;
         self.n += 1;
         self.add(job, start, task);
-        while self.last_rows.front().is_some_and(|(row, _)| self.n - row > self.patience) {
-            let Some((row, place)) = self.last_rows.pop_front() else { break };
+        while self.complete_after.front().is_some_and(|(row, _)| self.n - row > self.patience) {
+            let Some((row, place)) = self.complete_after.pop_front() else { break };
             // Rows are counted, so that another job at this index has another last row.
-            if self.jobs[place].last_rows == row {
+            if self.jobs[place].last_row == row {
                 let job = std::mem::take(&mut self.jobs[place]);
                 self.open.remove(&job.name);
                 self.free.push(place);
@@ -265,9 +265,9 @@ impl Rows {
             place
         });
         let job = &mut self.jobs[place];
-        job.last_rows = self.n;
+        job.last_row = self.n;
         if self.patience != u64::MAX {
-            self.last_rows.push_back((self.n, place));
+            self.complete_after.push_back((self.n, place));
         }
         if let Some(start) = start
             && job.release.is_none_or(|release| start < release)

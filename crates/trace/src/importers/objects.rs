@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_told_apart_whatever_is_between_them() {
+    fn values_are_distinguished_with_any_text_between() {
         assert_eq!(read("{\"a\":1}{\"a\":2}\n\n {\n\"a\": 3}").unwrap(), [(1, 1), (1, 2), (3, 3)]);
         assert_eq!(read(" \n").unwrap(), []);
     }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_document_is_told_by_its_fields() {
+    fn an_unknown_document_is_recognised_by_its_fields() {
         assert_eq!(
             error("w.json", br#"{"jobs": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7}"#)
                 .split(", of no format")

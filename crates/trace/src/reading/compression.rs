@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         for compression in [Compression::Gzip, Compression::Zstd, Compression::Lz4] {
             let packed = packed(compression, b"some words, and some words again");
             // A frame of LZ4 may lack the word that ends it, as that of a log whose writer was killed.
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_in_words() {
+    fn damage_is_reported_in_words() {
         for compression in [Compression::Zstd, Compression::Lz4] {
             let whole = packed(compression, "some words, and others: ".repeat(20).as_bytes());
             for at in 0..whole.len() {

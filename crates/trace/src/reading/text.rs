@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_read_as_it_is_and_damage_is_told() {
+    fn gzip_is_read_as_it_is_and_damage_is_reported() {
         use std::io::Write;
         let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         writer.write_all("\u{feff}slackline = 1".as_bytes()).unwrap();

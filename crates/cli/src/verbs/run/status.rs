@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
     if args.follow && args.output.form() != Form::Table {
         bail!("--follow: found --format {}, expected a table", args.output.form().name());
     }
-    let first = seen(&directory, defaults.state(), tables)?;
+    let first = observe(&directory, defaults.state(), tables)?;
     if args.follow
         && !args.no_live
         && is_shown
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
             return Ok(Answer::Yes);
         }
         clock::pause(PAUSE);
-        state = seen(&directory, defaults.state(), tables)?;
+        state = observe(&directory, defaults.state(), tables)?;
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
 fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let look = {
         let (directory, states, tables) = (directory.to_owned(), defaults.state().to_owned(), tables.clone());
-        move || match seen(&directory, &states, &tables) {
+        move || match observe(&directory, &states, &tables) {
             Ok(state) if state.stage == Stage::AtWork => Observation::State(Box::new(state)),
             // The result is printed when the view has ended.
             _ => Observation::Finished,
@@ -119,14 +119,14 @@ fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) 
     };
     match Watch::observe(Box::new(look))? {
         ViewEnd::ByInterrupt => return Ok(Answer::Stopped),
-        ViewEnd::RunFinished => show(args, &seen(directory, defaults.state(), tables)?, false)?,
+        ViewEnd::RunFinished => show(args, &observe(directory, defaults.state(), tables)?, false)?,
         ViewEnd::Open | ViewEnd::ByKey => {}
     }
     Ok(Answer::Yes)
 }
 
 /// The run as it is now.
-fn seen(directory: &Path, states: &Path, tables: &Tables) -> anyhow::Result<StateOfRun> {
+fn observe(directory: &Path, states: &Path, tables: &Tables) -> anyhow::Result<StateOfRun> {
     let look = look_at(directory, states)?;
     // A policy of another program, or one that is gone: then nothing is predicted.
     let policy: Option<PolicySpec> = look.policy().and_then(|spec| tables.policies.parse(spec).ok());

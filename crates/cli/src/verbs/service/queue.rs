@@ -138,11 +138,11 @@ fn rows(all: &[Submission]) -> Vec<Row<'_>> {
 }
 
 /// When a flow should be done, or the first one of a submission that has not begun.
-fn due(row: Row<'_>) -> Option<Timestamp> {
+fn deadline_of(row: Row<'_>) -> Option<Timestamp> {
     row.flow.map_or(row.submission.deadline, |flow| flow.deadline)
 }
 
-fn word(row: Row<'_>, now: Timestamp) -> String {
+fn status_text(row: Row<'_>, now: Timestamp) -> String {
     let Row { submission: one, flow } = row;
     match flow {
         // Its flows are cancelled; that is not the whole of it.
@@ -159,7 +159,7 @@ fn word(row: Row<'_>, now: Timestamp) -> String {
 }
 
 /// The beginning of a text that fits the table, with a mark for the rest: `status` shows all of it.
-fn shortened(text: &str, most: usize) -> String {
+fn shorten(text: &str, most: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= most && line.len() == text.trim_end().len() {
         return line.to_owned();
@@ -168,16 +168,16 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// The table of flows with words as long as there is room for beside the other columns, which say more.
-fn fitting(rows: &[Row<'_>], now: Timestamp, view: &View) -> String {
+fn render_to_fit(rows: &[Row<'_>], now: Timestamp, view: &View) -> String {
     let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    let words: Vec<String> = rows.iter().map(|row| shortened(&word(*row, now), WORD_MOST)).collect();
+    let words: Vec<String> = rows.iter().map(|row| shorten(&status_text(*row, now), WORD_MOST)).collect();
     let all = View { width: usize::MAX, colour: false, ..view.clone() };
     let lines = flows_table(rows, &words, now).render(&all);
     let needed = width(&lines);
     let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(0);
     let room = longest.saturating_sub(needed.saturating_sub(view.width)).max(WORD_LEAST);
     let with = |room: usize| {
-        let words: Vec<String> = words.iter().map(|word| shortened(word, room)).collect();
+        let words: Vec<String> = words.iter().map(|word| shorten(word, room)).collect();
         flows_table(rows, &words, now)
     };
     // Where columns have fallen away all the same there is room again.
@@ -193,7 +193,7 @@ fn table(service: &Service, all: &[Submission], has_more: bool, view: &View) -> 
         return text;
     }
     text.push('\n');
-    text.push_str(&fitting(&rows(all), service.now, view));
+    text.push_str(&render_to_fit(&rows(all), service.now, view));
     if has_more {
         text.push_str("there are more: --limit N shows them\n");
     }
@@ -213,7 +213,7 @@ fn flows_table(rows: &[Row<'_>], status: &[String], now: Timestamp) -> Table {
         of_flow("flow", &|flow| flow.flow.clone()),
         words("user", &|row| row.submission.user.clone()).rank(3),
         words("submitted", &|row| service::clock(row.submission.submitted, now)).rank(4),
-        words("deadline", &|row| service::clock_if(due(*row), now)),
+        words("deadline", &|row| service::clock_if(deadline_of(*row), now)),
         of_flow("predicted", &|flow| service::predicted(flow, now)).rank(1),
         of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
         of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
@@ -297,7 +297,7 @@ pub(crate) fn one(
     let text = match output.form() {
         Form::Json => format!("{:#}\n", serde_json::to_value(&one)?),
         Form::Csv => csv(std::slice::from_ref(&one)),
-        Form::Table => whole(&one, &out::view(output.file())),
+        Form::Table => submission_text(&one, &out::view(output.file())),
     };
     out::text(output.file(), &text)?;
     Ok(Answer::Yes)
@@ -348,7 +348,7 @@ pub(crate) fn service(
     Ok(Answer::Yes)
 }
 
-fn whole(one: &Submission, view: &View) -> String {
+fn submission_text(one: &Submission, view: &View) -> String {
     let now = Timestamp::now();
     let submitted = service::clock(one.submitted, now);
     let ended = one.ended.map_or_else(String::new, |at| format!(", over at {}", service::clock(at, now)));
@@ -370,7 +370,7 @@ fn whole(one: &Submission, view: &View) -> String {
         return text;
     }
     let rows: Vec<Row<'_>> = one.flows.iter().map(|flow| Row { submission: one, flow: Some(flow) }).collect();
-    text.extend(["\n", &fitting(&rows, now, view)]);
+    text.extend(["\n", &render_to_fit(&rows, now, view)]);
     for flow in one.flows.iter().filter(|flow| flow.cause.is_some()) {
         let cause = flow.cause.as_deref().unwrap_or_default();
         text.push_str(&fitted(&format!("{}: {cause}\n", flow.flow), view.width));
@@ -429,7 +429,7 @@ mod tests {
         let long = format!("waits for {}/ready, which is not there", "/data/incoming".repeat(8));
         let all = [queued(7, &long), queued(8, "held")];
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
-        let shown = |width: usize| fitting(&rows(&all), now, &View { width, ..View::default() });
+        let shown = |width: usize| render_to_fit(&rows(&all), now, &View { width, ..View::default() });
         for width in [130, 160, 220] {
             let table = shown(width);
             let widest = table.lines().map(|line| line.chars().count()).max().expect("lines");
@@ -443,7 +443,7 @@ mod tests {
             shown(80)
         );
         let short = [queued(7, "held")];
-        let table = fitting(&rows(&short), now, &View { width: 200, ..View::default() });
+        let table = render_to_fit(&rows(&short), now, &View { width: 200, ..View::default() });
         assert!(table.contains("queued: held") && !table.contains('…'), "{table}");
     }
 
@@ -451,7 +451,7 @@ mod tests {
     fn what_is_late_has_passed_or_was_rejected_says_so() {
         let now: Timestamp = "2026-03-02T12:00:00Z".parse().expect("a time");
         let status = |one: &Submission| {
-            rows(std::slice::from_ref(one)).iter().map(|row| word(*row, now)).collect::<Vec<_>>()
+            rows(std::slice::from_ref(one)).iter().map(|row| status_text(*row, now)).collect::<Vec<_>>()
         };
         let mut one = queued(7, "no slot");
         assert_eq!(status(&one), ["late already, queued: no slot"]);

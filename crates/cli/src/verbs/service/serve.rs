@@ -219,7 +219,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let flag = stop.clone();
     on_stop_signal(move || {
         if !flag.swap(true, Ordering::SeqCst) {
-            end_at_last();
+            exit_after_timeout();
         }
     })?;
     out::warn_if(shared(paths.root()));
@@ -228,11 +228,11 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     };
     let server = Server::start(service.handle().clone(), &args.http(&paths)?)?;
     announce(args, &paths, &server);
-    tell_the_manager("READY=1");
+    notify_manager("READY=1");
     while !stop.load(Ordering::SeqCst) && !service.has_ended() {
         clock::pause(PAUSE);
     }
-    tell_the_manager("STOPPING=1");
+    notify_manager("STOPPING=1");
     server.stop();
     if let Err(problem) = service.stop() {
         bail!("the service could not go on: {problem}");
@@ -241,7 +241,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
 }
 
 /// Ends the process if it has not ended by itself by then. All that the service has acknowledged is on disk.
-fn end_at_last() {
+fn exit_after_timeout() {
     clock::pause(LAST);
     // Standard error may block too.
     let printing = std::thread::Builder::new().spawn(|| {
@@ -380,7 +380,7 @@ impl Serve {
 }
 
 /// Tells systemd how the service is, if that has started it.
-fn tell_the_manager(what: &str) {
+fn notify_manager(what: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
     // Without a service manager nothing is sent.
     if let Ok(socket) = std::os::unix::net::UnixDatagram::unbound() {

@@ -391,7 +391,7 @@ impl SubmitOutput<'_> {
             return out::text(self.args.output.file(), &format!("{document:#}\n"));
         }
         let text = match (over, waits) {
-            (Some(over), _) => ended(over, Timestamp::now()),
+            (Some(over), _) => outcome_text(over, Timestamp::now()),
             (None, Some(waits)) => format!("nothing is predicted: {waits}\n"),
             (None, None) => String::new(),
         };
@@ -453,7 +453,7 @@ impl Submit {
 }
 
 /// How a submission ended: a line a flow.
-fn ended(over: &Submission, now: Timestamp) -> String {
+fn outcome_text(over: &Submission, now: Timestamp) -> String {
     // Where a flow says why, it is not said twice.
     let is_reported = over.flows.iter().any(|flow| flow.cause.is_some());
     let status =

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
     let (event_list, mut listening) = (events.clone(), args.server.client(defaults.state())?);
     let thread = std::thread::Builder::new().name("events".to_owned());
     thread.spawn(move || listen(&mut listening, &event_list)).context("events cannot be listened to")?;
-    let look = move || match looked(&mut client, &events) {
+    let look = move || match observe(&mut client, &events) {
         Ok(shown) => Observation::Content(Box::new(shown)),
         Err(error) => Observation::Content(Box::new(ViewContent {
             headline: format!("{error:#}"),
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
     Ok(if left == ViewEnd::ByInterrupt { Answer::Stopped } else { Answer::Yes })
 }
 
-fn looked(client: &mut Client, events: &Events) -> anyhow::Result<ViewContent> {
+fn observe(client: &mut Client, events: &Events) -> anyhow::Result<ViewContent> {
     let service: Service = client.get("/api/v1/service")?;
     let list = |client: &mut Client, states: &[State], limit: usize| {
         Listing { states, user: None, name: None, limit }.get(client).map(|(all, _)| all)

@@ -532,7 +532,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_fault_is_told_in_the_same_words(
+    fn the_same_fault_is_reported_in_the_same_words(
         draft in drafts(),
         at in any::<prop::sample::Index>(),
         by in prop::sample::select(vec![

@@ -177,7 +177,7 @@ pub(crate) struct Flow {
     /// When it should be done; a time of day is the first one after the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) deadline: Option<Moment>,
-    /// A cost of its own instead of the objective's metric.
+    /// The cost of this flow instead of the objective's metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cost: Option<Cost>,
     /// The pool it belongs to.

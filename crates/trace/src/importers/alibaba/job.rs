@@ -12,7 +12,7 @@ pub(super) struct Job {
     pub(super) name: Box<str>,
     /// The line of its first row.
     pub(super) line: u32,
-    pub(super) last_rows: u64,
+    pub(super) last_row: u64,
     /// When its first task started; of tasks that ran.
     pub(super) release: Option<i64>,
     pub(super) tasks: Vec<Task>,

@@ -104,7 +104,7 @@ fn stream(text: String, job_rows: &str) -> Result<Vec<(FlowDraft, u32)>, TraceEr
 }
 
 #[test]
-fn a_stream_keeps_only_jobs_that_may_go_on() {
+fn a_stream_keeps_only_jobs_that_may_continue() {
     let text = long(200);
     let whole = read(&text, &[]).unwrap().draft.flows;
     assert_eq!(whole.len(), 200);
@@ -116,7 +116,7 @@ fn a_stream_keeps_only_jobs_that_may_go_on() {
     let (mut rows, mut diagnostics) = (Rows::of(&settings), Diagnostics::default());
     for (number, text) in (1..).zip(text.lines()) {
         rows.line(&Line { file: "-", number, text }, &mut diagnostics).unwrap();
-        assert!(rows.jobs.len() + rows.complete.len() + rows.last_rows.len() <= 36, "row {number}");
+        assert!(rows.jobs.len() + rows.complete.len() + rows.complete_after.len() <= 36, "row {number}");
     }
 }
 

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_told_from_their_racks() {
+    fn hosts_are_distinguished_from_their_racks() {
         let host = |text| Host::parse(text).map(|host| (host.name, host.rack));
         assert_eq!(host("/default-rack/a.b.c"), Some(("a.b.c".into(), Some("default-rack".into()))));
         assert_eq!(host(r"/10\.1\.2\.0/n1\.x\.com"), Some(("n1.x.com".into(), Some("10.1.2.0".into()))));

@@ -84,7 +84,7 @@ fn actions_within_oozie_are_one_task_whatever_the_global_configuration_says() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_reported_with_its_line() {
     let checks = [
         (
             "<ok to=\"split\"/>",

@@ -151,7 +151,7 @@ fn odd_times_are_repaired_and_counted() {
 }
 
 #[test]
-fn jobs_are_sorted_and_told_apart() {
+fn jobs_are_sorted_and_distinguished() {
     let maps: &[&[String]] = &[&[attempt("/r/n", 9_000, 10_000, "SUCCESS")]];
     let one = |submit| job("job_1369942127770_1", submit, "", maps, &[]);
     let imported = read(&(one(5_000) + &one(4_500)), &[]).unwrap();

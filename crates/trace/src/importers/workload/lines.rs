@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_the_path_in_it() {
+    fn what_is_wrong_is_reported_with_its_line_and_the_path_in_it() {
         let ok = || flow("a", 5.0);
         for (text, expected) in [
             (

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let whole = block("word word word word word".as_bytes(), true);
         assert!(read(&whole[..whole.len() - 1]).is_err());
         for at in 0..whole.len() {

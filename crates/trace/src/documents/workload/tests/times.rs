@@ -131,7 +131,7 @@ fn a_start_that_a_run_gives_goes_before_the_documents_and_keeps_its_zone() {
 }
 
 #[test]
-fn what_is_wrong_with_a_time_is_said_in_the_same_words_in_every_form() {
+fn what_is_wrong_with_a_time_is_reported_in_the_same_words_in_every_form() {
     let start = Some("2026-03-01T00:00[Europe/Berlin]");
     let cases = [
         (

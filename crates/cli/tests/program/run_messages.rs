@@ -147,7 +147,7 @@ fn the_hook_of_a_failure_finds_its_cause_and_what_was_said() {
 }
 
 #[test]
-fn as_much_is_said_as_is_wanted() {
+fn as_much_is_reported_as_is_wanted() {
     let dir = told("run-voice");
     let quiet = slackline(&dir, &[&RUN[..], &["-q", "--attempts", "2"]].concat());
     assert_eq!((quiet.code, quiet.out.as_str()), (Some(1), ""), "{}", quiet.err);
@@ -253,7 +253,7 @@ fn clean_takes_the_earliest_runs_out_of_histories() {
 }
 
 #[test]
-fn clean_leaves_alone_a_run_that_goes_on() {
+fn clean_leaves_alone_a_run_that_continues() {
     let (dir, family) = (scratch("run-clean-at-work"), Family::new("run-clean-at-work"));
     fs::write(dir.join("in.txt"), "one\n").expect("an input");
     let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { mapper = \

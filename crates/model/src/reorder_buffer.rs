@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 /// Things that wait for those before them.
 #[derive(Clone, Debug)]
-pub struct InOrder<T> {
+pub struct ReorderBuffer<T> {
     next: usize,
     waiting: BTreeMap<usize, T>,
     most: usize,
 }
 
-impl<T> InOrder<T> {
+impl<T> ReorderBuffer<T> {
     /// At most so many wait: then the first of them no longer waits for what is missing before it, which leaves when it
     /// comes.
     pub fn new(most: usize) -> Self {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn left(most: usize, numbers: &[usize]) -> Vec<usize> {
-        let (mut order, mut left) = (InOrder::new(most), Vec::new());
+        let (mut order, mut left) = (ReorderBuffer::new(most), Vec::new());
         for &number in numbers {
             order.put(number, number, |thing| left.push(thing));
         }
