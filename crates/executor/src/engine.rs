@@ -14,6 +14,7 @@ pub mod drive;
 pub mod ending;
 pub mod external_runs;
 pub mod hosted;
+pub mod local_session;
 pub mod logs;
 pub mod lost_output;
 pub mod machine_changes;

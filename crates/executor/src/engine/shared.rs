@@ -19,6 +19,7 @@ pub mod fleet_mux;
 pub mod flow;
 pub mod hosted_run;
 pub mod machine_table;
+pub mod messages;
 
 pub(crate) use crate::engine::shared::machine_table::MachineTable;
 pub use crate::engine::shared::machine_table::known_machines;
@@ -43,17 +44,18 @@ use crate::engine::backend::{
     EndedRun, FlowOverrides, Quotas, RunConfig, RunId, Session, SharedEngine, SharedMachine,
 };
 use crate::engine::ending::PATIENCE;
-use crate::engine::hosted::{FlowOutcome, RunningAttempt};
-use crate::engine::machines;
+use crate::engine::hosted::RunningAttempt;
+use crate::engine::local_session::LocalSession;
 use crate::engine::machines::visibility_check::VisibilityCheck;
 use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
 use crate::engine::shared::flow::DriverFlow;
-use crate::engine::shared::hosted_run::{Outbox, RunCommand, RunMessage, RunStart};
-use crate::engine::this_machine::LocalSession;
-use crate::engine::{Observer, ProcessEngine, Settings, TICK};
+use crate::engine::shared::hosted_run::RunStart;
+use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
+use crate::engine::{Observer, Settings, TICK};
 use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
 use crate::run::RunEnd;
 use crate::run::error::EngineError;
+use crate::run::limits::check_limits;
 
 /// A run, as the loop knows it.
 struct RunHandle {
@@ -478,7 +480,7 @@ impl SharedEngine for SharedProcessEngine {
         }
         let (machines, away) = {
             let mux = lock(&self.mux);
-            machines::fits(session.jobs(), mux.machines(), mux.capacities())?;
+            check_limits(session.jobs(), mux.machines(), mux.capacities())?;
             (mux.machines().to_vec(), mux.away().clone())
         };
         let out = Outbox { run: run_id, events: self.out.clone(), waker: self.fleet.waker() };

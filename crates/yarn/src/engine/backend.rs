@@ -12,7 +12,7 @@ use std::time::Duration;
 use slackline_executor::engine::backend::{
     ADDRESS, Backend, EngineEntry, Prepared, SharedEngine, SharedEngineConfig, Stop,
 };
-use slackline_executor::engine::drive::{Drive, RemainingWork};
+use slackline_executor::engine::backend::{Drive, RemainingWork};
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::engine::shared::machine_table::known_machines;
 use slackline_executor::run::error::EngineError;

@@ -1,7 +1,7 @@
 //! Ending: tasks that fail, jobs that are done or fail for good, and applications that have to go.
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::{CannotFinish, FailedTask, FinishedTask};
+use slackline_executor::engine::external_runs::tasks::{CannotFinish, FailedTask, FinishedTask};
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;
 
