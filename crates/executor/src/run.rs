@@ -3,12 +3,12 @@
 pub mod clean;
 pub mod error;
 pub mod inspect;
-pub mod limits;
+pub(crate) mod limits;
 pub mod opening;
-pub mod recover;
+pub(crate) mod recover;
 pub mod reuse;
-pub mod reused;
-pub mod selection;
+pub(crate) mod reused;
+pub(crate) mod selection;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

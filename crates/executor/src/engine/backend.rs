@@ -135,8 +135,8 @@ pub trait SharedEngine: Engine {
     /// What the user should know of its machines, since this was asked last.
     fn notices(&mut self) -> Vec<String>;
 
-    /// Takes a session to be run, which was opened beside others on [these machines](Resident::machines): its
-    /// open flows come to the driver when they are released, each with its overrides.
+    /// Takes a session to be run, which was opened beside others on [these machines](SharedEngine::machines):
+    /// its open flows come to the driver when they are released, each with its overrides.
     ///
     /// # Errors
     /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than
@@ -355,7 +355,7 @@ impl Stop {
 
 /// What drives a run.
 pub struct Drive<'a> {
-    /// What is left to be scheduled: that of [`Session::remaining`].
+    /// What is left to be scheduled: that of [`Session::remaining`](crate::run::Session::remaining).
     pub instance: &'a Instance,
     /// Says what starts where and when.
     pub policy: &'a mut dyn Policy,

@@ -10,7 +10,7 @@
 //! run to run, and times are those of the engine. What a run records, and what its observer hears, has its
 //! own numbers and times.
 
-pub mod external_run;
+pub(crate) mod external_run;
 pub mod tasks;
 
 pub use crate::store::applications::ExternalJob;

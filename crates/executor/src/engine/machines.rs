@@ -7,7 +7,7 @@
 
 pub mod slurm;
 pub mod ssh;
-pub mod visibility_check;
+pub(crate) mod visibility_check;
 
 pub(crate) use crate::engine::machines::visibility_check::VisibilityCheck;
 

@@ -1,7 +1,7 @@
 //! An engine that runs many runs on the same machines under one driver. Runs join and leave while it works.
 //!
 //! Each run keeps what it has when it is alone: its state directory, its journal, its own engine
-//! ([`ProcessEngine`]) that commits, retries and publishes. What is shared is the fleet (`mux`), the slots
+//! (`ProcessEngine`) that commits, retries and publishes. What is shared is the fleet (`mux`), the slots
 //! and the driver. So whatever holds of a run that is killed holds of each of them, and nothing of one is in
 //! the files of another.
 //!
@@ -15,11 +15,11 @@
 //! Machines that go, come back and come are given to every run, and once to the driver. They have numbers for
 //! good (`table`).
 
-pub mod fleet_mux;
-pub mod flow;
-pub mod hosted_run;
+pub(crate) mod fleet_mux;
+pub(crate) mod flow;
+pub(crate) mod hosted_run;
 pub mod machine_table;
-pub mod messages;
+pub(crate) mod messages;
 
 pub(crate) use crate::engine::shared::machine_table::MachineTable;
 pub use crate::engine::shared::machine_table::known_machines;
@@ -490,7 +490,7 @@ impl SharedEngine for SharedProcessEngine {
             machines,
             away,
             attempts_max,
-            overrides: overrides,
+            overrides,
             settings: self.settings.clone(),
             engine: self.clock,
             observer,

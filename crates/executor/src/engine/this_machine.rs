@@ -12,13 +12,13 @@ use slackline_model::{Draft, Span};
 use slackline_task::process::spec::NEEDS_HADOOP;
 use slackline_task::process::worker_command::WorkerCommand;
 
+use crate::engine::Settings;
 use crate::engine::backend::{
     Backend, EngineEntry, Prepared, SWITCH, Session, SharedEngine, SharedEngineConfig,
 };
 use crate::engine::local_session::LocalSession;
 use crate::engine::shared::SharedProcessEngine;
 use crate::engine::shared::machine_table::MachineTable;
-use crate::engine::Settings;
 use crate::fleet::concurrent_runs;
 use crate::fleet::processes::Processes;
 use crate::run::error::{EngineError, file};

@@ -102,7 +102,7 @@ impl<'a> ExternalRun<'a> {
         let prepared = self.work.layout.prepare(plan, job)?;
         let part = |path: &Path| self.work.publisher.part(path);
         let base = self.work.publisher.directory();
-        let maps = (0..plan.maps()).map(|map| plan.splits(map, &part)).collect::<io::Result<Vec<_>>>();
+        let maps = (0..plan.maps()).map(|map| plan.splits(map, part)).collect::<io::Result<Vec<_>>>();
         let job = ContainerJob {
             work: &plan.work,
             maps: &maps.map_err(io::Error::other)?,
