@@ -6,20 +6,21 @@
 //! and only then reported; so whatever starts after it finds its output. Results that wait when the engine
 //! comes round are recorded together.
 
-pub mod admission;
-pub mod arrivals;
+pub(crate) mod admission;
+pub(crate) mod arrivals;
 pub mod backend;
-pub mod dir_pool;
-pub mod drive;
-pub mod ending;
+pub(crate) mod dir_pool;
+pub(crate) mod drive;
+pub(crate) mod ending;
 pub mod external_runs;
-pub mod hosted;
-pub mod logs;
-pub mod lost_output;
-pub mod machine_changes;
+pub(crate) mod hosted;
+pub(crate) mod local_session;
+pub(crate) mod logs;
+pub(crate) mod lost_output;
+pub(crate) mod machine_changes;
 pub mod machines;
 pub mod shared;
-pub mod speculation;
+pub(crate) mod speculation;
 pub mod this_machine;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

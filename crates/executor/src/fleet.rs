@@ -5,14 +5,14 @@
 //!   is reported to them and what they say is in `protocol`, and comes as `lines`.
 
 pub mod agent;
-pub mod agents;
+pub(crate) mod agents;
 pub mod concurrent_runs;
-pub mod hosts;
-pub mod lines;
-pub mod link;
-pub mod processes;
-pub mod protocol;
-pub mod slurm;
+pub(crate) mod hosts;
+pub(crate) mod lines;
+pub(crate) mod link;
+pub(crate) mod processes;
+pub(crate) mod protocol;
+pub(crate) mod slurm;
 pub mod speeds;
 
 use std::io;

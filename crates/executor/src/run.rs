@@ -3,10 +3,12 @@
 pub mod clean;
 pub mod error;
 pub mod inspect;
+pub(crate) mod limits;
 pub mod opening;
-pub mod recover;
+pub(crate) mod recover;
 pub mod reuse;
-pub mod reused;
+pub(crate) mod reused;
+pub(crate) mod selection;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -115,6 +117,12 @@ pub struct Session {
     pub(crate) verdicts: Vec<JobVerdict>,
     pub(crate) lost: Vec<LostOutput>,
     pub(crate) memory: Memory,
+}
+
+/// A session, and what is left of its workload.
+pub(crate) struct Owned {
+    pub(crate) session: Session,
+    pub(crate) instance: Instance,
 }
 
 impl Session {

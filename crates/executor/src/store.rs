@@ -1,15 +1,16 @@
 //! The files of a state directory: journal, history, logs, outputs and their locks.
 
 pub mod applications;
-pub mod finished_jobs;
+pub(crate) mod finished_jobs;
 pub mod history;
 pub mod journal;
 pub mod layout;
 pub mod log;
-pub mod machine_names;
+pub(crate) mod machine_names;
+pub(crate) mod machine_records;
 pub mod machine_slots;
-pub mod output_files;
-pub mod output_lock;
+pub(crate) mod output_files;
+pub(crate) mod output_lock;
 pub mod pid_file;
-pub mod publish;
+pub(crate) mod publish;
 pub mod run_schedule;

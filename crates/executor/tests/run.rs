@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use slackline_algo::baseline::{By, Fifo};
-use slackline_executor::engine::drive::Drive;
+use slackline_executor::engine::backend::Drive;
 use slackline_executor::engine::{Happening, Interrupt, Observer, Settings};
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::Session;

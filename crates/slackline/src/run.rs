@@ -50,10 +50,10 @@ pub use outlook::{Ahead, Checked, Completions, Followed, Kept, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request, set_deadlines};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+pub use slackline_executor::engine::backend::Drive;
 pub use slackline_executor::engine::backend::{
     ADDRESS, Backend, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
 };
-pub use slackline_executor::engine::drive::Drive;
 pub use slackline_executor::engine::this_machine::LocalEngine;
 pub use slackline_executor::engine::{Happening, Settings};
 

@@ -7,28 +7,30 @@
 //!
 //! What a caller does for one job:
 //!
-//! 1. [`describe`] tells what the job's program needs: inputs, reducers, a look at all input first.
+//! 1. [`programs::describe`](crate::programs::describe) tells what the job's program needs: inputs, reducers,
+//!    a look at all input first.
 //! 2. [`plan`] cuts the inputs into maps (or says how many maps a generator has).
 //! 3. [`prepare`], where `describe` asks for it, once before the first map.
 //! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a
 //!    worker process ([`crate::worker`]) or in this one.
 //!
 //! What an attempt relies on it checks: an input must be what it was when the run began, before and after it
-//! is read ([`Source`]), and map output has check sums, whose failure names the map that has to be rerun
-//! ([`TaskError::lost_map`]). [`TaskError::is_final`] says of an error that no other attempt can mend it.
+//! is read ([`Source`](crate::base::source::Source)), and map output has check sums, whose failure names the
+//! map that has to be rerun ([`TaskError::lost_map`]). [`TaskError::is_final`] says of an error that no other
+//! attempt can mend it.
 //!
 //! Equal keys keep the order of the maps and, within a map, of emission; the output of a job depends
 //! on its input, splits, partitions and program, never on memory limits or on which task ran when.
 
 pub mod command;
 pub mod log;
-pub mod map;
+pub(crate) mod map;
 pub mod nfs_cache;
-pub mod pipe;
+pub(crate) mod pipe;
 pub mod plan;
 pub mod prepare;
-pub mod reduce;
-pub mod reporter;
+pub(crate) mod reduce;
+pub(crate) mod reporter;
 
 use std::fs;
 

@@ -21,7 +21,7 @@
 //! A map ends when its standard input closes, a reduce when no process reads its standard output any more, in
 //! both cases with everything that was started from it.
 
-pub mod arguments;
+pub(crate) mod arguments;
 pub mod frames;
 pub mod job_spec;
 pub mod pieces;
@@ -47,8 +47,8 @@ use crate::shuffle::transfer::{Arrival, depart};
 use arguments::{Arguments, Phase};
 use frames::{Frames, PART, REPORT};
 
-/// The first argument of a program that is started as a container task.
-pub const ARGUMENT: &str = "guest";
+/// The first argument of a program that runs one task in a container.
+pub const ARGUMENT: &str = "container";
 
 /// Runs a task to its end if this program was started for one.
 pub fn main_if_asked() -> Option<ExitCode> {

@@ -1,8 +1,10 @@
 //! Inputs of maps: patterns, splits, encodings and records.
 
-pub mod encoding;
-pub mod fields;
+pub(crate) mod decoders;
+pub(crate) mod encoding;
+pub(crate) mod fields;
 pub mod input_list;
 pub mod pattern;
 pub mod reader;
+pub(crate) mod refused_formats;
 pub mod split;

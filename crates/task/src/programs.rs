@@ -1,28 +1,28 @@
 //! The built-in programs, one file each: what the benchmarks of the papers ran.
 //!
-//! `contract` says what a program is. One is a line in [`PROGRAMS`] and an implementation of [`Program`], of
-//! [`counting::Count`] if it counts something, or of [`Generator`] if it makes its own input.
+//! `contract` says what a program is. One is a line in `PROGRAMS` and an implementation of `Program`, of
+//! `counting::Count` if it counts something, or of `Generator` if it makes its own input.
 
-pub mod arguments;
-pub mod columns;
+pub(crate) mod arguments;
+pub(crate) mod columns;
 pub mod contract;
-pub mod count;
-pub mod counting;
-pub mod emit;
-pub mod generate_text;
-pub mod generator;
-pub mod grep;
-pub mod histogram;
-pub mod inverted_index;
-pub mod join;
-pub mod line_store;
-pub mod lines;
-pub mod sequence_count;
-pub mod sort;
-pub mod tally;
-pub mod teragen;
-pub mod terasort;
-pub mod wordcount;
+pub(crate) mod count;
+pub(crate) mod counting;
+pub(crate) mod emit;
+pub(crate) mod generate_text;
+pub(crate) mod generator;
+pub(crate) mod grep;
+pub(crate) mod histogram;
+pub(crate) mod inverted_index;
+pub(crate) mod join;
+pub(crate) mod line_store;
+pub(crate) mod lines;
+pub(crate) mod sequence_count;
+pub(crate) mod sort;
+pub(crate) mod tally;
+pub(crate) mod teragen;
+pub(crate) mod terasort;
+pub(crate) mod wordcount;
 
 pub use crate::programs::arguments::Argument;
 pub use crate::programs::contract::Info;

@@ -1,13 +1,13 @@
 //! From map output to reduce input: sorted segments, merge, partitions, part files.
 
-pub mod buffer;
-pub mod collect;
+pub(crate) mod buffer;
+pub(crate) mod collect;
 pub mod index;
-pub mod keys;
-pub mod merge;
-pub mod pairs;
+pub(crate) mod keys;
+pub(crate) mod merge;
+pub(crate) mod pairs;
 pub mod part;
-pub mod partition;
-pub mod ranges;
-pub mod segment;
-pub mod transfer;
+pub(crate) mod partition;
+pub(crate) mod ranges;
+pub(crate) mod segment;
+pub(crate) mod transfer;

@@ -1,14 +1,14 @@
 //! The worker process, which runs attempts one after the other.
 //!
-//! Its protocol: each line of standard input is a [`spec::Spec`], as JSON, and is answered by a line of
+//! Its protocol: each line of standard input is a [`Spec`], as JSON, and is answered by a line of
 //! standard output, a [`Report`]. Built-in programs run in the process itself; commands are started from it.
 //! When an attempt is over, in whatever way, nothing that its commands started is left: the worker takes over
 //! what loses its parent (it is a subreaper), so that all of it is found by its descent, and kills it before
 //! it reports.
 //!
 //! The caller keeps the worker's standard input open: when that closes, because its engine closed it or died
-//! in whatever way, the worker ends. What its commands started gets TERM, and killed after [`GRACE`]. An
-//! engine starts it as leader of a process group of its own (a worker that is not makes itself one).
+//! in whatever way, the worker ends. What its commands started gets TERM, and KILL after [`shutdown::GRACE`].
+//! An engine starts it as leader of a process group of its own (a worker that is not makes itself one).
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -20,9 +20,9 @@ use crate::process::spec::Spec;
 use crate::process::worker_command::ARGUMENT;
 use crate::{attempt, container};
 
-/// Runs the worker to its end if this program was started as one, also as a [`guest`]. A program that runs
-/// flows on this machine begins with this call, and ends with the exit code that it returns. It also
-/// [prepares](system::prepare) the process.
+/// Runs the worker to its end if this program was started as one, also of one task in a [`container`]. A
+/// program that runs flows on this machine begins with this call, and ends with the exit code that it
+/// returns. It also [prepares](system::prepare) the process.
 pub fn main_if_asked() -> Option<ExitCode> {
     system::prepare();
     std::env::args_os().skip(1).eq([ARGUMENT]).then(main).or_else(container::main_if_asked)

@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, FlowId, Instance, Profile, Time};
-use slackline_policy::Engine;
 use slackline_policy::plans::Plans;
+use slackline_policy::{Config, Engine, Policy};
 
 use crate::engine::Observer;
-use crate::engine::drive::Drive;
 use crate::run::error::EngineError;
 use crate::run::opening::{Opening, StatusCallback};
 use crate::run::{JobVerdict, LostOutput, Recovery, RunEnd};
@@ -136,8 +135,8 @@ pub trait SharedEngine: Engine {
     /// What the user should know of its machines, since this was asked last.
     fn notices(&mut self) -> Vec<String>;
 
-    /// Takes a session to be run, which was opened beside others on [these machines](Resident::machines): its
-    /// open flows come to the driver when they are released, each with its overrides.
+    /// Takes a session to be run, which was opened beside others on [these machines](SharedEngine::machines):
+    /// its open flows come to the driver when they are released, each with its overrides.
     ///
     /// # Errors
     /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than
@@ -352,4 +351,26 @@ impl Stop {
     pub fn stop(&self) {
         (self.0)();
     }
+}
+
+/// What drives a run.
+pub struct Drive<'a> {
+    /// What is left to be scheduled: that of [`Session::remaining`](crate::run::Session::remaining).
+    pub instance: &'a Instance,
+    /// Says what starts where and when.
+    pub policy: &'a mut dyn Policy,
+    /// Settings of the policy's driver.
+    pub config: Config<'a>,
+    /// Receives what happens.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// The same for an engine that runs jobs as wholes, which tells the observer itself.
+pub struct RemainingWork<'a> {
+    /// What is left to be scheduled.
+    pub instance: &'a Instance,
+    /// Says what starts where and when.
+    pub policy: &'a mut dyn Policy,
+    /// Settings of the policy's driver.
+    pub config: Config<'a>,
 }

@@ -1,38 +1,17 @@
 //! Drives an opened run to its end.
 
 use slackline_model::Instance;
-use slackline_policy::{Config, Policy};
+use slackline_policy::Config;
 
+use crate::engine::backend::{Drive, RemainingWork};
 use crate::engine::external_runs::{Elsewhere, ExternalEnd};
-use crate::engine::{Happening, Interrupt, Observer, ProcessEngine, Settings, Work};
+use crate::engine::{Happening, Interrupt, ProcessEngine, Settings, Work};
 use crate::fleet::Fleet;
 use crate::fleet::processes::Processes;
 use crate::run::error::{EngineError, file};
 use crate::run::{RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
 use crate::spec::remaining::Numbers;
-
-/// What drives a run.
-pub struct Drive<'a> {
-    /// What is left to be scheduled: that of [`Session::remaining`].
-    pub instance: &'a Instance,
-    /// Says what starts where and when.
-    pub policy: &'a mut dyn Policy,
-    /// Settings of the policy's driver.
-    pub config: Config<'a>,
-    /// Receives what happens.
-    pub observer: &'a mut dyn Observer,
-}
-
-/// The same for an engine that runs jobs as wholes, which tells the observer itself.
-pub struct RemainingWork<'a> {
-    /// What is left to be scheduled.
-    pub instance: &'a Instance,
-    /// Says what starts where and when.
-    pub policy: &'a mut dyn Policy,
-    /// Settings of the policy's driver.
-    pub config: Config<'a>,
-}
 
 impl Session {
     /// Runs what is left. `stop` is given what stops the run from another thread.

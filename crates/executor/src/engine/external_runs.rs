@@ -10,7 +10,8 @@
 //! run to run, and times are those of the engine. What a run records, and what its observer hears, has its
 //! own numbers and times.
 
-pub mod external_run;
+pub(crate) mod external_run;
+pub mod tasks;
 
 pub use crate::store::applications::ExternalJob;
 
@@ -19,23 +20,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use slackline_model::draft::MachineDraft;
-use slackline_model::instance::Arrival;
-use slackline_model::{Instance, PhaseKind, Time, WallTime};
+use slackline_model::{Instance, Time, WallTime};
 use slackline_policy::Config;
 use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::JobSpec;
-use slackline_task::process::spec::Outcome;
 
 use crate::engine::backend::{FlowOverrides, RunConfig};
 use crate::engine::external_runs::external_run::{ExternalRun, Held};
+use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::RunDates;
-use crate::engine::shared::hosted_run::Owned;
 use crate::engine::{Happening, Observer, Work};
+use crate::run::Owned;
 use crate::run::error::EngineError;
 use crate::run::{RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
-use crate::store::log::LogError;
 use crate::store::machine_slots::WholeCluster;
 
 /// What is left of one run or of several, for an engine that runs jobs as wholes.
@@ -62,45 +61,6 @@ pub enum JoinOutcome {
     From(u32),
     /// Nothing of it is left to be done, and how it has ended.
     NothingLeft(Box<Session>, RunEnd),
-}
-
-/// A flow that comes to the driver.
-pub struct ArrivingFlow {
-    /// What is left of it.
-    pub arrival: Arrival,
-    /// Its phases, in the order of the arrival: the job, and how many tasks.
-    pub phases: Vec<(u32, PhaseKind, u32)>,
-}
-
-/// A task that ended well.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FinishedTask {
-    pub id: TaskId,
-    /// The slot it ran on, of the slot kind that serves it.
-    pub slot: u32,
-    /// Since when it had its slot.
-    pub start: Time,
-    /// Since when it ran.
-    pub began: Time,
-    pub end: Time,
-    pub outcome: Outcome,
-    /// The part file that it wrote, of a task that writes one.
-    pub part: Option<PathBuf>,
-}
-
-/// Why a job whose tasks have all ended well is not done.
-#[derive(Debug, thiserror::Error)]
-pub enum CannotFinish {
-    /// Its output cannot be completed: its flow has failed.
-    #[error("output {output}: cannot be completed: {problem}")]
-    Output {
-        output: String,
-        /// What the file system says.
-        problem: io::Error,
-    },
-    /// Nothing can be recorded any more: the run has to stop, and can be resumed.
-    #[error("{0}; nothing that was done is lost: the same command resumes the run once it can be written")]
-    Journal(#[from] LogError),
 }
 
 impl<'o> Elsewhere<'o> {
@@ -481,18 +441,6 @@ fn own(first: u32, what: Happening<'_>) -> Happening<'_> {
         Happening::JobDone { job, skipped } => Happening::JobDone { job: job - first, skipped },
         other => other,
     }
-}
-
-/// A task whose attempt failed.
-#[derive(Clone, Copy, Debug)]
-pub struct FailedTask<'a> {
-    pub id: TaskId,
-    /// The slot it ran on.
-    pub slot: u32,
-    pub start: Time,
-    pub end: Time,
-    /// Why, as text for the user.
-    pub message: &'a str,
 }
 
 /// How an engine that runs jobs as wholes ended.

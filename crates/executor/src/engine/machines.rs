@@ -7,7 +7,7 @@
 
 pub mod slurm;
 pub mod ssh;
-pub mod visibility_check;
+pub(crate) mod visibility_check;
 
 pub(crate) use crate::engine::machines::visibility_check::VisibilityCheck;
 
@@ -19,24 +19,24 @@ use std::path::{Path, PathBuf};
 use slackline_model::Draft;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{self, Param, Values};
-use slackline_task::process::limits::Capacity;
 
+use crate::engine::backend::Drive;
 use crate::engine::backend::{Backend, Prepared, Session, SharedEngine, SharedEngineConfig, Stop};
-use crate::engine::drive::Drive;
+use crate::engine::local_session::LocalSession;
 use crate::engine::shared::SharedProcessEngine;
 use crate::engine::shared::machine_table::MachineTable;
-use crate::engine::this_machine::{LocalSession, Rules, jars, recorded_options};
+use crate::engine::this_machine::{Rules, jars, recorded_options};
 use crate::engine::{Interrupt, Settings};
 use crate::fleet::Fleet;
 use crate::fleet::agents::{Agents, Terms};
 use crate::fleet::speeds::Speeds;
 use crate::run::error::{EngineError, file};
+use crate::run::limits::check_limits;
 use crate::run::opening;
 use crate::run::opening::{Needs, Opening, StatusCallback, new_owner};
 use crate::run::{self, JobVerdict, LostOutput, Recovery, RunEnd};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::JobHistory;
-use crate::spec::job_plan::JobPlan;
 use crate::spec::preflight::Obstacle;
 use crate::spec::resolve::{InputRules, ResolvedWorkload, Spread, resolve};
 use crate::store::journal::{Attempt, Segment};
@@ -241,28 +241,13 @@ impl<S: Site> Prepared for PreparedOnMachines<S> {
             let Needs { layout, owner, jobs } = needs;
             let visibility_check = VisibilityCheck::new(layout.data(), owner, jobs, layout.pids())?;
             let OpenedFleet { fleet, machines } = site.open(visibility_check.terms(), says)?;
-            fits(jobs, &machines, &fleet.machines())?;
+            check_limits(jobs, &machines, &fleet.machines())?;
             there = Some((fleet, visibility_check));
             Ok(Some(machines))
         };
         let session = opening::open_with(opening, &resolved, &mut acquire)?;
         Ok(Box::new(MachinesSession { session, settings, there }))
     }
-}
-
-/// Refuses jobs whose attempts ask for more than a machine has: they may be given to any.
-pub(crate) fn fits(jobs: &[JobPlan], machines: &[MachineDraft], has: &[Capacity]) -> Result<(), EngineError> {
-    for job in jobs {
-        // Of one that is not there it is not known.
-        let known = machines.iter().zip(has).filter(|(_, has)| has.processors > 0);
-        for (machine, &has) in known {
-            if let Some(problem) = job.limits.too_large(has) {
-                let (flow, job) = (&job.flow, &job.job);
-                return Err(EngineError::other(format!("{flow}/{job} on {}: {problem}", machine.name)));
-            }
-        }
-    }
-    Ok(())
 }
 
 struct MachinesSession {

@@ -1,7 +1,7 @@
 //! An engine that runs many runs on the same machines under one driver. Runs join and leave while it works.
 //!
 //! Each run keeps what it has when it is alone: its state directory, its journal, its own engine
-//! ([`ProcessEngine`]) that commits, retries and publishes. What is shared is the fleet (`mux`), the slots
+//! (`ProcessEngine`) that commits, retries and publishes. What is shared is the fleet (`mux`), the slots
 //! and the driver. So whatever holds of a run that is killed holds of each of them, and nothing of one is in
 //! the files of another.
 //!
@@ -15,10 +15,11 @@
 //! Machines that go, come back and come are given to every run, and once to the driver. They have numbers for
 //! good (`table`).
 
-pub mod fleet_mux;
-pub mod flow;
-pub mod hosted_run;
+pub(crate) mod fleet_mux;
+pub(crate) mod flow;
+pub(crate) mod hosted_run;
 pub mod machine_table;
+pub(crate) mod messages;
 
 pub(crate) use crate::engine::shared::machine_table::MachineTable;
 pub use crate::engine::shared::machine_table::known_machines;
@@ -43,17 +44,18 @@ use crate::engine::backend::{
     EndedRun, FlowOverrides, Quotas, RunConfig, RunId, Session, SharedEngine, SharedMachine,
 };
 use crate::engine::ending::PATIENCE;
-use crate::engine::hosted::{FlowOutcome, RunningAttempt};
-use crate::engine::machines;
+use crate::engine::hosted::RunningAttempt;
+use crate::engine::local_session::LocalSession;
 use crate::engine::machines::visibility_check::VisibilityCheck;
 use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
 use crate::engine::shared::flow::DriverFlow;
-use crate::engine::shared::hosted_run::{Outbox, RunCommand, RunMessage, RunStart};
-use crate::engine::this_machine::LocalSession;
-use crate::engine::{Observer, ProcessEngine, Settings, TICK};
+use crate::engine::shared::hosted_run::RunStart;
+use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
+use crate::engine::{Observer, Settings, TICK};
 use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
 use crate::run::RunEnd;
 use crate::run::error::EngineError;
+use crate::run::limits::check_limits;
 
 /// A run, as the loop knows it.
 struct RunHandle {
@@ -478,7 +480,7 @@ impl SharedEngine for SharedProcessEngine {
         }
         let (machines, away) = {
             let mux = lock(&self.mux);
-            machines::fits(session.jobs(), mux.machines(), mux.capacities())?;
+            check_limits(session.jobs(), mux.machines(), mux.capacities())?;
             (mux.machines().to_vec(), mux.away().clone())
         };
         let out = Outbox { run: run_id, events: self.out.clone(), waker: self.fleet.waker() };
@@ -488,7 +490,7 @@ impl SharedEngine for SharedProcessEngine {
             machines,
             away,
             attempts_max,
-            overrides: overrides,
+            overrides,
             settings: self.settings.clone(),
             engine: self.clock,
             observer,

@@ -1,6 +1,5 @@
 //! The engine of this machine. Tasks are processes, outputs are directories.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -13,24 +12,22 @@ use slackline_model::{Draft, Span};
 use slackline_task::process::spec::NEEDS_HADOOP;
 use slackline_task::process::worker_command::WorkerCommand;
 
+use crate::engine::Settings;
 use crate::engine::backend::{
-    Backend, EngineEntry, Prepared, SWITCH, Session, SharedEngine, SharedEngineConfig, Stop,
+    Backend, EngineEntry, Prepared, SWITCH, Session, SharedEngine, SharedEngineConfig,
 };
-use crate::engine::drive::Drive;
+use crate::engine::local_session::LocalSession;
 use crate::engine::shared::SharedProcessEngine;
 use crate::engine::shared::machine_table::MachineTable;
-use crate::engine::{Interrupt, Settings};
 use crate::fleet::concurrent_runs;
 use crate::fleet::processes::Processes;
 use crate::run::error::{EngineError, file};
 use crate::run::opening;
 use crate::run::opening::Opening;
-use crate::run::{self, JobVerdict, LostOutput, Recovery, RunEnd};
+use crate::run::{self, JobVerdict};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::{GROUP, JobHistory};
-use crate::spec::preflight::Obstacle;
 use crate::spec::resolve::{InputRules, ResolvedWorkload, resolve};
-use crate::store::journal::{Attempt, Segment};
 use crate::store::pid_file;
 
 /// What the table of engines says of it.
@@ -280,62 +277,5 @@ impl Prepared for PreparedLocal {
             session.hold_memory();
         }
         Ok(Box::new(LocalSession { session, settings }))
-    }
-}
-
-/// A run on this machine, or one that a shared engine takes.
-pub(crate) struct LocalSession {
-    pub(crate) session: run::Session,
-    pub(crate) settings: Settings,
-}
-
-impl Session for LocalSession {
-    fn workload(&self) -> &Draft {
-        self.session.draft()
-    }
-
-    fn started(&self) -> u64 {
-        self.session.started()
-    }
-
-    fn attempts(&self) -> &[Attempt] {
-        self.session.attempts()
-    }
-
-    fn recovered(&self) -> Recovery {
-        self.session.recovered()
-    }
-
-    fn verdicts(&self) -> &[JobVerdict] {
-        self.session.verdicts()
-    }
-
-    fn lost(&self) -> &[LostOutput] {
-        self.session.lost()
-    }
-
-    fn segments(&self) -> &[Segment] {
-        self.session.segments()
-    }
-
-    fn memory(&self) -> Option<&str> {
-        self.session.memory()
-    }
-
-    fn obstacles(&self) -> &[Obstacle] {
-        self.session.obstacles()
-    }
-
-    fn finished_jobs(&self) -> JobHistory {
-        self.session.finished_jobs()
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let interrupted = |interrupt: Interrupt| stop(Stop::new(move || interrupt.stop()));
-        self.session.run(drive, self.settings.clone(), interrupted)
     }
 }

@@ -4,8 +4,8 @@
 //! learns of us in time, and we notice in time when one is silent. What it has received it tells the engine,
 //! one after the other.
 
-pub mod host;
-pub mod hub;
+pub(crate) mod host;
+pub(crate) mod hub;
 #[cfg(test)]
 mod tests;
 

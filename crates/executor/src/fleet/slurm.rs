@@ -1,4 +1,4 @@
 //! Allocations and node lists of Slurm.
 
-pub mod allocation;
-pub mod nodes;
+pub(crate) mod allocation;
+pub(crate) mod nodes;

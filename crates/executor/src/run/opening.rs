@@ -13,7 +13,6 @@ use slackline_task::base::clock::{ClockReading, unix_micros};
 use slackline_task::base::files::remove;
 use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
-use slackline_task::process::limits::Capacity;
 use slackline_task::process::memory::Memory;
 
 use super::error::file;
@@ -22,16 +21,16 @@ use crate::run::error::EngineError;
 use crate::run::recover::recover_tasks;
 use crate::run::reuse::{Choices, Decision, PreviousState, Reason, UnfinishedRun, Verdict, decide};
 use crate::run::reused::reused_jobs;
+use crate::run::selection::Selection;
 use crate::spec::fault::{Fault, UnrunnableJob};
 use crate::spec::job_cost::JobName;
 use crate::spec::job_plan::{JobPlan, KnownJob};
-use crate::spec::preflight::{Obstacle, preflight};
+use crate::spec::preflight::Obstacle;
 use crate::spec::resolve::{self, ResolvedWorkload};
 use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog};
-use crate::store::journal::{Attempt, Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
+use crate::store::journal::{Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::log::LogError;
-use crate::store::output_files::SUCCESS;
 use crate::store::output_files::TEMPORARY;
 use crate::store::output_lock::{OutputLocks, is_staging};
 use crate::store::pid_file;
@@ -554,101 +553,6 @@ fn foreign(
         found.push(Obstacle { job, problem });
     }
     Ok(found)
-}
-
-/// The jobs of a run: those that are to be done, and those that the unfinished run has done.
-struct Selection {
-    draft: Draft,
-    plans: Vec<JobPlan>,
-    /// By job: where the document says what it runs.
-    places: Vec<String>,
-    attempts: Vec<Attempt>,
-    /// Those of which everything is done.
-    complete: BTreeSet<usize>,
-    /// Those that go on where an earlier session was.
-    resumed: BTreeSet<u32>,
-    /// Those that read what is not there from jobs that are left out.
-    unmade: Vec<Obstacle>,
-    /// What attempts may ask for, if it is known before the machines are.
-    machine: Option<Capacity>,
-}
-
-impl Selection {
-    /// What first prevents each job from running, but for what is in its output. O(files).
-    fn obstacles(&self, done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
-        let mut obstacles = preflight(&self.plans, done, self.machine);
-        // An input that is not there is the other job's, and of no use to look for.
-        obstacles.retain(|obstacle| self.unmade.iter().all(|unmade| unmade.job != obstacle.job));
-        obstacles.extend(self.unmade.iter().cloned());
-        obstacles
-    }
-
-    fn of(resolved: &ResolvedWorkload, decisions: &[Decision], kept: Option<&UnfinishedRun>) -> Self {
-        let is_chosen = |index: usize| {
-            let Decision { verdict, resumed } = &decisions[index];
-            resumed.is_some() || matches!(verdict, Verdict::Run(_) | Verdict::Resumed)
-        };
-        let (mut flows, mut plans, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let (mut index, mut complete, mut places) = (0, BTreeSet::new(), Vec::new());
-        let is_unmade = |read: &&usize| {
-            decisions[**read].verdict == Verdict::Left && !resolved.jobs[**read].output.join(SUCCESS).exists()
-        };
-        let mut unmade = Vec::new();
-        for flow in &resolved.draft.flows {
-            let mut jobs = Vec::new();
-            for job in &flow.jobs {
-                let (at, decision) = (index, &decisions[index]);
-                index += 1;
-                if !is_chosen(at) {
-                    continue;
-                }
-                let (mut job, mut plan) = (job.clone(), resolved.jobs[at].clone());
-                if let Some(run) = &mut job.run {
-                    let named = run.inputs.iter_mut().filter(|input| input.starts_with('@'));
-                    let left = named.zip(&resolved.reads[at]).filter(|(_, read)| !is_chosen(**read));
-                    // What is not made in this run is a directory like any other.
-                    left.for_each(|(input, &read)| *input = resolved.jobs[read].output.display().to_string());
-                }
-                if let (Some(found), Some(kept)) = (&decision.resumed, kept) {
-                    renumbered.insert(found.index, plans.len() as u32);
-                    let before = kept.head.workload.flows.iter().flat_map(|flow| &flow.jobs);
-                    if let Some(before) = before.into_iter().nth(found.index as usize) {
-                        // What was believed when it began.
-                        (job.map, job.reduce) = (before.map.clone(), before.reduce.clone());
-                    }
-                    plan.inputs = found.inputs.clone().unwrap_or(plan.inputs);
-                }
-                if decision.verdict == Verdict::Kept {
-                    complete.insert(plans.len());
-                }
-                if let Some(&read) = resolved.reads[at].iter().find(is_unmade) {
-                    let JobPlan { flow, job, .. } = &resolved.jobs[read];
-                    let problem = format!("it reads from {flow}/{job}, which is not done and was not chosen");
-                    unmade.push(Obstacle { job: plans.len(), problem });
-                }
-                plans.push(plan);
-                places.push(resolved.places[at].clone());
-                jobs.push(job);
-            }
-            let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
-            for job in &mut jobs {
-                job.after.retain(|name| names.contains(name));
-            }
-            if !jobs.is_empty() {
-                flows.push(FlowDraft { jobs, ..flow.clone() });
-            }
-        }
-        let draft = Draft { flows, ..resolved.draft.clone() };
-        let attempts = kept.map_or(&[][..], |kept| &kept.attempts).iter().filter_map(|attempt| {
-            let job = *renumbered.get(&attempt.id.job)?;
-            let mut attempt = attempt.clone();
-            attempt.id.job = job;
-            Some(attempt)
-        });
-        let resumed = renumbered.values().copied().collect();
-        let machine = resolved.spread.is_none().then(Capacity::here);
-        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed, unmade, machine }
-    }
 }
 
 /// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those

@@ -6,8 +6,8 @@
 //! Attempts that end together are recorded together, with one append.
 //!
 //! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt
-//! that made it is written once more, as [`Ended::LostOutputs`], and of two records with one number the later
-//! one holds.
+//! that made it is written once more, as [`AttemptOutcome::Lost`], and of two records with one number the
+//! later one holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,6 +24,7 @@ use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
 
 use crate::spec::job_plan::KnownJob;
 use crate::store::log::{Kind, Log, LogError};
+use crate::store::machine_records;
 
 /// The file. The processes of a run that was killed a moment ago may still have it.
 const LOG: Kind =
@@ -149,7 +150,7 @@ pub struct Segment {
     #[serde(default, skip_serializing_if = "has_not_jumped")]
     pub jumped: i64,
     /// The machines that it has.
-    #[serde(serialize_with = "write_machines", deserialize_with = "read_machines")]
+    #[serde(with = "machine_records")]
     pub machines: Vec<MachineDraft>,
 }
 
@@ -183,48 +184,6 @@ impl Segment {
         let slots = |machine: &MachineDraft| (machine.name.clone(), machine.count, machine.slots);
         self.options == other.options && self.machines.iter().map(slots).eq(other.machines.iter().map(slots))
     }
-}
-
-/// A group of machines of a segment.
-#[derive(Serialize, Deserialize)]
-struct MachineRecord {
-    name: String,
-    count: u32,
-    speed: f64,
-    slots: SlotsRecord,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rack: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum SlotsRecord {
-    Universal(u32),
-    Typed { map: u32, reduce: u32 },
-}
-
-fn write_machines<S: serde::Serializer>(machines: &[MachineDraft], to: S) -> Result<S::Ok, S::Error> {
-    let record = |machine: &MachineDraft| {
-        let MachineDraft { name, count, speed, slots, rack } = machine.clone();
-        let slots = match slots {
-            Slots::Universal(slots) => SlotsRecord::Universal(slots),
-            Slots::Typed { map, reduce } => SlotsRecord::Typed { map, reduce },
-        };
-        MachineRecord { name, count, speed, slots, rack }
-    };
-    to.collect_seq(machines.iter().map(record))
-}
-
-fn read_machines<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<MachineDraft>, D::Error> {
-    let machine = |record: MachineRecord| {
-        let MachineRecord { name, count, speed, slots, rack } = record;
-        let slots = match slots {
-            SlotsRecord::Universal(slots) => Slots::Universal(slots),
-            SlotsRecord::Typed { map, reduce } => Slots::Typed { map, reduce },
-        };
-        MachineDraft { name, count, speed, slots, rack }
-    };
-    Ok(Vec::<MachineRecord>::deserialize(from)?.into_iter().map(machine).collect())
 }
 
 /// The head of a journal.

@@ -1,7 +1,7 @@
 //! The files below `pids/`: one for each worker process, with the attempt that it runs.
 //!
 //! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the
-//! start of the machine. The second is what it works on, as JSON ([`AssignedTask`]); empty for a worker that
+//! start of the machine. The second is what it works on, as JSON (`AssignedTask`); empty for a worker that
 //! waits. It is written over in place, padded with spaces to the same length, and nothing waits until it is
 //! on disk: it tells of living processes only.
 

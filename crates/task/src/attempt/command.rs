@@ -3,7 +3,7 @@
 //!
 //! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full pipe. A
 //! command may stop reading early: that is no error. It leads a process group of its own. Its end is its
-//! task's end: background processes that it leaves are not waited for (see [`crate::attempt::pipe`]), and are
+//! task's end: background processes that it leaves are not waited for (see `crate::attempt::pipe`), and are
 //! killed by the worker when the attempt is over.
 
 use std::collections::BTreeMap;

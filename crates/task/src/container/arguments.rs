@@ -65,8 +65,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Argumen
 }
 
 /// The one way in which it is started.
-const USAGE: &str =
-    "guest map|reduce --spec FILE [--pieces FILE] --task N --attempt N --directory DIR [--copy PIECE=FILE]…";
+const USAGE: &str = "container map|reduce --spec FILE [--pieces FILE] --task N --attempt N --directory DIR [--copy PIECE=FILE]…";
 
 fn copy(value: &str) -> Result<(usize, PathBuf), TaskError> {
     let piece = value.split_once('=').and_then(|(piece, path)| Some((piece.parse().ok()?, path)));

@@ -8,7 +8,8 @@ use crate::base::error::TaskError;
 use crate::base::error::at;
 use crate::base::regular_file;
 use crate::base::source::WatchedFile;
-use crate::input::encoding::{Content, Encoding, Kind};
+use crate::input::encoding::{Encoding, Kind};
+use crate::input::refused_formats::Content;
 use crate::process::spec::Split;
 
 /// How much is read at once, bytes: what stays in the cache between reading and looking at it.

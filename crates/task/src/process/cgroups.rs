@@ -43,12 +43,22 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the system does with groups beside files being read and written in them.
 pub trait System: Send {
+    /// Makes a group.
+    ///
+    /// # Errors
+    /// An error of the system.
     fn make(&self, group: &Path) -> io::Result<()>;
 
     /// Moves a process into a group.
+    ///
+    /// # Errors
+    /// An error of the system.
     fn join(&self, pid: u64, group: &Path) -> io::Result<()>;
 
     /// Removes a group in which nothing is.
+    ///
+    /// # Errors
+    /// An error of the system.
     fn remove(&self, group: &Path) -> io::Result<()>;
 
     /// Whether this process may write there.
@@ -100,6 +110,9 @@ pub struct Own {
 
 /// The group that this process is in, if groups can be made below it, or why not. `root` is the directory
 /// that the file system is seen from; nothing is written.
+///
+/// # Errors
+/// Why groups cannot be made.
 pub fn look(root: &Path, system: &dyn System) -> Result<Own, String> {
     let group = own(root).ok_or("found no control groups of version 2")?;
     let shown = group.display();

@@ -1,6 +1,6 @@
 //! Finds and kills the processes that a worker has started.
 //!
-//! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a
+//! A process is found by its descent (`below`), as long as the worker lives that it descends from, or by a
 //! variable of its environment ([`end_marked`]), which it hands on to everything that it starts.
 
 use std::collections::{BTreeMap, BTreeSet};

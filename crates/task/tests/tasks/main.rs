@@ -2,8 +2,8 @@
 //! when something goes wrong.
 #![expect(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "helpers of tests")]
 
+mod container;
 mod failures;
-mod guest;
 mod job;
 mod process;
 mod programs;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 use std::path::{Path, PathBuf};
 
-use slackline_executor::engine::external_runs::FinishedTask;
+use slackline_executor::engine::external_runs::tasks::FinishedTask;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_executor::store::applications::ExternalJob;
 use slackline_model::{PhaseKind, Time};

@@ -367,7 +367,7 @@ impl Master {
         fs::write(directory.join("begun.json"), identity.to_string()).unwrap();
         let task = attempt.id.task;
         let mut worker = Command::new(local("worker"));
-        worker.arg("guest").arg(if task.kind == TaskKind::Map { "map" } else { "reduce" });
+        worker.arg("container").arg(if task.kind == TaskKind::Map { "map" } else { "reduce" });
         worker.args(["--spec", local("spec"), "--task", &task.number.to_string(), "--attempt", "0"]);
         worker.arg("--directory").arg(&work).current_dir(&work);
         let mut input = None;

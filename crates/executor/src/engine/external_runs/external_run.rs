@@ -13,10 +13,10 @@ use slackline_task::container::job_spec::{ContainerJob, JobSpec};
 
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
 use crate::engine::backend::{FlowOverrides, RunId};
-use crate::engine::external_runs::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
+use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::{FlowSource, RunDates};
-use crate::engine::shared::hosted_run::Owned;
 use crate::engine::{Happening, Observer, Work};
+use crate::run::Owned;
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
 use crate::store::applications::{self, ExternalJob};
@@ -102,7 +102,7 @@ impl<'a> ExternalRun<'a> {
         let prepared = self.work.layout.prepare(plan, job)?;
         let part = |path: &Path| self.work.publisher.part(path);
         let base = self.work.publisher.directory();
-        let maps = (0..plan.maps()).map(|map| plan.splits(map, &part)).collect::<io::Result<Vec<_>>>();
+        let maps = (0..plan.maps()).map(|map| plan.splits(map, part)).collect::<io::Result<Vec<_>>>();
         let job = ContainerJob {
             work: &plan.work,
             maps: &maps.map_err(io::Error::other)?,

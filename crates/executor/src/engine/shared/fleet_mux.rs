@@ -15,8 +15,8 @@ use slackline_task::process::limits::Capacity;
 use slackline_task::process::spec::Spec;
 
 use crate::engine::backend::RunId;
-use crate::engine::shared::hosted_run::{Outbox, RunMessage};
 use crate::engine::shared::machine_table::MachineTable;
+use crate::engine::shared::messages::{Outbox, RunMessage};
 use crate::fleet::{Assignment, Fleet, FleetEvent, ForeignSlot, NewMachine, Waker};
 use crate::store::journal::JoinedMachine;
 

@@ -8,107 +8,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use slackline_model::draft::MachineDraft;
-use slackline_model::instance::Arrival;
-use slackline_model::{Instance, MachineId, SlotKind};
+use slackline_model::{Instance, MachineId};
 use slackline_policy::Config;
-use slackline_policy::engine::{Order, Report, RowId};
+use slackline_policy::engine::Report;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{RunClock, TimeOffset};
-use slackline_task::base::task_id::TaskId;
-use slackline_task::process::spec::Spec;
 
+use crate::engine::backend::FlowOverrides;
 use crate::engine::external_runs::ExternalEnd;
+use crate::engine::hosted::{FlowOutcome, RunningAttempt};
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
-use crate::engine::shared::flow::{DriverFlow, FlowSource, RunDates};
-use crate::engine::shared::{
-    EngineError, FlowOutcome, FlowOverrides, ProcessEngine, RunEnd, RunId, RunningAttempt,
-};
-use crate::engine::{Observer, Settings, TICK};
-use crate::fleet::{Assignment, FleetEvent, Waker};
-use crate::run::Session;
-
-/// A session, and what is left of its workload.
-pub(crate) struct Owned {
-    pub(crate) session: Session,
-    pub(crate) instance: Instance,
-}
-
-/// What the loop sends to a run.
-pub(crate) enum RunCommand {
-    /// News of the fleet.
-    Told(FleetEvent),
-    /// The driver starts a task on a slot; held, it waits for the maps of its job.
-    Begin {
-        row: RowId,
-        id: TaskId,
-        slot: u32,
-        held: bool,
-    },
-    /// A running attempt has a row again.
-    Adopt {
-        number: u64,
-        row: RowId,
-        id: TaskId,
-    },
-    /// The driver decides something else.
-    Order(Order),
-    /// Another run starts something on a slot.
-    GiveWay(SlotKind, u32),
-    /// The overrides of a flow change.
-    Stand(String, FlowOverrides),
-    Cancel(String),
-    /// The wall clock has jumped: dates are other times.
-    ClockJumped,
-    /// Everything is to stop, to be resumed some day.
-    Stop,
-    /// The run has to leave, also with running tasks.
-    Leave,
-}
-
-/// What a run sends to the loop.
-pub(crate) enum RunMessage {
-    /// The fleet is to start an attempt.
-    Start(Assignment, Box<Spec>),
-    /// The fleet is to stop one.
-    Stop(u64),
-    /// The driver is to know, in the time of the service.
-    Reports(Vec<Report>),
-    /// A flow comes to the driver, as what is left of it and with its overrides, with what of it runs.
-    /// Nothing comes of one that is held and has nothing running.
-    Comes {
-        flow: String,
-        arrival: Option<Box<(DriverFlow, Arrival)>>,
-        busy: Vec<RunningAttempt>,
-    },
-    /// The driver is to give up a flow.
-    Goes(String),
-    /// The driver is to give up all its flows.
-    AllGo,
-    Ended(Result<RunEnd, EngineError>, Box<Session>),
-    /// Its thread has panicked.
-    Panicked,
-}
-
-/// Where a run sends to. It wakes the loop.
-#[derive(Clone)]
-pub(crate) struct Outbox {
-    pub(crate) run: RunId,
-    pub(crate) events: Sender<(RunId, RunMessage)>,
-    pub(crate) waker: Waker,
-}
-
-impl Outbox {
-    pub(crate) fn send(&self, event: RunMessage) {
-        // A loop that is gone needs nothing.
-        let _ = self.events.send((self.run, event));
-        (self.waker)();
-    }
-}
+use crate::engine::shared::flow::{FlowSource, RunDates};
+use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
+use crate::engine::{Observer, ProcessEngine, Settings, TICK};
+use crate::fleet::FleetEvent;
+use crate::run::error::EngineError;
+use crate::run::{Owned, Session};
 
 /// What a run begins with.
 pub(crate) struct RunStart {

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::{CannotFinish, FinishedTask};
+use slackline_executor::engine::external_runs::tasks::{CannotFinish, FinishedTask};
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::digest::Digest;

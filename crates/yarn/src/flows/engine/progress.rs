@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use slackline_executor::engine::external_runs::FinishedTask;
+use slackline_executor::engine::external_runs::tasks::FinishedTask;
 use slackline_executor::store::applications::ExternalJob;
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;

@@ -73,7 +73,7 @@ final class Attempt implements AutoCloseable {
     }
     Files.createDirectories(java.nio.file.Path.of(Submission.WORK));
     List<String> command = new ArrayList<>(List.of(
-        "./" + Submission.WORKER_NAME, "guest", phase,
+        "./" + Submission.WORKER_NAME, "container", phase,
         "--spec", Submission.SPEC_NAME,
         "--task", String.valueOf(context.getTaskAttemptID().getTaskID().getId()),
         "--attempt", String.valueOf(context.getTaskAttemptID().getId()),

@@ -25,7 +25,7 @@ use slackline_task::programs;
 use crate::job::{Trial, text};
 use crate::process::{eventually, report, runs, start_as};
 
-/// The files of a job whose tasks are run as guests, each in a container of its own.
+/// The files of a job whose tasks are run in containers, one each.
 struct Job<'a> {
     trial: &'a Trial,
     plan: Plan,
@@ -141,7 +141,7 @@ impl<'a> Job<'a> {
         let container = self.trial.path(&format!("container-{phase}-{number}"));
         fs::create_dir_all(&container).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_slackline-worker"));
-        command.args(["guest", phase, "--spec", "../spec.json", "--task", &number.to_string()]);
+        command.args(["container", phase, "--spec", "../spec.json", "--task", &number.to_string()]);
         command.args(["--attempt", "7", "--directory", "work"]).current_dir(&container);
         if phase == "map" {
             command.args(["--pieces", "../pieces"]);
@@ -215,7 +215,7 @@ fn put(out: &mut Vec<u8>, tag: u32, bytes: &[u8]) {
     out.extend(bytes);
 }
 
-/// Runs a guest to its end, which has to be a good one.
+/// Runs a task to its end, which has to be a good one.
 fn gave(command: Command, input: &[u8]) -> Gave {
     let output = ended(command, input);
     let said = String::from_utf8(output.stderr).unwrap();
@@ -234,7 +234,7 @@ fn gave(command: Command, input: &[u8]) -> Gave {
     Gave { frames, report: serde_json::from_slice(&report).unwrap(), said }
 }
 
-/// Runs a guest to its end. The standard input of a map stays open until then.
+/// Runs a task to its end. The standard input of a map stays open until then.
 fn ended(mut command: Command, input: &[u8]) -> Output {
     let is_map = command.get_args().nth(1).is_some_and(|phase| phase == "map");
     let mut child = piped(&mut command);
@@ -436,7 +436,7 @@ fn a_job_in_total_order_is_refused() {
     assert!(error.starts_with("found no boundaries of sorted partitions, expected"), "{error}");
 }
 
-/// A guest that is no task: what it says.
+/// The message of a refused task.
 fn refusal(command: Command, input: &[u8]) -> String {
     let output = ended(command, input);
     let said = String::from_utf8(output.stderr).unwrap();
@@ -500,22 +500,22 @@ fn what_is_no_task_is_refused_with_its_place() {
     }
     fs::write(trial.path("spec.json"), spec).unwrap();
     for (arguments, problem) in [
-        (&[][..], "found \"\", expected guest map|reduce"),
-        (&["help"], "found \"help\", expected guest map|reduce"),
-        (&["map"], "found no --pieces, expected guest"),
-        (&["reduce", "--spec"], "found \"--spec\", expected guest"),
-        (&["reduce", "--what", "x"], "found \"--what\", expected guest"),
+        (&[][..], "found \"\", expected container map|reduce"),
+        (&["help"], "found \"help\", expected container map|reduce"),
+        (&["map"], "found no --pieces, expected container"),
+        (&["reduce", "--spec"], "found \"--spec\", expected container"),
+        (&["reduce", "--what", "x"], "found \"--what\", expected container"),
         (&["reduce", "--spec", "x", "--task", "-1"], "--task: found \"-1\", expected a number"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_slackline-worker"));
-        command.arg("guest").args(arguments);
+        command.arg("container").args(arguments);
         let said = refusal(command, b"");
         assert!(said.starts_with(problem), "{said}");
     }
 }
 
 #[test]
-fn a_guest_whose_parent_dies_ends_with_all_that_it_started() {
+fn a_task_in_a_container_whose_parent_dies_ends_with_all_that_it_started() {
     let hang = "sleep 600 & echo $! $$ > pids.new; mv pids.new pids; sleep 600";
     let trial = Trial::of(
         json!({ "mapper": format!("cat; [ ! -e hang ] || {{ {hang}; }}"), "reducer": hang }),

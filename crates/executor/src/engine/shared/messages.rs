@@ -1,0 +1,88 @@
+//! Messages between the loop of a shared engine and the threads of its runs.
+
+use std::sync::mpsc::Sender;
+
+use slackline_model::SlotKind;
+use slackline_model::instance::Arrival;
+use slackline_policy::engine::{Order, Report, RowId};
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::spec::Spec;
+
+use crate::engine::backend::{FlowOverrides, RunId};
+use crate::engine::hosted::RunningAttempt;
+use crate::engine::shared::flow::DriverFlow;
+use crate::fleet::{Assignment, FleetEvent, Waker};
+use crate::run::error::EngineError;
+use crate::run::{RunEnd, Session};
+
+/// What the loop sends to a run.
+pub(crate) enum RunCommand {
+    /// News of the fleet.
+    Told(FleetEvent),
+    /// The driver starts a task on a slot; held, it waits for the maps of its job.
+    Begin {
+        row: RowId,
+        id: TaskId,
+        slot: u32,
+        held: bool,
+    },
+    /// A running attempt has a row again.
+    Adopt {
+        number: u64,
+        row: RowId,
+        id: TaskId,
+    },
+    /// The driver decides something else.
+    Order(Order),
+    /// Another run starts something on a slot.
+    GiveWay(SlotKind, u32),
+    /// The overrides of a flow change.
+    Stand(String, FlowOverrides),
+    Cancel(String),
+    /// The wall clock has jumped: dates are other times.
+    ClockJumped,
+    /// Everything is to stop, to be resumed some day.
+    Stop,
+    /// The run has to leave, also with running tasks.
+    Leave,
+}
+
+/// What a run sends to the loop.
+pub(crate) enum RunMessage {
+    /// The fleet is to start an attempt.
+    Start(Assignment, Box<Spec>),
+    /// The fleet is to stop one.
+    Stop(u64),
+    /// The driver is to know, in the time of the service.
+    Reports(Vec<Report>),
+    /// A flow comes to the driver, as what is left of it and with its overrides, with what of it runs.
+    /// Nothing comes of one that is held and has nothing running.
+    Comes {
+        flow: String,
+        arrival: Option<Box<(DriverFlow, Arrival)>>,
+        busy: Vec<RunningAttempt>,
+    },
+    /// The driver is to give up a flow.
+    Goes(String),
+    /// The driver is to give up all its flows.
+    AllGo,
+    Ended(Result<RunEnd, EngineError>, Box<Session>),
+    /// Its thread has panicked.
+    Panicked,
+}
+
+/// Where a run sends to. It wakes the loop.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    pub(crate) run: RunId,
+    pub(crate) events: Sender<(RunId, RunMessage)>,
+    pub(crate) waker: Waker,
+}
+
+impl Outbox {
+    pub(crate) fn send(&self, event: RunMessage) {
+        // A loop that is gone needs nothing.
+        let _ = self.events.send((self.run, event));
+        (self.waker)();
+    }
+}
