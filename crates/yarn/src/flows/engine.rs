@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::drive::RemainingWork;
+use slackline_executor::engine::backend::RemainingWork;
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::engine::external_runs::ExternalEnd;
 use slackline_executor::run::error::EngineError;

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use slackline_executor::engine::backend::Drive;
+use slackline_executor::engine::backend::RemainingWork;
 use slackline_executor::engine::backend::Stop;
-use slackline_executor::engine::drive::Drive;
-use slackline_executor::engine::drive::RemainingWork;
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::run;
 use slackline_executor::run::JobVerdict;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::ArrivingFlow;
+use slackline_executor::engine::external_runs::tasks::ArrivingFlow;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{FlowId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::Report;
