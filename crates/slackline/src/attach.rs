@@ -17,7 +17,7 @@ use slackline_local::{HistoryStore, clock};
 use slackline_model::{History, Objective};
 use slackline_policy::{Config, Learning};
 pub use slackline_yarn::attach::{
-    Application, AttachSummary, Cluster, AttachEvent, PARAMS, Phase, Stage, Status, Watcher, AttachOptions,
+    Application, AttachEvent, AttachOptions, AttachSummary, Cluster, PARAMS, Phase, Stage, Status, Watcher,
 };
 
 pub use self::events::Events;

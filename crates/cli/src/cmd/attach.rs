@@ -10,7 +10,8 @@ use anyhow::Context;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::attach::{
-    self, Application, AttachSummary, Cluster, Events, AttachEvent, Request, Stage, Status, Watcher, AttachOptions,
+    self, Application, AttachEvent, AttachOptions, AttachSummary, Cluster, Events, Request, Stage, Status,
+    Watcher,
 };
 use slackline::names::listed;
 use slackline::report::number::{NOTHING, counted, duration, instants};
@@ -259,7 +260,9 @@ impl Watcher for Live {
             events.happened(now, what);
         }
         let line = match what {
-            AttachEvent::Troubled(Some(reason)) => format!("the cluster does not answer as it should: {reason}"),
+            AttachEvent::Troubled(Some(reason)) => {
+                format!("the cluster does not answer as it should: {reason}")
+            }
             AttachEvent::Troubled(None) => "the cluster answers again".to_owned(),
             AttachEvent::Warned(message) => message.clone(),
             AttachEvent::WrongTag(app, problem) => format!("{app}: {problem}"),
@@ -337,7 +340,10 @@ mod tests {
     #[test]
     fn the_last_words_say_what_is_left() {
         let app = "application_1_0001".parse().unwrap();
-        let (well, left) = (AttachSummary::default(), AttachSummary { raised: [(app, 0)].into(), ..AttachSummary::default() });
+        let (well, left) = (
+            AttachSummary::default(),
+            AttachSummary { raised: [(app, 0)].into(), ..AttachSummary::default() },
+        );
         assert_eq!(
             ended(true, &well),
             "ended; the table is removed, and everything runs as it would without"
