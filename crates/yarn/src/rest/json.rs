@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 /// The elements of the list at `path`, such as `["apps", "app"]`; objects along the path may be missing.
 pub(crate) fn list<T: DeserializeOwned>(document: &[u8], path: &[&str]) -> Result<Vec<T>, String> {
     let mut reader = serde_json::Deserializer::from_slice(document);
-    let list = At { path, inside: path.is_empty(), element: PhantomData }
+    let list = ListAt { path, inside: path.is_empty(), element: PhantomData }
         .deserialize(&mut reader)
         .map_err(|e| e.to_string())?;
     reader.end().map_err(|e| e.to_string())?;
@@ -33,14 +33,14 @@ pub(crate) fn object<T: DeserializeOwned>(document: &[u8], key: &str) -> Result<
 }
 
 /// A list below some keys.
-struct At<'a, T> {
+struct ListAt<'a, T> {
     path: &'a [&'a str],
     /// Whether a key was found already: then an array is the list, without the remaining objects.
     inside: bool,
     element: PhantomData<T>,
 }
 
-impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for At<'_, T> {
+impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ListAt<'_, T> {
     type Value = Vec<T>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<T>, D::Error> {
@@ -48,7 +48,7 @@ impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for At<'_, T> {
     }
 }
 
-impl<'de, T: DeserializeOwned> Visitor<'de> for At<'_, T> {
+impl<'de, T: DeserializeOwned> Visitor<'de> for ListAt<'_, T> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -87,7 +87,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for At<'_, T> {
             is_empty = false;
             match self.path.iter().position(|wanted| *wanted == key) {
                 Some(at) => {
-                    let below = At { path: &self.path[at + 1..], inside: true, element: PhantomData };
+                    let below = ListAt { path: &self.path[at + 1..], inside: true, element: PhantomData };
                     found = Some(entries.next_value_seed(below)?);
                 }
                 None => drop(entries.next_value::<IgnoredAny>()?),
@@ -117,7 +117,7 @@ fn single<'de, T: DeserializeOwned, A: MapAccess<'de>>(mut entries: A) -> Result
 pub(crate) fn many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    At { path: &[], inside: true, element: PhantomData }.deserialize(deserializer)
+    ListAt { path: &[], inside: true, element: PhantomData }.deserialize(deserializer)
 }
 
 /// A number that may be a string, or unknown: missing, `null`, negative, not a number.

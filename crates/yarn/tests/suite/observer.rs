@@ -88,8 +88,12 @@ fn the_life_of_a_job() {
         app.start();
         app.grant("127.0.0.3", 1)
     });
-    let started =
-        ["1 Accepted -> Running", "1 attempt 1", "1 +Master 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.3"];
+    let started = [
+        "1 Accepted -> Running",
+        "1 attempt 1",
+        "1 +ApplicationMaster 1 on 127.0.0.2",
+        "1 +Map 2 on 127.0.0.3",
+    ];
     assert_eq!(watch.cycle(), started);
     assert_eq!(watch.observer.snapshot().watched[&id].app.pending.maps, 1);
     watch.app(id, |app| {
@@ -110,7 +114,7 @@ fn the_life_of_a_job() {
     assert_eq!(watch.live(id, Purpose::ApplicationMaster), 1, "its ApplicationMaster still has a slot");
     assert!(watch.cycle().is_empty());
     watch.app(id, MockApp::release);
-    assert_eq!(watch.cycle(), ["1 -Master 1", "1 released"]);
+    assert_eq!(watch.cycle(), ["1 -ApplicationMaster 1", "1 released"]);
     assert!(watch.observer.snapshot().watched.is_empty());
     assert!(watch.cycle().is_empty());
 }
@@ -151,10 +155,14 @@ fn a_cycle_without_time_for_all_continues_in_the_next() {
         });
     }
     let first = watch.cycle();
-    let seen = ["1 appeared", "1 attempt 1", "1 +Master 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.2"];
+    let seen = ["1 appeared", "1 attempt 1", "1 +ApplicationMaster 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.2"];
     assert_eq!(first, [&seen[..], &["2 appeared", "3 appeared"]].concat(), "all are seen, and one is read");
     let read = |n| {
-        [format!("{n} attempt 1"), format!("{n} +Master 1 on 127.0.0.2"), format!("{n} +Map 2 on 127.0.0.2")]
+        [
+            format!("{n} attempt 1"),
+            format!("{n} +ApplicationMaster 1 on 127.0.0.2"),
+            format!("{n} +Map 2 on 127.0.0.2"),
+        ]
     };
     assert_eq!(watch.cycle(), read(2));
     // Another change of the first does not come before the turn of the third.
@@ -271,7 +279,13 @@ fn another_application_master_ends_the_containers_of_the_first() {
     watch.app(id, |app| (app.fail_am(2), app.grant("127.0.0.4", 3)));
     assert_eq!(
         watch.cycle(),
-        ["1 attempt 2", "1 -Master 1", "1 -Map 2", "1 +Master 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.4"]
+        [
+            "1 attempt 2",
+            "1 -ApplicationMaster 1",
+            "1 -Map 2",
+            "1 +ApplicationMaster 1 on 127.0.0.2",
+            "1 +Map 2 on 127.0.0.4"
+        ]
     );
 }
 
@@ -289,7 +303,7 @@ fn an_application_is_gone_when_the_resource_manager_has_said_so_three_times() {
     // Silence does not count.
     next(&watch.mock, "/apps/application", 3, Mood::HangsUp);
     assert!(watch.cycle().is_empty() && watch.cycle().is_empty() && watch.cycle().is_empty());
-    assert_eq!(watch.cycle(), ["1 -Master 1", "1 -Map 2", "1 gone"]);
+    assert_eq!(watch.cycle(), ["1 -ApplicationMaster 1", "1 -Map 2", "1 gone"]);
     assert!(watch.observer.snapshot().watched.is_empty());
 }
 
@@ -326,7 +340,7 @@ fn many_jobs_come_and_go_and_nothing_is_kept_of_them() {
         });
         for change in watch.cycle() {
             started += usize::from(change.contains(" +"));
-            ended += usize::from(change.contains(" -Ma") || change.contains(" -Red"));
+            ended += usize::from([" -App", " -Map", " -Red"].iter().any(|end| change.contains(end)));
             released += usize::from(change.contains("released"));
         }
         assert!(watch.observer.snapshot().watched.len() < 10);
