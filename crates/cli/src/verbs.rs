@@ -17,8 +17,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::args::defaults::Defaults;
-use crate::args::help;
-use crate::args::{engine, import as import_args, path, policy};
+use crate::args::{engine, help, import as import_args, path, policy};
 use crate::tables::Tables;
 use crate::verbs::answer::Answer;
 

@@ -11,9 +11,8 @@ pub(crate) mod reused;
 pub(crate) mod selection;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time, WallTime};

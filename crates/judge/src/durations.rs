@@ -3,11 +3,10 @@
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{Instance, Profile};
 
-use crate::inputs;
 use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
-use crate::tolerance;
 use crate::violation::{First, Place, Subject, Violation};
+use crate::{inputs, tolerance};
 
 /// Offers attempts that computed for more or less time than their task takes, seconds / speed (under a profile, times the
 /// factor of where it ran) or, under one with stragglers, so many times that; and others that lasted longer. How long one computed that was stopped after it waited for maps the rows do not say: behind

@@ -7,11 +7,10 @@ use slackline_model::profile::{Profile, Speculation};
 use slackline_model::schedule::{Clock, Outcome, Schedule, TaskRow};
 use slackline_model::{JobId, PhaseId, Time};
 
-use crate::inputs;
 use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
-use crate::tolerance;
 use crate::violation::{First, SecondProblem, Subject, Violation};
+use crate::{inputs, tolerance};
 
 /// A task with two attempts.
 struct Pair<'a> {

@@ -17,12 +17,10 @@
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{Cluster, FlowId, Instance, SlotKind};
 
-use crate::convex;
-use crate::pb;
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
-use crate::rounding_margin;
 use crate::tails::{self, Slice};
+use crate::{convex, pb, rounding_margin};
 
 /// A linear function that a flow's cost is at least, from its earliest completion on.
 #[derive(Clone, Copy, Debug, PartialEq)]

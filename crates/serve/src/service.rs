@@ -237,6 +237,12 @@ impl Setup {
         }
     }
 
+    /// The forecaster of a service that began at a moment.
+    fn forecaster(&self, began: Moment, timings: &Timings) -> Forecaster {
+        let outlook = Outlook::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
+        Forecaster::new(outlook, self.looks_with.clone(), began, timings.predictions.clone())
+    }
+
     /// What is to be small.
     fn objective(&self) -> Objective {
         Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
@@ -269,7 +275,6 @@ impl Threads {
         out: Transition,
         now: ClockReading,
     ) -> Result<Service, StartError> {
-        let engine_error = |problem: String| StartError::Engine(problem);
         let is_over = Arc::new(AtomicBool::new(false));
         let (messages, received) = channel::<Message>();
         let event = |messages: &Sender<Message>| {
@@ -287,39 +292,34 @@ impl Threads {
         let others = ThreadHandles::default();
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-            thread.map(|thread| lock(&others).push(thread)).map_err(|error| engine_error(error.to_string()))
+            thread
+                .map(|thread| lock(&others).push(thread))
+                .map_err(|error| StartError::Engine(error.to_string()))
         };
         let blocked = Blockage::default();
 
         let backend: Arc<dyn Backend> =
-            Arc::from(setup.engine.make().map_err(|e| engine_error(e.to_string()))?);
+            Arc::from(setup.engine.make().map_err(|e| StartError::Engine(e.to_string()))?);
         let launcher = setup.launcher(&backend, &past, &machines, &readies);
         let to_open = Arc::new(Mutex::new(to_open));
         let (started, threads) = (AtomicUsize::new(0), others.clone());
         let openers = LauncherPool { launcher, to_open, messages: messages.clone(), started, threads };
-        for _ in 0..OPENERS {
-            openers.start().map_err(engine_error)?;
-        }
-        let watchdog =
-            Watchdog { blocked: blocked.clone(), log: setup.warns.clone(), messages: messages.clone() };
-        let over = is_over.clone();
+        (0..OPENERS).try_for_each(|_| openers.start()).map_err(StartError::Engine)?;
+        let watchdog = Watchdog::new(blocked.clone(), setup.warns.clone(), messages.clone());
+        let (over, (writes, to_write)) = (is_over.clone(), channel());
         spawn("watchdog", Box::new(move || watchdog.work(&over, &openers)))?;
-        let (writes, to_write) = channel();
         let writer = Writer { store, paths: setup.paths.clone() };
         let written = messages.clone();
         let tell = move |what| drop(written.send(Message::Written(what)));
         spawn("writer", Box::new(move || writer.work(&to_write, &tell)))?;
-        let objective = setup.objective();
-        let outlook = Outlook::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
         let timings = Timings::default();
-        let forecaster =
-            Forecaster::new(outlook, setup.looks_with.clone(), state.began(), timings.predictions.clone());
+        let forecaster = setup.forecaster(state.began(), &timings);
         let tell = event(&messages);
-        spawn("predictor", Box::new(move || forecaster.work(&to_look, &tell)))?;
+        spawn("forecaster", Box::new(move || forecaster.work(&to_look, &tell)))?;
         let troubled = messages.clone();
         let finalizer = Finalizer::new(history, past.clone(), move |message| drop(troubled.send(message)));
         let tell = event(&messages);
-        spawn("closer", Box::new(move || finalizer.work(&to_close, &tell)))?;
+        spawn("finalizer", Box::new(move || finalizer.work(&to_close, &tell)))?;
         let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
         let failed = move |alert: &Alert, problem| drop(failed.send(alert_failed(alert, problem)));
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;
@@ -334,12 +334,13 @@ impl Threads {
             decisions: timings.decisions.clone(),
             is_over: is_over.clone(),
         };
-        let rules = Rules { policy: setup.policy.clone(), objective, slowstart: setup.slowstart };
+        let (policy, objective) = (setup.policy.clone(), setup.objective());
+        let rules = Rules { policy, objective, slowstart: setup.slowstart };
         let seen = Time(now.wall.0.saturating_sub(state.began()));
         let known = past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone());
         let start =
             Start { paths: &setup.paths, began: state.began(), seen, past: known, says: setup.says.clone() };
-        let scheduler = Scheduler::start(start, backend, rules, ports).map_err(engine_error)?;
+        let scheduler = Scheduler::start(start, backend, rules, ports).map_err(StartError::Engine)?;
         let events = Events::default();
         let handle = ServiceHandle {
             questions: messages,
@@ -349,7 +350,7 @@ impl Threads {
             paths: setup.paths.clone(),
             blocked,
         };
-        let held = EventLoop {
+        let event_loop = EventLoop {
             state,
             writes,
             in_flight: None,
@@ -362,9 +363,9 @@ impl Threads {
             events,
             is_over: is_over.clone(),
         };
-        let thread =
-            std::thread::Builder::new().name("desk".to_owned()).spawn(move || held.work(&received, out));
-        let state = thread.map_err(|error| engine_error(error.to_string()))?;
+        let builder = std::thread::Builder::new().name("events".to_owned());
+        let thread = builder.spawn(move || event_loop.work(&received, out));
+        let state = thread.map_err(|error| StartError::Engine(error.to_string()))?;
         Ok(Service { handle, is_over, state, others })
     }
 }

@@ -18,6 +18,7 @@ mod clock;
 mod commands;
 pub mod cron;
 mod finished;
+mod forecasts;
 mod queue;
 mod quota;
 pub mod record;
@@ -41,14 +42,16 @@ use crate::state::record::{Changes, Record, Scores, StoredPrediction, Submission
 use crate::{Moment, SECOND, timestamp};
 
 pub use commands::{Answer, Command, FlowFileCheck, Refusal, RefusalKind};
-pub use running::{FlowEstimate, FlowFacts, ForecastResult, Impact, JobFacts, Opened, Seen, StateEvent};
+pub use forecasts::{FlowEstimate, ForecastResult, Impact};
+pub use running::{FlowFacts, JobFacts, Opened, Seen, StateEvent};
 pub use view::PendingSubmission;
 
 use clock::ServiceClock;
 use finished::FinishedSubmission;
+use forecasts::{ForecastError, UnpredictedQueue};
 use queue::Queue;
 use recurring::RecurringSubmission;
-use running::{ForecastError, RunningSubmission, UnpredictedQueue};
+use running::RunningSubmission;
 
 /// How large things may get.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! Machine failures, from a script or at a seeded rate.
 
-use slackline_model::random;
-use slackline_model::{MachineId, Seed, Span, Time};
+use slackline_model::{MachineId, Seed, Span, Time, random};
 
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 
 use slackline_model::instance::Arrival;
-use slackline_model::random;
 use slackline_model::tasks::Tasks;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Profile, SlotKind, Span, Time};
+use slackline_model::{
+    Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Profile, SlotKind, Span, Time, random,
+};
 use slackline_policy::Engine;
 use slackline_policy::engine::{
     Batch, Capabilities, Faults, Lengths, MasterOrder, Masters, Offers, Order, Report, RowId, Second, Start,

@@ -1,7 +1,6 @@
 //! Estimates with errors: what a policy assumes of durations that are not known exactly.
 
-use slackline_model::random;
-use slackline_model::{Instance, PhaseId, Seed, Span};
+use slackline_model::{Instance, PhaseId, Seed, Span, random};
 use slackline_policy::view::mean_of;
 
 /// The true mean of a phase, multiplied by a lognormal factor of mean 1 whose logarithm has standard

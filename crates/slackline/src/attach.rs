@@ -12,10 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use slackline_executor::spec::job_cost::records;
-use slackline_executor::store::history::CountsOfJobs;
-use slackline_executor::store::history::HistoryStore;
-use slackline_executor::store::history::Note;
-use slackline_executor::store::history::PastRun;
+use slackline_executor::store::history::{CountsOfJobs, HistoryStore, Note, PastRun};
 use slackline_model::{History, Objective};
 use slackline_policy::{Config, Learning};
 use slackline_task::base::clock;

@@ -7,10 +7,9 @@ pub(crate) use best::foreseeing;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use slackline_algo::auto;
-use slackline_algo::flowflex;
 use slackline_algo::registry::{Planner, Proposal};
 use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
+use slackline_algo::{auto, flowflex};
 use slackline_judge::{Metrics, Violation};
 use slackline_model::cluster::SPEEDS;
 use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};

@@ -50,9 +50,8 @@ pub use outlook::{Ahead, Checked, Completions, Followed, Kept, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request, set_deadlines};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
-pub use slackline_executor::engine::backend::Drive;
 pub use slackline_executor::engine::backend::{
-    ADDRESS, Backend, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
+    ADDRESS, Backend, Drive, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
 };
 pub use slackline_executor::engine::this_machine::LocalEngine;
 pub use slackline_executor::engine::{Happening, Settings};
@@ -63,13 +62,12 @@ use std::collections::BTreeMap;
 use slackline_executor::engine::Observer;
 /// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
 pub use slackline_executor::fleet::agent::main as agent;
-pub use slackline_executor::run::RunEnd;
 pub use slackline_executor::run::error::EngineError;
 pub use slackline_executor::run::inspect::RunInspection;
 use slackline_executor::run::opening;
 pub use slackline_executor::run::opening::{Opening, StatusCallback};
 pub use slackline_executor::run::reuse::{Choices, Reason, Verdict};
-pub use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
+pub use slackline_executor::run::{JobVerdict, LostOutput, Recovery, RunEnd};
 pub use slackline_executor::spec::fault::{Fault, UnrunnableJob};
 use slackline_executor::spec::job_cost::of_owned_workload;
 pub use slackline_executor::spec::job_cost::{JobCost, JobHistory, JobName};

@@ -2,8 +2,7 @@
 //! they may take, for `--budget` and `--policy-timeout`.
 
 #[cfg(feature = "command")]
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Stopwatch(Instant);
 

@@ -1,8 +1,7 @@
 //! Slot configuration: the best division of map and reduce slots and the order of the jobs.
 
 use slackline_algo::ordering::exhaustive::ex_mk_sf_jr;
-use slackline_algo::ordering::orders::Goal;
-use slackline_algo::ordering::orders::TooMany;
+use slackline_algo::ordering::orders::{Goal, TooMany};
 use slackline_algo::ordering::split::{
     as_submitted, at_split, best_split, mk_sf_jr, mk_tct_sf_jr_told, proportional,
 };

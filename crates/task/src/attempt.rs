@@ -35,10 +35,9 @@ pub(crate) mod reporter;
 use std::fs;
 
 use crate::base::codec::Codec;
-use crate::base::error;
 use crate::base::error::TaskError;
-use crate::base::files;
 use crate::base::source::WatchedFiles;
+use crate::base::{error, files};
 use crate::process::spec::{Job, Outcome, Shuffle, Spec, Task};
 use crate::shuffle::keys;
 use crate::shuffle::part::PARTS_MAX;

@@ -44,13 +44,12 @@ pub use documents::schedule::{
     write_schedule,
 };
 pub use documents::workload::{write_workload, write_workload_lines};
-pub use importers::Importers;
 pub use importers::import::{ImportedWorkload, read_folder, read_workload};
 pub use importers::importer::{ImportFolder, Importer, Input, Output};
 pub use importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
 pub use importers::options::{ImportOptions, OptionError};
 pub use importers::stream::WorkloadStream;
-pub use importers::unknown_format;
+pub use importers::{Importers, unknown_format};
 pub use reading::compression::Compression;
 pub use reading::diagnostic::{Diagnostic, Diagnostics};
 pub use reading::document::Document;

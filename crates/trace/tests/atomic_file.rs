@@ -1,8 +1,7 @@
 //! Files that are written as a whole or not at all.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use slackline_trace::atomic_file::write;
 

@@ -15,8 +15,7 @@
 //! and ties go to the phase served longest ago, so that more phases than slots still take turns.
 
 use slackline_model::{PhaseId, SlotKind};
-use slackline_policy::minima;
-use slackline_policy::{Action, Event, Policy, Style, View};
+use slackline_policy::{Action, Event, Policy, Style, View, minima};
 
 use super::shares::by_flow;
 use super::{BY, By, CAPABILITIES, fluid, propose};

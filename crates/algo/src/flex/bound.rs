@@ -10,8 +10,7 @@
 
 use slackline_model::Combine;
 use slackline_relax::malleable::Job;
-use slackline_relax::pb;
-use slackline_relax::{levels, minimax};
+use slackline_relax::{levels, minimax, pb};
 
 use super::instance::FlexInstance;
 

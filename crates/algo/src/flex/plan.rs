@@ -1,16 +1,14 @@
 //! Planning one instance: candidates, the best of them, and how far from optimal it can be.
 
 use slackline_model::{Combine, tolerance};
-use slackline_relax::levels;
 use slackline_relax::malleable::Job;
-use slackline_relax::{deadlines, minimax};
+use slackline_relax::{deadlines, levels, minimax};
 
-use super::bound;
 use super::instance::{FlexInstance, Piece, completions};
 use super::mps::Packer;
 use super::orders::{CostProfile, Rule};
 use super::search::insertion;
-use super::{moldable, rap, slicing, targets};
+use super::{bound, moldable, rap, slicing, targets};
 use crate::classic::budget::Budget;
 use crate::classic::rules::sorted;
 

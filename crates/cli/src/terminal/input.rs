@@ -6,10 +6,9 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use slackline::PolicySpec;
 use slackline::import::{ImportError, Loaded, MissingOption, WorkloadOptions};
-use slackline::recorded;
 use slackline::report::headline;
+use slackline::{PolicySpec, recorded};
 use slackline_model::{Draft, Instance};
 use slackline_trace::Diagnostic;
 

@@ -15,11 +15,10 @@ use slackline_yarn::AppState;
 use slackline_yarn::cluster::table::Table;
 
 use crate::processes::{ended, pause, signal, until};
-use crate::ran;
 use crate::run_messages::events;
 use crate::runs::{command, parts};
 use crate::runs_watched::{done, status};
-use crate::scratch;
+use crate::{ran, scratch};
 
 use self::hadoop::Hadoop;
 

@@ -31,9 +31,8 @@ use crate::engine::external_runs::external_run::{ExternalRun, Held};
 use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::RunDates;
 use crate::engine::{Happening, Observer, Work};
-use crate::run::Owned;
 use crate::run::error::EngineError;
-use crate::run::{RunEnd, Session};
+use crate::run::{Owned, RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
 use crate::store::machine_slots::WholeCluster;
 

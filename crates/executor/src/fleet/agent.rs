@@ -19,20 +19,18 @@ use slackline_task::attempt::nfs_cache::VISIBLE_WITHIN;
 use slackline_task::base::clock::{self, Stopwatch};
 use slackline_task::base::system::lock_refused;
 use slackline_task::base::task_id::TaskId;
-use slackline_task::process::limits::Capacity;
-use slackline_task::process::limits::Demand;
+use slackline_task::process::limits::{Capacity, Demand};
 use slackline_task::process::spec::{Spec, Task};
 use slackline_task::process::worker_command::WorkerCommand;
 use slackline_trace::sha256;
 
-use crate::fleet::concurrent_runs;
 use crate::fleet::lines::Lines;
 use crate::fleet::processes::Processes;
 use crate::fleet::protocol::{
     BEAT, FromAgent, Hello, LEASE, PROGRAM, Proof, Ready, Refused, SILENT, ToAgent, VERSION, line, mismatch,
     version_of,
 };
-use crate::fleet::{Assignment, Fleet, FleetEvent, Waker};
+use crate::fleet::{Assignment, Fleet, FleetEvent, Waker, concurrent_runs};
 use crate::store::pid_file::{PidFile, end_process, kill_leftovers};
 
 /// The name of the verb by which a program is started as an agent.

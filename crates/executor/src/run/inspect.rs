@@ -1,16 +1,14 @@
 //! Reads the state of a run from outside, whether the run is active, stopped, killed or finished. Nothing is
 //! locked or changed.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
+use std::{fs, io};
 
 use slackline_model::Profile;
 use slackline_task::base::task_id::TaskId;
 
-use crate::run::error::EngineError;
-use crate::run::error::file;
+use crate::run::error::{EngineError, file};
 use crate::spec::job_plan::JobPlan;
 use crate::store::applications::{self, ExternalJob};
 use crate::store::journal::{Attempt, Head, Journal, done_tasks};

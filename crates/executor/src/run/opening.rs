@@ -2,10 +2,9 @@
 //! starts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, fs};
 
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase};

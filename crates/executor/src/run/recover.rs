@@ -9,8 +9,7 @@ use slackline_task::base::digest::Digest;
 use slackline_task::base::task_id::TaskId;
 
 use crate::run::LostOutput;
-use crate::run::error::EngineError;
-use crate::run::error::file;
+use crate::run::error::{EngineError, file};
 use crate::run::reuse::UnfinishedRun;
 use crate::spec::job_plan::JobPlan;
 use crate::store::finished_jobs::{FinishedJobs, FinishedLog};

@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use slackline_model::draft::{PhaseDraft, RunDraft, RunLimits, RunSetting, RunShuffle, RunWork, TasksDraft};
 use slackline_model::{Draft, PhaseKind};
-use slackline_task::attempt;
 use slackline_task::base::codec::Codec;
 use slackline_task::base::error::TaskError;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Limits;
 use slackline_task::process::spec::{Job, Setting, Shuffle, Split};
-use slackline_task::programs;
 use slackline_task::shuffle::part;
+use slackline_task::{attempt, programs};
 
 use crate::spec::definition::{Definition, Surroundings};
 

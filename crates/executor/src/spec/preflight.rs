@@ -2,17 +2,15 @@
 //! from the start; the others run.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
 use slackline_model::PhaseKind;
 use slackline_task::base::regular_file;
 use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
-use slackline_task::input::reader;
-use slackline_task::input::split;
+use slackline_task::input::{reader, split};
 use slackline_task::process::limits::Capacity;
 use slackline_task::programs;
 

@@ -15,18 +15,16 @@ use slackline_task::attempt::command;
 use slackline_task::base::error::TaskError;
 use slackline_task::base::source::Source;
 use slackline_task::input::input_list::InputList;
-use slackline_task::input::pattern;
 use slackline_task::input::pattern::Pattern;
-use slackline_task::input::split;
+use slackline_task::input::{pattern, split};
 use slackline_task::process::spec::{Job, Split};
 use slackline_task::programs;
 use slackline_task::shuffle::part::PARTS_MAX;
 
 use crate::spec::definition::Surroundings;
-use crate::spec::estimate;
 use crate::spec::job_cost::JobHistory;
 use crate::spec::job_plan::{Inputs, JobPlan, JobRef, job_of};
-use crate::spec::repeated;
+use crate::spec::{estimate, repeated};
 
 /// The most flows of a workload, and maps of a job: longer lists are surely a mistake.
 const MANY: usize = 100_000;

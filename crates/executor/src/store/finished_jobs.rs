@@ -13,8 +13,7 @@ use slackline_task::base::source::Source;
 
 use crate::spec::definition::Definition;
 use crate::store::log::{Kind, Log, LogError};
-use crate::store::output_files::SUCCESS;
-use crate::store::output_files::others;
+use crate::store::output_files::{SUCCESS, others};
 
 /// The file. It is open as long as the journal is, which keeps other runs away.
 const LOG: Kind = Kind {

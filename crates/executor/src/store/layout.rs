@@ -7,16 +7,14 @@
 //! their place is a rename on one file system; readers leave names with `_` out.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use slackline_task::attempt::prepare::prepare;
-use slackline_task::base::clock;
 use slackline_task::base::files::{clear_away, remove, remove_busy, set_aside};
-use slackline_task::base::regular_file;
 use slackline_task::base::task_id::TaskId;
+use slackline_task::base::{clock, regular_file};
 use slackline_trace::{atomic_file, sha256};
 
 use crate::spec::job_plan::JobPlan;

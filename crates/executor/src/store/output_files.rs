@@ -1,8 +1,7 @@
 //! The names of files in an output directory.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::spec::job_plan::JobPlan;
 

@@ -1,8 +1,7 @@
 //! FLEX: packing orders, the sign of the minimax reduction, steps that are not convex.
 
-use slackline_algo::flex::knapsack;
 use slackline_algo::flex::mps::Packer;
-use slackline_algo::flex::{Config, FlexInstance, Job, plan, rap};
+use slackline_algo::flex::{Config, FlexInstance, Job, knapsack, plan, rap};
 use slackline_model::{Combine, CostFn};
 
 use super::Printed;

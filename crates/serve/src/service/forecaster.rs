@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
-use slackline::PolicySpec;
-use slackline::parallel;
 use slackline::resident::FlowOverrides;
 use slackline::run::{Ahead, Checked, Completions, Followed, Kept, Outlook};
+use slackline::{PolicySpec, parallel};
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
 use slackline_task::base::clock::ClockReading;

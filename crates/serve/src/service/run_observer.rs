@@ -8,9 +8,8 @@ use slackline_executor::engine::Observer;
 use slackline_model::{Draft, PhaseKind, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, TimeBase};
 
-use crate::api;
 use crate::state::Seen;
-use crate::{Moment, timestamp};
+use crate::{Moment, api, timestamp};
 
 /// Attempts that are remembered, to be drawn.
 const ATTEMPTS: usize = 20_000;

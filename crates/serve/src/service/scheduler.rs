@@ -13,8 +13,6 @@ use slackline_model::Time;
 use slackline_model::cluster::Slots;
 use slackline_task::base::activity::{self, Duty};
 
-use crate::Moment;
-use crate::api;
 use crate::service::StatusCallback;
 use crate::service::durations::SharedHistogram;
 use crate::service::forecaster::ForecastRequest;
@@ -22,6 +20,7 @@ use crate::service::launcher::{Machines, OpenedRuns, Ready};
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::{RecentAttempts, Watch};
 use crate::state::{Seen, StateEvent};
+use crate::{Moment, api};
 
 /// What the desk orders.
 pub enum EngineCommand {

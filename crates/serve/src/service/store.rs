@@ -4,8 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use slackline_executor::store::log::LogError;
-use slackline_executor::store::log::{Kind, Log};
+use slackline_executor::store::log::{Kind, Log, LogError};
 
 use crate::state::record::Record;
 

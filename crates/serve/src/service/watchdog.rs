@@ -10,8 +10,7 @@ use std::time::Duration;
 use slackline_task::base::activity::{self, Activity, Duty};
 use slackline_task::base::clock;
 
-use crate::service::StatusCallback;
-use crate::service::{LauncherPool, Message, OPENER};
+use crate::service::{LauncherPool, Message, OPENER, StatusCallback};
 use crate::state::HealthProblem;
 
 /// Time between two looks. They are counted, so that time in which this process was stopped does not count.
@@ -53,6 +52,11 @@ struct ThreadView {
 }
 
 impl Watchdog {
+    /// A watchdog that has seen no thread yet.
+    pub(crate) fn new(blocked: Blockage, log: StatusCallback, messages: Sender<Message>) -> Self {
+        Self { blocked, log, messages }
+    }
+
     /// Looks every [`STEP`] until the service ends.
     pub(crate) fn work(self, is_over: &AtomicBool, openers: &LauncherPool) {
         let mut seen = BTreeMap::new();

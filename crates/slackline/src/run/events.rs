@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use slackline_executor::engine::Happening;
-use slackline_executor::run::JobVerdict;
-use slackline_executor::run::LostOutput;
 use slackline_executor::run::reuse::Verdict;
+use slackline_executor::run::{JobVerdict, LostOutput};
 use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_model::Time;

@@ -14,11 +14,10 @@ use slackline_model::profile::Between;
 use slackline_model::{Draft, FlowId, Instance, PhaseKind, Span, Time};
 use slackline_task::base::task_id::TaskId;
 
-use super::Session;
 use super::outlook::{AtWork, Rations, Seat, Seats, course};
 use super::policy::{self, Setting};
-use super::session;
 use super::sink::count;
+use super::{Session, session};
 use crate::policy_spec::PolicySpec;
 
 mod courses;

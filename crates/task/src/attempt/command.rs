@@ -15,8 +15,7 @@ use std::thread;
 
 use crate::attempt::log::{self, Log};
 use crate::attempt::pipe::{CommandInput, CommandOutput, Running};
-use crate::base::error::TaskError;
-use crate::base::error::{CANNOT_ENTER, CANNOT_START, at};
+use crate::base::error::{CANNOT_ENTER, CANNOT_START, TaskError, at};
 use crate::input::reader::Blocks;
 use crate::process::cgroups::PROCESSES;
 use crate::process::shutdown;

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::attempt::command::{Feed, MemoryLimit, Streaming};
 use crate::attempt::log::Log;
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::base::source::WatchedFile;
 use crate::input::input_list::{InputList, shown};
 use crate::input::reader::{Format, Records, display, open_split, record_limit, watch};

@@ -5,12 +5,10 @@
 //! things, so the work is bounded: 100 places, of each some records and some bytes, of each record the
 //! beginning of its key.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::input::reader::{Records, can_be_cut, record_limit};
 use crate::process::spec::{Job, Split};
 use crate::programs::build_program;

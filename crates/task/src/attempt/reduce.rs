@@ -1,13 +1,11 @@
 //! A reduce attempt: fetch its partition of every map, merge, reduce.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::attempt::command::{MemoryLimit, Streaming};
 use crate::attempt::log::Log;
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::input::reader::record_limit;
 use crate::process::spec::{Job, NEEDS_HADOOP, Outcome, Spec, Task};
 use crate::programs::build_program;

@@ -6,11 +6,9 @@
 //! CHLD cannot stay ignored, because the system would then forget how children ended. PIPE has its default
 //! disposition in children, because pipelines need it.
 
-use std::fs;
-use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::thread;
+use std::{fs, io, thread};
 
 use rustix::io::Errno;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::input::reader::display;
 
 /// The variable that holds the list.

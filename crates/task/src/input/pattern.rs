@@ -6,13 +6,11 @@
 //! entry must not match other entries.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::base::activity::during;
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 
 /// The characters that make a text a pattern.
 const WILDCARDS: [char; 3] = ['*', '?', '['];

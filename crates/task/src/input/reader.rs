@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::base::regular_file;
 use crate::base::source::WatchedFile;
 use crate::input::encoding::{Encoding, Kind};

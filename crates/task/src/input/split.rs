@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::base::regular_file;
 use crate::base::source::Source;
 use crate::input::pattern::{Pattern, descend, descend_matched, is_directory, is_pattern};

@@ -19,10 +19,9 @@
 //! Source: Documentation/admin-guide/cgroup-v2.rst of Linux, "No Internal Process Constraint" and "Memory".
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::fs::Access;
 

@@ -4,10 +4,9 @@
 //! variable of its environment ([`end_marked`]), which it hands on to everything that it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

@@ -1,12 +1,11 @@
 //! The end of a worker process: everything that it started ends with it.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use slackline_model::Span;
 

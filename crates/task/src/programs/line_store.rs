@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::programs::contract::Resources;
 use crate::shuffle::pairs::{Cursor, put_varint, take_varint};
 use crate::shuffle::segment::{RunWriter, SegmentReader};

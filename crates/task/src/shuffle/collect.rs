@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::shuffle::buffer::Buffer;
 use crate::shuffle::keys::Line;
 use crate::shuffle::merge::{Merge, Put, Values, groups};

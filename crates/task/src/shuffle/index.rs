@@ -11,8 +11,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 
 /// The name of a map's output in its directory. It begins with where each partition lies.
 pub const MAP_OUTPUT: &str = "map.out";

@@ -9,8 +9,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::shuffle::pairs::Cursor;
 use crate::shuffle::segment::{RunWriter, Segment, SegmentReader};
 

@@ -4,11 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::base::codec::Codec;
-use crate::base::codec::Packer;
+use crate::base::codec::{Codec, Packer};
 use crate::base::digest::DigestWriter;
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::input::encoding::Kind;
 use crate::process::spec::Outcome;
 

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use twox_hash::XxHash3_64;
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::shuffle::pairs::{prefix, put_varint, take_varint};
 
 /// The hash of a key: XXH3 of 64 bits with seed 0. It is part of the meaning of a job's output, so it

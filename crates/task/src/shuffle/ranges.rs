@@ -9,11 +9,9 @@ use std::cmp::Ordering;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::shuffle::index;
-use crate::shuffle::index::MAP_OUTPUT;
-use crate::shuffle::index::Section;
+use crate::shuffle::index::{MAP_OUTPUT, Section};
 use crate::shuffle::merge::Merge;
 use crate::shuffle::pairs::{Cursor, put_varint, take_varint};
 use crate::shuffle::partition::Boundaries;

@@ -20,8 +20,7 @@ use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 use twox_hash::XxHash3_64;
 
 use crate::base::digest::Digest;
-use crate::base::error::TaskError;
-use crate::base::error::at;
+use crate::base::error::{TaskError, at};
 use crate::shuffle::index::{self, Section};
 use crate::shuffle::pairs::{Cursor, prefix, put_varint, take_varint};
 

@@ -9,11 +9,8 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::base::error::TaskError;
-use crate::base::error::at;
-use crate::shuffle::index::MAP_OUTPUT;
-use crate::shuffle::index::Section;
-use crate::shuffle::index::{self, ENTRY};
+use crate::base::error::{TaskError, at};
+use crate::shuffle::index::{self, ENTRY, MAP_OUTPUT, Section};
 
 /// A partition of the output of the map that wrote in a directory.
 ///

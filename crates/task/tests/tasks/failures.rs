@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use slackline_task::attempt;
-use slackline_task::attempt::log;
-use slackline_task::attempt::plan;
+use slackline_task::attempt::{log, plan};
 use slackline_task::base::source;
 use slackline_task::process::spec;
 use slackline_task::process::spec::Task;
-use slackline_task::shuffle::index;
-use slackline_task::shuffle::part;
+use slackline_task::shuffle::{index, part};
 
 use crate::job::{Trial, text};
 

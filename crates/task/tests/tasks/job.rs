@@ -4,14 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use slackline_task::attempt;
 use slackline_task::attempt::plan;
 use slackline_task::attempt::prepare::prepare;
 use slackline_task::base::codec::Codec;
 use slackline_task::base::error::TaskError;
 use slackline_task::process::spec::{Job, Outcome, Setting, Shuffle, Spec, Split, Task};
-use slackline_task::programs;
 use slackline_task::shuffle::part;
+use slackline_task::{attempt, programs};
 
 /// A job that is going to run in a directory of its own.
 pub(crate) struct Trial {

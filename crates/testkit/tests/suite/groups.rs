@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use slackline::{PolicySpec, Registry, parallel};
 use slackline_model::draft::{Draft, TasksDraft};
-use slackline_model::random;
-use slackline_model::{Instance, Schedule, Seed, Span};
+use slackline_model::{Instance, Schedule, Seed, Span, random};
 use slackline_testkit::harness::{self, Setup};
 
 use crate::arb;

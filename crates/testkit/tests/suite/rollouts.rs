@@ -8,8 +8,7 @@ use slackline::algo::auto::{Auto, ENTRY};
 use slackline::algo::rule::orders::{Knobs, RULES};
 use slackline_model::draft::{Draft, Repeat, TasksDraft};
 use slackline_model::params::Settings;
-use slackline_model::random;
-use slackline_model::{Instance, Objective, Seed, Span, Time};
+use slackline_model::{Instance, Objective, Seed, Span, Time, random};
 use slackline_policy::{Action, Ask, Config, Event, Grant, Policy, Style, View};
 use slackline_sim::{Options, Sim};
 

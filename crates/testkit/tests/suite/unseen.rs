@@ -5,8 +5,7 @@
 
 use slackline::{Registry, parallel};
 use slackline_model::draft::{Draft, FlowDraft};
-use slackline_model::random;
-use slackline_model::{Instance, PhaseId, Schedule, Seed, SlotKind, Span, Time};
+use slackline_model::{Instance, PhaseId, Schedule, Seed, SlotKind, Span, Time, random};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 use slackline_testkit::harness::{self, Setup};
 

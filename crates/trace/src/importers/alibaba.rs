@@ -25,8 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use slackline_model::Start;
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::importers::importer::import_lines;
-use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::importer::{Importer, Input, Output, import_lines};
 use crate::importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, quoted, slots, task_count};
 use crate::reading::diagnostic::Diagnostics;

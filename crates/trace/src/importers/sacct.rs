@@ -18,8 +18,7 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
 
 use crate::importers::hadoop_log::printable;
-use crate::importers::importer::import_lines;
-use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::importer::{Importer, Input, Output, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count, to_micros};
 use crate::reading::diagnostic::Diagnostics;

@@ -16,8 +16,7 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 use slackline_model::{Draft, Start};
 
-use crate::importers::importer::import_lines;
-use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::importer::{Importer, Input, Output, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count, to_micros};
 use crate::reading::diagnostic::Diagnostics;

@@ -18,8 +18,7 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Seed, Start};
 
 use crate::importers::durations::{MAP_MILLIS, REDUCE_MILLIS};
-use crate::importers::importer::import_lines;
-use crate::importers::importer::{Importer, Input, Output, SEED};
+use crate::importers::importer::{Importer, Input, Output, SEED, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::random;
 use crate::reading::diagnostic::Diagnostics;

@@ -4,11 +4,9 @@ use serde::Deserialize;
 
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
-use crate::reading::json;
-use crate::reading::signatures;
 use crate::reading::source::places;
-use crate::reading::tree;
 use crate::reading::tree::{Node, Value, fault};
+use crate::reading::{json, signatures, tree};
 
 /// What documents are called in messages.
 pub(crate) const WORKLOAD: &str = "a workload";

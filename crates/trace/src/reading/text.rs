@@ -5,11 +5,10 @@ use std::io::{BufRead, BufReader, Read};
 
 use sha2::{Digest, Sha256};
 
-use crate::reading::avro;
 use crate::reading::compression::Compression;
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
-use crate::reading::signatures;
+use crate::reading::{avro, signatures};
 
 /// Most bytes a compressed file may expand to; beyond it is a bomb, not a workload.
 const EXPANDED_MAX: u64 = 2 << 30;

@@ -2,11 +2,10 @@
 //! one at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use serde::Deserialize;
 use slackline_task::process::report::Report;

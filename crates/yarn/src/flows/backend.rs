@@ -6,27 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use slackline_executor::engine::backend::ADDRESS;
-use slackline_executor::engine::backend::Backend;
-use slackline_executor::engine::backend::EngineEntry;
-use slackline_executor::engine::backend::Prepared;
-use slackline_executor::engine::backend::SharedEngine;
-use slackline_executor::engine::backend::SharedEngineConfig;
+use slackline_executor::engine::backend::{
+    ADDRESS, Backend, EngineEntry, Prepared, SharedEngine, SharedEngineConfig,
+};
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::engine::shared::machine_table::known_machines;
-use slackline_executor::run::JobVerdict;
 use slackline_executor::run::error::EngineError;
-use slackline_executor::run::opening;
-use slackline_executor::run::opening::Needs;
-use slackline_executor::run::opening::Opening;
-use slackline_executor::run::reuse::Reason;
-use slackline_executor::run::reuse::Verdict;
+use slackline_executor::run::opening::{Needs, Opening};
+use slackline_executor::run::reuse::{Reason, Verdict};
+use slackline_executor::run::{JobVerdict, opening};
 use slackline_executor::spec::fault::Fault;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::spec::preflight::Obstacle;
-use slackline_executor::spec::resolve::InputRules;
-use slackline_executor::spec::resolve::ResolvedWorkload;
-use slackline_executor::spec::resolve::resolve;
+use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::profile::HADOOP;

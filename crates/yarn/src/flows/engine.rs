@@ -26,8 +26,7 @@ use std::time::Duration;
 
 use slackline_executor::engine::Happening;
 use slackline_executor::engine::backend::RemainingWork;
-use slackline_executor::engine::external_runs::Elsewhere;
-use slackline_executor::engine::external_runs::ExternalEnd;
+use slackline_executor::engine::external_runs::{Elsewhere, ExternalEnd};
 use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;

@@ -5,21 +5,15 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use slackline_executor::engine::backend::Drive;
-use slackline_executor::engine::backend::RemainingWork;
-use slackline_executor::engine::backend::Stop;
+use slackline_executor::engine::backend::{Drive, RemainingWork, Stop};
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::run;
-use slackline_executor::run::JobVerdict;
-use slackline_executor::run::LostOutput;
-use slackline_executor::run::Recovery;
-use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
+use slackline_executor::run::{JobVerdict, LostOutput, Recovery, RunEnd};
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_executor::spec::preflight::Obstacle;
-use slackline_executor::store::journal::Attempt;
-use slackline_executor::store::journal::Segment;
+use slackline_executor::store::journal::{Attempt, Segment};
 use slackline_model::Draft;
 
 use crate::cluster::table::Table;

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use slackline_executor::engine::Observer;
 use slackline_executor::engine::backend::{

@@ -1,10 +1,9 @@
 //! From a job to a request to the submitter, and from the files of its attempts to its output.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::{fs, io};
 
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::spec::job_plan::JobPlan;

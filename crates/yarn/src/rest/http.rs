@@ -4,11 +4,10 @@
 //! Hadoop answers with HTML in place of JSON while a process starts, after an application's end (a page that
 //! leads to the history), and from a proxy. So the client checks the body, with any status.
 
-use std::fmt;
 use std::io::ErrorKind;
 use std::sync::mpsc::sync_channel;
-use std::thread;
 use std::time::Duration;
+use std::{fmt, thread};
 
 use serde_json::Value;
 use slackline_task::base::activity::during;

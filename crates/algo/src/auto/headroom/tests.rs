@@ -3,8 +3,7 @@
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
-use slackline_model::random;
-use slackline_model::{Combine, Draft, Instance, Metric, Seed};
+use slackline_model::{Combine, Draft, Instance, Metric, Seed, random};
 use slackline_policy::Config;
 use slackline_sim::{Options, Sim};
 

@@ -10,9 +10,8 @@ mod sweep;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use slackline::PolicySpec;
-use slackline::recorded;
 use slackline::report::{Figures, Row, comparison};
+use slackline::{PolicySpec, recorded};
 
 use self::result_writer::ResultWriter;
 use self::round::Round;

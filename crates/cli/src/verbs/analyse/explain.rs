@@ -19,15 +19,12 @@ use slackline_trace::Meta;
 
 use crate::args::defaults::Defaults;
 use crate::args::output::Form;
-use crate::args::path;
 use crate::args::server::submission;
 use crate::args::state::{RunSelector, all_states, flow_file_state, is_state, look_at};
-use crate::args::{OutputArgs, ServerFlags};
+use crate::args::{OutputArgs, ServerFlags, path};
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::Source;
-use crate::terminal::out;
-use crate::terminal::service;
+use crate::terminal::{input, out, service};
 use crate::verbs::answer::Answer;
 
 /// What a workload beside its schedule is called; the first is what `run` writes.

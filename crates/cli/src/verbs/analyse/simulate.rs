@@ -29,10 +29,9 @@ use crate::args::output::{Form, SimulationForm};
 use crate::args::report::about;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy};
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::{report_diagnostics, warn_of_load};
-use crate::terminal::out;
 use crate::terminal::progress::Progress;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 /// Flows that the table shows unless all are asked for.

@@ -14,9 +14,8 @@ use crate::args::output::Form;
 use crate::args::report::about;
 use crate::args::{OutputArgs, ReportArgs, Shape, value};
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::Source;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]

@@ -16,9 +16,8 @@ use slackline_trace::reading::format::ending;
 use crate::args::output::{ExportForm, Forms, OutputArgs};
 use crate::args::{ParameterFlags, Shape, value};
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::Source;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]

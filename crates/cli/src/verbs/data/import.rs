@@ -9,8 +9,7 @@ use slackline::report::number::counted;
 use crate::args::output::WorkloadForm;
 use crate::args::{OutputArgs, ParameterFlags, Shape};
 use crate::tables::Tables;
-use crate::terminal::input;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]

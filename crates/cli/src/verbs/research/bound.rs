@@ -10,9 +10,8 @@ use slackline::report::{self, headline};
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape};
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::report_diagnostics;
-use crate::terminal::out;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]

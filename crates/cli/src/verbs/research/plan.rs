@@ -17,9 +17,8 @@ use crate::args::output::Forms;
 use crate::args::report::about;
 use crate::args::{OutputArgs, PlanArgs, PolicyTimeout, ReportArgs, Shape, TableArgs, policy, value};
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::{Source, report_diagnostics};
-use crate::terminal::out;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 /// Flows that the table shows unless all are asked for.

@@ -9,10 +9,9 @@ use clap::Args;
 use slackline::names::unknown;
 use slackline::report::table::{fitted, wrapped};
 use slackline::report::{Align, Table};
-use slackline_lab::papers;
 use slackline_lab::provenance::{self, Maker, Provenance};
 use slackline_lab::{
-    Adversary, Against, Artifact, Context, Experiment, Figure, Spec, adversary, experiments, make,
+    Adversary, Against, Artifact, Context, Experiment, Figure, Spec, adversary, experiments, make, papers,
 };
 use slackline_model::Seed;
 

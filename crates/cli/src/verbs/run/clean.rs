@@ -10,8 +10,7 @@ use slackline::report::table::Align;
 use slackline::report::{Table, View};
 use slackline::run::{Stage, StateOfRun, look};
 use slackline_executor::run::clean::Clean as What;
-use slackline_executor::store::history::HistoryStore;
-use slackline_executor::store::history::PrunedRuns;
+use slackline_executor::store::history::{HistoryStore, PrunedRuns};
 use slackline_model::bytes;
 use slackline_task::base::clock;
 

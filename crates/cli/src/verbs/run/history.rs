@@ -7,8 +7,7 @@ use clap::Args;
 use slackline::report::number::{Unit, exact};
 use slackline::report::{Column, Table, View};
 use slackline_executor::spec::job_cost::{JobCost, JobName, records};
-use slackline_executor::store::history::HistoryStore;
-use slackline_executor::store::history::PastRun;
+use slackline_executor::store::history::{HistoryStore, PastRun};
 use slackline_model::PhaseKind;
 use slackline_model::history::{History as Known, Record};
 

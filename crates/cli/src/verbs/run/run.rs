@@ -32,9 +32,8 @@ use crate::args::{
     EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, path, policy, secret, value,
 };
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::Source;
-use crate::terminal::{jobs, out};
+use crate::terminal::{input, jobs, out};
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]

@@ -14,9 +14,8 @@ use super::queue::Listing;
 use crate::args::ServerFlags;
 use crate::args::defaults::Defaults;
 use crate::terminal::service;
-use crate::terminal::watch::content;
 use crate::terminal::watch::content::ViewContent;
-use crate::terminal::watch::{Observation, Stream, ViewEnd, Watch};
+use crate::terminal::watch::{Observation, Stream, ViewEnd, Watch, content};
 use crate::verbs::answer::Answer;
 
 /// As many live submissions are looked into.

@@ -4,10 +4,9 @@ use anyhow::Context;
 use clap::Args;
 use slackline::report::table::list;
 
-use crate::args::OutputArgs;
-use crate::args::defaults;
 use crate::args::defaults::Defaults;
 use crate::args::output::Form;
+use crate::args::{OutputArgs, defaults};
 use crate::tables::Tables;
 use crate::terminal::out;
 use crate::verbs::answer::Answer;

@@ -1,9 +1,8 @@
 //! One run whose jobs execute as a whole on another system, with the run's own job numbers and times.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use self_cell::self_cell;
 use slackline_model::Time;

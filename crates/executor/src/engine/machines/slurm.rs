@@ -19,12 +19,11 @@ use slackline_task::process::limits::Capacity;
 use crate::engine::backend::{Backend, EngineEntry};
 use crate::engine::machines::{Common, MachinesEngine, OpenedFleet, PROGRAM, SHARED, Site, program};
 use crate::engine::this_machine::{HASH, SPECULATE, SPLIT, TASK_MEMORY, TIMEOUT};
-use crate::fleet::Availability;
-use crate::fleet::agent;
 use crate::fleet::agents::{Agents, Machine, Orders, Supply, SupplyRequest, Terms};
 use crate::fleet::link::LinkCommand;
 use crate::fleet::slurm::allocation::{Allocation, Keeper};
 use crate::fleet::speeds::Speeds;
+use crate::fleet::{Availability, agent};
 use crate::run::error::EngineError;
 use crate::run::opening::StatusCallback;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, MasterRow, NewRow, Schedule, Segment};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::tolerance;
 use slackline_model::{
     Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, Profile, SlotRange, Span, Time,
+    tolerance,
 };
 
 use super::{gap_absolute, wire};

@@ -8,9 +8,8 @@ use slackline_model::schedule::{
 };
 use slackline_model::{Cluster, Instance, JobId, Objective, PhaseId, Profile, SlotKind, SlotRange, Span};
 
-use super::wire;
 use super::wire::ProfileValues;
-use super::{COUNTS, Meta, gap_absolute};
+use super::{COUNTS, Meta, gap_absolute, wire};
 use crate::documents::comparison::Figure;
 use crate::reading::parse::VERSION;
 use crate::reading::wire::NamedValues;

@@ -6,8 +6,7 @@ use slackline_model::Instance;
 use slackline_model::draft::TasksDraft;
 
 use super::*;
-use crate::importers::import::read_folder;
-use crate::importers::import::{ImportedWorkload, read_workload};
+use crate::importers::import::{ImportedWorkload, read_folder, read_workload};
 use crate::importers::options::ImportOptions;
 use crate::reading::avro::tests::binary;
 use crate::reading::folder::Folder;

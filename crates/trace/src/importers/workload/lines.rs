@@ -8,8 +8,7 @@ use serde::de::IgnoredAny;
 use slackline_model::{Start, Time};
 
 use crate::documents::workload::{convert, wire};
-use crate::importers::importer::Importer;
-use crate::importers::importer::import_lines;
+use crate::importers::importer::{Importer, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;

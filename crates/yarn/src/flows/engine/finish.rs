@@ -1,9 +1,7 @@
 //! Ends: failed tasks, finished and failed jobs, and applications to kill.
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::tasks::CannotFinish;
-use slackline_executor::engine::external_runs::tasks::FailedTask;
-use slackline_executor::engine::external_runs::tasks::FinishedTask;
+use slackline_executor::engine::external_runs::tasks::{CannotFinish, FailedTask, FinishedTask};
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;
 

@@ -3,12 +3,10 @@
 use std::rc::Rc;
 
 use slackline_executor::engine::Observer;
-use slackline_executor::engine::backend::FlowOverrides;
-use slackline_executor::engine::backend::RunConfig;
+use slackline_executor::engine::backend::{FlowOverrides, RunConfig};
 use slackline_executor::engine::external_runs::JoinOutcome;
-use slackline_executor::run::RunEnd;
-use slackline_executor::run::Session;
 use slackline_executor::run::error::EngineError;
+use slackline_executor::run::{RunEnd, Session};
 use slackline_model::FlowId;
 use slackline_policy::engine::Report;
 

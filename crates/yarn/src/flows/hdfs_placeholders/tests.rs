@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slackline_executor::spec::job_cost::JobHistory;
-use slackline_executor::spec::resolve::InputRules;
-use slackline_executor::spec::resolve::ResolvedWorkload;
-use slackline_executor::spec::resolve::resolve;
+use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use tempfile::TempDir;
 

@@ -19,10 +19,9 @@ use super::{Simulate, say};
 use crate::args::history::HistoryFile;
 use crate::args::output::{Form, SimulationForm};
 use crate::tables::Tables;
-use crate::terminal::input;
 use crate::terminal::input::report_diagnostics;
-use crate::terminal::out;
 use crate::terminal::progress::Progress;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 /// The result of a streamed simulation.

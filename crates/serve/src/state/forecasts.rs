@@ -1,0 +1,352 @@
+//! Forecasts of running submissions: when one is made, what is reported of it, and which submissions it rejects.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use slackline::report::number::duration;
+
+use crate::api::{self, AlertKind, FlowState, Prediction};
+use crate::state::record::{Record, StoredPrediction};
+use crate::state::running::FlowProgress;
+use crate::state::{Entry, OUTLOOK_EVERY, ServiceEvent, ServiceState, Transition};
+use crate::{Moment, SECOND, timestamp};
+
+/// As many submissions are predicted one by one; of more at a time it is said when they end, and nothing of
+/// what they mean for others.
+const ONE_BY_ONE: usize = 20;
+
+/// A look ahead is made again after so many times what it took.
+const SHARE: u64 = 20;
+
+/// What is expected of all flows that are live.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForecastResult {
+    /// How long it took to find out, microseconds.
+    pub took: u64,
+    /// The flows, by submission and name.
+    pub flows: BTreeMap<(u64, String), FlowEstimate>,
+    /// What one submission means for the others, if that was asked.
+    pub of: Option<Impact>,
+    /// Why something of that is not known, if it should be.
+    pub problem: Option<String>,
+}
+
+/// Why a look ahead could not be simulated, and whether nothing of it could, or only what it might be
+/// besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ForecastError {
+    problem: String,
+    is_all: bool,
+}
+
+/// What is expected of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowEstimate {
+    /// When it is going to be done.
+    pub completion: Moment,
+    /// Between which moments eight of ten courses end it; none of a guess.
+    pub between: Option<[Moment; 2]>,
+    /// Whether that is a guess, as it is not known how long its tasks take.
+    pub is_guess: bool,
+    /// In how many courses of a hundred its deadline holds, if it has one and this is no guess.
+    pub chance: Option<f64>,
+}
+
+/// What a submission means for the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Impact {
+    pub number: u64,
+    /// Flows that are late because of it.
+    pub makes_late: Vec<api::DelayedFlow>,
+    /// What would make its deadlines hold.
+    pub remedies: Vec<api::Remedy>,
+}
+
+impl Impact {
+    /// Whether a flow would not be late without the submission.
+    fn is_why_late(&self, number: u64, flow: &str) -> bool {
+        has(&self.makes_late, number, flow)
+    }
+
+    /// The same with deadlines that leave room for what usually comes between, in whole seconds: what is
+    /// expected to the moment is as likely later as earlier.
+    pub(crate) fn with_room(mut self, flows: &BTreeMap<(u64, String), FlowEstimate>) -> Self {
+        for remedy in &mut self.remedies {
+            if let api::Remedy::Deadline { flow, deadline } = remedy {
+                let between = flows.get(&(self.number, flow.clone())).and_then(|expected| expected.between);
+                let at = crate::moment(*deadline).max(between.map_or(0, |[_, most]| most));
+                *deadline = timestamp(at.div_ceil(SECOND) * SECOND);
+            }
+        }
+        self
+    }
+}
+
+/// Whether a flow is among those that are made late.
+fn has(late: &[api::DelayedFlow], number: u64, flow: &str) -> bool {
+    late.iter().any(|late| late.number == number && late.flow == flow)
+}
+
+impl ServiceState {
+    /// A submission wants to know what is to be expected.
+    pub(super) fn want_prediction(&mut self, number: u64, out: &mut Transition) {
+        if self.is_predicting {
+            self.wanting.push_back(number);
+        } else {
+            self.predict(Some(number), out);
+        }
+    }
+
+    pub(super) fn predicted(&mut self, now: Moment, outlook: ForecastResult, out: &mut Transition) {
+        let ForecastResult { took, flows, of, problem } = outlook;
+        let forecast_error = problem.map(|problem| ForecastError { problem, is_all: flows.is_empty() });
+        self.report_forecast_errors(now, forecast_error, out);
+        self.is_predicting = false;
+        self.next_outlook = self.clock.elapsed() + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
+        let about = of.as_ref().map(|of| of.number);
+        let on_trial = about.filter(|number| self.entries.get(number).is_some_and(Entry::is_on_trial));
+        if on_trial.is_some() {
+            // Whether it is let in is decided now: what it means for the others is so only then.
+            self.next_outlook = self.clock.elapsed() + SECOND;
+        }
+        let is_meant = |number: u64| on_trial.is_none_or(|on_trial| on_trial == number);
+        for ((number, flow), expected) in flows {
+            if is_meant(number) {
+                let cause = of.as_ref().filter(|of| of.is_why_late(number, &flow)).map(|of| of.number);
+                self.expect(now, number, &flow, expected, cause, out);
+            }
+        }
+        let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
+        if let Some(problem) = self.forecast_error() {
+            let why = format!("{UNFORESEEN}{problem}");
+            for number in live {
+                self.decide_unforeseen(now, number, &why, out);
+            }
+            return;
+        }
+        for number in live {
+            let meaning = of.clone().filter(|of| of.number == number);
+            // Those that wait for a look of their own are told what they mean for the others with it.
+            let is_new = self.entries[&number].prediction.is_none() && !self.wanting.contains(&number);
+            if about == Some(number) || is_new && self.is_foreseen(number) {
+                self.say(now, number, meaning, out);
+            } else {
+                self.say_again(now, number);
+            }
+        }
+    }
+
+    /// The last submission of which it was said that it makes a flow late: what is let in after a look of its
+    /// own does so only with the next one.
+    pub(super) fn blamed(&self, number: u64, flow: &str) -> Option<u64> {
+        let blames = |of: &u64| {
+            let entry = &self.entries[of];
+            // What was rejected is live until it has stopped.
+            let said = entry.prediction.as_ref().filter(|_| !entry.is_on_trial());
+            said.is_some_and(|said| has(&said.makes_late, number, flow))
+        };
+        self.live_numbers().filter(blames).last()
+    }
+
+    /// Whether a look ahead had a submission: it may have begun while that was under way.
+    fn is_foreseen(&self, number: u64) -> bool {
+        let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
+        live.is_some_and(|live| live.flows.iter().any(|here| here.expected.is_some()))
+    }
+
+    /// What could not be simulated in the last look is told, once.
+    fn report_forecast_errors(
+        &mut self,
+        now: Moment,
+        forecast_error: Option<ForecastError>,
+        out: &mut Transition,
+    ) {
+        if let Some(ForecastError { problem, .. }) =
+            forecast_error.as_ref().filter(|it| self.forecast_error.as_ref() != Some(it))
+        {
+            let message = format!("what is to come cannot be simulated: {problem}");
+            self.tell(now, "unpredicted", message, out);
+        }
+        self.forecast_error = forecast_error;
+    }
+
+    /// Why the last look ahead said nothing at all, if that is so.
+    pub(super) fn forecast_error(&self) -> Option<&str> {
+        self.forecast_error.as_ref().filter(|it| it.is_all).map(|it| it.problem.as_str())
+    }
+
+    /// The submissions whose flows are scheduled.
+    pub(super) fn live_numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.entries.iter().filter(|(_, entry)| entry.live.is_some()).map(|(&number, _)| number)
+    }
+
+    /// Another look ahead, if somebody waits for one: once nothing is being opened any more, or after a
+    /// while. Of what begins together, the first would be promised the slots of the others.
+    pub(super) fn next_prediction(&mut self, out: &mut Transition) {
+        if self.is_predicting || self.waits_for_opening() {
+            return;
+        }
+        self.opening_until = None;
+        let Self { wanting, entries, .. } = self;
+        wanting.retain(|number| entries.get(number).is_some_and(|entry| entry.live.is_some()));
+        if wanting.len() > ONE_BY_ONE {
+            wanting.clear();
+            return self.predict(None, out);
+        }
+        if let Some(number) = wanting.pop_front() {
+            self.predict(Some(number), out);
+        }
+    }
+
+    /// What is expected of a flow is this from now on; perhaps a submission is why it is late.
+    fn expect(
+        &mut self,
+        now: Moment,
+        number: u64,
+        flow: &str,
+        expected: FlowEstimate,
+        cause: Option<u64>,
+        out: &mut Transition,
+    ) {
+        // What would be late is rejected, and whoever sent it is told so.
+        let is_on_trial = self.entries.get(&number).is_some_and(Entry::is_on_trial);
+        let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
+        here.expected = Some(expected);
+        let Some(deadline) = here.deadline.filter(|&deadline| now <= deadline) else { return };
+        let is_late = expected.completion > deadline && !is_on_trial;
+        let was_late = std::mem::replace(&mut here.is_likely_late, is_late);
+        if is_late && !was_late {
+            let by = duration((expected.completion - deadline) as f64 / 1e6);
+            let mut message = format!(
+                "{flow} is not expected to be done by its deadline {}, but {by} later",
+                timestamp(deadline)
+            );
+            let cause = cause.or_else(|| self.blamed(number, flow));
+            if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
+                message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would be"]);
+            }
+            self.alert(out, now, number, flow, AlertKind::LikelyLate, message);
+        } else if was_late && !is_late {
+            let message = format!("{flow} is expected to be done by its deadline again");
+            self.event(
+                out,
+                now,
+                ServiceEvent { kind: "likely_in_time", number: Some(number), flow: Some(flow), message },
+            );
+        }
+    }
+
+    /// What is to be said of a submission now.
+    fn prediction(&self, now: Moment, number: u64) -> Option<Prediction> {
+        let live = self.entries.get(&number)?.live.as_ref()?;
+        let flow = |here: &FlowProgress| {
+            let FlowEstimate { completion, between, is_guess, chance } =
+                here.expected.filter(|_| !here.state.is_over())?;
+            Some(api::FlowPrediction {
+                flow: here.flow.clone(),
+                completion: timestamp(completion),
+                between: between.map(|between| between.map(timestamp)),
+                guess: is_guess,
+                deadline: here.deadline.map(timestamp),
+                holds: here.deadline.map(|deadline| completion <= deadline),
+                chance,
+            })
+        };
+        let flows = live.flows.iter().filter_map(flow).collect();
+        Some(Prediction { made: timestamp(now), flows, makes_late: Vec::new(), remedies: Vec::new() })
+    }
+
+    /// What a submission is told the first time, or with what it means for the others.
+    pub(super) fn say(&mut self, now: Moment, number: u64, meaning: Option<Impact>, out: &mut Transition) {
+        let Some(mut prediction) = self.prediction(now, number) else { return };
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if let Some(Impact { makes_late, remedies, .. }) = meaning {
+            (prediction.makes_late, prediction.remedies) = (makes_late, remedies);
+        }
+        for flow in &prediction.flows {
+            let said = StoredPrediction {
+                completion: crate::moment(flow.completion),
+                between: flow.between.map(|between| between.map(crate::moment)),
+                guess: Some(flow.guess),
+                made: Some(now),
+                deadline: flow.deadline.map(crate::moment),
+                chance: flow.chance,
+            };
+            if !entry.said.contains_key(&flow.flow) {
+                entry.said.insert(flow.flow.clone(), said);
+                out.records.push(Record::Predicted { number, flow: flow.flow.clone(), said });
+            }
+        }
+        let (is_late, message) = (prediction.is_late(), words(&prediction));
+        entry.prediction = Some(prediction);
+        self.event(out, now, ServiceEvent { kind: "predicted", number: Some(number), flow: None, message });
+        self.decide(now, number, is_late.then(|| REJECTED.to_owned()), out);
+    }
+
+    /// What is known of a submission is brought up to date; what it means for the others stays as it was
+    /// said.
+    fn say_again(&mut self, now: Moment, number: u64) {
+        let Some(mut prediction) = self.prediction(now, number) else { return };
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        // Looks ahead say nothing of what is held.
+        let live = entry.live.iter().flat_map(|live| &live.flows);
+        if !live.clone().all(|here| here.state.is_over() || here.state == FlowState::Held)
+            && let Some(before) = entry.prediction.take()
+        {
+            (prediction.makes_late, prediction.remedies) = (before.makes_late, before.remedies);
+            entry.prediction = Some(prediction);
+        }
+    }
+
+    /// A submission that is not to run late is let in where it has no deadlines, of which nothing can be
+    /// said.
+    fn decide_unforeseen(&mut self, now: Moment, number: u64, why: &str, out: &mut Transition) {
+        let flows = self.entries.get(&number).and_then(|entry| entry.live.as_ref()).map(|live| &live.flows);
+        let has_deadlines = flows.into_iter().flatten().any(|here| here.deadline.is_some());
+        self.decide(now, number, has_deadlines.then(|| why.to_owned()), out);
+    }
+
+    /// A submission that is not to run late is let in, or is not, and why.
+    pub(super) fn decide(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
+        let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.is_on_trial()) else { return };
+        if why.is_some() {
+            out.records.push(Record::Cancelled { number, flow: None, why: why.clone() });
+            return self.cancel_all(now, number, why, out);
+        }
+        entry.is_let_in = true;
+        entry.live.iter_mut().for_each(|live| live.let_go(now));
+        out.records.push(Record::LetIn(number));
+        self.stand_all(number, out);
+    }
+}
+
+/// Why a submission was not begun that is not to run late.
+const REJECTED: &str = "a deadline is not expected to hold";
+const UNFORESEEN: &str = "whether its deadlines hold cannot be simulated: ";
+
+/// Whether that is why a submission was cancelled.
+pub(super) fn is_rejection(reason: &str) -> bool {
+    reason == REJECTED || reason.starts_with(UNFORESEEN)
+}
+
+/// Submissions that wait to be predicted.
+pub(super) type UnpredictedQueue = VecDeque<u64>;
+
+/// A prediction for a person.
+fn words(prediction: &Prediction) -> String {
+    let flow = |flow: &api::FlowPrediction| {
+        let holds = match flow.holds {
+            Some(true) => ", by its deadline",
+            Some(false) => ", after its deadline",
+            None => "",
+        };
+        format!("{} is expected to be done at {}{holds}", flow.flow, flow.completion)
+    };
+    let mut words: Vec<String> = prediction.flows.iter().map(flow).collect();
+    words.extend(
+        prediction
+            .makes_late
+            .iter()
+            .map(|late| format!("{} of {} becomes late by {:.0} s", late.flow, late.number, late.late_by)),
+    );
+    if words.is_empty() { "nothing is known of when it is done".to_owned() } else { words.join("; ") }
+}
