@@ -87,11 +87,13 @@ impl<'a> ExternalRun<'a> {
         }
     }
 
-    /// Whether an earlier session has recorded the failure of a task at that time, or later where its slot
-    /// was not free.
-    pub(crate) fn is_recorded(&self, id: TaskId, end: Time) -> bool {
+    /// Whether an earlier session has recorded the failure of a task with this start or this end, or later
+    /// where its slot was not free. An end that was ahead of this machine's clock was recorded as earlier
+    /// than it is.
+    pub(crate) fn is_recorded(&self, id: TaskId, start: Time, end: Time) -> bool {
         self.work.attempts.iter().any(|attempt| {
-            let is_it = attempt.end == end.0 || attempt.start == attempt.end && attempt.end > end.0;
+            let was_shifted = attempt.start == attempt.end && attempt.end > end.0;
+            let is_it = attempt.start == start.0 || attempt.end == end.0 || was_shifted;
             attempt.id == id && matches!(attempt.ended, AttemptOutcome::Failed(_)) && is_it
         })
     }

@@ -760,27 +760,28 @@ fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
 
 #[test]
 fn a_failed_attempt_is_recorded_once() {
-    let scene = Scene::new();
-    scene.player.follow(|_, _| Act::FailsOnce);
-    let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
-    let recorded = || {
-        let messages = ends(&scene);
-        messages
-            .iter()
-            .filter(
-                |ended| matches!(ended, AttemptOutcome::Failed(message) if message.starts_with("no luck\n")),
-            )
-            .count()
-    };
-    for _ in 0..3 {
-        let mut polls = 0;
-        scene.run_and_die(jobs(), move || {
-            polls += 1;
-            polls == 30
-        });
-        assert_eq!(recorded(), 1);
+    // Also where the clock of its node is ahead, so that the end of the attempt lies in the future.
+    for ahead in [0, 5_000] {
+        let scene = Scene::new();
+        scene.player.ahead_ms.store(ahead, Ordering::SeqCst);
+        scene.player.follow(|_, _| Act::FailsOnce);
+        let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
+        let failures = || {
+            let is_it = |end: &&AttemptOutcome| {
+                matches!(end, AttemptOutcome::Failed(message) if message.starts_with("no luck\n"))
+            };
+            ends(&scene).iter().filter(is_it).count()
+        };
+        for _ in 0..3 {
+            let mut polls = 0;
+            scene.run_and_die(jobs(), move || {
+                polls += 1;
+                polls == 30
+            });
+            assert_eq!(failures(), 1, "{ahead} ms ahead");
+        }
+        assert_eq!(scene.player.submitted().len(), 1);
     }
-    assert_eq!(scene.player.submitted().len(), 1);
 }
 
 /// The attempts that the journal has.
