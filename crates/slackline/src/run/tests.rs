@@ -111,7 +111,7 @@ fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
     fake.stop_after = None;
     let (run, end, rest) = gone(&fake, request(dir.path()));
     assert_eq!((end, rest.done.len()), (RunEnd::Done, 4));
-    assert!(rest.notes[0].starts_with("Resumed(Recovered { done: 3, cut_short: 0, "), "{:?}", rest.notes);
+    assert!(rest.notes[0].starts_with("Resumed(Recovery { done: 3, cut_short: 0, "), "{:?}", rest.notes);
     assert_eq!(rest.overview.unwrap().flows[0].jobs[0].maps, Progress { total: 2, done: 2 });
     assert!(first.done.iter().all(|id| !rest.done.contains(id)));
     assert_eq!(run.outcome().unwrap().failed(), 0);
