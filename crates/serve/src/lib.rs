@@ -14,7 +14,7 @@ pub type Moment = u64;
 /// Microseconds per second.
 pub const SECOND: u64 = 1_000_000;
 
-/// The moment `seconds` after `start`, at least 0.
+/// The moment `seconds` after `start`. Negative seconds count as 0.
 pub(crate) fn after(start: Moment, seconds: f64) -> Moment {
     start.saturating_add((seconds.max(0.0) * SECOND as f64) as Moment)
 }

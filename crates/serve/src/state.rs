@@ -1,9 +1,9 @@
 //! The state of the service, as a pure state machine: commands and events in, records and effects out. It has
 //! no thread, file, socket or clock.
 //!
-//! - [`ServiceState`]: the state; [`Command`], [`Answer`], [`Refusal`]: what clients request, and the
-//!   responses;
-//!   [`StateEvent`]: results of effects; [`Transition`], [`Effect`]: what the caller writes down and carries out;
+//! - [`ServiceState`]: the state; [`Command`], [`Answer`], [`Refusal`]: the requests of clients, and the
+//!   responses; [`StateEvent`]: results of effects; [`Transition`], [`Effect`]: the records to write and the
+//!   work to carry out;
 //! - `commands`: one method for each command; `queue`: submissions that may start, in order; `running`:
 //!   submissions whose flows are scheduled; `finished`: those that ended; `recurring`: schedules;
 //!   `wait_reasons`: why a submission or a flow waits; `quota`: slots by user; `clock`: jumps of the wall
