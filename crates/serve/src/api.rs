@@ -262,7 +262,7 @@ pub enum FlowState {
     Held,
     /// All tasks have finished.
     Done,
-    /// A task has failed all its attempts, or the flow could not start.
+    /// A task failed and is not retried, or the flow could not start.
     Failed,
     /// The flow was cancelled.
     Cancelled,
@@ -533,7 +533,7 @@ pub struct Service {
     pub machines: Vec<Machine>,
     /// The number of running tasks.
     pub running: u64,
-    /// The number of waiting tasks of live submissions.
+    /// The number of waiting tasks of submissions in the state `live`.
     pub waiting: u64,
     /// The number of submissions by state. Finished submissions count while they are remembered.
     pub submissions: BTreeMap<String, u64>,
@@ -594,7 +594,7 @@ pub struct LoadPoint {
     pub at: Timestamp,
     /// The mean number of running tasks since the previous point.
     pub running: f64,
-    /// The number of waiting tasks of live submissions.
+    /// The number of waiting tasks of submissions in the state `live`.
     pub waiting: u64,
     /// The number of submissions in the queue.
     pub queued: u64,

@@ -155,7 +155,7 @@ impl ServiceHandle {
         let not_found = |message| Refusal { kind: RefusalKind::NotFound, message };
         let logs = Logs::find(&look, of).map_err(not_found)?;
         let mut out = LogBuffer(Vec::new());
-        // The client escapes control characters before it shows the text.
+        // The text may have control characters. A client that prints it has to escape them.
         let said = logs.write(&mut out).map_err(|error| invalid(error.to_string()))?;
         let mut text = String::from_utf8_lossy(&out.0).into_owned();
         if let Some(said) = said {

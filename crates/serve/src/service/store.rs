@@ -16,7 +16,7 @@ const LOG: Kind = Kind {
     reserve: 1 << 20,
 };
 
-/// The smallest log that is rewritten, bytes.
+/// The least size to which the growth of a log is compared, bytes. So small logs are not rewritten.
 const SMALL: u64 = 1 << 20;
 
 /// The growth since the last rewrite, as a factor, after which the log may be rewritten.

@@ -1,4 +1,5 @@
-//! Forecasts of running submissions: when one is made, what is reported of it, and which submissions it rejects.
+//! Forecasts of running submissions: when one is made, what is reported of it, and which submissions it
+//! rejects.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -185,7 +185,8 @@ impl ServiceState {
         }
     }
 
-    /// The next time of a schedule, unless the schedule is paused or the clock is unsettled.
+    /// The next time of a schedule, unless the schedule is paused. Under `CatchUp::All` it also waits until the
+    /// clock is settled.
     pub(super) fn recurs_by(&self, again: &RecurringSubmission) -> Option<Moment> {
         let waits = self.clock.is_unsettled() && again.recurring.catch_up() == CatchUp::All;
         again.next.filter(|_| !again.recurring.paused && !waits)
@@ -271,8 +272,8 @@ impl ServiceState {
         again.at(at)
     }
 
-    /// The next time of the schedule of a submission. `None` if the schedule is paused, if its submissions are
-    /// held, or if a later occurrence exists already.
+    /// The next time of the schedule of a submission. `None` if the schedule is paused, if its submissions
+    /// are held, or if a later occurrence exists already.
     pub(super) fn comes_again(&self, number: u64) -> Option<Moment> {
         let wanted = self.wanted(number)?;
         let again = self.recurring.get(wanted.recurrence.as_ref()?)?;
