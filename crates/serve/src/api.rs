@@ -10,58 +10,57 @@ use utoipa::ToSchema;
 
 use crate::state::auth::Role;
 
-/// A flow file to be run, now, when something is there, or again and again.
+/// A flow file to run: now, when files exist, or on a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// The flow file.
     pub document: String,
-    /// What messages call it; its ending says in which format it is (TOML if nothing is said).
+    /// The file name in messages. Its extension selects the format; the default is TOML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The name under which its outputs are remembered: of submissions of one name one runs at a time. By
-    /// default the name of the file, with the values of parameters that are set.
+    /// The name of the submission. Only one submission of a name runs at a time, and a later one reuses its
+    /// outputs. The default is the file name, with the values of `parameters`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The directory that relative paths start from and commands run in, an absolute path; by default that of
-    /// the service.
+    /// The working directory of commands, and the base of relative paths. It has to be absolute. The default
+    /// is the working directory of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Values of the parameters that the file declares. Of something that recurs they may have strftime
-    /// conversions, of the time of the recurrence.
+    /// Values of the parameters that the file declares. With a schedule, they may have strftime conversions,
+    /// which are filled with the scheduled time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
-    /// A parameter with several values: every flow that uses it becomes one for each of them.
+    /// A parameter with several values. Each flow that uses it is repeated for each value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_each: Option<ForEach>,
-    /// Deadlines, by flow, still to come: a duration such as `2h`, a time of day, or a date and time.
+    /// Future deadlines by flow: a duration such as `2h`, a time of day, or a date and time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deadlines: BTreeMap<String, String>,
-    /// The higher, the sooner it is taken from the queue. What is at work is not stopped.
+    /// The priority in the queue; higher values start first. Running tasks are not stopped.
     #[serde(default)]
     pub priority: u32,
-    /// Whether it waits until it is let go.
+    /// Whether the submission is held until a user resumes it.
     #[serde(default)]
     pub held: bool,
-    /// What is done when a deadline of it is not expected to hold.
+    /// The rule if the submission is predicted to miss a deadline.
     #[serde(default)]
     pub if_late: IfLate,
-    /// What is done when one of the same name is not over.
+    /// The rule if a submission of the same name has not finished.
     #[serde(default)]
     pub overlap: Overlap,
-    /// Patterns of files that have to be there before it begins; at least one file for each. Of something
-    /// that recurs they may have strftime conversions, as `parameters`, and `%%` is a percent sign.
+    /// File patterns, each of which has to match a file before the submission starts. With a schedule, they
+    /// may have strftime conversions, as in `parameters`; `%%` is a percent sign.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<String>,
-    /// Whether it waits for its own inputs.
+    /// Whether the submission waits until its own inputs exist.
     #[serde(default)]
     pub when_inputs: bool,
-    /// When it is submitted again, if it is.
+    /// The schedule of repeated submissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
-    /// A word of the sender's own, of at most 200 bytes: what they send again with the same one is not
-    /// submitted a second time, as long as the first is remembered. So a request whose answer was lost can be
-    /// sent again.
+    /// An idempotency key of at most 200 bytes. A request with a remembered key of the same user is not
+    /// submitted again, so a client can safely retry a request after a lost response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -70,98 +69,98 @@ pub struct Submit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForEach {
-    /// The parameter.
+    /// The name of the parameter.
     pub parameter: String,
     /// A list such as `north,south`, days such as `2026-03-01..2026-03-07`, or whole numbers such as `1..24`.
     pub values: String,
 }
 
-/// What is done when a deadline is not expected to hold.
+/// The rule if a submission is predicted to miss a deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfLate {
-    /// It runs all the same.
+    /// Run the submission anyway.
     #[default]
     Accept,
-    /// It is not begun.
+    /// Reject the submission.
     Reject,
 }
 
-/// What is done when a submission of the same name is not over.
+/// The rule if a submission of the same name has not finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// It waits for the other.
+    /// Wait until the other has finished.
     #[default]
     Wait,
-    /// It is left out.
+    /// Skip the new submission.
     Skip,
-    /// The other is stopped; jobs of it that are done and unchanged stay done.
+    /// Stop the other. Its finished jobs stay finished if they are unchanged.
     Replace,
 }
 
-/// When something is submitted again.
+/// The schedule of repeated submissions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Minute, hour, day of month, month, day of week, as in `0 2 * * 1-5`.
+    /// A cron expression: minute, hour, day of month, month, day of week, as in `0 2 * * 1-5`.
     pub cron: String,
-    /// The time zone, as in `Europe/Berlin`; by default that of the service.
+    /// The time zone, as in `Europe/Berlin`. The default is the time zone of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// What is done about times at which the service was not there.
+    /// The rule for times that were missed while the service was down.
     #[serde(default)]
     pub catch_up: CatchUp,
 }
 
-/// What is done about times that were missed.
+/// The rule for missed times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchUp {
-    /// They are left out.
+    /// Skip all missed times.
     None,
-    /// The last of them is made up for.
+    /// Submit the last missed time.
     #[default]
     Last,
-    /// Each is made up for.
+    /// Submit each missed time.
     All,
 }
 
-/// What became of a submission when it was durable.
+/// The result of a submission, which is on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Accepted {
-    /// Its number; none of something that recurs, or was left out because of another of the same name.
+    /// The number of the submission. Omitted for a schedule, and for a skipped submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// Its name.
+    /// The name of the submission or schedule.
     pub name: String,
-    /// What is said of it, for a person.
+    /// The result as text.
     pub message: String,
-    /// Of something that recurs: when it is submitted next.
+    /// The next time of a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
-    /// The prediction, if it was waited for and came.
+    /// The prediction, if the client waited for it and it came in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
 }
 
-/// How far a submission is.
+/// The state of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It waits to begin; `why` says for what.
+    /// The submission waits to start; `why` has the reason.
     Queued,
-    /// Its inputs are looked up.
+    /// The service looks up the inputs of the submission.
     Opening,
-    /// Its flows are scheduled, or held.
+    /// The flows of the submission are scheduled, or held.
     Live,
-    /// All its flows are done.
+    /// All flows have finished.
     Done,
-    /// A flow of it failed, or it could not begin.
+    /// A flow has failed, or the submission could not start.
     Failed,
-    /// It was cancelled.
+    /// A user cancelled the submission, or a later one replaced it.
     Cancelled,
-    /// It was not begun, because a deadline was not expected to hold.
+    /// The submission was predicted to miss a deadline, and `if_late` is `reject`.
     Rejected,
 }
 
@@ -169,17 +168,16 @@ impl State {
     pub const ALL: [Self; 7] =
         [Self::Queued, Self::Opening, Self::Live, Self::Done, Self::Failed, Self::Cancelled, Self::Rejected];
 
-    /// Whether it is over.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled | Self::Rejected)
     }
 
-    /// Whether nothing of it is scheduled yet.
+    /// Whether no flow is scheduled yet.
     pub fn has_not_begun(self) -> bool {
         matches!(self, Self::Queued | Self::Opening)
     }
 
-    /// Its name in documents.
+    /// The name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -196,89 +194,86 @@ impl State {
 /// A submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Submission {
-    /// Its number.
+    /// The number of the submission.
     pub number: u64,
-    /// Its name.
+    /// The name of the submission.
     pub name: String,
-    /// Whose it is.
+    /// The user who submitted it.
     pub user: String,
-    /// When it was submitted.
+    /// The time of the submission.
     pub submitted: Timestamp,
-    /// How far it is.
+    /// The state of the submission.
     pub state: State,
-    /// For what it waits, or why it failed.
+    /// The reason why the submission waits, or why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Whether it is held.
+    /// Whether the submission is held.
     pub held: bool,
-    /// Its priority in the queue.
+    /// The priority in the queue.
     pub priority: u32,
-    /// Its flows. Of one that has not begun they are read from its file, without their tasks; lists leave
-    /// them out then.
+    /// The flows. Before the start they are read from the file without task counts, and lists omit them.
     pub flows: Vec<Flow>,
-    /// Of one that has not begun: the first deadline of its flows.
+    /// The first deadline of the flows. Omitted after the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// The recurrence that it is of.
+    /// The schedule and the time that this submission is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurrence: Option<Occurrence>,
-    /// The file that is why it has not begun: nothing is there of that name or pattern.
+    /// The missing file or pattern that keeps the submission from starting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// Since when its flows could start: it had begun, and nobody held it. What was begun before the service
-    /// was started again counts from then.
+    /// The time from which the flows could start: the submission was open and not held. After a restart of
+    /// the service, this is the time at which the submission resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,
-    /// When it was over.
+    /// The end of the submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// What is expected of it, as it was said last; of one that is over, as it was said first. Left out in
-    /// lists.
+    /// The latest prediction; after the end, the first one. Lists omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
-    /// Why nothing is predicted of it, if that is so. Left out in lists.
+    /// The reason why there is no prediction. Lists omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpredicted: Option<String>,
-    /// The word of whoever sent it.
+    /// The idempotency key of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// One time of something that recurs.
+/// A time of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Occurrence {
-    /// Its name.
+    /// The name of the schedule.
     pub recurrence: String,
-    /// The time.
+    /// The scheduled time.
     pub at: Timestamp,
 }
 
-/// How far a flow is.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowState {
-    /// Nothing of it has started.
+    /// No task has started.
     #[default]
     Waiting,
-    /// Something of it has started.
+    /// A task has started.
     Running,
-    /// Nothing more of it starts before it is let go.
+    /// No more tasks start until the flow is resumed.
     Held,
-    /// All its tasks are done.
+    /// All tasks have finished.
     Done,
-    /// A task of it failed for good, or it could not begin.
+    /// A task failed and is not retried, or the flow could not start.
     Failed,
-    /// It was cancelled.
+    /// The flow was cancelled.
     Cancelled,
 }
 
 impl FlowState {
-    /// Whether it is over.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)
     }
 
-    /// Its name in documents.
+    /// The name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -294,49 +289,49 @@ impl FlowState {
 /// A flow of a submission.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Flow {
-    /// Its name.
+    /// The name of the flow.
     pub flow: String,
-    /// How far it is.
+    /// The state of the flow.
     pub state: FlowState,
-    /// When it is released.
+    /// The release time: the flow may start from then on.
     pub release: Timestamp,
-    /// When it should be done.
+    /// The deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Its weight.
+    /// The weight of the flow in the objective.
     pub weight: f64,
-    /// How many tasks it has; 0 before its inputs are looked up.
+    /// The number of tasks. 0 before the inputs are looked up.
     pub tasks: u64,
-    /// How many of them are done.
+    /// The number of finished tasks.
     pub done: u64,
-    /// How many are at work.
+    /// The number of running tasks.
     pub running: u64,
-    /// How many attempts have failed.
+    /// The number of failed attempts.
     pub failed_attempts: u64,
-    /// When it was done.
+    /// The time at which the flow finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Timestamp>,
-    /// When it is going to be done.
+    /// The predicted completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Timestamp>,
-    /// Between which times eight of ten courses end it.
+    /// The 80 % prediction interval of the completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_between: Option<[Timestamp; 2]>,
-    /// Whether that is a guess, as it is not known how long its tasks take.
+    /// Whether the prediction is a guess, because the durations of the tasks are unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guess: bool,
-    /// Whether it was late, or is expected to be.
+    /// Whether the flow was late, is late, or is predicted to be late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<bool>,
-    /// Why it failed.
+    /// The reason of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// Why nothing more of it starts now, if it is for anything but want of slots: it is held, comes later,
-    /// reads what another flow has not made yet, no machine is there, or its user's tasks hold as many slots
-    /// as they may.
+    /// The reason why no more tasks start now, unless they only wait for slots. Examples: the flow is held or
+    /// not released, an output of another flow is missing, no machine is up, or the user's limit of slots is
+    /// reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Its jobs; left out in lists.
+    /// The jobs. Lists omit them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
 }
@@ -344,15 +339,15 @@ pub struct Flow {
 /// A job of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Job {
-    /// Its name.
+    /// The name of the job.
     pub job: String,
-    /// The jobs that it comes after.
+    /// The jobs that have to finish before this one starts.
     pub after: Vec<String>,
-    /// Its map tasks.
+    /// The map tasks.
     pub maps: Phase,
-    /// Its reduce tasks.
+    /// The reduce tasks.
     pub reduces: Phase,
-    /// How many of its attempts have failed.
+    /// The number of failed attempts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_attempts: u64,
 }
@@ -362,151 +357,150 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// How far a phase is.
+/// The progress of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Phase {
-    /// How many tasks it has.
+    /// The number of tasks.
     pub tasks: u64,
-    /// How many are done.
+    /// The number of finished tasks.
     pub done: u64,
-    /// How many are at work.
+    /// The number of running tasks.
     pub running: u64,
 }
 
-/// What is expected of a submission, and what it means for the others.
+/// The prediction of a submission, and its impact on other submissions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Prediction {
-    /// When this was said.
+    /// The time of the prediction.
     pub made: Timestamp,
-    /// Its flows.
+    /// The predictions of the flows.
     pub flows: Vec<FlowPrediction>,
-    /// Flows of others that are expected to miss their deadlines with it, and would not without it.
+    /// Flows of other submissions that are predicted to miss their deadlines because of this submission.
     pub makes_late: Vec<DelayedFlow>,
-    /// What would make deadlines hold that are not expected to.
+    /// Changes with which the missed deadlines can be met.
     pub remedies: Vec<Remedy>,
 }
 
 impl Prediction {
-    /// Whether a deadline of it is not expected to hold.
+    /// Whether a flow is predicted to miss its deadline.
     pub fn is_late(&self) -> bool {
         self.flows.iter().any(|flow| flow.holds == Some(false))
     }
 }
 
-/// What is expected of a flow.
+/// The prediction of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlowPrediction {
-    /// Its name.
+    /// The name of the flow.
     pub flow: String,
-    /// When it is going to be done.
+    /// The predicted completion.
     pub completion: Timestamp,
-    /// Between which times eight of ten courses end it; none of a guess.
+    /// The 80 % prediction interval of the completion. Omitted for a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Timestamp; 2]>,
-    /// Whether its completion is a guess, as it is not known how long its tasks take.
+    /// Whether the prediction is a guess, because the durations of the tasks are unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guess: bool,
-    /// Its deadline.
+    /// The deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Whether the deadline is expected to hold.
+    /// Whether the flow is predicted to meet its deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
-    /// In how many courses of a hundred it holds.
+    /// The chance of meeting the deadline, percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
 }
 
-/// A flow that is late because of a submission.
+/// A flow that is late because of another submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DelayedFlow {
-    /// The submission it is of.
+    /// The number of its submission.
     pub number: u64,
-    /// The name of that.
+    /// The name of its submission.
     pub name: String,
-    /// The flow.
+    /// The name of the flow.
     pub flow: String,
-    /// Its deadline.
+    /// The deadline.
     pub deadline: Timestamp,
-    /// When it would be done otherwise.
+    /// The predicted completion without the other submission.
     pub without: Timestamp,
-    /// When it is going to be done.
+    /// The predicted completion with the other submission.
     pub with: Timestamp,
-    /// How many seconds it is late then.
+    /// The predicted lateness, seconds.
     pub late_by: f64,
 }
 
-/// Something that would make a deadline hold.
+/// A change with which a flow can meet its deadline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
-    /// A deadline that is expected to hold even if things take as long as nine in ten of their courses do, in
-    /// whole seconds.
+    /// A later deadline, at the end of the 80 % prediction interval, in whole seconds.
     Deadline {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// The deadline.
+        /// The proposed deadline.
         deadline: Timestamp,
     },
-    /// So many slots instead of those there are.
+    /// A larger number of slots in total.
     Slots {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// How many.
+        /// The number of slots.
         slots: u64,
     },
-    /// These submissions held until it is done.
+    /// Hold other submissions until the flow has finished.
     Hold {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// Their numbers.
+        /// The numbers of the submissions to hold.
         numbers: Vec<u64>,
     },
-    /// Nothing here: alone on the machines it is done then.
+    /// No change of the other submissions helps: even alone on the cluster, the flow misses its deadline.
     Nothing {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// When it would be done.
+        /// The predicted completion alone on the cluster.
         alone: Timestamp,
     },
 }
 
-/// A change to a submission or a flow of it.
+/// A change to a submission, or to one of its flows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// The flow; all of them if nothing is said.
+    /// The flow. The default is all flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// Another deadline, still to come: a duration after the release, the first such time of day after it, or
-    /// a date and time.
+    /// A new deadline in the future: a duration after the release, the first such time of day after it, or a
+    /// date and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
-    /// Another weight.
+    /// A new weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Another priority.
+    /// A new priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
 }
 
-/// Something that recurs.
+/// A recurring submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Recurrence {
-    /// Its name.
+    /// The name of the schedule.
     pub name: String,
-    /// Whose it is.
+    /// The user who owns the schedule.
     pub user: String,
-    /// When.
+    /// The times of the submissions.
     pub schedule: Schedule,
-    /// What is done when one of them is not over at the next.
+    /// The rule if the previous submission has not finished.
     pub overlap: Overlap,
-    /// Whether it is paused.
+    /// Whether the schedule is paused.
     pub paused: bool,
-    /// When it was submitted the last time.
+    /// The latest time that was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Timestamp>,
-    /// When it is submitted next.
+    /// The next time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
 }
@@ -514,199 +508,198 @@ pub struct Recurrence {
 /// The service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Service {
-    /// Version of the program.
+    /// The version of the program.
     pub version: String,
-    /// When the service was begun, the first time.
+    /// The first start of the service.
     pub began: Timestamp,
-    /// When this process started.
+    /// The start of this process.
     pub started: Timestamp,
-    /// Now.
+    /// The current time of the service.
     pub now: Timestamp,
-    /// The engine.
+    /// The name of the engine.
     pub engine: String,
-    /// The policy.
+    /// The scheduling policy.
     pub policy: String,
-    /// What it keeps small: `sum of tardiness`, say.
+    /// The objective that the policy minimizes, such as `sum of tardiness`.
     #[serde(default)]
     pub objective: String,
-    /// How many slots there are, of machines that are there.
+    /// The number of slots of all machines that are up.
     pub slots: u64,
-    /// How many of them the tasks of one user may hold at a time, if not all.
+    /// The limit of slots that the tasks of one user may hold. Omitted without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots_by_user: Option<u64>,
     /// The machines.
     #[serde(default)]
     pub machines: Vec<Machine>,
-    /// How many tasks are at work.
+    /// The number of running tasks.
     pub running: u64,
-    /// How many tasks of live submissions wait.
+    /// The number of waiting tasks of submissions in the state `live`.
     pub waiting: u64,
-    /// How many submissions there are in each state; of those that are over, as many as are remembered.
+    /// The number of submissions by state. Finished submissions count while they are remembered.
     pub submissions: BTreeMap<String, u64>,
-    /// Whether nothing new begins.
+    /// Whether the service starts no new submissions.
     pub draining: bool,
-    /// How good predictions have been.
+    /// The accuracy of the predictions.
     pub calibration: Calibration,
-    /// What went wrong with the service itself, if anything does: a full disk, say; else with a directory
-    /// that it watches.
+    /// A problem of the service itself, such as a full disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
 
-/// A machine that attempts run on.
+/// A machine of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Machine {
-    /// Its name.
+    /// The name of the machine.
     pub machine: String,
-    /// Its slots.
+    /// The number of slots.
     pub slots: u64,
-    /// Whether it is there.
+    /// Whether the machine is up.
     pub up: bool,
 }
 
-/// How good predictions have been: those that were made when flows were submitted, of the flows that are done
-/// since. Guesses are counted apart: of them nothing was known of how long their tasks take.
+/// The accuracy of predictions: the first prediction of each finished flow against its completion. Guesses
+/// are counted separately, because the durations of their tasks were unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Calibration {
-    /// How many flows, without those that were guessed.
+    /// The number of flows, without guesses.
     pub flows: u64,
-    /// Which part of them was done in the interval of eight in ten.
+    /// The fraction of flows that finished inside their 80 % prediction interval.
     pub inside: f64,
-    /// Mean of how far off the completion was, as a part of the time from submission to completion.
+    /// The mean absolute error of completions, relative to the time from submission to completion.
     pub error: f64,
-    /// Mean of how much later than predicted it was, as such a part; negative if earlier.
+    /// The mean signed error, relative as in `error`. Negative: earlier than predicted.
     pub bias: f64,
-    /// Of those with deadlines: which part was said rightly to hold or not to.
+    /// The fraction of flows with a deadline for which the prediction was right whether they meet it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<f64>,
-    /// How many flows were guessed.
+    /// The number of flows whose completion was a guess.
     #[serde(default)]
     pub guesses: u64,
-    /// Mean of how far off guesses were, as a part of the time from submission to completion.
+    /// The mean absolute error of guesses, relative to the time from submission to completion.
     #[serde(default)]
     pub guess_error: f64,
 }
 
-/// What is at work and waits, over time.
+/// The numbers of running and waiting tasks over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Load {
-    /// The moments, the earliest first.
+    /// The points, the earliest first.
     pub points: Vec<LoadPoint>,
 }
 
-/// A moment.
+/// The load at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LoadPoint {
-    /// When.
+    /// The time of the point.
     pub at: Timestamp,
-    /// Tasks at work, on average since the moment before.
+    /// The mean number of running tasks since the previous point.
     pub running: f64,
-    /// Tasks of live submissions that wait.
+    /// The number of waiting tasks of submissions in the state `live`.
     pub waiting: u64,
-    /// Submissions that wait in the queue.
+    /// The number of submissions in the queue.
     pub queued: u64,
 }
 
-/// Attempts that ended lately, and those at work now.
+/// Recently ended attempts, and running attempts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
-    /// The attempts, the earliest start first; those at work have no end. An engine that cannot say on which
-    /// slot something is at work has those that ended alone.
+    /// The attempts, in the order of their starts. Running attempts have no end. Some engines do not report
+    /// the slots of running attempts; then only ended attempts are listed.
     pub attempts: Vec<Attempt>,
 }
 
-/// An attempt.
+/// An attempt of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {
-    /// The submission.
+    /// The number of the submission.
     pub number: u64,
-    /// The flow.
+    /// The name of the flow.
     pub flow: String,
-    /// The job.
+    /// The name of the job.
     pub job: String,
-    /// `map` or `reduce`.
+    /// The phase: `map` or `reduce`.
     pub phase: String,
-    /// The task.
+    /// The number of the task in its phase.
     pub task: u32,
-    /// The slot, counted through the machines.
+    /// The number of the slot, counted across all machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<u32>,
-    /// Since when.
+    /// The start of the attempt.
     pub start: Timestamp,
-    /// Until when.
+    /// The end of the attempt. Omitted while it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
-    /// `done`, `failed`, `killed` or `lost`.
+    /// The outcome: `done`, `failed`, `killed` or `lost`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }
 
-/// Something that happened, as a line of the stream of events.
+/// An event of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
-    /// Events are numbered; a stream may be asked for those after a number.
+    /// The number of the event. A stream can continue after a number.
     pub id: u64,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What: `submitted`, `opened`, `waits`, `ended`, `done`, `failed`, `cancelled`, `rejected`, `skipped`,
-    /// `predicted`, `changed`, `likely_late`, `likely_in_time`, `late`, `estimates_off`, `alert_failed`,
-    /// `not_written`, `recurrence`, `service`, `clock`.
+    /// The kind: `submitted`, `opened`, `waits`, `ended`, `done`, `failed`, `cancelled`, `rejected`,
+    /// `skipped`, `predicted`, `changed`, `likely_late`, `likely_in_time`, `late`, `estimates_off`,
+    /// `alert_failed`, `not_written`, `recurrence`, `service`, `clock`.
     pub kind: String,
-    /// The submission.
+    /// The number of the submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// Its name.
+    /// The name of the submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The flow.
+    /// The name of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// What is said of it, for a person.
+    /// The event as text.
     pub message: String,
 }
 
-/// An alert: something that somebody may want to act on. There is at most one for each cause.
+/// An alert that may need an action of a user or operator. Each cause has at most one alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
-    /// What: `likely_late`, `late`, `failed` or `estimates_off`.
+    /// The kind of the alert.
     pub kind: AlertKind,
-    /// When.
+    /// The time of the alert.
     pub at: Timestamp,
-    /// The submission.
+    /// The number of the submission.
     pub number: u64,
-    /// Its name.
+    /// The name of the submission.
     pub name: String,
-    /// The flow.
+    /// The name of the flow. Empty if the alert is about the whole submission.
     pub flow: String,
-    /// Whose it is.
+    /// The user who owns the submission.
     pub user: String,
-    /// What is said of it, for a person.
+    /// The alert as text.
     pub message: String,
 }
 
-/// Alerts.
+/// The latest alerts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Alerts {
-    /// The latest first.
+    /// The alerts, the latest first.
     pub alerts: Vec<Alert>,
 }
 
-/// What an alert is about.
+/// The kind of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertKind {
-    /// A deadline is not expected to hold any more.
+    /// A flow is predicted to miss its deadline.
     LikelyLate,
     /// A deadline has passed.
     Late,
     /// A flow has failed.
     Failed,
-    /// Tasks take much longer, or much shorter, than was expected.
+    /// Tasks take much longer or shorter than estimated.
     EstimatesOff,
 }
 
 impl AlertKind {
-    /// Its name in documents.
+    /// The name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::LikelyLate => "likely_late",
@@ -717,67 +710,66 @@ impl AlertKind {
     }
 }
 
-/// Why a flow waits, or waited.
+/// The explanation why a flow waits or waited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
-    /// For a person.
+    /// The explanation as text.
     pub text: String,
-    /// For a program: the document of `explain`.
+    /// The explanation as the JSON document of `explain`.
     pub document: serde_json::Value,
 }
 
-/// Why something was not done.
+/// An error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// What was found, and what was expected, in one or several lines.
+    /// The value found and the value expected, in one or more lines.
     pub message: String,
 }
 
-/// That something is done.
+/// The result of a successful command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Done {
-    /// What, for a person.
+    /// The result as text.
     pub message: String,
 }
 
-/// Who asks, as the service knows them.
+/// The identity of the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Identity {
-    /// Their name: of a token, or of a user of this machine.
+    /// The name of the token, or of a user of this machine.
     pub name: String,
-    /// What they may.
+    /// The role of the client.
     pub role: Role,
 }
 
-/// How a stream of events begins.
+/// The first event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StreamStart {
-    /// Whether the events that follow go on where those ended that were had before. If they do not (the
-    /// service was started again, or it was too long ago), whatever is known of the service should be looked
-    /// at anew.
+    /// Whether the stream continues the previous one without a gap. It does not after a restart of the
+    /// service, or after a long interruption. Then the client has to request the state of the service again.
     pub complete: bool,
 }
 
-/// How the service fares.
+/// The health of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// `ok`: anything else is answered as a problem.
+    /// Always `ok`. A service that is not healthy responds with a problem document.
     pub status: String,
 }
 
-/// Several submissions.
+/// A page of submissions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Submissions {
-    /// Those of this page, the latest first.
+    /// The submissions of this page, the latest first.
     pub submissions: Vec<Submission>,
-    /// Of which numbers the next page has those before; left out on the last one.
+    /// The value of the parameter `before` for the next page. Omitted on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
 }
 
-/// What recurs.
+/// All schedules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Recurrences {
-    /// By name.
+    /// The schedules, sorted by name.
     pub recurrences: Vec<Recurrence>,
 }

@@ -7,8 +7,8 @@
 //! - `routes`: the list of routes, and the OpenAPI [`description`];
 //! - `submissions`, `explain`, `recurrences`, `service`, `events`, `page`: the handlers;
 //! - `answer`: parameters and documents of requests, and errors as documents;
-//! - [`auth`], [`tokens`], [`users`], `tls`: who the client is; [`audit`], `refusals`, [`metrics`]: what is
-//!   counted and logged;
+//! - [`tokens`], [`users`], `tls`: the identity of the client; [`audit`], `refusals`, [`metrics`]: logs and
+//!   counters;
 //! - [`client`]: the client of this API.
 //!
 //! A token identifies the client, or the user at the other end of a Unix socket. There are no cookies, and
@@ -59,54 +59,54 @@ pub use routes::description;
 
 const THREADS: usize = 2;
 
-/// Threads that read flow files at a time.
+/// Threads that read flow files at the same time.
 const READERS: usize = 8;
 
-/// How long requests that are being answered may go on when the service ends.
+/// How long running requests may take after the service stops.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Where and how the service listens.
+/// The addresses of the service, and its access control.
 #[derive(Clone)]
 pub struct Setup {
-    /// The Unix socket, if there is to be one.
+    /// The Unix socket. `None`: no socket.
     pub socket: Option<Socket>,
-    /// The address on a network, if there is to be one; a port of 0 is any that is free.
+    /// The network address. `None`: no address. Port 0 selects a free port.
     pub listen: Option<SocketAddr>,
-    /// TLS on that address.
+    /// The TLS files of that address.
     pub tls: Option<TlsFiles>,
-    /// What those may who reach this machine's own address without a token; nothing if it is none.
+    /// The role of clients without a token on the loopback address. `None`: no access.
     pub loopback: Option<Role>,
-    /// Names by which the service is reached through something that forwards to this machine's own address.
+    /// Host names of proxies that forward to the loopback address.
     pub hosts: Vec<String>,
-    /// What requests and connections are held to.
     pub bounds: Bounds,
-    /// Says what goes wrong.
+    /// Receives error messages for the operator.
     pub say: StatusCallback,
 }
 
 #[derive(Clone, Debug)]
 pub struct Socket {
     pub path: PathBuf,
-    /// The group whose members may open it, by number; nobody but this user if it is none.
+    /// The group whose members may open the socket. `None`: only this user.
     pub group: Option<u32>,
-    /// What other users may who can open it; nothing if it is none. This user and root may everything.
+    /// The role of other users who can open the socket. `None`: no access. This user and root have all
+    /// permissions.
     pub others: Option<Role>,
 }
 
-/// What requests and connections are held to.
+/// Limits of requests and connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Connections at a time, of the socket and of the address each.
+    /// The most open connections, for the socket and for the address separately.
     pub connections: usize,
-    /// How long the head of a request may take, and a connection may wait for the next one.
+    /// The time limit of the head of a request, and of an idle connection.
     pub head: Duration,
-    /// How long the body of a request may take.
+    /// The time limit of the body of a request.
     pub body: Duration,
-    /// Bytes of a body.
+    /// The largest body, bytes.
     pub body_bytes: usize,
-    /// How long an answer may get nowhere.
+    /// The longest time in which a client may read nothing of a response.
     pub stall: Duration,
-    /// Between two signs of life on a stream of events on which nothing happens.
+    /// The interval between heartbeats on an event stream without events.
     pub heartbeat: Duration,
 }
 
@@ -123,30 +123,27 @@ impl Default for Bounds {
     }
 }
 
-/// Why the service cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// An address beyond this machine needs more than it has.
+    /// An address that other machines reach needs TLS and tokens.
     #[error("{0}: found an address that others than this machine reach, expected {1} with it")]
     Open(SocketAddr, String),
-    /// The address or the socket cannot be had.
+    /// The address or the socket cannot be bound.
     #[error("{0}: cannot listen there: {1}")]
     Bind(String, std::io::Error),
-    /// The path of a socket is too long for the system.
+    /// The path of the socket is too long for the system.
     #[error("{}: found a path of {} bytes, expected at most {} for a socket: --socket names another", .0.display(), .0.as_os_str().len(), listen::SOCKET_MAX)]
     Long(PathBuf),
-    /// Certificates or keys are wrong.
+    /// The certificates or the key are invalid.
     #[error("{0}")]
     Tls(String),
-    /// Tokens cannot be read.
     #[error(transparent)]
     Tokens(#[from] crate::http::tokens::TokenError),
-    /// Anything else that is missing.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
-/// The service as it listens.
+/// The running HTTP server.
 pub struct Server {
     runtime: Option<Runtime>,
     stop: watch::Sender<bool>,
@@ -156,11 +153,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins to listen.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// An address beyond this machine without TLS and tokens; one that cannot be had; files that cannot be
-    /// read.
+    /// An address that other machines reach has no TLS or no tokens, an address cannot be bound, or a file
+    /// cannot be read.
     pub fn start(handle: ServiceHandle, setup: &Setup) -> Result<Self, ListenError> {
         let tokens = Tokens::new(handle.paths().tokens());
         let has_tokens = !tokens.all()?.is_empty();
@@ -224,12 +221,12 @@ impl Server {
         Ok(server)
     }
 
-    /// The address on a network, with its port.
+    /// The network address, with its port.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Ends it: nothing new is taken in, streams end, and what is being answered is answered.
+    /// Stops the server: it accepts no more connections, ends streams, and finishes running requests.
     pub fn stop(mut self) {
         self.end();
     }
@@ -237,10 +234,10 @@ impl Server {
     fn end(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         if let Some(socket) = self.socket.take() {
-            // Somebody may have removed it.
+            // The file may have been removed already.
             let _ = std::fs::remove_file(socket);
         }
-        // Nobody may listen.
+        // There may be no receivers.
         let _ = self.stop.send(true);
         let app = self.app.clone();
         runtime.block_on(async {
@@ -261,7 +258,7 @@ impl Drop for Server {
     }
 }
 
-/// When the process of a service started: what its events are numbered from.
+/// The start of the process, which is part of every event id.
 fn epoch(handle: &ServiceHandle) -> Moment {
     match handle.execute_and_wait(Principal::new("http", Role::Look), Command::Service) {
         Ok(Answer::Service(service)) => crate::moment(service.started),
@@ -269,7 +266,7 @@ fn epoch(handle: &ServiceHandle) -> Moment {
     }
 }
 
-/// What handlers of requests share.
+/// The state that all handlers share.
 #[derive(Clone)]
 pub(crate) struct AppState(Arc<Inner>);
 
@@ -280,17 +277,17 @@ pub(crate) struct Inner {
     users: Users,
     metrics: Metrics,
     audit: Audit,
-    /// The number of this user.
+    /// The user id of this process.
     own: u32,
-    /// What other users of the socket may.
+    /// The role of other users of the socket.
     others: Option<Role>,
-    /// What those may who reach this machine's own address without a token.
+    /// The role of clients without a token on the loopback address.
     loopback: Option<Role>,
     hosts: Vec<String>,
     bounds: Bounds,
     connections: AtomicU64,
     streams: AtomicU64,
-    /// When the process started.
+    /// The start of the process.
     epoch: Moment,
     stopped: watch::Receiver<bool>,
     say: StatusCallback,

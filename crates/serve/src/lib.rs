@@ -11,21 +11,21 @@ pub use http::tls::TlsFiles;
 /// A moment: microseconds since 1970.
 pub type Moment = u64;
 
-/// Microseconds of a second.
+/// Microseconds per second.
 pub const SECOND: u64 = 1_000_000;
 
-/// The moment so many seconds after another, which is the earliest there may be.
+/// The moment `seconds` after `start`. Negative seconds count as 0.
 pub(crate) fn after(start: Moment, seconds: f64) -> Moment {
     start.saturating_add((seconds.max(0.0) * SECOND as f64) as Moment)
 }
 
-/// A moment as documents have it; the last one there is for moments beyond.
+/// A moment as a document's timestamp. Later moments become the last possible timestamp.
 pub fn timestamp(at: Moment) -> jiff::Timestamp {
     let micros = i64::try_from(at).ok();
     micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok()).unwrap_or(jiff::Timestamp::MAX)
 }
 
-/// A document's instant; 1970 for what is before.
+/// A document's timestamp as a moment. Timestamps before 1970 become 0.
 pub fn moment(at: jiff::Timestamp) -> Moment {
     u64::try_from(at.as_microsecond()).unwrap_or(0)
 }

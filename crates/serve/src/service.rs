@@ -9,9 +9,9 @@
 //!                 └────────────┴─────────────────┴──────────────┘
 //! ```
 //!
-//! The writer thread appends records with one flush, while the event loop takes the next messages. Answers
-//! and effects wait until their records are on disk; answers that change nothing do not wait. No thread of
-//! the picture waits for another. The watchdog names a thread that is blocked.
+//! The writer thread appends records with one flush, while the event loop receives the next messages. Answers
+//! and effects wait until their records are on disk. Answers that change nothing do not wait. No thread in
+//! the diagram waits for another. The watchdog names a blocked thread.
 
 pub mod durations;
 pub mod explain;
@@ -65,74 +65,72 @@ use crate::state::{
     Transition,
 };
 
-/// Threads that open runs.
+/// The number of threads that open runs.
 const OPENERS: usize = 4;
 
-/// The most of them, when some are blocked.
+/// The most threads that open runs, while some are blocked.
 const OPENERS_MAX: usize = 64;
 
-/// What the watchdog calls them, with a number.
+/// The name of these threads, without their number.
 pub(crate) const OPENER: &str = "opener";
 
-/// How long the end of the service waits for its last records, and then for its other threads.
+/// How long the stop waits for the last records, and then for the other threads.
 const LAST: Duration = Duration::from_millis(2_500);
 
-/// Time between two looks whether they have ended.
+/// The interval between two checks whether the threads have ended.
 const STEP: Duration = Duration::from_millis(10);
 
-/// As much is taken in at once at most, so that answers do not wait for ever for what comes after them.
+/// The most messages received in one turn. It bounds the delay of an answer.
 const AT_ONCE: usize = 1_000;
 
-/// The longest that the desk sleeps.
+/// The longest sleep of the event loop.
 const SLEEP: Duration = Duration::from_secs(1);
 
 /// Receives status lines for the operator.
 pub type StatusCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How a service is set up.
+/// The configuration of a service.
 #[derive(Clone)]
 pub struct Setup {
-    /// Where it keeps its files.
+    /// The state directory.
     pub paths: ServicePaths,
     pub engine: EngineSpec,
     pub policy: PolicySpec,
-    /// The policy that is looked ahead with: the same, or one that is faster.
+    /// The policy that simulates forecasts: the same, or a faster one.
     pub looks_with: PolicySpec,
-    /// What flows cost, instead of what their documents say.
+    /// Replaces the cost metric of the flow files.
     pub metric: Option<Metric>,
-    /// How costs are put together.
+    /// The combination of the flow costs into the objective.
     pub combine: Combine,
     /// The fraction of maps after which reduces may take slots.
     pub slowstart: f64,
-    /// How often a task may fail whose job does not say.
+    /// The most attempts of a task whose job sets no limit.
     pub attempts_max: u16,
-    /// How large things may get.
     pub limits: Limits,
-    /// Whom alerts reach.
+    /// The receivers of alerts.
     pub hooks: Hooks,
-    /// The time zone of schedules that name none.
+    /// The time zone of schedules without a zone.
     pub zone: jiff::tz::TimeZone,
-    /// Is told what the engine waits for before the service is there.
+    /// Receives status lines while the engine starts.
     pub says: StatusCallback,
-    /// Gets warnings for the operator: blocked threads.
+    /// Receives warnings for the operator, about blocked threads.
     pub warns: StatusCallback,
 }
 
-/// Why a service cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its state cannot be read or written.
+    /// The state cannot be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The engine cannot be had.
+    /// The engine cannot be started.
     #[error("{0}")]
     Engine(String),
-    /// Its state begins with something else than it should.
+    /// The first record is not the start of a service.
     #[error("{0}: found records that do not begin a service, expected the state of one")]
     Foreign(String),
 }
 
-/// A service at work.
+/// A running service.
 pub struct Service {
     handle: ServiceHandle,
     is_over: Arc<AtomicBool>,
@@ -146,24 +144,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the desk's thread hears.
+/// A message to the event loop.
 pub(crate) enum Message {
     Command(CommandRequest),
     Event(StateEvent),
-    /// Something is wrong with the service itself, or is not any more.
+    /// A problem of the service itself; `None` when it is solved.
     Problem(HealthProblem, Option<String>),
-    /// Something happened to the service: its kind, and what it was.
+    /// An event about the service: its kind and its message.
     Happened(&'static str, String),
-    /// Records were written, or not.
+    /// The writer has written its records, or failed.
     Written(WriteResult),
 }
 
 impl Service {
-    /// Starts a service, or goes on with one: what was submitted and is not over goes on where it was. All
-    /// flows run as the user of this process.
+    /// Starts a service, or resumes one from its state directory with all unfinished submissions. All flows
+    /// run as the user of this process.
     ///
     /// # Errors
-    /// State that cannot be used; an engine that cannot be had.
+    /// The state directory is unusable, or the engine cannot be started.
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
         let now = ClockReading::read();
         let (mut store, records) = Store::open(setup.paths.root())?;
@@ -180,32 +178,31 @@ impl Service {
             name: format!("state of the service {}", setup.paths.root().display()),
             problem,
         })?;
-        // What was over long ago is not read again.
+        // The rewritten log leaves out forgotten submissions.
         store.replace(&state.records())?;
         Threads::start(setup, state, store, out, now)
     }
 
-    /// The service as it is asked.
     pub fn handle(&self) -> &ServiceHandle {
         &self.handle
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the event loop has ended without a stop.
     pub fn has_ended(&self) -> bool {
         self.state.is_finished()
     }
 
-    /// Stops everything, and waits until it has: what runs is stopped, and goes on when the service is
+    /// Stops all running tasks, and waits until they have ended. Their runs resume when the service is
     /// started again.
     ///
     /// # Errors
-    /// Why the service could not go on, if it could not.
+    /// The error that ended the service, if it ended before the stop.
     pub fn stop(self) -> Result<(), String> {
         self.is_over.store(true, Ordering::SeqCst);
-        // The desk looks once a second at least.
+        // The event loop checks `is_over` at least once a second.
         let ended =
             self.state.join().unwrap_or_else(|_| Err("the desk ended in the middle of something".to_owned()));
-        // A thread that is blocked then has nothing that a restart does not find.
+        // A restart recovers the work of a thread that is still blocked.
         for _ in 0..LAST.as_millis() / STEP.as_millis() {
             if lock(&self.others).iter().all(JoinHandle::is_finished) {
                 break;
@@ -237,13 +234,12 @@ impl Setup {
         }
     }
 
-    /// The forecaster of a service that began at a moment.
+    /// The forecaster of a service that was first started at `began`.
     fn forecaster(&self, began: Moment, timings: &Timings) -> Forecaster {
         let outlook = Outlook::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
         Forecaster::new(outlook, self.looks_with.clone(), began, timings.predictions.clone())
     }
 
-    /// What is to be small.
     fn objective(&self) -> Objective {
         Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
     }
@@ -264,7 +260,6 @@ fn facts(setup: &Setup) -> ServiceFacts {
     }
 }
 
-/// The threads of a service.
 struct Threads;
 
 impl Threads {
@@ -381,7 +376,7 @@ pub(crate) struct LauncherPool {
 }
 
 impl LauncherPool {
-    /// Starts another one, up to a limit.
+    /// Starts another thread, up to `OPENERS_MAX`.
     pub(crate) fn start(&self) -> Result<(), String> {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         if number > OPENERS_MAX {
@@ -399,11 +394,11 @@ impl LauncherPool {
     }
 }
 
-/// The desk, and whom it has do things.
+/// The event loop: the state, and the channels to the other threads.
 struct EventLoop {
     state: ServiceState,
     writes: Sender<Write>,
-    /// What the writer has, if it has something.
+    /// The batch that the writer is writing.
     in_flight: Option<InFlight>,
     next: Batch,
     scheduler: Scheduler,
@@ -418,7 +413,7 @@ struct EventLoop {
 /// An answer that waits until its records are on disk.
 type Waiting = (tokio::sync::oneshot::Sender<Result<Answer, Refusal>>, Result<Answer, Refusal>);
 
-/// Records, and what waits until they are on disk.
+/// Records, and the effects and answers that wait until they are on disk.
 #[derive(Default)]
 struct Batch {
     records: Vec<Record>,
@@ -434,11 +429,11 @@ impl Batch {
     }
 }
 
-/// What the writer has.
+/// The work of the writer.
 enum InFlight {
-    /// Records to append; it has them, and gives them back.
+    /// Append records. The writer returns the records with its result.
     Append(Batch),
-    /// All that the desk knows, which the records of the batch are part of.
+    /// Rewrite the log with all records of the state, including those of the batch.
     Replace(Batch),
 }
 
@@ -466,8 +461,8 @@ impl EventLoop {
         self.scheduler.join()
     }
 
-    /// Waits a moment until what was asked before the end is on disk. What has no answer then was not taken
-    /// in.
+    /// Waits until the records of earlier commands are on disk, at most `LAST`. A command without an answer
+    /// after that was not accepted.
     fn write_last(&mut self, received: &Receiver<Message>) {
         while self.in_flight.is_some() {
             match received.recv_timeout(LAST) {
@@ -496,11 +491,11 @@ impl EventLoop {
         }
     }
 
-    /// Answers what needs no record. The rest is written down, and answered and done when it is on disk.
+    /// Sends answers that need no record. The others and the effects wait until the records are on disk.
     fn settle(&mut self, out: Transition, waiting: Vec<Waiting>) {
         for (answer, answered) in waiting {
             if is_look(&answered) {
-                // The client may be gone.
+                // The client may have disconnected.
                 let _ = answer.send(answered);
             } else {
                 self.next.waiting.push((answer, answered));
@@ -510,8 +505,7 @@ impl EventLoop {
         self.write();
     }
 
-    /// Hands the writer what comes next, unless it has something already: what comes meanwhile is written
-    /// together.
+    /// Hands the next batch to an idle writer. The batches of a busy writer are written together.
     fn write(&mut self) {
         if self.in_flight.is_some() {
             return;
@@ -531,11 +525,11 @@ impl EventLoop {
         let records = std::mem::take(&mut batch.records);
         let needed = self.state.least_records();
         self.in_flight = Some(InFlight::Append(batch));
-        // A writer that is gone has panicked; then nothing is answered any more.
+        // A writer that is gone has panicked. Then no more answers are sent.
         let _ = self.writes.send(Write::Append { records, forgotten, needed });
     }
 
-    /// The writer has written, or could not.
+    /// Handles the result of the writer.
     fn written(&mut self, WriteResult { records, outcome }: WriteResult) {
         match (self.in_flight.take(), outcome) {
             (Some(InFlight::Append(batch)), Ok(is_grown)) => {
@@ -566,17 +560,17 @@ impl EventLoop {
         self.write();
     }
 
-    /// Answers and does what is on disk.
+    /// Sends the answers and carries out the effects of a batch that is on disk.
     fn finish(&mut self, batch: Batch) {
         for (answer, answered) in batch.waiting {
-            // The client may be gone.
+            // The client may have disconnected.
             let _ = answer.send(answered);
         }
         self.carry_out(batch.effects);
     }
 
-    /// Records could not be written: what was submitted is taken back, and nothing is acknowledged; the rest
-    /// is written with what comes next.
+    /// Handles a failed write: revokes its submissions and refuses its commands. Its other records are
+    /// written with the next batch.
     fn not_written(&mut self, problem: &str, mut batch: Batch) {
         let is_submission = |record: &Record| match record {
             Record::Submitted { number, wanted, .. } if wanted.recurrence.is_none() => Some(*number),
@@ -611,7 +605,7 @@ impl EventLoop {
                 }
                 Effect::Admit { number, standings } => self.admit(number, standings),
                 Effect::Stand { number, flow, standing } => {
-                    // At once, as the next look ahead counts on it.
+                    // The forecaster gets this first, because the next forecast needs it.
                     let _ = self.looks.send(ForecastRequest::Stand(number, flow.clone(), standing));
                     self.scheduler.order(EngineCommand::Stand(number, flow, standing));
                 }
@@ -619,7 +613,7 @@ impl EventLoop {
                     let _ = self.looks.send(ForecastRequest::Fail(number, flow.clone()));
                     self.scheduler.order(EngineCommand::Cancel(number, flow));
                 }
-                // The writer has moved it aside.
+                // The writer has moved the directory aside.
                 Effect::Forget { .. } => {}
                 Effect::RemoveAside(before) => {
                     let _ = self.errands.send(WorkItem::RemoveAside(before));
@@ -636,7 +630,8 @@ impl EventLoop {
         }
     }
 
-    /// A run that is open is watched, before anybody asks what is to be expected of it, and driven.
+    /// Hands an open run to the forecaster, then to the scheduler. So the forecaster knows the run before the
+    /// first forecast of it.
     fn admit(&self, number: u64, standings: BTreeMap<String, FlowOverrides>) {
         let user = self.state.wanted(number).map(|wanted| wanted.user.clone());
         let quota = user.zip(self.state.slots_by_user());
@@ -672,7 +667,7 @@ impl EventLoop {
     }
 }
 
-/// Whether an answer changes nothing, so that no record has to be on disk before it.
+/// Whether an answer changes nothing, so that it needs no record on disk.
 fn is_look(answered: &Result<Answer, Refusal>) -> bool {
     matches!(
         answered,

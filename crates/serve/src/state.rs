@@ -1,17 +1,16 @@
 //! The state of the service, as a pure state machine: commands and events in, records and effects out. It has
 //! no thread, file, socket or clock.
 //!
-//! - [`ServiceState`]: the state; [`Command`], [`Answer`], [`Refusal`]: what clients request, and the
-//!   responses;
-//!   [`StateEvent`]: results of effects; [`Transition`], [`Effect`]: what the caller writes down and carries out;
+//! - [`ServiceState`]: the state; [`Command`], [`Answer`], [`Refusal`]: the requests of clients, and the
+//!   responses; [`StateEvent`]: results of effects; [`Transition`], [`Effect`]: the records to write and the
+//!   work to carry out;
 //! - `commands`: one method for each command; `queue`: submissions that may start, in order; `running`:
 //!   submissions whose flows are scheduled; `finished`: those that ended; `recurring`: schedules;
 //!   `wait_reasons`: why a submission or a flow waits; `quota`: slots by user; `clock`: jumps of the wall
 //!   clock, and ages; `replay`: the state from its records.
 //!
-//! The caller writes the records of a call down before it carries out an effect or sends the answer
-//! ([`Transition::records`]). So everything that was acknowledged survives a crash, and everything that was
-//! started is known.
+//! The caller writes the records of a call to disk before it carries out an effect or sends the answer
+//! ([`Transition::records`]). So a crash loses no acknowledged command and no started run.
 
 pub mod auth;
 mod clock;
@@ -53,24 +52,23 @@ use queue::Queue;
 use recurring::RecurringSubmission;
 use running::RunningSubmission;
 
-/// How large things may get.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Submissions whose flows are scheduled at a time; the others wait in the queue.
     pub live: usize,
-    /// Submissions that wait, altogether and of one user.
+    /// Submissions that wait in the queue, of all users together.
     pub queued: usize,
-    /// See [`Limits::queued`].
+    /// Submissions of one user that wait in the queue.
     pub queued_by_user: usize,
     /// Submissions of one user that are scheduled at a time.
     pub live_by_user: usize,
-    /// Slots that the tasks of one user may hold at a time; none for all there are.
+    /// Slots that the tasks of one user may hold at a time. `None`: no limit.
     pub slots_by_user: Option<u32>,
     /// Submissions of one user within a minute.
     pub rate_by_user: usize,
-    /// Submissions that are over and remembered, and for how long, microseconds.
+    /// Finished submissions that are remembered.
     pub remembered: usize,
-    /// See [`Limits::remembered`].
+    /// How long a finished submission is remembered, microseconds.
     pub remembered_for: u64,
 }
 
@@ -89,98 +87,95 @@ impl Default for Limits {
     }
 }
 
-/// What the desk is told of the service that it is of.
+/// The configuration of the service that the state reports and obeys.
 #[derive(Clone, Debug)]
 pub struct ServiceFacts {
-    /// The engine, for a person.
+    /// A description of the engine, for messages.
     pub engine: String,
-    /// The policy, as it is named.
     pub policy: String,
-    /// What it keeps small, in words.
+    /// A description of the objective that the policy minimizes.
     pub objective: String,
-    /// The time zone of schedules that name none.
+    /// The time zone of schedules without a zone.
     pub zone: TimeZone,
-    /// How large things may get.
     pub limits: Limits,
 }
 
-/// Everything that a call has to be done for.
+/// The result of a call: the records to write and the effects to carry out.
 #[derive(Debug, Default)]
 pub struct Transition {
-    /// To be written down first.
+    /// The caller writes these first.
     pub records: Vec<Record>,
-    /// To be done then, in this order.
+    /// The caller carries these out next, in this order.
     pub effects: Vec<Effect>,
 }
 
-/// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Look up the inputs of a submission, and open its run. The answer is [`StateEvent::Opened`] or
+    /// Look up the inputs of a submission and open its run. The event is [`StateEvent::Opened`] or
     /// [`StateEvent::NotOpened`].
     Open(u64),
-    /// Give an opened run to the engine, with flows that stand in another way than its document says.
+    /// Hand an opened run to the engine, with the overrides of its flows.
     Admit {
         number: u64,
         standings: BTreeMap<String, FlowOverrides>,
     },
-    /// A flow of a run stands in another way.
+    /// Change the overrides of one flow of a run.
     Stand {
         number: u64,
         flow: String,
         standing: FlowOverrides,
     },
-    /// A flow of a run is not to go on.
     Cancel {
         number: u64,
         flow: String,
     },
-    /// Say what is expected of all flows that are live, and what that of one submission means for the others.
-    /// The answer is [`StateEvent::Predicted`].
+    /// Forecast all running flows, and the effect of one submission on the others. The event is
+    /// [`StateEvent::Predicted`].
     Predict {
-        /// The submission; none to bring what is known of all up to date.
+        /// The submission. `None`: update the forecasts of all flows.
         number: Option<u64>,
     },
-    /// Look whether the files are there that a submission waits for. The answer is [`StateEvent::Files`].
+    /// Check whether the files that a submission waits for exist. The event is [`StateEvent::Files`].
     Look(u64),
-    /// Read when a submission should be done that waits. The answer is [`StateEvent::Read`].
+    /// Read the first deadline of a queued submission from its file. The event is [`StateEvent::Read`].
     Read(u64),
-    /// Nothing of a name is known any more: its state directory is moved aside, and removed a day later.
+    /// No submission or schedule of this name is left. Move its state directory aside;
+    /// [`Effect::RemoveAside`] removes it a day later.
     Forget {
         name: String,
-        /// When, by the age clock.
+        /// The time of the move, by the age clock.
         at: Moment,
     },
-    /// Remove what was moved aside before a moment of the age clock.
+    /// Remove the directories moved aside before this time of the age clock.
     RemoveAside(Moment),
-    /// The jump of the wall clock, microseconds.
+    /// The wall clock jumped by this many microseconds.
     ClockJumped(i64),
     Alert(Alert),
     Event(api::Event),
 }
 
-/// How long something that could not be opened for want of something waits before it is tried again; doubled
-/// each time.
+/// The wait before a failed opening is retried, microseconds. It doubles with each retry, up to
+/// `RETRY_LONGEST`.
 const RETRY_FIRST: u64 = 5 * SECOND;
 const RETRY_LONGEST: u64 = 300 * SECOND;
 
-/// How often files are looked for that somebody waits for.
+/// The interval between two checks for the files that submissions wait for.
 const LOOK_EVERY: u64 = 2 * SECOND;
 
-/// How often what is at work is noted, and for how long it is remembered.
+/// The interval between two load points, and the number of load points kept (one day).
 const LOAD_EVERY: u64 = 10 * SECOND;
 const LOAD_POINTS: usize = 8_640;
 
-/// Alerts that are shown, over restarts too.
+/// The number of alerts kept, across restarts too.
 const ALERTS: usize = 1_000;
 
-/// How often what is over is looked at that may be forgotten.
+/// The interval between two searches for finished submissions to forget.
 const PURGE_EVERY: u64 = 60 * SECOND;
 
-/// The least time between two looks ahead that nobody asked for.
+/// The least time between two periodic forecasts.
 const OUTLOOK_EVERY: u64 = 10 * SECOND;
 
-/// A submission that is not over.
+/// A submission that has not finished.
 #[derive(Debug)]
 pub(super) struct Entry {
     wanted: SubmissionSpec,
@@ -188,109 +183,109 @@ pub(super) struct Entry {
     state: State,
     held: bool,
     changes: Changes,
-    /// Flows that are held by themselves.
+    /// Flows that a user holds separately.
     held_flows: BTreeSet<String>,
-    /// Flows that were cancelled, or all of them by none; with the reason if nobody asked for it.
+    /// Cancelled flows; the key `None` is the whole submission. The value is the reason. `None`: a user
+    /// cancelled it.
     cancelled: BTreeMap<Option<String>, Option<String>>,
-    /// Whether it may begin although a deadline of it has to be expected to hold.
+    /// Whether a submission with `IfLate::Reject` has been accepted.
     is_let_in: bool,
-    /// What was said of its flows when it was submitted.
+    /// The first prediction of each flow.
     said: BTreeMap<String, StoredPrediction>,
     alerted: BTreeSet<(String, AlertKind)>,
     prediction: Option<Prediction>,
-    /// Why it does not begin, if that is known.
+    /// The reason why the submission waits, if known.
     why: Option<String>,
-    /// How often it could not be opened, and until when it waits.
+    /// The number of failed openings.
     tries: u32,
     not_before: Option<Elapsed>,
-    /// Whether the files are there that it waits for.
+    /// Whether the files that the submission waits for exist.
     has_files: bool,
-    /// One of the files that are not there, as they were looked for last.
+    /// One of the files that were missing at the last check.
     missing: Option<String>,
     live: Option<RunningSubmission>,
 }
 
-/// The state of the service.
 #[derive(Debug)]
 pub struct ServiceState {
     facts: ServiceFacts,
     began: Moment,
     clock: ServiceClock,
-    /// When this process started.
+    /// The start of this process.
     started: Moment,
     next: u64,
     entries: BTreeMap<u64, Entry>,
     queue: Queue,
-    /// By name: the submissions that are not over, the first one first.
+    /// The unfinished submissions of each name, the oldest first.
     series: BTreeMap<String, VecDeque<u64>>,
     ended: FinishedSubmission,
-    /// Of what recurs: those whose files have not been read.
+    /// Submissions of schedules whose files have not been read yet.
     unread: Vec<u64>,
-    /// By user and their word: the submission.
+    /// Submissions by user and idempotency key.
     keys: BTreeMap<(String, String), u64>,
     recurring: BTreeMap<String, RecurringSubmission>,
     scores: Scores,
-    /// Those that were told last.
+    /// The latest alerts, the oldest first.
     alerts: VecDeque<Alert>,
     is_draining: bool,
-    /// Deadlines to come, with the submission and the flow.
+    /// Future deadlines, with the submission and the flow.
     deadlines: BTreeSet<(Moment, u64, String)>,
-    /// When each user submitted within the last minute.
+    /// The times at which each user submitted within the last minute.
     rates: BTreeMap<String, VecDeque<Elapsed>>,
     load: LoadSoFar,
-    /// Slots that tasks of each user hold, where there is a quota.
+    /// Slots that the tasks of each user hold. Counted only if `Limits::slots_by_user` is set.
     held: BTreeMap<String, u64>,
     next_event: u64,
     next_look: Elapsed,
     next_purge: Elapsed,
     next_outlook: Elapsed,
-    /// Why something could not be simulated in the last look ahead.
+    /// The error of the last forecast.
     forecast_error: Option<ForecastError>,
-    /// Whether a look ahead is being made.
+    /// Whether a forecast is being made.
     is_predicting: bool,
     wanting: UnpredictedQueue,
-    /// Until when it is waited for what is being opened, before those are predicted that want it.
+    /// Until this time, new submissions are not predicted while others are being opened.
     opening_until: Option<Elapsed>,
     machines: Vec<api::Machine>,
-    /// The limits of the policy that keep flows from free slots.
+    /// The policy's limits that keep flows from free slots.
     policy_limits: slackline::resident::Limits,
     troubles: BTreeMap<HealthProblem, String>,
 }
 
-/// What may be wrong with the service itself, until it is not any more.
+/// A problem of the service itself. It stays reported until it is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HealthProblem {
-    /// A thread that everything waits for is blocked.
+    /// An important thread is blocked.
     Blocked,
-    /// Nothing can be written down: nothing is taken in.
+    /// The log cannot be written: the service refuses all changes.
     Log,
-    /// What is written down cannot be written again without what is over.
+    /// The log cannot be rewritten without the records of finished submissions.
     Compaction,
-    /// There is no space for the documents of runs that have finished.
+    /// The disk has no space for the documents of finished runs.
     Documents,
-    /// What jobs took cannot be remembered.
+    /// The history of task durations cannot be written.
     History,
-    /// The wall clock has jumped, or was wrong.
+    /// The wall clock jumped, or was wrong.
     Clock,
-    /// Something recurs no more whose zone this machine does not know.
+    /// A schedule is lost, because this machine does not know its time zone.
     Zone,
 }
 
-/// What is at work, over time.
+/// The number of running tasks over time.
 #[derive(Debug, Default)]
 struct LoadSoFar {
     points: VecDeque<LoadPoint>,
-    /// The sum of tasks at work over time since the last point, microseconds.
+    /// The integral of running tasks over the time since the last point, task-microseconds.
     work: f64,
     running: u64,
     since: Elapsed,
-    /// When the last point was noted.
+    /// The time of the last point.
     noted: Elapsed,
     next: Elapsed,
 }
 
 impl ServiceState {
-    /// A desk at which nothing was ever asked; its records are empty.
+    /// The state of a new service, and its first record.
     pub fn new(facts: ServiceFacts, now: ClockReading) -> (Self, Record) {
         (Self::empty(facts, now.wall.0, now), Record::Began(now.wall.0))
     }
@@ -330,12 +325,12 @@ impl ServiceState {
         }
     }
 
-    /// When the service was begun: the time of its engine starts there.
+    /// The first start of the service; the time of its engine starts there.
     pub fn began(&self) -> Moment {
         self.began
     }
 
-    /// Something is wrong with the service itself, or is not any more.
+    /// Sets a problem of the service, or clears it with `None`.
     pub fn set_trouble(&mut self, of: HealthProblem, problem: Option<String>) {
         match problem {
             Some(problem) => drop(self.troubles.insert(of, problem)),
@@ -343,45 +338,46 @@ impl ServiceState {
         }
     }
 
-    /// A record that changes nothing, where it has to be tried whether something can be written down again.
+    /// While the log cannot be written: a record that changes nothing, to test whether it can be written
+    /// again.
     pub fn trial(&self) -> Option<Record> {
         self.troubles.contains_key(&HealthProblem::Log).then_some(Record::Draining(self.is_draining))
     }
 
-    /// How many slots one user may hold, if not all.
+    /// The number of slots that one user may hold. `None`: no limit.
     pub fn slots_by_user(&self) -> Option<u32> {
         self.facts.limits.slots_by_user
     }
 
-    /// What a submission is of, that is not over.
+    /// The specification of an unfinished submission.
     pub fn wanted(&self, number: u64) -> Option<&SubmissionSpec> {
         self.entries.get(&number).map(|entry| &entry.wanted)
     }
 
-    /// The deadlines of the flows of a submission that is scheduled.
+    /// The deadlines of the flows of a running submission.
     pub fn deadlines_of(&self, number: u64) -> BTreeMap<String, Moment> {
         let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
         let flows = live.into_iter().flat_map(|live| &live.flows);
         flows.filter_map(|here| Some((here.flow.clone(), here.deadline?))).collect()
     }
 
-    /// Tells whoever listens of the service itself.
+    /// Sends an event about the service itself to all listeners.
     pub fn tell_of_service(&mut self, now: ClockReading, kind: &str, message: String, out: &mut Transition) {
         let now = self.read_clock(now, out);
         self.tell(now, kind, message, out);
     }
 
-    /// How many submissions are not over.
+    /// The number of unfinished submissions.
     pub fn open(&self) -> usize {
         self.entries.len()
     }
 
-    /// In how many microseconds the desk wants to be called by [`ServiceState::tick`].
+    /// The time until the next call of [`ServiceState::tick`], microseconds.
     pub fn due(&self, now: ClockReading) -> u64 {
         let recurring = self.recurring.values().filter_map(|again| self.recurs_by(again));
         let deadlines = self.deadlines.first().map(|(at, ..)| *at);
         let looks = self.queue.awaits_files().then_some(self.next_look);
-        // What is being opened is waited for.
+        // Forecasts wait for submissions that are being opened.
         let outlook = self.opening_until.unwrap_or(self.next_outlook);
         let outlook = (!self.is_predicting && self.has_live()).then_some(outlook);
         let purge = (!self.ended.is_empty()).then_some(self.next_purge);
@@ -393,7 +389,7 @@ impl ServiceState {
         by_date.map_or(next, |by_date| by_date.min(next))
     }
 
-    /// Whether looks ahead wait for what is being opened.
+    /// Whether forecasts wait for submissions that are being opened.
     fn waits_for_opening(&self) -> bool {
         let now = self.clock.elapsed();
         self.queue.is_opening() && self.opening_until.is_some_and(|until| now < until)
@@ -403,7 +399,7 @@ impl ServiceState {
         self.queue.live() > 0
     }
 
-    /// It is `now`: what is due is done.
+    /// Does all work that is due at `now`.
     pub fn tick(&mut self, now: ClockReading, out: &mut Transition) {
         let (now, elapsed) = (self.read_clock(now, out), now.elapsed);
         self.recur(now, out);
@@ -430,7 +426,7 @@ impl ServiceState {
         out.effects.push(Effect::Predict { number });
     }
 
-    /// Forgets what was over long ago, by the age clock.
+    /// Forgets submissions and alerts that are too old by the age clock.
     fn forget(&mut self, out: &mut Transition) {
         let Limits { remembered, remembered_for, .. } = self.facts.limits;
         let (now, at) = (self.clock.elapsed(), self.clock.age());
@@ -446,7 +442,7 @@ impl ServiceState {
             }
             names.insert(ended.name);
         }
-        // What is known of outputs stays as long as anything else of the name is known.
+        // A state directory stays while another submission or schedule has its name.
         names.retain(|name| !self.series.contains_key(name) && !self.recurring.contains_key(name));
         if !names.is_empty() {
             for ended in self.ended.iter() {
@@ -460,7 +456,7 @@ impl ServiceState {
         });
     }
 
-    /// The number of tasks at work is another from now on.
+    /// Changes the number of running tasks.
     fn work(&mut self, by: i64) {
         let (load, now) = (&mut self.load, self.clock.elapsed());
         load.work += load.running as f64 * now.since(load.since) as f64;
@@ -491,7 +487,7 @@ impl ServiceState {
         (self.load.work, self.load.noted, self.load.next) = (0.0, elapsed, elapsed + LOAD_EVERY);
     }
 
-    /// What was at work, from a moment on.
+    /// The load points from a moment on.
     fn loads(&self, since: Moment) -> Load {
         let since = timestamp(since);
         let first = self.load.points.partition_point(|point| point.at < since);
@@ -517,7 +513,7 @@ impl ServiceState {
         }));
     }
 
-    /// An alert is shown from now on, as long as there are not too many later ones.
+    /// Keeps an alert, and drops the oldest if there are too many.
     fn keep_alert(&mut self, alert: Alert) {
         self.alerts.push_back(alert);
         if self.alerts.len() > ALERTS {
@@ -525,7 +521,7 @@ impl ServiceState {
         }
     }
 
-    /// Tells somebody who may want to act, unless that was done.
+    /// Sends an alert, unless the same alert was sent before.
     fn alert(
         &mut self,
         out: &mut Transition,
@@ -561,7 +557,7 @@ impl ServiceState {
     }
 }
 
-/// What is told to whoever listens.
+/// An event to send to listeners.
 pub(super) struct ServiceEvent<'a> {
     kind: &'a str,
     number: Option<u64>,

@@ -19,20 +19,20 @@ use super::AppState;
 use crate::api::{Done, Problem};
 use crate::state::{Refusal, RefusalKind};
 
-/// What is said of an answer in the audit log.
+/// The message of a response in the audit log.
 #[derive(Clone, Debug)]
 pub(super) struct AuditNote(pub(super) String);
 
-/// Why something is not done, as it is answered.
+/// An error response.
 #[derive(Clone, Debug)]
 pub(super) struct ApiError {
     pub(super) status: StatusCode,
     pub(super) message: String,
-    /// After how many seconds it may be tried again.
+    /// The time after which the client may retry, seconds.
     pub(super) retry_after: Option<u64>,
 }
 
-/// What is answered, or why it is not done.
+/// A response, or an error response.
 pub(super) type ApiResult<T = Response> = Result<T, ApiError>;
 
 impl ApiError {
@@ -40,7 +40,7 @@ impl ApiError {
         Self { status, message: message.into(), retry_after: None }
     }
 
-    /// A request that makes no sense.
+    /// A malformed request.
     pub(super) fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
@@ -70,7 +70,7 @@ impl IntoResponse for ApiError {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
-        // What is left of a body that nobody reads is not the next request.
+        // The unread rest of a body must not be parsed as the next request.
         if matches!(self.status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -79,7 +79,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// A document as JSON with escapes for all that is not printable: clients may show it on a terminal.
+/// A document as JSON, with escapes for control characters: clients may print it on a terminal.
 pub(super) fn json(what: &impl Serialize) -> String {
     let text = serde_json::to_string(what).expect("invariant: documents of the API can be written as JSON");
     match escaped_line(&text) {
@@ -88,20 +88,19 @@ pub(super) fn json(what: &impl Serialize) -> String {
     }
 }
 
-/// A document as an answer.
 pub(super) fn document(status: StatusCode, what: &impl Serialize) -> Response {
     let text = json(what);
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// That something is done, in words.
+/// The response of a successful command.
 pub(super) fn done(message: String) -> Response {
     let mut answer = document(StatusCode::OK, &Done { message: message.clone() });
     answer.extensions_mut().insert(AuditNote(message));
     answer
 }
 
-/// The document of a request.
+/// The JSON body of a request.
 pub(super) struct JsonBody<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
@@ -128,7 +127,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
     }
 }
 
-/// A body as a whole.
+/// Reads a body of at most `most` bytes within `patience`.
 async fn whole(body: Body, most: usize, patience: Duration) -> ApiResult<Vec<u8>> {
     let collected = tokio::time::timeout(patience, Limited::new(body, most).collect()).await;
     let Ok(collected) = collected else {
@@ -159,7 +158,7 @@ impl FromRequestParts<AppState> for PathNumber {
     }
 }
 
-/// The last name in the path.
+/// The last parameter of the path.
 pub(super) struct PathName(pub(super) String);
 
 impl FromRequestParts<AppState> for PathName {
@@ -174,7 +173,7 @@ impl FromRequestParts<AppState> for PathName {
     }
 }
 
-/// What follows the question mark of an address.
+/// The query parameters of a request.
 pub(super) struct Query(Vec<(String, String)>);
 
 impl FromRequestParts<AppState> for Query {
@@ -187,10 +186,10 @@ impl FromRequestParts<AppState> for Query {
 }
 
 impl Query {
-    /// Takes a value out.
+    /// Removes and returns a parameter.
     ///
     /// # Errors
-    /// It is said twice.
+    /// The parameter is given twice.
     pub(super) fn text(&mut self, name: &str) -> ApiResult<Option<String>> {
         let at = self.0.iter().position(|(said, _)| said == name);
         let value = at.map(|at| self.0.remove(at).1);
@@ -200,10 +199,10 @@ impl Query {
         Ok(value)
     }
 
-    /// Takes a value out that is read by `read`.
+    /// Removes a parameter, and parses it with `read`.
     ///
     /// # Errors
-    /// It is said twice, or something else than expected.
+    /// The parameter is given twice or is invalid.
     pub(super) fn read<T>(
         &mut self,
         name: &str,
@@ -215,19 +214,19 @@ impl Query {
         read(&text).map(Some).ok_or_else(wrong)
     }
 
-    /// Takes a number of seconds out.
+    /// Removes a parameter, and parses it as seconds.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// See [`Self::read`].
     pub(super) fn seconds(&mut self, name: &str, most: f64) -> ApiResult<Option<f64>> {
         let read = |text: &str| text.parse().ok().filter(|seconds| (0.0..=most).contains(seconds));
         self.read(name, &format!("seconds from 0 to {most}"), read)
     }
 
-    /// Refuses what is left.
+    /// Refuses parameters that are left.
     ///
     /// # Errors
-    /// Something is, which `known` are not.
+    /// A parameter is unknown. `known` are the parameters of the operation, for the message.
     pub(super) fn end(self, known: &[&str]) -> ApiResult<()> {
         match self.0.first() {
             None => Ok(()),
@@ -236,42 +235,42 @@ impl Query {
     }
 }
 
-/// What is said where there is nothing.
+/// The response for an unknown path.
 pub(super) async fn nothing_there(request: Request) -> ApiError {
     let path = request.uri().path();
     ApiError::new(StatusCode::NOT_FOUND, format!("found nothing at {path}; /openapi.json says what there is"))
 }
 
-/// What is said where something else can be done.
+/// The response for a method that the path does not support.
 pub(super) async fn other_method(request: Request) -> ApiError {
     let path = request.extensions().get::<MatchedPath>().map_or(request.uri().path(), MatchedPath::as_str);
     let message = format!("{} is nothing that can be done with {path}", request.method());
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
-/// Why something is not done; of every request.
+/// The error responses of all operations.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is a part of the description alone")]
 pub(super) enum Problems {
-    /// The request makes no sense.
+    /// The request is malformed.
     #[response(status = 400)]
     Bad(Problem),
-    /// Nobody is known by the token, or there is none.
+    /// The token is missing or unknown.
     #[response(status = 401)]
     Unknown(Problem),
-    /// Who asks may not; or the request comes from a page of somebody else.
+    /// The client lacks the role for the operation, or the request comes from a page of another site.
     #[response(status = 403)]
     Forbidden(Problem),
-    /// There is no such thing.
+    /// The path or the named object does not exist.
     #[response(status = 404)]
     NotFound(Problem),
-    /// Something else can be done there; `Allow` says what.
+    /// The path does not support the method; `Allow` lists the supported ones.
     #[response(status = 405)]
     Method(Problem),
-    /// The request did not come to its end in time.
+    /// The request did not end in time.
     #[response(status = 408)]
     Slow(Problem),
-    /// It cannot be done to what is there now.
+    /// The operation conflicts with the current state.
     #[response(status = 409)]
     Conflict(Problem),
     /// The document is too large.
@@ -280,13 +279,13 @@ pub(super) enum Problems {
     /// The document is not JSON.
     #[response(status = 415)]
     Kind(Problem),
-    /// What was asked for cannot be: a broken flow file, for example. The message has its lines.
+    /// The request is invalid. For example, its flow file has errors; then the message has their lines.
     #[response(status = 422)]
     Invalid(Problem),
-    /// There is too much of it already; `Retry-After` says when there may be less.
+    /// A limit is reached; `Retry-After` has the seconds until a retry.
     #[response(status = 429)]
     TooMany(Problem),
-    /// The service cannot do it now: its disk is full, it is about to end, or too many are connected.
+    /// The service is not available: its disk is full, it is stopping, or it has too many connections.
     #[response(status = 503)]
     Unavailable(Problem),
 }

@@ -21,38 +21,37 @@ use crate::http::refusals::Refusals;
 /// A file of this size or more is renamed, bytes.
 const LARGE: u64 = 16 << 20;
 
-/// Renamed files that are kept.
+/// The number of renamed files that are kept.
 const KEPT: usize = 7;
 
-/// Lines that may wait for the disk. Further ones are counted as lost.
+/// The most lines that wait for the disk. Further lines are counted as lost.
 const WAITING: usize = 10_000;
 
-/// Characters of a path or a message in a line.
+/// The most characters of a path or a message in a line.
 const LONGEST: usize = 500;
 
-/// The time between two looks for refused requests whose minute is over.
+/// The interval between two checks for refused requests whose minute has ended.
 const TICK: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     pub at: Timestamp,
-    /// The user; none if the user is not known.
+    /// The user. `None` if the user is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
-    /// The role of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// From where: `unix:UID`, or an address.
+    /// The origin: `unix:UID`, or a network address.
     pub from: String,
     pub method: String,
-    /// The path without its query, in which clients may send secrets.
+    /// The path without its query, because clients may send secrets in the query.
     pub path: String,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// The message of the answer.
+    /// The message of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// Further refused requests of the same source since its line before.
+    /// Further refused requests of the same source since its previous line.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
 }
@@ -67,19 +66,19 @@ impl Line {
         self.status >= 400
     }
 
-    /// Whether the user is not known, or lacks the permission.
+    /// Whether the user is unknown or lacks the permission.
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self.status, 401 | 403)
     }
 
-    /// The same without what would make a line long or would control a terminal.
+    /// Shortens long values and escapes control characters.
     fn cut(self) -> Self {
         let (method, path) = (cut_line(&self.method, 20), cut_line(&self.path, LONGEST));
         Self { method, path, said: self.said.map(|said| cut_line(&said, LONGEST)), ..self }
     }
 }
 
-/// The log. A thread writes it, so that a slow disk delays no answer.
+/// The audit log. A thread writes it, so that a slow disk delays no response.
 pub struct Audit {
     lines: Option<SyncSender<Line>>,
     refusals: Arc<Mutex<Refusals>>,
@@ -87,7 +86,7 @@ pub struct Audit {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is counted since this process started.
+/// Counters since the start of this process.
 #[derive(Debug, Default)]
 struct Counts {
     lost: AtomicU64,
@@ -96,10 +95,10 @@ struct Counts {
 }
 
 impl Audit {
-    /// Starts to write: accepted requests into one file, refused ones into the other.
+    /// Starts the thread. It writes accepted requests to one file and refused ones to the other.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn open(accepted: &Path, refused: &Path) -> io::Result<Self> {
         let files = [Rotated::open(accepted, LARGE)?, Rotated::open(refused, LARGE)?];
         let (lines, received) = sync_channel(WAITING);
@@ -110,7 +109,6 @@ impl Audit {
         Ok(Self { lines: Some(lines), refusals, counts, thread: Some(thread) })
     }
 
-    /// Logs an accepted request.
     pub fn accepted(&self, line: Line) {
         if let Some(lines) = &self.lines
             && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(line.cut())
@@ -119,8 +117,8 @@ impl Audit {
         }
     }
 
-    /// Counts a refused request, and logs it unless its source has a line in this minute. Where it was denied
-    /// and the source has too many: the time after which it may ask again.
+    /// Counts a refused request, and logs it unless its source has a line in this minute. If a denied source
+    /// has reached its limit, returns the time after which it may retry.
     pub fn refused(&self, source: &str, line: Line) -> Option<Duration> {
         self.counts.refused.fetch_add(1, Ordering::Relaxed);
         let is_denied = line.is_denied();
@@ -133,19 +131,19 @@ impl Audit {
         retry
     }
 
-    /// Lines that could not be written, because the disk was full or too slow.
+    /// The number of lines that were not written, because the disk was full or too slow.
     pub fn lost(&self) -> u64 {
         self.counts.lost.load(Ordering::Relaxed)
     }
 
-    /// Refused requests, and those of them that were beyond the limit of their source.
+    /// The number of refused requests, and how many of them exceeded the limit of their source.
     pub fn refused_and_limited(&self) -> [u64; 2] {
         [&self.counts.refused, &self.counts.limited].map(|count| count.load(Ordering::Relaxed))
     }
 }
 
 impl Drop for Audit {
-    /// All lines are written.
+    /// Writes all waiting lines.
     fn drop(&mut self) {
         self.lines = None;
         if let Some(thread) = self.thread.take() {
@@ -181,7 +179,7 @@ fn work(mut files: [Rotated; 2], lines: &Receiver<Line>, refusals: &Mutex<Refusa
     }
 }
 
-/// A file that is moved aside when it is large.
+/// A file that is renamed when it is large.
 struct Rotated {
     path: PathBuf,
     file: File,
@@ -206,7 +204,7 @@ impl Rotated {
         Ok(())
     }
 
-    /// The file becomes `.1`, what was `.1` becomes `.2`, and so on.
+    /// Renames the file to `.1`, the previous `.1` to `.2`, and so on.
     fn move_aside(&mut self) -> io::Result<()> {
         let numbered = |n: usize| {
             let mut name = self.path.clone().into_os_string();
@@ -214,7 +212,7 @@ impl Rotated {
             PathBuf::from(name)
         };
         for n in (1..KEPT).rev() {
-            // Not all of them need be there.
+            // Some of these files may not exist.
             let _ = rename(numbered(n), numbered(n + 1));
         }
         rename(&self.path, numbered(1))?;

@@ -24,58 +24,56 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::api::{Event, Problem};
 use crate::http::tls::trusting;
 
-/// How long it may take until a connection is there.
+/// The time limit of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The file of the socket in a state directory, if the directory of a service is named.
+/// The name of the socket in a state directory.
 const SOCKET: &str = "socket";
 
-/// Why something could not be asked, or was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The name of a service is none.
+    /// The name of the service is invalid.
     #[error("{0}")]
     Server(String),
     #[error("no service answers at {0}: {1}")]
     Unreachable(String, String),
-    /// The connection ended before the answer was there: it is not known what was done.
+    /// The connection ended before the response. The service may or may not have executed the command.
     #[error("{0}: the service was gone before it had answered: {1}")]
     Broken(String, String),
     #[error("{message}")]
     Refused {
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// What was found, and what was expected.
+        /// The value found, and the value expected.
         message: String,
     },
-    /// Something else than a service answers.
+    /// The server is not a Slackline service.
     #[error("{0}: found an answer that no service gives: {1}")]
     Foreign(String, String),
 }
 
-/// Where a service is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
     Unix(PathBuf),
     Tcp { host: String, port: u16, is_secret: bool },
 }
 
-/// Where a service is, and as whom it is asked.
+/// The address of a service, and the credentials of the client.
 #[derive(Clone, Debug)]
 pub struct Server {
     target: Target,
-    /// What messages call it.
+    /// The name of the service in messages.
     name: String,
     token: Option<String>,
     trusted: Option<PathBuf>,
 }
 
 impl Server {
-    /// The service of a socket, of a state directory, or of an address such as
+    /// Parses the path of a socket or state directory, or an address such as
     /// `https://flows.example.org:7070`.
     ///
     /// # Errors
-    /// A name that is none of them.
+    /// The name is none of these.
     pub fn parse(name: &str) -> Result<Self, ClientError> {
         let target = match name.split_once("://") {
             Some((scheme, rest)) => address(name, scheme, rest)?,
@@ -96,27 +94,27 @@ impl Server {
         Ok(Self { target, name: name.to_owned(), token: None, trusted: None })
     }
 
-    /// Asked with a token.
+    /// Authenticates with a token.
     #[must_use]
     pub fn with_token(mut self, token: Option<String>) -> Self {
         self.token = token;
         self
     }
 
-    /// Known by the certificates of a file instead of those that this machine trusts.
+    /// Trusts the certificates of a file in place of those of this machine.
     #[must_use]
     pub fn trusting(mut self, file: Option<PathBuf>) -> Self {
         self.trusted = file;
         self
     }
 
-    /// Whether it is reached over the network of other machines.
+    /// Whether the service is reached over TCP.
     pub fn is_remote(&self) -> bool {
         matches!(self.target, Target::Tcp { .. })
     }
 
-    /// A refusal with what may be done about it: a socket knows its users by themselves, so that only over a
-    /// network a token may be missing.
+    /// Adds a hint to the message of a refusal without a token. A socket needs no token, because the service
+    /// knows its user.
     fn hinted(&self, status: StatusCode, message: String) -> String {
         let is_for_who_asks = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if is_for_who_asks && self.token.is_none() && self.is_remote() {
@@ -134,7 +132,7 @@ impl Server {
     }
 }
 
-/// Whether a name is a host and a port, without how they are spoken to.
+/// Whether a name is a host and a port without a scheme.
 fn is_bare_address(name: &str) -> bool {
     let parts = name.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !host.contains('/'));
     parts.is_some_and(|(_, port)| port.parse::<u16>().is_ok())
@@ -180,7 +178,7 @@ fn address(name: &str, scheme: &str, rest: &str) -> Result<Target, ClientError> 
     Ok(Target::Tcp { host: host.to_owned(), port, is_secret })
 }
 
-/// Somebody who asks a service, one thing after another over one connection.
+/// A client of a service. It sends one request after another over one connection.
 pub struct Client {
     server: Server,
     runtime: Runtime,
@@ -199,7 +197,7 @@ impl Client {
     /// A client that has not connected yet.
     ///
     /// # Errors
-    /// Certificates that cannot be read.
+    /// The certificates cannot be read.
     pub fn new(server: Server) -> Result<Self, ClientError> {
         let is_secret = matches!(server.target, Target::Tcp { is_secret: true, .. });
         let tls = is_secret.then(|| trusting(server.trusted.as_deref())).transpose();
@@ -209,28 +207,28 @@ impl Client {
         Ok(Self { server, runtime, tls, open: None })
     }
 
-    /// A document.
+    /// Gets a document.
     ///
     /// # Errors
-    /// Nobody answers, or it is refused.
+    /// No service answers, or it refuses the request.
     pub fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, ClientError> {
         self.call(Method::GET, path, None::<&()>)
     }
 
-    /// A text.
+    /// Gets a text.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// See [`Self::get`].
     pub fn text(&mut self, path: &str) -> Result<String, ClientError> {
         let asked = PendingRequest { method: Method::GET, path: path.to_owned(), body: None };
         let bytes = self.whole(&asked)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Has something done that a path says.
+    /// Sends a POST request, and returns the document of the response.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// See [`Self::get`].
     pub fn post<T: DeserializeOwned>(
         &mut self,
         path: &str,
@@ -239,10 +237,10 @@ impl Client {
         self.call(Method::POST, path, body)
     }
 
-    /// Changes something.
+    /// Sends a PATCH request, and returns the document of the response.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// See [`Self::get`].
     pub fn patch<T: DeserializeOwned>(
         &mut self,
         path: &str,
@@ -251,19 +249,19 @@ impl Client {
         self.call(Method::PATCH, path, Some(body))
     }
 
-    /// Removes something.
+    /// Sends a DELETE request, and returns the document of the response.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// See [`Self::get`].
     pub fn delete<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, ClientError> {
         self.call(Method::DELETE, path, None::<&()>)
     }
 
-    /// What happens, as it happens, until `each` says that it is enough (false) or the stream ends. It begins
-    /// with what is remembered of a process whose last event was had.
+    /// Calls `each` for every event until it returns false or the stream ends. The stream starts with the
+    /// kept events after the event id `after`.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// See [`Self::get`].
     pub fn events(
         &mut self,
         after: Option<&str>,
@@ -302,7 +300,7 @@ impl Client {
             .map_err(|error| ClientError::Foreign(self.server.name.clone(), error.to_string()))
     }
 
-    /// An answer with all of its body.
+    /// The whole body of a successful response.
     fn whole(&mut self, asked: &PendingRequest) -> Result<Bytes, ClientError> {
         let answer = self.answer(asked)?;
         self.body(answer)
@@ -314,7 +312,7 @@ impl Client {
         Ok(body.map_err(broken)?.to_bytes())
     }
 
-    /// An answer that is no refusal.
+    /// A successful response.
     fn answer(&mut self, asked: &PendingRequest) -> Result<Response<Incoming>, ClientError> {
         let answer = self.sent(asked)?;
         let status = answer.status();
@@ -330,7 +328,7 @@ impl Client {
         Err(ClientError::Refused { status: status.as_u16(), message })
     }
 
-    /// Sends a request. A connection that was kept and has ended meanwhile is made anew, once.
+    /// Sends a request. If the kept connection has ended meanwhile, it connects again, once.
     fn sent(&mut self, asked: &PendingRequest) -> Result<Response<Incoming>, ClientError> {
         let broken =
             |name: &str, error: hyper::Error| ClientError::Broken(name.to_owned(), error.to_string());
@@ -346,8 +344,7 @@ impl Client {
                     self.open = Some(open);
                     return Ok(answer);
                 }
-                // Where the request went out it is not known whether it was done; what only looks may be
-                // asked again.
+                // The service may have executed a request that was sent. Only a GET request is repeated.
                 Some(Err(mut error)) => {
                     let is_out = error.take_message().is_none();
                     if is_out && asked.method != Method::GET {
@@ -399,10 +396,10 @@ impl Client {
                 spoken(stream.map_err(|error| format!("{}: {error}", path.display()))?).await
             }
             Target::Tcp { host, port, .. } => {
-                // Names are looked up on a thread.
+                // Tokio resolves host names on a thread.
                 try_threads(1).map_err(words)?;
                 let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(words)?;
-                // It is only slower without.
+                // Without this option, requests are only slower.
                 let _ = stream.set_nodelay(true);
                 let Some(tls) = &self.tls else { return spoken(stream).await };
                 let name = ServerName::try_from(host.clone()).map_err(|error| error.to_string())?;
@@ -413,8 +410,7 @@ impl Client {
     }
 }
 
-/// Why no secret connection came about with a host. One that does not speak TLS answers with something that
-/// is none.
+/// The message of a failed TLS handshake. A server without TLS answers with an invalid TLS message.
 fn secret_words(error: &std::io::Error, host: &str) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<tokio_rustls::rustls::Error>());
     match inner {
@@ -427,17 +423,17 @@ fn secret_words(error: &std::io::Error, host: &str) -> String {
     }
 }
 
-/// HTTP on a connection.
+/// Starts HTTP on a connection.
 async fn spoken<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
 ) -> Result<SendRequest<Full<Bytes>>, String> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-    // How it ends is told to whoever waits for an answer.
+    // The pending request reports the end of the connection.
     tokio::spawn(connection);
     Ok(sender)
 }
 
-/// A query of an address, with its question mark; what has no value is left out.
+/// A query string with its question mark. Parameters without a value are omitted.
 pub fn query(parameters: &[(&str, Option<&str>)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in parameters {
@@ -449,15 +445,15 @@ pub fn query(parameters: &[(&str, Option<&str>)]) -> String {
     if query.is_empty() { query } else { format!("?{query}") }
 }
 
-/// A name as a part of a path.
+/// Encodes a name as a segment of a path.
 pub fn part(name: &str) -> String {
     form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }
 
-/// Server-sent events, read as their bytes come in.
+/// A parser of server-sent events.
 #[derive(Default)]
 struct Lines {
-    /// A line that is not whole yet.
+    /// An incomplete line.
     rest: Vec<u8>,
     id: String,
 }
@@ -492,7 +488,7 @@ mod tests {
         let service = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
-            // What the client says is waited for: bytes that nobody has read would break the connection.
+            // The test waits for the client's bytes: unread bytes would reset the connection.
             let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
         });
         let mut client = Client::new(Server::parse(&format!("https://{host}")).unwrap()).unwrap();

@@ -1,8 +1,8 @@
 //! The stream of server-sent events.
 //!
-//! Events are numbered from the start of the process; the `id` is `STARTED-NUMBER`. A stream begins with an
-//! event `begin`, which tells whether the stream continues where the last one ended. The stream of a client
-//! that does not keep up ends; its next stream continues with the events that are still remembered.
+//! Events are numbered from the start of the process; the `id` is `STARTED-NUMBER`. A stream starts with an
+//! event `begin`, which says whether the stream continues the previous one without a gap. The stream of a
+//! client that does not keep up ends; its next stream continues with the events that are still kept.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use super::{AppState, guard};
 use crate::Moment;
 use crate::api::{Event, StreamStart};
 
-/// So many events are sent together at most.
+/// The most events that are sent together.
 const TOGETHER: usize = 200;
 
-/// So long a token is believed that was looked at.
+/// How long a checked token stays valid for a stream.
 const ASKED: Duration = Duration::from_secs(1);
 
-/// After which time a client should come back whose stream ended, milliseconds.
+/// The time after which a client should reconnect, milliseconds.
 const RETRY: u32 = 1_000;
 
-/// What happens, as it happens.
+/// Stream the events of the service as they happen.
 #[utoipa::path(get, path = "/api/v1/events", tag = "events", security(("token" = ["look"])),
     params(("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that was had: those after it come first"),
         ("after" = Option<String>, Query, description = "The same, for whoever can set no header")),
@@ -59,25 +59,25 @@ fn streamed(listener: Listener) -> Response {
     let mut answer = Body::from_stream(pieces).into_response();
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // Something between that collects answers would keep events back.
+    // A proxy that buffers responses would delay the events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     answer
 }
 
 struct Listener {
     app: AppState,
-    /// What is to be sent first.
+    /// The first bytes of the stream.
     first: Option<String>,
     events: Receiver<Arc<Event>>,
     stopped: watch::Receiver<bool>,
-    /// The token by which they came, if any, as it was sent.
+    /// The `authorization` header of the client, if any.
     credential: Option<HeaderValue>,
-    /// When it was last looked at.
+    /// The time of the last check of the token.
     asked: Instant,
 }
 
 impl Listener {
-    /// Somebody who has had everything up to an event of a process, or nothing.
+    /// A stream for a client that has received all events up to `after`.
     fn new(app: &AppState, after: Option<(Moment, u64)>) -> Self {
         let epoch = app.epoch;
         let had = after.map(|(of, id)| if of == epoch { id } else { 0 });
@@ -96,7 +96,7 @@ impl Listener {
         Self { app: app.clone(), first: Some(first), events, stopped, credential: None, asked }
     }
 
-    /// What is sent next; none if the stream ends.
+    /// The next bytes. `None`: the stream ends.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first.into());
@@ -110,14 +110,14 @@ impl Listener {
             return None;
         }
         let Some(event) = event else { return Some(Bytes::from_static(b":\n\n")) };
-        // Whoever lags has missed some: there is no telling them apart from those there were.
+        // A lagging client has missed events, so its stream ends.
         let event = event.ok()?;
         let mut text = String::new();
         write(&mut text, self.app.epoch, &event);
         for _ in 1..TOGETHER {
             match self.events.try_recv() {
                 Ok(event) => write(&mut text, self.app.epoch, &event),
-                // What is wrong is found the next time.
+                // The next call handles the error.
                 Err(_) => break,
             }
         }
@@ -126,8 +126,7 @@ impl Listener {
 }
 
 impl Listener {
-    /// Whether their token is not known any more. It is asked at most once in a second: its file is on a
-    /// disk.
+    /// Whether the token has been removed. The check reads a file, so it happens at most once per second.
     async fn is_shut_out(&mut self) -> bool {
         let Some(credential) = self.credential.clone().filter(|_| self.asked.elapsed() >= ASKED) else {
             return false;
@@ -151,7 +150,7 @@ fn write(text: &mut String, epoch: Moment, event: &Event) {
     let _ = write!(text, "id: {epoch}-{}\nevent: {}\ndata: {data}\n\n", event.id, event.kind);
 }
 
-/// Counts what happens, until the service ends.
+/// Counts events by kind until the service stops.
 pub(super) async fn count(app: AppState) {
     let (_, mut events) = app.handle.events().after(None);
     let mut stopped = app.stopped.clone();
@@ -162,7 +161,7 @@ pub(super) async fn count(app: AppState) {
         };
         match event {
             Ok(event) => app.metrics.event(&event.kind),
-            // So many at a time are more than anybody looks at one by one.
+            // The counter misses events only if more than the channel's capacity come at once.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }

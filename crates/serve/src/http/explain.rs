@@ -11,7 +11,7 @@ use crate::http::routes::text;
 use crate::service::explain::LogQuery;
 use crate::state::Refusal;
 
-/// Why a flow of a submission, or a job of it, waits or waited: what held the slots meanwhile.
+/// Explain why a flow of a submission, or one of its jobs, waits or waited: which tasks held the slots.
 #[utoipa::path(get, path = "/api/v1/submissions/{number}/explain", tag = "submissions", security(("token" = ["look"])),
     params(("number" = u64, Path, description = "Its number"),
         ("flow" = Option<String>, Query, description = "The flow; may be left out if there is only one"),
@@ -30,7 +30,7 @@ pub(super) async fn explain(
     Ok(document(StatusCode::OK, &told))
 }
 
-/// What the attempts of a job said.
+/// Get the logs of the attempts of a job.
 #[utoipa::path(get, path = "/api/v1/submissions/{number}/logs", tag = "submissions", security(("token" = ["look"])),
     params(("number" = u64, Path, description = "Its number"),
         ("flow" = Option<String>, Query, description = "The flow; may be left out if there is only one"),
@@ -57,7 +57,7 @@ pub(super) async fn logs(
     Ok(text("text/plain; charset=utf-8", said))
 }
 
-/// Something that reads files, so that others are answered meanwhile.
+/// Reads files on another thread, so that the service answers other requests meanwhile.
 async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> ApiResult<T> {

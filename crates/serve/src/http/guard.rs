@@ -16,11 +16,11 @@ use crate::http::audit::Line;
 use crate::http::refusals::{LIMIT, WINDOW, network};
 use crate::state::auth::{LOOPBACK, Principal, Role};
 
-/// Who asks, if they are known.
+/// The principal of a request. `None` if the client is unknown.
 #[derive(Clone, Debug)]
 struct Authenticated(Option<Principal>);
 
-/// Who asks, of a handler that only those reach who are known.
+/// The principal of a request, for handlers that need one.
 pub(super) struct Caller(pub(super) Principal);
 
 impl FromRequestParts<AppState> for Caller {
@@ -43,7 +43,7 @@ fn unavailable(message: &str) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
-/// Every request comes through here, and so does its answer.
+/// The middleware of every request.
 pub(super) async fn door(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix(None));
@@ -51,7 +51,7 @@ pub(super) async fn door(State(app): State<AppState>, mut request: Request, next
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let asked = request.uri().path().to_owned();
     let (asking, headers) = (app.clone(), request.headers().clone());
-    // Users are looked up by programs, which may take a while.
+    // Programs look up users, which may take a while.
     let principal = tokio::task::spawn_blocking(move || let_in(&asking, peer, &headers)).await;
     let principal = principal.unwrap_or_else(|_| Err(unavailable("the service could not find out who asks")));
     let known = principal.as_ref().ok().cloned().flatten();
@@ -86,8 +86,8 @@ pub(super) async fn door(State(app): State<AppState>, mut request: Request, next
     answer
 }
 
-/// Logs an accepted change, or a refused request. Where a source without permission has too many of those:
-/// the time after which it may ask again.
+/// Logs an accepted change or a refused request. If a denied source has reached its limit, returns the time
+/// after which it may retry.
 fn log(app: &AppState, method: &Method, source: &str, line: Line) -> Option<Duration> {
     let is_change = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     if is_change && line.status < 400 {
@@ -97,8 +97,7 @@ fn log(app: &AppState, method: &Method, source: &str, line: Line) -> Option<Dura
     (is_change || line.is_denied()).then(|| app.audit.refused(source, line))?
 }
 
-/// The source whose refused requests are counted together: a known user, a user of this machine, or a
-/// network.
+/// The source for which refused requests are counted: a known user, a user of this machine, or a network.
 fn source(known: Option<&Principal>, peer: Peer) -> String {
     match (known, peer) {
         (Some(principal), _) => format!("user {}", principal.name),
@@ -116,7 +115,7 @@ fn limited(retry: Duration) -> ApiError {
     ApiError { retry_after, ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, message) }
 }
 
-/// The name of a method, as long as it is one that somebody has heard of.
+/// The name of a standard method, else `OTHER`.
 fn named(method: &Method) -> &'static str {
     const KNOWN: [Method; 7] = [
         Method::GET,
@@ -131,10 +130,10 @@ fn named(method: &Method) -> &'static str {
     KNOWN.iter().position(|known| known == method).map_or("OTHER", |at| NAMES[at])
 }
 
-/// Who asks, if they are known.
+/// Authenticates the client. Returns `None` if the client is unknown.
 ///
 /// # Errors
-/// A page of somebody else asks, or somebody with a token that is none.
+/// The request comes from a page of another site, or its token is unknown.
 fn let_in(app: &AppState, peer: Peer, headers: &HeaderMap) -> ApiResult<Option<Principal>> {
     if let Peer::Tcp { is_own, .. } = peer {
         not_by_another_page(app, headers, is_own)?;
@@ -144,7 +143,7 @@ fn let_in(app: &AppState, peer: Peer, headers: &HeaderMap) -> ApiResult<Option<P
     }
     Ok(match peer {
         Peer::Unix(Some(uid)) => {
-            // Root may become this user anyway.
+            // Root can act as this user in any case.
             let role = if uid == app.own || uid == 0 { Some(Role::Operate) } else { app.others };
             role.map(|role| Principal::new(app.users.name(uid), role))
         }
@@ -153,7 +152,7 @@ fn let_in(app: &AppState, peer: Peer, headers: &HeaderMap) -> ApiResult<Option<P
     })
 }
 
-/// The user of a token.
+/// The principal of a token.
 ///
 /// # Errors
 /// The header has no token, the token is unknown, or the tokens cannot be read.
@@ -171,22 +170,20 @@ fn by_token(app: &AppState, said: &HeaderValue) -> ApiResult<Principal> {
     }
 }
 
-/// Whether a token that was known is not any more. Where tokens cannot be read now it is not said that it is
-/// gone.
+/// Whether a token has been removed. Returns false if the tokens cannot be read.
 pub(super) fn is_unknown(app: &AppState, said: &HeaderValue) -> bool {
     token_in(said).is_none_or(|token| matches!(app.tokens.principal(token), Ok(None)))
 }
 
-/// The token of a header `authorization`.
+/// The token of an `authorization` header.
 fn token_in(said: &HeaderValue) -> Option<&str> {
     let (scheme, token) = said.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Refuses what a browser asks for a page of somebody else: a page whose name was made to lead to this
-/// machine's own address, which the host that is asked for shows, and one from elsewhere, which its origin
-/// shows.
+/// Refuses requests from pages of other sites. The `Host` header shows DNS rebinding to the loopback address.
+/// The `Origin` header shows other cross-site requests.
 fn not_by_another_page(app: &AppState, headers: &HeaderMap, is_own: bool) -> ApiResult<()> {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or_default();
@@ -213,7 +210,7 @@ fn bare(host: &str) -> &str {
     }
 }
 
-/// Whether a host is a name that leads to this machine whatever names are made to lead to.
+/// Whether a host is a loopback address or `localhost`, which DNS rebinding cannot change.
 fn is_this_machine(host: &str) -> bool {
     let host = bare(host);
     let is_own = |address: std::net::IpAddr| address.is_loopback();
@@ -224,7 +221,7 @@ fn is_listed(hosts: &[String], host: &str) -> bool {
     hosts.iter().any(|known| known.eq_ignore_ascii_case(host) || known.eq_ignore_ascii_case(bare(host)))
 }
 
-/// Lets those through that have at least a role.
+/// Refuses principals below a role.
 pub(super) async fn require(State(least): State<Role>, request: Request, next: Next) -> Response {
     let known = request.extensions().get::<Authenticated>().and_then(|known| known.0.as_ref());
     let Some(principal) = known else { return unknown().into_response() };

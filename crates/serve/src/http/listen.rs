@@ -25,33 +25,33 @@ use super::{AppState, ListenError, Socket};
 use crate::http::stall_timeout::StallTimeout;
 use crate::http::tls::Tls;
 
-/// Bytes of the head of a request.
+/// The largest head of a request, bytes.
 const HEAD_MAX: usize = 16 << 10;
 
-/// Fields of the head of a request.
+/// The most header fields of a request.
 const FIELDS_MAX: usize = 64;
 
-/// How long two machines may take to agree on a key.
+/// The time limit of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How long it is waited after the system has given no connection, for want of open files for example.
+/// The pause after a failed accept, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Bytes that the path of a Unix socket may have.
+/// The longest path of a Unix socket, bytes.
 pub(super) const SOCKET_MAX: usize = 107;
 
-/// What is answered where too many are connected.
+/// The response when all connections are in use.
 const FULL: &str = "{\"message\":\"too many are connected, expected that some leave\"}";
 
-/// Who is at the other end.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Peer {
-    /// A user of this machine; none of a system that does not tell.
+    /// A user of this machine. `None` if the system does not report the user.
     Unix(Option<u32>),
-    /// Somebody at an address.
+    /// A client at a network address.
     Tcp {
         address: SocketAddr,
-        /// Whether the address that they reached is one that only this machine reaches.
+        /// Whether the client connected to the loopback address.
         is_own: bool,
     },
 }
@@ -66,10 +66,10 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// Makes a socket that has its permissions from the moment that it is there.
+/// Creates a socket that has its permissions from the start.
 ///
 /// # Errors
-/// A path that is too long, or where something else is than a socket.
+/// The path is too long, or is not a socket.
 pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
     let Socket { path, group, .. } = socket;
     let beside = path.with_extension("new");
@@ -82,7 +82,7 @@ pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
         {
             return Err(std::io::Error::other("found something else than a socket there"));
         }
-        // One that was begun and never finished.
+        // A leftover of an unfinished start.
         let _ = std::fs::remove_file(&beside);
         let bound = std::os::unix::net::UnixListener::bind(&beside)?;
         if group.is_some() {
@@ -99,7 +99,7 @@ pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
     made().map_err(|error| ListenError::Bind(path.display().to_string(), error))
 }
 
-/// Takes in connections of the Unix socket.
+/// Accepts connections on the Unix socket.
 pub(super) async fn unix(bound: UnixListener, app: AppState, router: Router) {
     let room = Arc::new(Semaphore::new(app.bounds.connections));
     let mut stopped = app.stopped.clone();
@@ -119,7 +119,7 @@ pub(super) async fn unix(bound: UnixListener, app: AppState, router: Router) {
     }
 }
 
-/// Takes in connections of an address.
+/// Accepts connections on the network address.
 pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, app: AppState, router: Router) {
     let room = Arc::new(Semaphore::new(app.bounds.connections));
     let is_own = bound.local_addr().is_ok_and(|address| address.ip().is_loopback());
@@ -131,7 +131,7 @@ pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, app: AppState
         };
         match accepted {
             Ok((stream, address)) => {
-                // It is only slower without.
+                // Without this option, responses are only slower.
                 let _ = stream.set_nodelay(true);
                 let stream = StallTimeout::new(stream, app.bounds.stall);
                 take_in(stream, tls.as_ref(), Peer::Tcp { address, is_own }, &room, &app, &router);
@@ -146,7 +146,7 @@ async fn not_taken_in(app: &AppState, error: &std::io::Error) {
     tokio::time::sleep(PAUSE).await;
 }
 
-/// A connection there is, until it is dropped.
+/// Counts an open connection until it is dropped.
 struct OpenConnection(AppState);
 
 impl OpenConnection {
@@ -162,7 +162,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Gives a connection a task of its own, or refuses it.
+/// Starts a task for a connection, or refuses it if all connections are in use.
 fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut stream: S,
     tls: Option<&Arc<Tls>>,
@@ -179,7 +179,7 @@ fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
                 let answer = format!(
                     "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{FULL}"
                 );
-                // Whoever does not take it is refused all the same.
+                // The connection closes, whether or not the client reads the response.
                 let _ = tokio::time::timeout(PAUSE, stream.write_all(answer.as_bytes())).await;
             });
         }
@@ -196,14 +196,14 @@ fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     }
     tokio::spawn(async move {
         let handshake = TlsAcceptor::from(config).accept(stream);
-        // Whoever speaks something else, or nothing, is gone.
+        // A failed or timed-out handshake closes the connection.
         if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
             serve(stream, peer, permit, counted, app, router).await;
         }
     });
 }
 
-/// Answers the requests of a connection.
+/// Serves the requests of a connection.
 async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: Peer,
@@ -223,12 +223,12 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .header_read_timeout(app.bounds.head)
         .max_buf_size(HEAD_MAX)
         .max_headers(FIELDS_MAX)
-        // Its writer panics where the clock of this machine is before 1970.
+        // The date header panics if the clock of this machine is before 1970.
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut stopped = app.stopped.clone();
-    // How a connection ends is the other side's affair.
+    // An error of the connection concerns only its client.
     tokio::select! {
         _ = connection.as_mut() => return,
         _ = stopped.wait_for(|stopped| *stopped) => {}

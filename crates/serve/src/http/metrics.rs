@@ -9,38 +9,38 @@ use crate::api::{Calibration, Service, State};
 use crate::service::durations::{BUCKETS, Histogram, SharedHistogram};
 use crate::{SECOND, moment};
 
-/// A kind of request: method and path, as the description of the API has them.
+/// Method and route of a request, as in the OpenAPI description.
 type Kind = (String, String);
 
 #[derive(Debug, Default)]
 struct Counters {
-    /// By kind and status.
+    /// Requests by kind and status.
     requests: BTreeMap<(Kind, u16), u64>,
     took: BTreeMap<Kind, Histogram>,
-    /// By kind of event.
+    /// Events by kind.
     events: BTreeMap<String, u64>,
-    /// Connections that were refused because there were too many.
+    /// Connections that were refused because all connections were in use.
     refused: u64,
 }
 
-/// What is counted since this process started.
+/// Counters since the start of this process.
 #[derive(Debug, Default)]
 pub struct Metrics(Mutex<Counters>);
 
 #[derive(Clone, Debug, Default)]
 pub struct SchedulerMetrics {
     pub connections: u64,
-    /// Streams of events there are.
+    /// Open event streams.
     pub streams: u64,
     /// Lines of the audit log that could not be written.
     pub audit_lost: u64,
-    /// Refused requests, and those of them that were beyond the limit of their source.
+    /// Refused requests, and how many of them exceeded the limit of their source.
     pub refused_and_limited: [u64; 2],
-    /// Attempts that ended, by how.
+    /// Ended attempts by outcome.
     pub attempts: BTreeMap<String, u64>,
-    /// How long the decisions of an instant took.
+    /// Durations of scheduling decisions.
     pub decisions: SharedHistogram,
-    /// How long looks ahead took.
+    /// Durations of forecasts.
     pub predictions: SharedHistogram,
 }
 
@@ -49,7 +49,7 @@ impl Metrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request was answered.
+    /// Counts a request and its duration.
     pub fn request(&self, method: &str, path: &str, status: u16, seconds: f64) {
         let kind = (method.to_owned(), path.to_owned());
         let mut counted = self.counted();
@@ -61,12 +61,12 @@ impl Metrics {
         *self.counted().events.entry(kind.to_owned()).or_default() += 1;
     }
 
-    /// A connection was refused.
+    /// Counts a refused connection.
     pub fn refused(&self) {
         self.counted().refused += 1;
     }
 
-    /// Everything, as Prometheus reads it.
+    /// All metrics in the text format.
     pub fn text(&self, service: &Service, others: &SchedulerMetrics) -> String {
         let mut page = Page::default();
         page.service(service);
@@ -108,7 +108,7 @@ impl Page {
         self.value(&format!("{name}_count"), labels, took.count as f64);
     }
 
-    /// One value for each label.
+    /// Writes one sample for each value of a label.
     fn each<'a>(
         &mut self,
         name: &str,
@@ -237,7 +237,7 @@ impl Page {
     }
 }
 
-/// Memory of this process, where the system tells.
+/// The resident memory of this process, bytes. `None` if the system does not report it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Each metric is declared once, before its samples, and every sample is a name, labels and a number.
+    /// Each metric is declared once, before its samples. Each sample is a name, labels and a number.
     #[test]
     fn the_page_is_what_prometheus_reads() {
         let metrics = Metrics::default();

@@ -8,18 +8,18 @@ use axum::routing::get;
 
 use super::AppState;
 
-/// What a page may do: show what comes from here, and ask here.
+/// The content security policy: the page may load and request only from the service.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 struct Asset {
-    /// Where it is had.
+    /// The URL path of the file.
     path: &'static str,
     kind: &'static str,
     content: &'static [u8],
 }
 
-/// Every file. The program and the style are built from `crates/slackline/page/src/dashboard`.
+/// All files. The program and the style are built from `crates/slackline/page/src/dashboard`.
 const ASSETS: [Asset; 3] = [
     Asset { path: "/", kind: "text/html; charset=utf-8", content: include_bytes!("../../page/index.html") },
     Asset {
@@ -34,7 +34,7 @@ const ASSETS: [Asset; 3] = [
     },
 ];
 
-/// Routes with those of the files.
+/// Adds the routes of the files.
 pub(super) fn with_assets(router: Router<AppState>) -> Router<AppState> {
     ASSETS.iter().fold(router, |router, asset| router.route(asset.path, get(|| async { answer(asset) })))
 }
@@ -44,7 +44,7 @@ fn answer(asset: &'static Asset) -> Response {
         (header::CONTENT_TYPE, HeaderValue::from_static(asset.kind)),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
         (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-        // It may be another version the next time.
+        // The next version of the service may have a different file.
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     (headers, asset.content).into_response()

@@ -10,7 +10,7 @@ use super::service::acted;
 use crate::api::{Done, Recurrences};
 use crate::state::{Answer, Command};
 
-/// Everything that recurs.
+/// List all schedules.
 #[utoipa::path(get, path = "/api/v1/recurrences", tag = "recurrences", security(("token" = ["look"])),
     responses((status = 200, body = Recurrences), Problems))]
 pub(super) async fn list(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
@@ -20,7 +20,7 @@ pub(super) async fn list(State(app): State<AppState>, Caller(principal): Caller)
     }
 }
 
-/// It recurs no more; what was submitted of it goes on.
+/// Remove a schedule. Its earlier submissions continue.
 #[utoipa::path(delete, path = "/api/v1/recurrences/{name}", tag = "recurrences", security(("token" = ["submit"])),
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Done), Problems))]
@@ -32,7 +32,7 @@ pub(super) async fn remove(
     acted(&app, principal, Command::Remove(name)).await
 }
 
-/// Its times pass without being submitted until it is let go on.
+/// Pause a schedule. Its times pass without submissions until it is resumed.
 #[utoipa::path(post, path = "/api/v1/recurrences/{name}/pause", tag = "recurrences", security(("token" = ["submit"])),
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Done), Problems))]
@@ -44,7 +44,7 @@ pub(super) async fn pause(
     acted(&app, principal, Command::Pause { name, paused: true }).await
 }
 
-/// It goes on with its next time.
+/// Resume a schedule with its next time.
 #[utoipa::path(post, path = "/api/v1/recurrences/{name}/unpause", tag = "recurrences", security(("token" = ["submit"])),
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Done), Problems))]

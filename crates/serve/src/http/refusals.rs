@@ -1,5 +1,5 @@
-//! Refused requests: counted by source, and logged with at most one line for each source and minute. The log
-//! and its memory stay small whatever clients send.
+//! Refused requests, counted by source and logged with at most one line for each source and minute. The log
+//! and its memory stay small under any load.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,13 +12,13 @@ use crate::http::audit::Line;
 /// The time between two lines of a source.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 
-/// Refused requests of one source within [`WINDOW`]. Further ones are answered with 429.
+/// Refused requests of one source within [`WINDOW`]. Further ones get status 429.
 pub(crate) const LIMIT: u64 = 300;
 
-/// Sources that are counted one by one. All further ones share one count.
+/// Sources that are counted separately. All further ones share one count.
 const SOURCES: usize = 1_024;
 
-/// The name of that shared count.
+/// The name of the shared count.
 const SHARED: &str = "other addresses";
 
 /// Refused requests by source.
@@ -27,26 +27,25 @@ pub(crate) struct Refusals(BTreeMap<String, Source>);
 
 #[derive(Debug)]
 struct Source {
-    /// The start of the window.
     since: Instant,
     /// Refused requests in the window.
     refused: u64,
-    /// Those of them that no line has counted yet, and the last of them.
+    /// The last refused request that no line has counted yet.
     unwritten: Option<Line>,
     unwritten_count: u64,
 }
 
-/// What happens to one refused request.
+/// The result of counting a refused request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
     /// The line to write now.
     pub(crate) line: Option<Line>,
-    /// Where the source has passed [`LIMIT`]: the time until its window ends.
+    /// If the source has exceeded [`LIMIT`]: the time until its window ends.
     pub(crate) retry: Option<Duration>,
 }
 
-/// The source of a request from an address: one IPv4 address, or one IPv6 network of 64 bits, which is what
-/// one client usually has.
+/// The source of a request from an address: one IPv4 address, or one IPv6 network of 64 bits, which is the
+/// usual assignment of one client.
 pub(crate) fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -58,7 +57,6 @@ pub(crate) fn network(address: IpAddr) -> String {
 }
 
 impl Refusals {
-    /// Counts a refused request of a source.
     pub(crate) fn add(&mut self, source: &str, line: Line, now: Instant) -> Verdict {
         let is_full = self.0.len() >= SOURCES && !self.0.contains_key(source);
         let name = if is_full { SHARED } else { source };
@@ -81,8 +79,8 @@ impl Refusals {
         Verdict { line: written, retry: (found.refused > LIMIT).then_some(left) }
     }
 
-    /// The lines of windows that have ended, or of all where no time is given. Sources without new requests
-    /// are forgotten.
+    /// The lines of windows that have ended, or of all windows if `now` is `None`. Forgets sources without
+    /// new requests.
     pub(crate) fn due(&mut self, now: Option<Instant>) -> Vec<Line> {
         let mut lines = Vec::new();
         self.0.retain(|_, source| {
@@ -131,7 +129,7 @@ mod tests {
     fn a_source_has_one_line_a_minute_that_counts_all_its_requests() {
         let (mut refusals, start) = (Refusals::default(), Instant::now());
         let mut lines = Vec::new();
-        // Ten minutes, a hundred requests a second.
+        // 100 requests per second for 10 minutes.
         for k in 0..60_000 {
             let now = start + Duration::from_millis(10 * k);
             lines.extend(refusals.add("a", line("a", 401), now).line);

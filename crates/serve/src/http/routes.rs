@@ -16,7 +16,7 @@ use crate::api::{Problem, StreamStart};
 use crate::http::explain;
 use crate::state::auth::Role;
 
-/// What the description says of the whole.
+/// The introduction of the OpenAPI description.
 const ABOUT: &str = "\
 The resident scheduler of Slackline. Who asks is known by a token (`authorization: Bearer TOKEN`), or as a user of this machine at the \
 other end of the Unix socket. The roles that an operation needs stand in its `security`: `look`, `submit` (one's own), `operate`; each \
@@ -70,13 +70,13 @@ fn about() -> OpenApi {
     let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     let components = about.components.get_or_insert_default();
     components.security_schemes.insert("token".to_owned(), token.into());
-    // Types that no route names as its body: of what goes wrong, and of the first event of a stream.
+    // No route has these types as its body.
     components.schemas.insert(Problem::name().into_owned(), Problem::schema());
     components.schemas.insert(StreamStart::name().into_owned(), StreamStart::schema());
     about
 }
 
-/// The description of the API (OpenAPI), as JSON.
+/// The OpenAPI description of the API, as JSON.
 pub fn description() -> String {
     let (_, description) = all().split_for_parts();
     let mut text = serde_json::to_string_pretty(&description)
@@ -85,7 +85,7 @@ pub fn description() -> String {
     text
 }
 
-/// Everything that is answered.
+/// The router of all requests.
 pub(super) fn router(app: &AppState) -> Router {
     let (router, _) = all().split_for_parts();
     page::with_assets(router)
@@ -95,7 +95,7 @@ pub(super) fn router(app: &AppState) -> Router {
         .with_state(app.clone())
 }
 
-/// A text as an answer.
+/// A text response.
 pub(super) fn text(kind: &'static str, text: impl Into<String>) -> Response {
     ([(header::CONTENT_TYPE, kind)], text.into()).into_response()
 }

@@ -13,31 +13,31 @@ use crate::state::auth::{Principal, Role};
 use crate::state::{Answer, Command};
 use crate::{Moment, SECOND, moment};
 
-/// How long the service may take to say that it is there.
+/// How long `readyz` waits for the state.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The text format of Prometheus.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How far back attempts are shown if nothing is said.
+/// The default time span of the timeline.
 const BACK: Moment = 3600 * SECOND;
 
 fn ok() -> Response {
     document(StatusCode::OK, &Health { status: "ok".to_owned() })
 }
 
-/// Whether this process answers.
+/// Check whether this process answers.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health), Problems))]
 pub(super) async fn health() -> Response {
     ok()
 }
 
-/// Whether the service can take in submissions: it answers, nothing is wrong with it, and no thread that
-/// everything waits for is blocked.
+/// Check whether the service can accept submissions: it answers, it has no problem, and no important thread
+/// is blocked.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = Health), Problems))]
 pub(super) async fn ready(State(app): State<AppState>) -> ApiResult {
     let unavailable = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message);
-    // What it is stands in the log of the service: paths are not for everybody.
+    // The log of the service has the details. This operation needs no token, and the details may have paths.
     if app.handle.blocked.get().is_some() {
         return Err(unavailable("the service is blocked"));
     }
@@ -45,7 +45,7 @@ pub(super) async fn ready(State(app): State<AppState>) -> ApiResult {
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(Answer::Service(service))) => match &service.trouble {
             None => Ok(ok()),
-            // What it is stands in the document of the service, for those who may look.
+            // The service document has the details, for clients with a role.
             Some(_) => Err(unavailable("something is wrong with the service")),
         },
         Ok(Err(refusal)) => Err(refusal.into()),
@@ -53,13 +53,13 @@ pub(super) async fn ready(State(app): State<AppState>) -> ApiResult {
     }
 }
 
-/// The description of this API.
+/// Get the OpenAPI description of this API.
 #[utoipa::path(get, path = "/openapi.json", tag = "health", responses((status = 200, body = serde_json::Value), Problems))]
 pub(super) async fn description() -> Response {
     text("application/json", routes::description())
 }
 
-/// What Prometheus scrapes.
+/// Get the metrics in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = String, content_type = "text/plain"), Problems))]
 pub(super) async fn metrics(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
@@ -67,7 +67,6 @@ pub(super) async fn metrics(State(app): State<AppState>, Caller(principal): Call
     Ok(text(PROMETHEUS, app.metrics.text(&service, &app.others_count())))
 }
 
-/// The service as it is now.
 async fn asked(app: &AppState, principal: Principal) -> ApiResult<api::Service> {
     match app.handle.execute(principal, Command::Service).await? {
         Answer::Service(service) => Ok(*service),
@@ -75,21 +74,21 @@ async fn asked(app: &AppState, principal: Principal) -> ApiResult<api::Service> 
     }
 }
 
-/// Who asks, and what they may.
+/// Get the name and the role of the client.
 #[utoipa::path(get, path = "/api/v1/me", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = Identity), Problems))]
 pub(super) async fn me(Caller(Principal { name, role, .. }): Caller) -> Response {
     document(StatusCode::OK, &Identity { name, role })
 }
 
-/// The service as it is now.
+/// Get the current state of the service.
 #[utoipa::path(get, path = "/api/v1/service", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = api::Service), Problems))]
 pub(super) async fn service(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
     Ok(document(StatusCode::OK, &asked(&app, principal).await?))
 }
 
-/// What was at work and waited, over the last day.
+/// Get the number of running and waiting tasks over the last day.
 #[utoipa::path(get, path = "/api/v1/load", tag = "service", security(("token" = ["look"])),
     params(("since" = Option<jiff::Timestamp>, Query, description = "The moments from then on; by default all that are known")),
     responses((status = 200, body = Load), Problems))]
@@ -100,8 +99,7 @@ pub(super) async fn load(State(app): State<AppState>, Caller(principal): Caller,
     }
 }
 
-/// The alerts that were told last: at most a thousand of those that are not too old, before the service was
-/// started again too.
+/// Get the latest alerts, at most 1,000. They are kept across restarts until they are too old.
 #[utoipa::path(get, path = "/api/v1/alerts", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = Alerts), Problems))]
 pub(super) async fn alerts(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
@@ -111,7 +109,7 @@ pub(super) async fn alerts(State(app): State<AppState>, Caller(principal): Calle
     }
 }
 
-/// The moment that is asked since, if one is.
+/// The parameter `since`.
 fn since(mut query: Query) -> ApiResult<Option<Moment>> {
     let since = query
         .read("since", "a time such as 2026-03-01T06:00:00Z", |text| text.parse::<jiff::Timestamp>().ok())?;
@@ -119,7 +117,7 @@ fn since(mut query: Query) -> ApiResult<Option<Moment>> {
     Ok(since.map(moment))
 }
 
-/// Attempts that ended lately and those at work now, by when they started.
+/// Get recently ended attempts and running attempts, in the order of their starts.
 #[utoipa::path(get, path = "/api/v1/timeline", tag = "service", security(("token" = ["look"])),
     params(("since" = Option<jiff::Timestamp>, Query, description = "Of those that have ended: those that ended then or later; by default within the last hour")),
     responses((status = 200, body = Timeline), Problems))]
@@ -128,21 +126,21 @@ pub(super) async fn timeline(State(app): State<AppState>, query: Query) -> ApiRe
     Ok(document(StatusCode::OK, &app.handle.timeline(since)))
 }
 
-/// Nothing new begins from now on: what is at work comes to its end, and what is submitted waits.
+/// Stop starting new work: running tasks finish, and submissions wait.
 #[utoipa::path(post, path = "/api/v1/drain", tag = "service", security(("token" = ["operate"])),
     responses((status = 200, body = Done), Problems))]
 pub(super) async fn drain(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
     acted(&app, principal, Command::Drain(true)).await
 }
 
-/// Submissions begin again.
+/// Resume starting submissions.
 #[utoipa::path(post, path = "/api/v1/undrain", tag = "service", security(("token" = ["operate"])),
     responses((status = 200, body = Done), Problems))]
 pub(super) async fn undrain(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
     acted(&app, principal, Command::Drain(false)).await
 }
 
-/// Something is done, and that is answered in words.
+/// Executes a command, and responds with its message.
 pub(super) async fn acted(app: &AppState, principal: Principal, command: Command) -> ApiResult {
     match app.handle.execute(principal, command).await? {
         Answer::Done(message) => Ok(done(message)),

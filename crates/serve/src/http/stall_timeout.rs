@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A stream on which a write that gets nowhere for so long is an error.
+/// A stream on which a write without progress fails after a time limit.
 pub(super) struct StallTimeout<S> {
     stream: S,
     patience: Duration,
     sleep: Pin<Box<Sleep>>,
-    /// Whether a write waits for the other side.
+    /// Whether a write is pending.
     waits: bool,
 }
 
@@ -22,7 +22,7 @@ impl<S> StallTimeout<S> {
         Self { stream, patience, sleep: Box::pin(sleep(patience)), waits: false }
     }
 
-    /// What becomes of a write: an error if it has waited for too long.
+    /// Replaces a pending write with an error after the time limit.
     fn timed<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waits = false;

@@ -14,15 +14,15 @@ use crate::service::handle::states;
 use crate::state::auth::Principal;
 use crate::state::{Answer, Command};
 
-/// Submissions of a page.
+/// The default number of submissions of a page.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
 
-/// The longest that an answer is waited for, seconds.
+/// The longest wait that a client may request, seconds.
 const WAIT_MAX: f64 = 300.0;
 
-/// Takes in a flow file, to be run now, when something is there, or again and again. What is answered is on
-/// disk.
+/// Submit a flow file: for now, for when files exist, or on a schedule. The response means that the
+/// submission is on disk.
 #[utoipa::path(post, path = "/api/v1/submissions", tag = "submissions", security(("token" = ["submit"])),
     params(("wait" = Option<f64>, Query, minimum = 0, maximum = 300, description = "Seconds to wait for the prediction at most")),
     request_body = Submit,
@@ -57,7 +57,7 @@ pub(super) async fn submit(
     Ok(answer)
 }
 
-/// Submissions that are not over, and those that are remembered; the latest first.
+/// List the unfinished and the remembered submissions, the latest first.
 #[utoipa::path(get, path = "/api/v1/submissions", tag = "submissions", security(("token" = ["look"])),
     params(
         ("state" = Option<String>, Query, description = "Only those in one of these states, with commas between them: queued, opening, live, done, failed, cancelled, rejected"),
@@ -80,7 +80,7 @@ pub(super) async fn list(
     let before = query.read("before", "the number of a submission", |text| text.parse().ok())?;
     query.end(&["state", "name", "user", "limit", "before"])?;
     let most = most.unwrap_or(PAGE);
-    // One more says whether there are more.
+    // One more submission shows whether there is another page.
     let command = Command::List { states: wanted.unwrap_or_default(), name, user, most: most + 1, before };
     let Answer::Submissions(mut submissions) = app.handle.execute(principal, command).await? else {
         unreachable!("invariant: a list was asked for")
@@ -91,7 +91,7 @@ pub(super) async fn list(
     Ok(document(StatusCode::OK, &Submissions { submissions, before }))
 }
 
-/// A submission with its flows and their jobs.
+/// Get a submission with its flows and their jobs.
 #[utoipa::path(get, path = "/api/v1/submissions/{number}", tag = "submissions", security(("token" = ["look"])),
     params(("number" = u64, Path, description = "Its number"),
         ("wait" = Option<f64>, Query, minimum = 0, maximum = 300, description = "Seconds to wait until it is over at most")),
@@ -120,7 +120,7 @@ async fn shown(app: &AppState, principal: Principal, number: u64) -> ApiResult<S
     }
 }
 
-/// Another deadline, weight or priority.
+/// Change a deadline, weight or priority.
 #[utoipa::path(patch, path = "/api/v1/submissions/{number}", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number")), request_body = Change,
     responses((status = 200, body = Done), Problems))]
@@ -135,14 +135,14 @@ pub(super) async fn change(
     acted(&app, principal, command).await
 }
 
-/// The flow that is named, if one is.
+/// The parameter `flow`.
 fn flow(mut query: Query) -> ApiResult<Option<String>> {
     let flow = query.text("flow")?;
     query.end(&["flow"])?;
     Ok(flow)
 }
 
-/// Cancels a submission, or a flow of it. What runs of it is stopped.
+/// Cancel a submission, or one of its flows. Its running tasks are stopped.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/cancel", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
@@ -155,7 +155,7 @@ pub(super) async fn cancel(
     acted(&app, principal, Command::Cancel { number, flow: flow(query)? }).await
 }
 
-/// Holds a submission, or a flow of it: nothing more of it starts.
+/// Hold a submission, or one of its flows: no more of its tasks start.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/hold", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
@@ -168,7 +168,7 @@ pub(super) async fn hold(
     acted(&app, principal, Command::Hold { number, flow: flow(query)?, held: true }).await
 }
 
-/// Lets a submission go, or a flow of it.
+/// Resume a held submission, or one of its flows.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/unhold", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]

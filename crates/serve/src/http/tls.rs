@@ -9,19 +9,19 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig, crypto};
 
-/// Where a certificate and its key are.
+/// The files of a certificate and its key.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate, with those between it and one that is trusted (PEM).
+    /// The certificate chain, without the trusted root (PEM).
     pub certificate: PathBuf,
-    /// Its key (PEM).
+    /// The private key (PEM).
     pub key: PathBuf,
 }
 
-/// When both files were written.
+/// The modification times of both files.
 type Stamp = [Option<SystemTime>; 2];
 
-/// What is shown of it to whoever connects.
+/// The current TLS configuration.
 pub(crate) struct Tls {
     files: TlsFiles,
     now: Mutex<(Stamp, Arc<ServerConfig>)>,
@@ -31,15 +31,15 @@ impl Tls {
     /// Reads both files.
     ///
     /// # Errors
-    /// A file that cannot be read, or is something else; a key of another certificate.
+    /// A file cannot be read or is invalid, or the key does not fit the certificate.
     pub(crate) fn new(files: TlsFiles) -> Result<Self, String> {
         let stamp = files.stamp();
         let config = Arc::new(files.config()?);
         Ok(Self { files, now: Mutex::new((stamp, config)) })
     }
 
-    /// How the next connection is met. Files that were changed into something that cannot be used leave it as
-    /// it was, and that is said.
+    /// The configuration of the next connection. If the changed files are invalid, returns the previous
+    /// configuration and an error.
     pub(crate) fn config(&self) -> (Arc<ServerConfig>, Option<String>) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.files.stamp();
@@ -80,7 +80,7 @@ impl TlsFiles {
 /// The certificates of a file, at least one.
 ///
 /// # Errors
-/// A file that cannot be read, or has none.
+/// The file cannot be read or has no certificate.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong =
         |error: &dyn std::fmt::Display| format!("{}: found no certificate (PEM): {error}", path.display());
@@ -89,10 +89,10 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     if all.is_empty() { Err(wrong(&"it has no section CERTIFICATE")) } else { Ok(all) }
 }
 
-/// What a client trusts: the certificates of a file, or those that this machine trusts.
+/// A client configuration that trusts the certificates of a file, or those that this machine trusts.
 ///
 /// # Errors
-/// A file that cannot be read; a machine that trusts nobody.
+/// The file cannot be read, or there is no trusted certificate.
 pub(crate) fn trusting(file: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     match file {

@@ -1,8 +1,8 @@
 //! Access tokens of clients on a network. They are in a file of the state directory, which is read again when
 //! it changes.
 //!
-//! A token is 256 random bits, so guessing is hopeless with any hash: the file has the SHA-256 of each, and a
-//! slow password hash would not make it safer. Hashes are compared in constant time, all of them each time.
+//! A token is 256 random bits, so guessing is hopeless with any hash. The file has the SHA-256 of each token;
+//! a slow password hash would not make it safer. Each check compares all hashes in constant time.
 
 use std::fs::Metadata;
 use std::io;
@@ -24,10 +24,10 @@ use subtle::{Choice, ConstantTimeEq};
 
 use crate::state::auth::{LOOPBACK, Principal, Role};
 
-/// What tokens begin with, so that they are known where they should not be.
+/// The prefix of all tokens, by which secret scanners can find leaked ones.
 const PREFIX: &str = "slackline_";
 
-/// Random bytes of a token.
+/// The number of random bytes of a token.
 const BYTES: usize = 32;
 
 /// How long a change waits for the lock of the file.
@@ -36,30 +36,28 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The largest file of tokens, bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// Why tokens cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.
     #[error("tokens {}: {problem}", .path.display())]
     File { path: PathBuf, problem: io::Error },
-    /// The file is something else.
+    /// The file is not a valid tokens file.
     #[error("{0}")]
     Document(String),
-    /// What was asked for cannot be.
+    /// The request is invalid.
     #[error("{0}")]
     Asked(String),
 }
 
-/// A token, without what only its owner has.
+/// A stored token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// Whose it is: submissions made with it are theirs.
+    /// The principal: submissions with this token belong to it.
     pub name: String,
     pub role: Role,
-    /// When it was made.
     pub created: Timestamp,
-    /// Hexadecimal digits of the hash.
+    /// The SHA-256 hash, hexadecimal.
     sha256: String,
 }
 
@@ -70,7 +68,7 @@ struct TokenRecord {
     tokens: Vec<Token>,
 }
 
-/// Of which file something was read, as far as that can be told without reading it.
+/// Detects changes of the file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp(Option<SystemTime>, u64, u64);
 
@@ -81,14 +79,13 @@ impl Stamp {
     }
 }
 
-/// The tokens of a file.
 #[derive(Debug)]
 pub struct Tokens {
     path: PathBuf,
     read: Mutex<TokenFile>,
 }
 
-/// The content of the file when it was read last.
+/// The content of the file at its last reading.
 #[derive(Debug, Default)]
 struct TokenFile {
     stamp: Option<Stamp>,
@@ -96,15 +93,15 @@ struct TokenFile {
 }
 
 impl Tokens {
-    /// Those of a file, which need not be there.
+    /// The tokens of a file. The file may be missing.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), read: Mutex::default() }
     }
 
-    /// Whose a token is.
+    /// The principal of a token.
     ///
     /// # Errors
-    /// The file cannot be read: then nobody is known.
+    /// The file cannot be read. Then no token is accepted.
     pub fn principal(&self, token: &str) -> Result<Option<Principal>, TokenError> {
         let hash = hash(token);
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +116,7 @@ impl Tokens {
         Ok(found)
     }
 
-    /// All of them.
+    /// All tokens.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -129,10 +126,10 @@ impl Tokens {
         Ok(read.tokens.clone())
     }
 
-    /// Makes a token, and gives it: the only time that it is known whole.
+    /// Creates a token, and returns it. The token is not stored, so it cannot be shown again.
     ///
     /// # Errors
-    /// A name that there is, or that is none; a file that cannot be written.
+    /// The name is taken or invalid, or the file cannot be written.
     pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
         let is_name = !name.is_empty() && name.len() <= 100 && name.chars().all(is_printable);
         if !is_name {
@@ -160,10 +157,10 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Removes a token; what was submitted with it stays.
+    /// Removes a token. Its submissions stay.
     ///
     /// # Errors
-    /// A name that there is not; a file that cannot be written.
+    /// The name is unknown, or the file cannot be written.
     pub fn remove(&self, name: &str) -> Result<(), TokenError> {
         self.change(true, |tokens| {
             let names: Vec<String> = tokens.iter().map(|token| token.name.clone()).collect();
@@ -175,7 +172,6 @@ impl Tokens {
         })
     }
 
-    /// Reads the file again if it has changed.
     fn refresh(&self, read: &mut TokenFile) -> Result<(), TokenError> {
         let stamp = match std::fs::metadata(&self.path) {
             Ok(metadata) => Some(Stamp::of(&metadata)),
@@ -183,7 +179,7 @@ impl Tokens {
             Err(problem) => return Err(self.broken(problem)),
         };
         if read.stamp != stamp {
-            // If it cannot be read, nobody is known any more.
+            // If the file cannot be read, no token is accepted.
             *read = TokenFile::default();
             *read = TokenFile { stamp, tokens: self.tokens()? };
         }
@@ -203,8 +199,8 @@ impl Tokens {
         Ok(written.tokens)
     }
 
-    /// Changes the file, alone among all that may do so. A process that holds the lock for too long loses it
-    /// if `is_urgent`.
+    /// Changes the file under its lock. If `is_urgent`, takes the lock away from a process that holds it for
+    /// more than `PATIENCE`.
     fn change(
         &self,
         is_urgent: bool,
@@ -219,7 +215,7 @@ impl Tokens {
             let lock = regular_file::open_private(&path).map_err(broken)?;
             match lock_within(&lock, PATIENCE) {
                 Err(error) if is_urgent && error.kind() == io::ErrorKind::WouldBlock => {
-                    // Its holder finds that it has lost it before it writes.
+                    // The former holder checks the lock before it writes.
                     std::fs::remove_file(&path).map_err(broken)?;
                     continue;
                 }
@@ -241,7 +237,7 @@ impl Tokens {
     }
 }
 
-/// Lets the owner of a file read and write it, and nobody else.
+/// Restricts a file to its owner.
 fn for_owner_alone(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))

@@ -8,22 +8,22 @@ use std::time::Duration;
 
 use slackline_task::base::clock::{self, ClockReading, Elapsed};
 
-/// After a failed lookup the next one follows after this time, microseconds.
+/// The time after which a failed lookup is repeated, microseconds.
 const RETRY: u64 = 2 * crate::SECOND;
 
-/// How long a program may take to look up a user.
+/// The time limit of a lookup by a program.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The names of users. Each is looked up once. A lookup by a program takes up to ten seconds, and no other
-/// lookup waits for it.
+/// The names of users. Each user is looked up once. A lookup by a program takes up to ten seconds, and no
+/// other lookup waits for it.
 #[derive(Debug, Default)]
 pub struct Users(Mutex<BTreeMap<u32, CachedLookup>>);
 
-/// When a lookup that failed may be repeated, and what was found.
+/// The time from which a failed lookup may be repeated, and the result.
 type CachedLookup = (Elapsed, Result<String, String>);
 
 impl Users {
-    /// The name of a user; `uid-NUMBER` for a user without a name, and while names cannot be looked up.
+    /// The name of a user. Returns `uid-NUMBER` for a user without a name, and after a failed lookup.
     pub fn name(&self, uid: u32) -> String {
         self.of(uid, || look_up(uid)).unwrap_or_else(|_| format!("uid-{uid}"))
     }
@@ -52,7 +52,7 @@ fn look_up(uid: u32) -> Result<String, String> {
     if line.is_none() {
         line = match said("getent", &["passwd", "--", &key], PATIENCE)? {
             LookupResult::Well(text) => text.lines().find(is_line).map(str::to_owned),
-            // By its manual: what was asked for is not there.
+            // By its manual, status 2 means that the key was not found.
             LookupResult::Ended(Some(2)) | LookupResult::NoProgram => None,
             LookupResult::Ended(_) => {
                 return Err(format!("the users cannot be asked for {key} (getent passwd)"));
@@ -63,18 +63,18 @@ fn look_up(uid: u32) -> Result<String, String> {
     Ok(name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid-{uid}")))
 }
 
-/// What came of a program.
+/// The result of a lookup program.
 #[derive(Debug, PartialEq, Eq)]
 enum LookupResult {
-    /// What it has said.
+    /// Its output.
     Well(String),
-    /// It ended otherwise, with that code.
+    /// It failed with this exit code.
     Ended(Option<i32>),
-    /// There is no such program.
+    /// The program does not exist.
     NoProgram,
 }
 
-/// What a program says within a time.
+/// The output of a program that ends within a time limit.
 fn said(program: &str, args: &[&str], patience: Duration) -> Result<LookupResult, String> {
     let broken = |error: std::io::Error| format!("{program} cannot be asked: {error}");
     let command = Command::new(program)
@@ -113,7 +113,7 @@ fn said(program: &str, args: &[&str], patience: Duration) -> Result<LookupResult
                 return Err(broken(error));
             }
             _ if waited >= patience => {
-                // What it has started may still hold its output: nobody waits for that.
+                // A child process may still hold the output open, so the reading thread is not joined.
                 end(child);
                 let problem = format!("{program} has not answered within {} s", patience.as_secs());
                 return Err(problem);
@@ -131,21 +131,21 @@ fn said(program: &str, args: &[&str], patience: Duration) -> Result<LookupResult
     Ok(LookupResult::Well(text))
 }
 
-/// Time between two looks whether a program has ended.
+/// The interval between two checks whether a program has ended.
 const STEP: Duration = Duration::from_millis(2);
 
-/// What is read of what a program says, bytes.
+/// The most output that is read, bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The number of the user of this process.
+/// The user id of this process.
 pub fn own() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The number of a group, by its name or as a number.
+/// The group id of a group name or number.
 ///
 /// # Errors
-/// There is none of that name.
+/// The name is unknown.
 pub fn group(name: &str) -> Result<u32, String> {
     if let Ok(number) = name.parse() {
         return Ok(number);
@@ -178,7 +178,7 @@ mod tests {
         let (users, failed) = (Users::default(), || Err("away".to_owned()));
         let slow = |name: &str| Ok(name.to_owned());
         assert_eq!(users.of(1, failed), failed());
-        // Others are looked up meanwhile.
+        // Another user is looked up meanwhile.
         let found = users.of(2, || {
             assert_eq!(users.of(3, || slow("three")), slow("three"));
             slow("two")

@@ -18,13 +18,13 @@ use crate::state::auth::Principal;
 use crate::state::{Answer, Command, Refusal, RefusalKind};
 use crate::{Moment, SECOND, timestamp};
 
-/// A run with the deadlines that count now, where its journal has those that it was opened with, and with
-/// flows that are released no sooner than they could start.
+/// A run with the current deadlines in place of those of its journal. No flow is released before it could
+/// start.
 fn as_now(mut look: RunInspection, shown: &Submission) -> RunInspection {
     let started = look.head.started;
     let could_start = could_start(&look, shown).map_or(0, |at| at.saturating_sub(started));
     for flow in &mut look.head.workload.flows {
-        // Until then it was not slots that it waited for.
+        // Until then the flow did not wait for slots.
         flow.release = flow.release.max(could_start as f64 / SECOND as f64);
     }
     for flow in look.head.workload.flows.iter_mut().filter(|flow| flow.repeat.is_none()) {
@@ -36,31 +36,31 @@ fn as_now(mut look: RunInspection, shown: &Submission) -> RunInspection {
     look
 }
 
-/// Since when the flows of a submission could start, where that is known: what was begun by a service of
-/// before, and has done something, could earlier.
+/// The time from which the flows of a submission could start. `None` if unknown: a submission resumed after a
+/// restart may have started tasks earlier.
 fn could_start(look: &RunInspection, shown: &Submission) -> Option<Moment> {
     let began = shown.began.map(crate::moment)?;
     let first = look.attempts.iter().map(|attempt| look.head.started.saturating_add(attempt.start)).min();
     first.is_none_or(|first| began <= first).then_some(began)
 }
 
-/// As many submissions are looked at beside the one that is explained: those that began last.
+/// The most other submissions that an explanation reads, the latest first.
 const BESIDE: usize = 200;
 
-/// How wide the text of an explanation is, columns.
+/// The width of the text of an explanation, columns.
 const WIDTH: usize = 100;
 
-/// What logs are asked for, by names.
+/// A selection of attempt logs.
 #[derive(Clone, Debug, Default)]
 pub struct LogQuery {
-    /// The flow; may be left out if there is only one.
+    /// The flow. Optional if the submission has only one.
     pub flow: Option<String>,
     pub job: String,
-    /// `map-3`, `reduce-0`, `map` or `reduce`; all if nothing is said.
+    /// `map-3`, `reduce-0`, `map` or `reduce`. `None`: all.
     pub task: Option<String>,
-    /// Only the so manieth attempt of each task, from 1.
+    /// Only this attempt of each task, from 1.
     pub attempt: Option<u32>,
-    /// Only attempts that failed.
+    /// Only failed attempts.
     pub failed: bool,
 }
 
@@ -69,12 +69,12 @@ fn invalid(message: String) -> Refusal {
 }
 
 impl ServiceHandle {
-    /// Why a flow of a submission, or a job of it, waits or waited: what held the slots meanwhile, of all
-    /// submissions that were there, and whether its user may hold no more now. Reads journals, which takes a
-    /// while.
+    /// Explains why a flow of a submission, or one of its jobs, waits or waited: which tasks of all
+    /// submissions held the slots, and whether its user has reached the limit of slots. Reads journals, which
+    /// takes a while.
     ///
     /// # Errors
-    /// A submission, flow or job that there is not; a submission of which nothing is known yet, or any more.
+    /// The submission, flow or job does not exist, or its journal does not exist yet or any more.
     pub fn explain(
         &self,
         principal: &Principal,
@@ -95,16 +95,16 @@ impl ServiceHandle {
             )));
         };
         let seen = shown.flows.iter().find(|one| one.flow == flow);
-        // A flow may be over while others of its submission are not.
+        // A flow may have ended while others of its submission have not.
         let is_flow_over = is_over || seen.is_some_and(|seen| seen.state.is_over());
-        // What is not done may still be, and what was cancelled has not failed.
+        // An unfinished flow may still finish, and a cancelled flow has not failed.
         let has_failed = seen.is_some_and(|seen| seen.state == FlowState::Failed);
         schedule.flows.retain(|row| row.completion.is_some() || has_failed && row.flow == id);
         let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
         let (began, now) = (began(&looks), self.now());
         let seconds = |at: Moment| at.saturating_sub(began) as f64 / SECOND as f64;
         let (at_work, now) = (now_at_work(&instance, &self.recent.open(), seconds), seconds(now));
-        // Of one that is held it is not slots that it waits for.
+        // A held flow does not wait for slots.
         let is_held = seen.is_some_and(|seen| seen.state == FlowState::Held);
         let open_flow = |flow| flow == id && !is_flow_over && !is_held;
         let goes_on = GoesOn { at_work: &at_work, now, open: &open_flow };
@@ -139,10 +139,10 @@ impl ServiceHandle {
         Ok(Explanation { text, document })
     }
 
-    /// What the attempts of a job said.
+    /// Returns the logs of the attempts of a job.
     ///
     /// # Errors
-    /// A submission, flow, job or task that there is not.
+    /// The submission, flow, job or task does not exist.
     pub fn logs(&self, principal: &Principal, number: u64, query: &LogQuery) -> Result<String, Refusal> {
         let shown = self.shown(principal, number)?;
         let flow = only(&shown, query.flow.as_deref())?;
@@ -155,7 +155,7 @@ impl ServiceHandle {
         let not_found = |message| Refusal { kind: RefusalKind::NotFound, message };
         let logs = Logs::find(&look, of).map_err(not_found)?;
         let mut out = LogBuffer(Vec::new());
-        // Whoever shows it sees to what it shows.
+        // The text may have control characters. A client that prints it has to escape them.
         let said = logs.write(&mut out).map_err(|error| invalid(error.to_string()))?;
         let mut text = String::from_utf8_lossy(&out.0).into_owned();
         if let Some(said) = said {
@@ -172,10 +172,10 @@ impl ServiceHandle {
         }
     }
 
-    /// The run of a submission, as it is now.
+    /// The current journal of the run of a submission.
     ///
     /// # Errors
-    /// It has not begun; a later one of its name has, which has the state directory since.
+    /// The submission has not started, or a later one of its name has replaced its state directory.
     fn look(&self, principal: &Principal, shown: &Submission) -> Result<RunInspection, Refusal> {
         let refused = |message| Refusal { kind: RefusalKind::Conflict, message };
         let number = shown.number;
@@ -199,7 +199,7 @@ impl ServiceHandle {
         }
     }
 
-    /// The runs that were there while a submission was, that one first.
+    /// The runs that existed while a submission did, its own first.
     fn looks(
         &self,
         principal: &Principal,
@@ -219,7 +219,7 @@ impl ServiceHandle {
         };
         let mut looks = vec![(shown.number.to_string(), as_now(own, shown))];
         for other in all.iter().filter(was_there).take(BESIDE) {
-            // Of submissions of one name the last has the directory.
+            // The state directory of a name belongs to its latest submission.
             if other.number != shown.number
                 && latest.get(other.name.as_str()) == Some(&other.number)
                 && let Ok(Some(look)) = look(&self.paths.run(&other.name))
@@ -230,7 +230,7 @@ impl ServiceHandle {
         Ok(looks)
     }
 
-    /// Who has tasks at work now.
+    /// The flows with running tasks, as text.
     fn at_work(&self, principal: &Principal) -> Result<String, Refusal> {
         let list = Command::List {
             states: vec![api::State::Live],
@@ -259,8 +259,8 @@ impl ServiceHandle {
     }
 }
 
-/// The run of a submission, apart from what it has only taken over there: each attempt is with the submission
-/// of its name that was at work then. O(attempts · submissions of the name)
+/// Splits the attempts of a state directory by the submissions of its name that ran them. O(attempts ·
+/// submissions of the name)
 fn told_apart(mut look: RunInspection, of: &Submission, all: &[Submission]) -> Vec<(String, RunInspection)> {
     let is_of_name = |one: &&Submission| one.name == of.name && one.number <= of.number && has_begun(one);
     let of_name: BTreeMap<u64, &Submission> =
@@ -268,7 +268,7 @@ fn told_apart(mut look: RunInspection, of: &Submission, all: &[Submission]) -> V
     let mut attempts: BTreeMap<u64, Vec<Attempt>> = [(of.number, Vec::new())].into();
     for attempt in std::mem::take(&mut look.attempts) {
         let start = look.head.started.saturating_add(attempt.start);
-        // Of one name one is at work at a time.
+        // Only one submission of a name runs at a time.
         let was_over = |one: &Submission| one.ended.is_some_and(|ended| crate::moment(ended) <= start);
         let owner = of_name.values().find(|one| !was_over(one)).map_or(of.number, |one| one.number);
         attempts.entry(owner).or_default().push(attempt);
@@ -282,13 +282,13 @@ fn told_apart(mut look: RunInspection, of: &Submission, all: &[Submission]) -> V
     attempts.into_iter().map(with).collect()
 }
 
-/// When the first of these runs began.
+/// The start of the first of these runs.
 fn began(looks: &[(String, RunInspection)]) -> Moment {
     looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0)
 }
 
-/// What is at work of the submissions that are looked at: their state directories do not say it, as the
-/// processes are the service's. O(flows + attempts · (log flows + jobs of the flow)).
+/// The running tasks of these runs. The journals do not have them, because the tasks are processes of the
+/// service. O(flows + attempts · (log flows + jobs of the flow)).
 fn now_at_work(
     instance: &Instance,
     attempts: &[api::Attempt],
@@ -307,7 +307,7 @@ fn now_at_work(
     attempts.iter().filter_map(task).collect()
 }
 
-/// How far the phases of a flow are that is not over.
+/// The progress of the phases of an unfinished flow.
 fn open(instance: &Instance, id: FlowId, shown: &Submission, flow: &str, now: f64) -> Open {
     let mut open = Open { now, is_at_work: true, ..Open::default() };
     let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow) else { return open };
@@ -324,12 +324,12 @@ fn open(instance: &Instance, id: FlowId, shown: &Submission, flow: &str, now: f6
     open
 }
 
-/// Whether something of it could be at work: before its inputs are looked up no tasks are known.
+/// Whether tasks of the submission could run. Its tasks are known only after its inputs are looked up.
 fn has_begun(one: &Submission) -> bool {
     one.flows.iter().any(|flow| flow.tasks > 0)
 }
 
-/// The last one of each name that has begun: it has the state directory.
+/// The latest started submission of each name, which owns the state directory.
 fn latest(all: &[Submission]) -> BTreeMap<&str, u64> {
     let mut latest = BTreeMap::new();
     for one in all.iter().filter(|one| has_begun(one)) {
@@ -339,10 +339,10 @@ fn latest(all: &[Submission]) -> BTreeMap<&str, u64> {
     latest
 }
 
-/// What is said of logs, which is no more than so many bytes, however many attempts there are.
+/// The text of logs, bounded by `LOGS_MOST`.
 struct LogBuffer(Vec<u8>);
 
-/// The longest answer of [`LogBuffer`], bytes.
+/// The most bytes of [`LogBuffer`].
 const LOGS_MOST: usize = 64 << 20;
 
 impl io::Write for LogBuffer {
@@ -362,7 +362,7 @@ impl io::Write for LogBuffer {
     }
 }
 
-/// How long a submission waited before its flows could start, if that is worth a word.
+/// How long a submission waited before its flows could start, if that is at least 1 s.
 fn waited(shown: &Submission, began: Moment) -> Option<String> {
     let seconds = began.saturating_sub(crate::moment(shown.submitted)) as f64 / SECOND as f64;
     (seconds >= 1.0).then(|| {
@@ -375,7 +375,7 @@ fn waited(shown: &Submission, began: Moment) -> Option<String> {
     })
 }
 
-/// Why nothing more of a flow starts, or why it is over and not done.
+/// Why no more tasks of a flow start, or why it has ended without finishing.
 fn why(of: &Submission, flow: &api::Flow) -> Option<String> {
     match flow.state {
         FlowState::Cancelled if of.state == State::Rejected => {
@@ -388,7 +388,7 @@ fn why(of: &Submission, flow: &api::Flow) -> Option<String> {
     }
 }
 
-/// The flow that is meant.
+/// The selected flow, or the only flow of the submission.
 fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
     let names: Vec<&str> = shown.flows.iter().map(|flow| flow.flow.as_str()).collect();
     match (flow, names.as_slice()) {

@@ -14,35 +14,34 @@ use crate::service::Message;
 use crate::service::launcher::Past;
 use crate::state::{HealthProblem, StateEvent};
 
-/// Time between two attempts to write the history and documents that wait.
+/// The interval between two attempts to write the history and the documents that wait.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How long the history's lock is waited for: meanwhile no run is closed.
+/// The longest wait for the lock of the history. Meanwhile no run is finalized.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A history that is larger loses its earliest runs, bytes.
+/// The largest size of the history, bytes. A larger history loses its earliest runs.
 const HISTORY_MAX: u64 = 16 << 20;
 
-/// What so many runs took is kept for a history that cannot be written, the latest: nothing grows without end
-/// while a disk is full.
+/// The most runs kept in memory while the history cannot be written, the latest first. It bounds the memory
+/// while the disk is full.
 const UNTOLD_MAX: usize = 1_000;
 
 pub(crate) struct Finalizer {
     store: HistoryStore,
     past: Past,
-    /// Runs whose documents wait for space on the disk. The desk is not told of their end, so that a restart
-    /// brings them again.
+    /// Runs whose documents wait for disk space. The state does not know their end yet, so a restart repeats
+    /// it.
     unwritten: Vec<Returned>,
-    /// What the history was not told yet.
+    /// Runs that are not in the history yet.
     untold: Vec<PastRun>,
-    /// When the history and documents that wait are written.
+    /// The time of the next attempt to write the history and the documents that wait.
     due: Elapsed,
-    /// What goes wrong with the service itself is told to.
+    /// Sends problems of the service itself to the event loop.
     tell: Box<dyn Fn(Message) + Send>,
 }
 
 impl Finalizer {
-    /// One that tells a history.
     pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
         let store = store.with_patience(PATIENCE);
         Self {
@@ -55,7 +54,7 @@ impl Finalizer {
         }
     }
 
-    /// Closes what comes back, until nothing does any more.
+    /// Finalizes runs until the scheduler has ended.
     pub(crate) fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(StateEvent)) {
         activity::announce("the closer of runs", Duty::Sole);
         loop {
@@ -73,7 +72,7 @@ impl Finalizer {
         }
     }
 
-    /// The time until something is due. Runs that end meanwhile do not put it off.
+    /// The time until the next attempt. Runs that end meanwhile do not delay it.
     fn left(&self) -> Duration {
         if self.untold.is_empty() && self.unwritten.is_empty() {
             return EVERY;
@@ -81,14 +80,14 @@ impl Finalizer {
         Duration::from_micros(self.due.since(ClockReading::read().elapsed))
     }
 
-    /// Writes the history, and the documents that wait for space.
+    /// Writes the history, and the documents that wait for disk space.
     fn catch_up(&mut self, tell: &dyn Fn(StateEvent)) {
         self.remember();
         self.retry(tell);
         self.due = ClockReading::read().elapsed + EVERY.as_micros() as u64;
     }
 
-    /// Keeps what jobs took for the history.
+    /// Queues the durations of a run for the history.
     fn note(&mut self, returned: &Returned) {
         let Some(run) = &returned.run else { return };
         if self.untold.is_empty() && self.unwritten.is_empty() {
@@ -100,7 +99,7 @@ impl Finalizer {
         }
     }
 
-    /// Writes the documents of a run, and tells the desk of its end.
+    /// Writes the documents of a run, and reports its end to the state.
     fn close(&mut self, returned: Returned, tell: &dyn Fn(StateEvent)) {
         let number = returned.number;
         let stopped = match &returned.end {
@@ -123,7 +122,7 @@ impl Finalizer {
         tell(StateEvent::Returned { number, stopped });
     }
 
-    /// Closes runs whose documents could not be written.
+    /// Finalizes the runs whose documents could not be written.
     fn retry(&mut self, tell: &dyn Fn(StateEvent)) {
         if self.unwritten.is_empty() {
             return;
@@ -136,7 +135,7 @@ impl Finalizer {
         }
     }
 
-    /// Tells the history what it was not told.
+    /// Writes the queued runs to the history.
     fn remember(&mut self) {
         if self.untold.is_empty() {
             return;
@@ -155,7 +154,7 @@ impl Finalizer {
                     *past = Arc::new(latest);
                 }
             }
-            // It is told with what comes next.
+            // The runs stay queued for the next attempt.
             Err(error) => {
                 let too_many = self.untold.len().saturating_sub(UNTOLD_MAX);
                 self.untold.drain(..too_many);
@@ -170,7 +169,6 @@ fn write_documents(run: &Run) -> Result<(), RunError> {
     activity::during("write documents to", state.display(), || run.outcome()).map(drop)
 }
 
-/// Whether there is no space on the disk.
 fn is_full(error: &RunError) -> bool {
     let RunError::File { problem, .. } = error else { return false };
     matches!(problem.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)

@@ -18,21 +18,21 @@ use crate::service::launcher::deadlines;
 use crate::state::FlowFileCheck;
 use crate::{Moment, after};
 
-/// What messages call a file of which nothing else is known.
+/// The file name in messages if the request has none.
 const UNNAMED: &str = "flow.toml";
 
-/// As many flows of a file are shown before it begins, which may say that one recurs a million times.
+/// The most flows shown of a pending submission. A file may repeat a flow a million times.
 const FLOWS: usize = 10_000;
 
-/// What messages call the file of a submission.
+/// The file name in messages.
 pub fn file_of(submit: &Submit) -> &str {
     submit.file.as_deref().unwrap_or(UNNAMED)
 }
 
-/// Values of the parameters of a submission.
+/// The values of the parameters of a submission.
 ///
 /// # Errors
-/// A name that is none.
+/// A name is not a valid parameter name.
 pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
     let mut parameters = Parameters::default();
     for (name, value) in &submit.parameters {
@@ -45,25 +45,25 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
     Ok(parameters)
 }
 
-/// A flow file as it is read when it begins to count then, with the deadlines of its submission. Its inputs
-/// are not looked at.
+/// A flow file whose times count from `since`, with the deadlines of its submission. Its inputs are not read.
 ///
 /// # Errors
-/// What is wrong with it, with its lines.
+/// The errors of the file, with their lines.
 pub fn draft(submit: &Submit, since: Moment) -> Result<Draft, String> {
     read(submit, since).map(|read| read.draft)
 }
 
-/// A flow file that was read.
+/// A parsed flow file.
 struct FlowFile {
     draft: Draft,
-    /// Where its parts stand.
+    /// The lines of its parts.
     source: SourceMap,
-    /// What is said of deadlines of the submission that had passed then, which count as if they were then.
+    /// The error of a deadline of the submission that had passed at `since`. Such a deadline is set to
+    /// `since`.
     passed: Option<String>,
 }
 
-/// The same, with what else is known of it.
+/// Parses a flow file, as [`draft`] does.
 fn read(submit: &Submit, since: Moment) -> Result<FlowFile, String> {
     let start = clock::local(since);
     let options =
@@ -80,29 +80,29 @@ fn read(submit: &Submit, since: Moment) -> Result<FlowFile, String> {
     Ok(FlowFile { draft, source, passed })
 }
 
-/// The flows of a file, those that recur in it one by one.
+/// The flows of a file, with each repetition of a repeated flow.
 pub fn flows(draft: &Draft) -> impl Iterator<Item = FlowDraft> {
     draft.flows.iter().flat_map(FlowDraft::recurrences).take(FLOWS)
 }
 
-/// The first deadline of the flows of a file, if it can be read and has any.
+/// The first deadline of the flows of a file. `None` if it has no deadline or cannot be read.
 pub fn first_deadline(submit: &Submit, since: Moment) -> Option<Moment> {
     first(&draft(submit, since).ok()?, since)
 }
 
 fn first(draft: &Draft, since: Moment) -> Option<Moment> {
-    // Of a flow that recurs the first time has the first deadline.
+    // The first repetition of a flow has its first deadline.
     let deadlines = draft.flows.iter().filter_map(|flow| flow.deadline);
     deadlines.min_by(f64::total_cmp).map(|seconds| after(since, seconds))
 }
 
-/// Looks whether a flow file can be read, and what it says of itself. Its inputs are not looked at.
+/// Checks a flow file, and returns its facts. Its inputs are not read.
 ///
 /// # Errors
-/// What is wrong with it, with its lines.
+/// The errors of the file, with their lines.
 pub fn check(submit: &Submit, now: Moment) -> Result<FlowFileCheck, String> {
     let name = file_of(submit);
-    // Conversions of times are filled when it is submitted again; here they stand for themselves.
+    // A schedule fills its time conversions only at a submission. Here they stay unchanged.
     let FlowFile { draft, source, passed } = read(submit, now)?;
     if draft.flows.is_empty() {
         return Err(format!("{name}: found no flows, expected at least one"));
@@ -130,11 +130,11 @@ pub fn check(submit: &Submit, now: Moment) -> Result<FlowFileCheck, String> {
     Ok(FlowFileCheck { name: usual_name(submit), waits_for_files, due: first(&draft, now), passed })
 }
 
-/// What would be wrong with a flow file whatever its inputs turn out to be: jobs that wait for what there is
-/// not, or for one another.
+/// Finds errors that no input can repair: jobs that depend on missing jobs, and dependency cycles.
 fn unrunnable(draft: &Draft, source: &SourceMap) -> Result<(), String> {
     let mut stands_in = draft.clone();
-    // As many slots as there can be, and a task for each job: how many it has its inputs say.
+    // A stand-in cluster with ample slots, and one task for each job. Only the inputs decide the real number
+    // of tasks.
     stands_in.machines = vec![MachineDraft {
         name: "any".to_owned(),
         count: 1,
@@ -166,7 +166,7 @@ fn unrunnable(draft: &Draft, source: &SourceMap) -> Result<(), String> {
     Err(source.error(problems).to_string())
 }
 
-/// Refuses deadlines at one time for something that comes at many.
+/// Refuses deadlines with a date for a schedule.
 fn recurs_in_time(submit: &Submit) -> Result<(), String> {
     let is_once = |when: &str| matches!(When::parse_option(when), Ok(When::Moment(_) | When::Local(_)));
     match submit.deadlines.iter().find(|(_, when)| is_once(when)) {
@@ -177,8 +177,7 @@ fn recurs_in_time(submit: &Submit) -> Result<(), String> {
     }
 }
 
-/// What a submission is called where nothing is said: as its file, with the values of parameters that are
-/// set.
+/// The default name of a submission: its file name, with the values of its parameters.
 fn usual_name(submit: &Submit) -> String {
     let file = Path::new(file_of(submit)).file_stem().map_or("flow".into(), |stem| stem.to_string_lossy());
     if submit.parameters.is_empty() || submit.schedule.is_some() {
@@ -188,10 +187,10 @@ fn usual_name(submit: &Submit) -> String {
     format!("{file}[{}]", values.join(","))
 }
 
-/// The patterns of files that a submission waits for, each of which has to match a file.
+/// The patterns of files that a submission waits for. Each has to match a file.
 ///
 /// # Errors
-/// A file that cannot be read any more.
+/// The flow file cannot be read any more.
 pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
     let directory = submit.directory.clone().unwrap_or_default();
     let absolute = |pattern: &str| {
@@ -207,7 +206,7 @@ pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// The first pattern that matches nothing.
+/// The first pattern without a matching file.
 pub fn missing(patterns: &[String]) -> Option<&String> {
     patterns.iter().find(|pattern| !slackline_task::input::pattern::is_there(pattern))
 }

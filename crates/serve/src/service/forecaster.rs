@@ -17,50 +17,49 @@ use crate::service::run_observer::Happened;
 use crate::state::{FlowEstimate, ForecastResult, Impact, Seen, StateEvent};
 use crate::{Moment, SECOND, timestamp};
 
-/// A task is looked at that took so many times what was expected, or such a part of it, when so many are
-/// done.
+/// The flow's estimates are reported as wrong if its tasks take more than `OFF` times the estimate or less
+/// than 1/`OFF` of it, once `OFF_TASKS` tasks have finished.
 const OFF: f64 = 2.0;
 const OFF_TASKS: u64 = 5;
 
-/// Most slots that are tried, as times of those there are.
+/// The most slots that are tried, as a multiple of the slots of the cluster.
 const SLOTS_MOST: f64 = 8.0;
 
-/// Something for the predictor.
+/// A request to the forecaster.
 pub enum ForecastRequest {
-    /// A run is there.
+    /// Track a new run.
     Track {
         number: u64,
         name: String,
-        /// When the run began.
         started: Moment,
         followed: Box<Followed>,
-        /// How its flows stand.
+        /// The overrides of its flows.
         standings: BTreeMap<String, FlowOverrides>,
-        /// By flow: its deadline.
+        /// The deadline of each flow.
         deadlines: BTreeMap<String, Moment>,
     },
-    /// Something happened in a run, at that time of the run.
+    /// An event of a run, at this time of the run.
     Happened(u64, Time, Happened),
-    /// A flow stands in another way.
+    /// The overrides of a flow changed.
     Stand(u64, String, FlowOverrides),
-    /// A flow does not go on.
+    /// A flow was cancelled.
     Fail(u64, String),
-    /// A run is gone.
+    /// A run has ended.
     Forget(u64),
-    /// The machines that are there.
+    /// The machines that are up.
     Machines(Vec<MachineDraft>),
-    /// The jump of the wall clock, microseconds.
+    /// The wall clock jumped by this many microseconds.
     ClockJumped(i64),
-    /// Look ahead, and say what one submission means for the others.
+    /// Forecast all flows, with the impact of one submission on the others.
     Ahead(Option<u64>),
 }
 
 pub struct Forecaster {
     outlook: Outlook,
-    /// When the time of the engine began.
+    /// The start of the engine's time.
     began: Moment,
-    /// The policy that is looked ahead with.
     runs: BTreeMap<u64, TrackedRun>,
+    /// The policy that simulates forecasts.
     by: PolicySpec,
     took: SharedHistogram,
 }
@@ -68,20 +67,20 @@ pub struct Forecaster {
 struct TrackedRun {
     name: String,
     started: Moment,
-    /// By flow.
+    /// The deadline of each flow.
     deadlines: BTreeMap<String, Moment>,
-    /// By job of the run: its flow.
+    /// The flow of each job of the run.
     flows: Vec<String>,
 }
 
 impl Forecaster {
-    /// One that looks ahead with a policy, for an engine whose time began then; how long it takes is told to
-    /// `took`.
+    /// A forecaster that simulates with the policy `by`, for an engine whose time starts at `began`. It adds
+    /// its durations to `took`.
     pub fn new(outlook: Outlook, by: PolicySpec, began: Moment, took: SharedHistogram) -> Self {
         Self { outlook, began, runs: BTreeMap::new(), by, took }
     }
 
-    /// Does what it is asked, until nobody asks any more.
+    /// Handles requests until all senders are gone.
     pub fn work(mut self, looks: &Receiver<ForecastRequest>, tell: &dyn Fn(StateEvent)) {
         while let Ok(look) = looks.recv() {
             match look {
@@ -99,11 +98,11 @@ impl Forecaster {
         }
     }
 
-    /// Takes in what happened; says if it is odd.
+    /// Tracks an event. Returns a report if estimates turn out wrong.
     fn note(&mut self, look: ForecastRequest) -> Option<(u64, Seen)> {
         match look {
             ForecastRequest::Track { number, name, started, followed, standings, deadlines } => {
-                // One that began by a wrong clock begins now.
+                // A start in the future was recorded by a wrong clock. It counts as now.
                 let started = started.min(ClockReading::read().wall.0);
                 let later = started.saturating_sub(self.began) as f64 / SECOND as f64;
                 let flows = followed.flows().to_vec();
@@ -137,7 +136,7 @@ impl Forecaster {
         None
     }
 
-    /// Whether tasks of the flow of a job take much longer, or much shorter, than was expected.
+    /// A report if the tasks of a job's flow take much longer or shorter than estimated.
     fn odd(&self, number: u64, job: u32) -> Option<(u64, Seen)> {
         let flow = self.runs.get(&number)?.flows.get(job as usize)?;
         let (ratio, tasks) = self.outlook.off(number, flow)?;
@@ -157,7 +156,7 @@ impl Forecaster {
         let took = || ClockReading::read().elapsed.since(begun);
         let time = Time(now.saturating_sub(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
-        // A search for an order has one processor to itself; courses are drawn on another.
+        // A policy that searches for an order uses one processor; the samples are drawn on another.
         let (courses, resolved) = parallel::both(|| self.courses(time, number), || ahead.resolved());
         let (with, kept) = match resolved {
             Ok(resolved) => resolved,
@@ -166,7 +165,8 @@ impl Forecaster {
                 return ForecastResult { took: took(), flows: BTreeMap::new(), of, problem: Some(problem) };
             }
         };
-        // What is different from what is expected is so by itself, and not because a search went another way.
+        // Later simulations keep the order that the search found. So differences come from the change alone,
+        // not from a different search.
         let ahead = ahead.keeping(&kept);
         let mut flows = self.expected(&with);
         let (of, spread) = parallel::both(
@@ -177,7 +177,7 @@ impl Forecaster {
         ForecastResult { took: took(), flows, of, problem: spread.err() }
     }
 
-    /// What is expected of flows, without a spread.
+    /// The estimates, without prediction intervals.
     fn expected(&self, with: &Completions) -> BTreeMap<(u64, String), FlowEstimate> {
         let guesses = self.outlook.guesses();
         let one = |(name, &at): (&String, &f64)| {
@@ -193,19 +193,19 @@ impl Forecaster {
         self.runs.get(&number)?.deadlines.get(flow).copied()
     }
 
-    /// The courses that things may take.
+    /// Draws the samples of a forecast.
     ///
     /// # Errors
-    /// Why one cannot be simulated.
+    /// A sample cannot be simulated.
     fn courses(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
         let drawn = |k| self.outlook.course(now, freed, k).under(self.by.clone()).checked();
         (0..Outlook::COURSES).map(drawn).collect()
     }
 
-    /// Simulates courses, on all processors.
+    /// Simulates the samples on all processors, and sets prediction intervals and chances.
     ///
     /// # Errors
-    /// Why one cannot be simulated: then there is no spread.
+    /// A sample cannot be simulated. Then there are no prediction intervals.
     fn spread(
         &self,
         courses: &[Checked],
@@ -223,11 +223,11 @@ impl Forecaster {
             let deadline = self.deadline(number, flow);
             let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };
             if expected.is_guess {
-                // What others show says nothing of it.
+                // A guess gets no interval, because the samples do not vary the durations of its own tasks.
                 continue;
             }
             let [least, most] = Outlook::likely(&mut ends).map(|at| self.at(at));
-            // What is expected is never outside of what is likely.
+            // The interval always includes the estimate.
             expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
             expected.chance = deadline.map(|deadline| {
                 let holds = ends.iter().filter(|&&at| self.at(at) <= deadline).count();
@@ -237,7 +237,7 @@ impl Forecaster {
         Ok(())
     }
 
-    /// What a submission means for the others, and what would make its deadlines hold.
+    /// The impact of a submission on the others, and the changes with which it meets its deadlines.
     fn meaning(&self, number: u64, ahead: &Ahead, with: &Completions) -> Impact {
         let is_own = |name: &str| split(name).is_some_and(|(of, _)| of == number);
         let without = ahead.without(is_own).completions().unwrap_or_default();
@@ -267,7 +267,7 @@ impl Forecaster {
         Impact { number, makes_late, remedies }
     }
 
-    /// What would make the deadline of a flow hold.
+    /// The changes with which a flow meets its deadline.
     fn remedies(
         &self,
         number: u64,
@@ -296,8 +296,8 @@ impl Forecaster {
         remedies
     }
 
-    /// The submissions without deadlines that would have to be held, the latest first; none if that does not
-    /// do.
+    /// The submissions without deadlines that have to be held, the latest first. `None` if holding all of
+    /// them is not enough.
     fn held(&self, number: u64, ahead: &Ahead, holds: &dyn Fn(&Ahead) -> Option<bool>) -> Option<Vec<u64>> {
         let is_free = |(of, run): &(&u64, &TrackedRun)| **of != number && run.deadlines.is_empty();
         let free: Vec<u64> = self.runs.iter().rev().filter(is_free).map(|(&of, _)| of).collect();
@@ -307,7 +307,7 @@ impl Forecaster {
         if free.is_empty() || holds(&without(free.len())) != Some(true) {
             return None;
         }
-        // By halves: more are no worse as a rule, and what is found is known to do.
+        // Binary search, because holding more rarely hurts. The result is always a verified number.
         let (mut too_few, mut enough) = (0, free.len());
         while enough - too_few > 1 {
             let middle = usize::midpoint(too_few, enough);
@@ -317,7 +317,7 @@ impl Forecaster {
     }
 }
 
-/// The fewest slots that would do, as far as more are tried.
+/// The fewest slots that are enough, assuming that more slots never hurt.
 fn fewest_slots(ahead: &Ahead, holds: &dyn Fn(&Ahead) -> Option<bool>) -> Option<u64> {
     let (mut too_few, mut enough) = (1.0, SLOTS_MOST);
     if holds(&ahead.with_slots(enough)) != Some(true) {
@@ -331,7 +331,7 @@ fn fewest_slots(ahead: &Ahead, holds: &dyn Fn(&Ahead) -> Option<bool>) -> Option
     Some(ahead.with_slots(enough).slots())
 }
 
-/// The submission and the flow of a name in an outlook.
+/// The submission and the flow of a name in a forecast.
 fn split(name: &str) -> Option<(u64, &str)> {
     let (number, flow) = name.split_once('/')?;
     Some((number.parse().ok()?, flow))

@@ -18,18 +18,18 @@ use crate::state::auth::Principal;
 use crate::state::{Answer, Command, Refusal, RefusalKind};
 use crate::{Moment, SECOND};
 
-/// Events that are remembered, for whoever was away for a moment.
+/// The number of events kept for clients that reconnect.
 const EVENTS: usize = 10_000;
 
-/// Something that is asked of the desk.
+/// A command, with the channel of its answer.
 pub struct CommandRequest {
     pub principal: Principal,
     pub command: Command,
-    /// Where the answer goes, once what follows from it is on disk.
+    /// The receiver of the answer, which is sent once its records are on disk.
     pub answer: oneshot::Sender<Result<Answer, Refusal>>,
 }
 
-/// Events as they happen, and the latest of them.
+/// The stream of events, and the latest of them.
 #[derive(Clone)]
 pub struct Events {
     live: broadcast::Sender<Arc<Event>>,
@@ -50,11 +50,11 @@ impl Events {
         if recent.len() > EVENTS {
             recent.pop_front();
         }
-        // Nobody may listen.
+        // There may be no listeners.
         let _ = self.live.send(event);
     }
 
-    /// Those after a number that are remembered, and those to come; none is in both or in neither.
+    /// The kept events after `id`, and a receiver of all later ones. Each event is in exactly one of the two.
     pub fn after(&self, id: Option<u64>) -> (Vec<Arc<Event>>, broadcast::Receiver<Arc<Event>>) {
         let recent = self.recent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let missed =
@@ -63,7 +63,7 @@ impl Events {
     }
 }
 
-/// The service as it is asked from outside.
+/// The interface of a running service.
 #[derive(Clone)]
 pub struct ServiceHandle {
     pub(crate) questions: Sender<Message>,
@@ -74,15 +74,15 @@ pub struct ServiceHandle {
     pub(crate) blocked: Blockage,
 }
 
-/// How long things take.
+/// Histograms of durations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timings {
-    /// The decisions of an instant.
+    /// The scheduling decisions of one instant.
     pub(crate) decisions: SharedHistogram,
     pub(crate) predictions: SharedHistogram,
 }
 
-/// What is said when the service does not answer any more.
+/// The refusal of a service that has ended.
 fn gone() -> Refusal {
     Refusal { kind: RefusalKind::Unavailable, message: "the service is about to end".to_owned() }
 }
@@ -92,15 +92,15 @@ impl ServiceHandle {
         ClockReading::read().wall.0
     }
 
-    /// Where the service keeps its files.
+    /// The state directory.
     pub fn paths(&self) -> &ServicePaths {
         &self.paths
     }
 
-    /// Asks the desk. What is answered is on disk.
+    /// Executes a command. The answer is sent after its records are on disk.
     ///
     /// # Errors
-    /// Why it is not done.
+    /// The refusal.
     pub async fn execute(&self, principal: Principal, command: Command) -> Result<Answer, Refusal> {
         let (answer, answered) = oneshot::channel();
         self.questions
@@ -109,10 +109,10 @@ impl ServiceHandle {
         answered.await.map_err(|_| gone())?
     }
 
-    /// The same for somebody who has nothing else to do meanwhile.
+    /// [`Self::execute`] for a thread that may block.
     ///
     /// # Errors
-    /// As [`Self::ask`].
+    /// See [`Self::execute`].
     pub fn execute_and_wait(&self, principal: Principal, command: Command) -> Result<Answer, Refusal> {
         let (answer, answered) = oneshot::channel();
         self.questions
@@ -121,11 +121,11 @@ impl ServiceHandle {
         answered.blocking_recv().map_err(|_| gone())?
     }
 
-    /// A submission, whole. Of one that has not begun the flow file is read, which takes a while for large
-    /// ones.
+    /// A submission with all details. For a pending submission this reads its flow file, which takes a while
+    /// for a large file.
     ///
     /// # Errors
-    /// As [`Self::ask`].
+    /// See [`Self::execute`].
     pub async fn show(&self, principal: Principal, number: u64) -> Result<Submission, Refusal> {
         let Answer::Submission(mut shown) = self.execute(principal.clone(), Command::Show(number)).await?
         else {
@@ -141,21 +141,20 @@ impl ServiceHandle {
         Ok(*shown)
     }
 
-    /// What is asked when something is submitted: its flow file is read, which takes a while for large ones.
+    /// The command that submits a flow file. This parses the file, which takes a while for a large file.
     ///
     /// # Errors
-    /// What is wrong with it, with its lines.
+    /// The errors of the file, with their lines.
     pub fn submission(&self, submit: Submit) -> Result<Command, Refusal> {
         let checked = check(&submit, self.now());
         let checked = checked.map_err(|message| Refusal { kind: RefusalKind::Invalid, message })?;
         Ok(Command::Submit(Box::new(submit), checked))
     }
 
-    /// What is asked when something is changed: a deadline is read as counted from when the flow was
-    /// released.
+    /// The command that changes a submission. A relative deadline counts from the release of the flow.
     ///
     /// # Errors
-    /// A deadline that is none, or has passed.
+    /// The deadline is invalid or has passed.
     pub fn change(&self, number: u64, change: Change, of: &Submission) -> Result<Command, Refusal> {
         let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
         let release =
@@ -167,8 +166,8 @@ impl ServiceHandle {
         Ok(Command::Change { number, change, deadline })
     }
 
-    /// Waits for the prediction of a submission, at most so many seconds; none if there is none by then, or
-    /// it is over.
+    /// Waits at most `seconds` for the prediction of a submission. `None` if there is none by then, or the
+    /// submission has ended without one.
     pub async fn prediction(&self, principal: &Principal, number: u64, seconds: f64) -> Option<Prediction> {
         let (_, mut events) = self.events.after(None);
         let until = ClockReading::read().elapsed + (seconds.max(0.0) * SECOND as f64) as u64;
@@ -188,25 +187,25 @@ impl ServiceHandle {
         }
     }
 
-    /// Events as they happen.
+    /// The stream of events.
     pub fn events(&self) -> &Events {
         &self.events
     }
 
-    /// How many attempts have ended since this process started, by how.
+    /// The number of ended attempts since the start of this process, by outcome.
     pub fn attempts(&self) -> BTreeMap<String, u64> {
         self.recent.counts()
     }
 
-    /// Attempts that ended at a moment or later, and those at work now.
+    /// Attempts that ended at a moment or later, and running attempts.
     pub fn timeline(&self, since: Moment) -> Timeline {
         self.recent.since(since)
     }
 
-    /// Waits until a submission is over, and gives it.
+    /// Waits until a submission has ended, and returns it.
     ///
     /// # Errors
-    /// As [`Self::ask`].
+    /// See [`Self::execute`].
     pub async fn over(&self, principal: &Principal, number: u64) -> Result<Submission, Refusal> {
         let (_, mut events) = self.events.after(None);
         loop {
@@ -220,13 +219,13 @@ impl ServiceHandle {
     }
 }
 
-/// Waits until something is told of a submission; false if nothing is within so many microseconds.
+/// Waits for an event about a submission, at most `micros`. Returns false on timeout.
 async fn is_told(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micros: u64) -> bool {
     let told = async {
         loop {
             match events.recv().await {
                 Ok(event) if event.number != Some(number) => {}
-                // Something may have been missed: it is looked at.
+                // The receiver may have missed events, so the caller checks again.
                 _ => return,
             }
         }
@@ -234,10 +233,10 @@ async fn is_told(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micr
     tokio::time::timeout(std::time::Duration::from_micros(micros), told).await.is_ok()
 }
 
-/// States by their names.
+/// Parses a list of state names.
 ///
 /// # Errors
-/// A name of none.
+/// A name is unknown.
 pub fn states(names: &str) -> Result<Vec<State>, String> {
     let known = State::ALL.map(State::name);
     names

@@ -1,5 +1,5 @@
-//! Alerts that leave the service: a command, or a POST to a web address. A thread tries each a few times; an
-//! event reports that all tries failed.
+//! Alerts that leave the service: a command, or a POST to a web address. A thread tries each up to 4 times.
+//! An event reports that all attempts failed.
 
 use std::fmt;
 use std::io::Write;
@@ -17,26 +17,26 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::api::Alert;
 
-/// How often an alert is tried, and how long after the last time; twice as long each time.
+/// The most attempts to send an alert, and the pause after the first one. The pause doubles each time.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a command or an answer may take.
+/// The time limit of a command or a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How alerts reach somebody.
+/// The receivers of alerts.
 #[derive(Clone, Debug, Default)]
 pub struct Hooks {
-    /// A command for `sh -c`: it has SLACKLINE_ALERT (the kind), SLACKLINE_NUMBER, SLACKLINE_NAME,
-    /// SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE in its environment, and the alert as JSON on its
-    /// standard input.
+    /// A command for `sh -c`. Its environment has SLACKLINE_ALERT (the kind), SLACKLINE_NUMBER,
+    /// SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE. Its standard input is the alert
+    /// as JSON.
     pub command: Option<String>,
-    /// The address that the alert is sent to as JSON (POST).
+    /// The address to which the alert is sent as JSON (POST).
     pub address: Option<Address>,
 }
 
-/// An address that alerts are sent to, `http://…` or `https://…`. Its path, query or password may be a
-/// secret, so that it shows its scheme and host only.
+/// A web address for alerts, `http://…` or `https://…`. Its path, query and password may be secret, so it
+/// displays only its scheme and host.
 #[derive(Clone)]
 pub struct Address(Uri);
 
@@ -66,13 +66,12 @@ impl fmt::Debug for Address {
 }
 
 impl Hooks {
-    /// Whether there is nobody to tell.
     pub fn is_empty(&self) -> bool {
         self.command.is_none() && self.address.is_none()
     }
 
-    /// Tells alerts as they come, until none do any more, or the service is over: what then takes more than
-    /// two seconds is given up. `failed` is told of those that could not be told.
+    /// Sends alerts until all senders are gone. Once the service has stopped, the remaining alerts have two
+    /// seconds together. Calls `failed` for each alert that could not be sent.
     pub fn work(&self, alerts: &Receiver<Alert>, is_over: &AtomicBool, failed: &dyn Fn(&Alert, String)) {
         let mut patience = Deadline { is_over, left: GRACE };
         while let Ok(alert) = alerts.recv() {
@@ -95,15 +94,14 @@ impl Hooks {
     }
 }
 
-/// For how long something may still be waited for: as long as it takes, and for a moment in all once the
-/// service is over.
+/// The remaining time for alerts: unlimited while the service runs, then `GRACE` in total.
 struct Deadline<'a> {
     is_over: &'a AtomicBool,
     left: Duration,
 }
 
 impl Deadline<'_> {
-    /// Waits for a moment, if there is time left.
+    /// Waits for `step`. Returns false if no time is left.
     fn wait(&mut self, step: Duration) -> bool {
         if self.is_over.load(Ordering::SeqCst) {
             if self.left.is_zero() {
@@ -115,7 +113,7 @@ impl Deadline<'_> {
         true
     }
 
-    /// Tries something until it works, a few times, or once where the service is over.
+    /// Tries an action up to `TRIES` times, or once after the service has stopped.
     fn tried(&mut self, mut what: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
         let mut pause = PAUSE;
         for _ in 1..TRIES {
@@ -134,7 +132,7 @@ impl Deadline<'_> {
     }
 }
 
-/// Runs a command, and waits for it.
+/// Runs a command, and waits until it has ended.
 fn run(command: &str, alert: &Alert, text: &str, patience: &mut Deadline<'_>) -> Result<(), String> {
     let said = |error: std::io::Error| error.to_string();
     let mut child = Command::new("sh")
@@ -144,17 +142,17 @@ fn run(command: &str, alert: &Alert, text: &str, patience: &mut Deadline<'_>) ->
         .env("SLACKLINE_NAME", variable(&alert.name))
         .env("SLACKLINE_FLOW", variable(&alert.flow))
         .env("SLACKLINE_USER", &alert.user)
-        // In one line, as the subject of a mail is.
+        // One line, so that it can be the subject of a mail.
         .env("SLACKLINE_MESSAGE", variable(&alert.message).replace('\n', " "))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // What it starts ends with it.
+        // A new process group, so that all its processes can be killed.
         .process_group(0)
         .spawn()
         .map_err(said)?;
     if let Some(mut input) = child.stdin.take() {
-        // A command need not read it.
+        // A command may ignore its input.
         let _ = input.write_all(text.as_bytes());
     }
     for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
@@ -172,7 +170,7 @@ fn run(command: &str, alert: &Alert, text: &str, patience: &mut Deadline<'_>) ->
     Err(format!("found no end after {} s", PATIENCE.as_secs()))
 }
 
-/// Ends a command and all that it has started. It may have ended just now.
+/// Kills a command and all its processes. It may have ended already.
 fn end(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -180,13 +178,13 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// How long alerts may still take, all together, once the service is over.
+/// The total time for alerts after the service has stopped.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether a command has ended.
+/// The interval between two checks whether a command has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Sends a message, as long as there is patience for the answer.
+/// Sends a message, and waits for the response within the deadline.
 fn send(address: &Address, text: &str, patience: &mut Deadline<'_>) -> Result<(), String> {
     let (tell, told) = channel();
     let (address, text) = (address.clone(), text.to_owned());
@@ -201,7 +199,7 @@ fn send(address: &Address, text: &str, patience: &mut Deadline<'_>) -> Result<()
     }
 }
 
-/// Sends a message, and waits for the answer.
+/// Sends a message, and waits for the response.
 fn posted(address: &Address, text: &str) -> Result<(), String> {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
@@ -210,13 +208,12 @@ fn posted(address: &Address, text: &str) -> Result<(), String> {
     let agent = ureq::Agent::new_with_config(config.build());
     let sent = agent.post(&address.0).header("content-type", "application/json").send(text);
     sent.map(drop).map_err(|error| match error {
-        // It quotes the whole address.
+        // The message of this error quotes the whole address.
         ureq::Error::BadUri(_) => "the address cannot be used".to_owned(),
         error => error.to_string(),
     })
 }
 
-/// The certificates that this machine trusts.
 fn trusted() -> RootCerts {
     let all = rustls_native_certs::load_native_certs().certs;
     RootCerts::from(all.iter().map(|one| Certificate::from_der(one).to_owned()))
@@ -284,7 +281,7 @@ mod tests {
         let pids = std::fs::read_to_string(&file).unwrap();
         assert!(pids.lines().count() >= 1);
         for pid in pids.lines() {
-            // It is gone or a zombie, as soon as the system has got to it.
+            // The system may need a moment until the process is gone or a zombie.
             let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let is_gone = |stat: String| stat.is_empty() || stat.contains(") Z ");
             let waits = || slackline_task::base::clock::pause(Duration::from_millis(10));
@@ -318,7 +315,7 @@ mod tests {
 
     #[test]
     fn nobody_at_an_address_is_said() {
-        // A port that nobody listens at: it was had and given back.
+        // A free port: it was bound and released.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let is_over = AtomicBool::new(false);
         let mut patience = Deadline { is_over: &is_over, left: GRACE };

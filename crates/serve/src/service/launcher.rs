@@ -24,58 +24,56 @@ use crate::state::record::SubmissionSpec;
 use crate::state::{FlowFacts, JobFacts, Opened, StateEvent};
 use crate::{Moment, after};
 
-/// What jobs took, as it is known now.
+/// The current history of task durations.
 pub type Past = Arc<RwLock<Arc<JobHistory>>>;
 
-/// The machines that runs share, as they are now.
+/// The current machines that all runs share.
 pub type Machines = Arc<RwLock<Vec<MachineDraft>>>;
 
-/// Something for an opener to do.
+/// Work for an opener thread.
 pub enum WorkItem {
     /// Open the run of a submission.
     Open { number: u64, wanted: Box<SubmissionSpec> },
     /// Remove the state directories that were moved aside before a moment of the age clock.
     RemoveAside(Moment),
-    /// Look for the files that a submission waits for.
+    /// Check for the files that a submission waits for.
     Look { number: u64, wanted: Box<SubmissionSpec> },
-    /// Read when a submission should be done.
+    /// Read the first deadline of a submission.
     Read { number: u64, wanted: Box<SubmissionSpec> },
 }
 
-/// A run that is open.
 pub struct Ready {
     pub run: Run,
-    /// What is known of its phases.
+    /// The known durations of its phases.
     pub known: History,
-    /// The run, to be watched; none once somebody does.
+    /// The run for the forecaster, which takes it once.
     pub followed: Option<Followed>,
 }
 
-/// Runs that are open and nobody has taken yet, by number.
+/// Open runs that the scheduler has not taken yet, by number.
 pub type OpenedRuns = Arc<Mutex<BTreeMap<u64, Ready>>>;
 
-/// How runs are opened.
+/// The configuration of opener threads.
 #[derive(Clone)]
 pub struct Launcher {
-    /// Where the service keeps its files.
     pub paths: ServicePaths,
     pub backend: Arc<dyn Backend>,
     pub policy: PolicySpec,
-    /// What flows cost, instead of what their documents say.
+    /// Replaces the cost metric of the flow files.
     pub metric: Option<Metric>,
     /// The fraction of maps after which reduces may take slots.
     pub slowstart: f64,
-    /// How often a task may fail whose job does not say.
+    /// The most attempts of a task whose job sets no limit.
     pub attempts_max: u16,
     pub past: Past,
     /// The machines of the engine.
     pub machines: Machines,
-    /// Where open runs go.
+    /// Open runs, for the scheduler.
     pub readies: OpenedRuns,
 }
 
 impl Launcher {
-    /// Does errands as they come, until there are none to come; what comes of each is told.
+    /// Does work items until all senders are gone, and reports their results.
     pub fn work(&self, errands: &Mutex<Receiver<WorkItem>>, tell: &dyn Fn(StateEvent)) {
         loop {
             let work_item =
@@ -86,7 +84,7 @@ impl Launcher {
                     tell(during("open submission", number, || self.open(number, &wanted)));
                 }
                 WorkItem::Look { number, wanted } => {
-                    // What cannot be read is said when it is opened.
+                    // The opening reports an unreadable file.
                     let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
                     let missing =
                         during("look for the files of submission", number, || missing(&patterns).cloned());
@@ -100,7 +98,7 @@ impl Launcher {
         }
     }
 
-    /// Removes what was moved aside before a moment. What cannot be removed is retried later.
+    /// Removes directories that were moved aside before a moment. A failed removal is retried later.
     fn remove_aside(&self, before: Moment) {
         for gone in std::fs::read_dir(self.paths.all_gone()).into_iter().flatten().flatten() {
             let name = gone.file_name();
@@ -151,10 +149,10 @@ impl Launcher {
     }
 }
 
-/// Deadlines as they are sent.
+/// Parses deadlines of a request.
 ///
 /// # Errors
-/// A time that is none.
+/// A time is invalid.
 pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Result<Vec<Deadline>, String> {
     said.map(|(flow, when)| {
         let when = When::parse_option(when)
@@ -167,17 +165,17 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
     .collect()
 }
 
-/// Whether it may be different the next time, without anybody doing something about the flow file.
+/// Whether a retry may succeed without a change by the user.
 fn is_passing(error: &RunError) -> bool {
     match error {
-        // A service that is started with the engine that began the run resumes it.
+        // A service that runs with the engine of the run resumes it.
         RunError::Away(_) | RunError::File { .. } | RunError::Engine(EngineError::OtherEngine { .. }) => true,
-        // What its user may not do is for somebody to mend.
+        // Missing permissions have to be corrected by an administrator.
         RunError::Engine(EngineError::File { problem, .. }) => {
             !matches!(problem.kind(), ErrorKind::PermissionDenied | ErrorKind::NotADirectory)
         }
         RunError::Engine(EngineError::Log(error)) | RunError::History(error) => match error {
-            // What stands there is no file, or is larger than any that was written there.
+            // The path is not a regular file, or the file is larger than any log.
             LogError::File { problem, .. } => {
                 !matches!(problem.kind(), ErrorKind::InvalidInput | ErrorKind::FileTooLarge)
             }
@@ -187,7 +185,6 @@ fn is_passing(error: &RunError) -> bool {
     }
 }
 
-/// Remembers the flows that cannot be run, and why.
 #[derive(Default)]
 struct UnrunnableFlows(Vec<(String, String)>);
 
@@ -199,7 +196,7 @@ impl Sink for UnrunnableFlows {
     }
 }
 
-/// What the desk is told of a run.
+/// The facts about an open run that the state needs.
 fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
     let session = run.session();
     let started = session.started();
@@ -259,7 +256,7 @@ fn job_facts(
     JobFacts { index, job }
 }
 
-/// How many attempts have failed, by job.
+/// The number of failed attempts of each job.
 fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
     let mut failed: BTreeMap<u32, u64> = BTreeMap::new();
     for attempt in session.attempts() {
@@ -270,7 +267,7 @@ fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
     failed
 }
 
-/// How many tasks of each phase are done, by job and whether they are maps.
+/// The number of finished tasks of each phase, by job and `is_map`.
 fn done(session: &dyn Session) -> BTreeMap<(u32, bool), u64> {
     let mut tasks: std::collections::BTreeSet<slackline::run::TaskId> = std::collections::BTreeSet::new();
     let ended =

@@ -26,7 +26,6 @@ use crate::http::users::{Users, group, own};
 pub struct ServicePaths(PathBuf);
 
 impl ServicePaths {
-    /// That of a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
@@ -35,12 +34,12 @@ impl ServicePaths {
         &self.0
     }
 
-    /// What was submitted, and what became of it.
+    /// The log of all submissions and their ends.
     pub fn log(&self) -> PathBuf {
         self.0.join("service.log")
     }
 
-    /// Whether a service has been at work there.
+    /// Whether a service has run in this directory.
     pub fn has_served(&self) -> bool {
         self.log().exists()
     }
@@ -50,26 +49,25 @@ impl ServicePaths {
         self.0.join("flows").join(name)
     }
 
-    /// Where the state directory of a name is moved that is forgotten then, by the age clock of the service.
+    /// The new place of a state directory that is forgotten at `at`, by the age clock of the service.
     pub fn gone(&self, at: Moment, name: &str) -> PathBuf {
         self.0.join("gone").join(format!("{at}-{name}"))
     }
 
-    /// Where such directories are.
+    /// The directory of state directories that were moved aside.
     pub fn all_gone(&self) -> PathBuf {
         self.0.join("gone")
     }
 
-    /// The engine's own files.
     pub fn engine(&self) -> PathBuf {
         self.0.join("engine")
     }
 
-    /// Makes the directory and the files that processes lock in it, all for this user alone. A directory that
-    /// is there keeps its mode. A user who can open a lock file can hold its lock.
+    /// Creates the directory and its lock files, with access for this user only. An existing directory keeps
+    /// its mode. A user who can open a lock file could hold its lock.
     ///
     /// # Errors
-    /// A directory or file cannot be made, or is another user's.
+    /// A directory or file cannot be created, or belongs to another user.
     pub fn prepare(&self) -> io::Result<()> {
         let named = |path: &Path, error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -91,7 +89,7 @@ impl ServicePaths {
         self.0.join("past.history")
     }
 
-    /// The socket that those of this machine ask by.
+    /// The socket for clients on this machine.
     pub fn socket(&self) -> PathBuf {
         self.0.join("socket")
     }
@@ -100,7 +98,7 @@ impl ServicePaths {
         self.0.join("tokens.json")
     }
 
-    /// Accepted requests that change something.
+    /// The log of accepted requests that change something.
     pub fn audit(&self) -> PathBuf {
         self.0.join("audit.log")
     }
@@ -110,13 +108,13 @@ impl ServicePaths {
     }
 }
 
-/// Why other users could replace a state directory: the first directory on its path to which they may write.
-/// A group that only this user has, by its number or name, does not count.
+/// Why other users could replace a state directory: the first directory on its path that they may write to. A
+/// group that only this user has, by its number or name, does not count.
 pub fn shared(directory: &Path) -> Option<String> {
     let uid = own();
     directory.ancestors().enumerate().find_map(|(k, above)| {
         let found = fs::metadata(above).ok()?;
-        // In a directory such as /tmp files of others cannot be replaced.
+        // In a directory with the sticky bit, such as /tmp, users cannot replace files of others.
         let is_kept = k > 0 && found.mode() & 0o1000 != 0;
         let by_others = || {
             let mode = found.mode();
@@ -124,11 +122,11 @@ pub fn shared(directory: &Path) -> Option<String> {
         };
         let at = above.display();
         let (principal, advice) = match found.uid() {
-            // Whoever it is of may write there again, whatever is forbidden now.
+            // The owner could make the directory writable again at any time.
             owner if owner != uid && owner != 0 => {
                 (format!("user {owner}"), "--state says another place".to_owned())
             }
-            // That of root is not this user's to change.
+            // This user cannot change a directory of root.
             owner if !is_kept && by_others() => {
                 let advice = if owner == uid || uid == 0 {
                     format!("`chmod go-w {at}` forbids it, or --state says another place")
@@ -146,8 +144,8 @@ pub fn shared(directory: &Path) -> Option<String> {
     })
 }
 
-/// Whether a group is that of a user alone, as systems make one with each user: by its number, or by its
-/// name. A user's first group may be everybody's.
+/// Whether a group belongs to one user alone, by its number or its name. Many systems create one for each
+/// user. The primary group of a user can also be shared by all users.
 fn is_own_group(gid: u32, uid: u32) -> bool {
     gid == uid || group(&Users::default().name(uid)) == Ok(gid)
 }
@@ -167,7 +165,7 @@ mod tests {
         let locks = ["tokens.lock", "past.history.lock"].map(|name| paths.root().join(name));
         paths.prepare().unwrap();
         assert_eq!(mode(paths.root()), 0o700);
-        // A directory of before keeps its mode. Its lock files do not.
+        // An existing directory keeps its mode; lock files do not.
         for path in [paths.root(), &locks[0], &locks[1]] {
             fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
         }
@@ -184,7 +182,7 @@ mod tests {
         let dir = fs::canonicalize(dir.path()).unwrap();
         let (above, state) = (dir.join("above"), dir.join("above/state"));
         fs::create_dir_all(&state).unwrap();
-        // What lies above is not this test's.
+        // The test does not control the directories above `dir`.
         let shared =
             |path: &Path| shared(path).filter(|told| told.contains(&format!("write to {}", dir.display())));
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -195,7 +193,7 @@ mod tests {
         let told = shared(&state).unwrap();
         assert!(told.contains(&format!("others may write to {}, and", above.display())), "{told}");
         assert!(told.contains(&format!("`chmod go-w {}`", above.display())), "{told}");
-        // Only its own files can somebody replace there.
+        // With the sticky bit, users can replace only their own files.
         set(&above, 0o1777);
         assert_eq!(shared(&state), None);
         set(&state, 0o1777);
@@ -206,7 +204,7 @@ mod tests {
     fn a_group_is_a_users_own_by_its_number_or_name() {
         assert!(is_own_group(54_321, 54_321));
         assert!(is_own_group(0, 0));
-        // The first group of users may be everybody's.
+        // The primary group of a user can be shared by all users.
         assert!(!is_own_group(0, 54_321));
         assert!(!is_own_group(100, 54_321));
     }

@@ -1,5 +1,5 @@
-//! Submissions that have not started, as they are shown. Their flows and deadlines are read from their files
-//! on demand, so waiting submissions take no memory.
+//! Documents of submissions that have not started. Their flows and deadlines are read from their files on
+//! demand, so waiting submissions take no memory.
 
 use slackline_model::draft::{FlowDraft, JobDraft};
 
@@ -10,8 +10,8 @@ use crate::state::record::FlowChange;
 use crate::{Moment, after, timestamp};
 
 impl PendingSubmission {
-    /// Its flows at a moment. How many tasks they have is known when their inputs are looked up; none if the
-    /// file cannot be read any more, which is said when it begins.
+    /// The flows of the submission at a moment, without task counts, which need the inputs. Empty if the file
+    /// cannot be read any more; the start of the submission reports that error.
     pub fn flows(&self, now: Moment) -> Vec<Flow> {
         let draft = draft(&self.wanted.submit, self.wanted.since);
         draft.map(|draft| flows(&draft).map(|flow| self.flow(&flow, now)).collect()).unwrap_or_default()
@@ -35,7 +35,7 @@ impl PendingSubmission {
     }
 }
 
-/// A job, after those that it names and those that it reads from.
+/// A job, with its explicit dependencies and the jobs whose output it reads.
 fn job(job: &JobDraft) -> Job {
     let inputs = job.run.iter().flat_map(|run| &run.inputs);
     let read = inputs.filter_map(|input| input.strip_prefix('@')).map(str::to_owned);

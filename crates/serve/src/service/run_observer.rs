@@ -1,4 +1,4 @@
-//! Passes the events of a run on: to the state, to the forecaster, and to the timeline.
+//! Forwards the events of a run to the state, the forecaster and the timeline.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -11,10 +11,10 @@ use slackline_task::base::clock::{ClockReading, TimeBase};
 use crate::state::Seen;
 use crate::{Moment, api, timestamp};
 
-/// Attempts that are remembered, to be drawn.
+/// The number of attempts kept for the timeline.
 const ATTEMPTS: usize = 20_000;
 
-/// Something that happened in a run, without what it is borrowed from.
+/// An owned [`Happening`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happened {
     /// See [`Happening::Started`].
@@ -24,7 +24,7 @@ pub enum Happened {
     /// See [`Happening::Failed`].
     Failed {
         id: TaskId,
-        /// Whether another attempt goes on.
+        /// Whether another attempt of the task is still running.
         goes_on: bool,
         /// Whether the flow has failed.
         is_final: bool,
@@ -38,7 +38,7 @@ pub enum Happened {
 }
 
 impl Happened {
-    /// The same as it is told.
+    /// Calls `tell` with the borrowed form.
     pub fn told<T>(&self, tell: impl FnOnce(Happening<'_>) -> T) -> T {
         match self {
             Self::Started(id) => tell(Happening::Started(*id)),
@@ -57,16 +57,16 @@ impl Happened {
     }
 }
 
-/// Attempts that ended lately, and those at work now.
+/// Recently ended attempts, and running attempts.
 #[derive(Clone, Debug, Default)]
 pub struct RecentAttempts(Arc<Mutex<AttemptHistory>>);
 
 #[derive(Debug, Default)]
 struct AttemptHistory {
     attempts: VecDeque<api::Attempt>,
-    /// Those at work, by submission and their number in its run.
+    /// Running attempts, by submission and attempt number in its run.
     open: BTreeMap<(u64, u64), api::Attempt>,
-    /// How many have ended, by how.
+    /// The number of ended attempts by outcome.
     counts: BTreeMap<String, u64>,
 }
 
@@ -75,17 +75,17 @@ impl RecentAttempts {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// One is at work from now on.
+    /// Adds a running attempt.
     fn begin(&self, attempt: u64, open: api::Attempt) {
         self.ran().open.insert((open.number, attempt), open);
     }
 
-    /// One is not at work any more.
+    /// Removes a running attempt.
     fn leave(&self, number: u64, attempt: u64) {
         self.ran().open.remove(&(number, attempt));
     }
 
-    /// Nothing of a submission is at work any more.
+    /// Removes all running attempts of a submission.
     fn leave_all(&self, number: u64) {
         self.ran().open.retain(|(of, _), _| *of != number);
     }
@@ -100,17 +100,17 @@ impl RecentAttempts {
         }
     }
 
-    /// How many have ended, by how.
+    /// The number of ended attempts by outcome.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         self.ran().counts.clone()
     }
 
-    /// Those at work.
+    /// The running attempts.
     pub fn open(&self) -> Vec<api::Attempt> {
         self.ran().open.values().cloned().collect()
     }
 
-    /// Those that ended at a moment or later and those at work, the earliest first.
+    /// Attempts that ended at a moment or later, and running attempts, in the order of their starts.
     pub fn since(&self, at: Moment) -> api::Timeline {
         let least = timestamp(at);
         let ran = self.ran();
@@ -126,12 +126,12 @@ impl RecentAttempts {
     }
 }
 
-/// Passes on what is seen of a run.
+/// Forwards the events of a run.
 pub struct Watch {
     number: u64,
-    /// Where the time of the run begins on the wall clock.
+    /// The wall time at which the time of the run starts.
     base: TimeBase,
-    /// By job: its flow and its name.
+    /// The flow and the name of each job.
     jobs: Vec<(String, String)>,
     recent: RecentAttempts,
     tell: Box<dyn FnMut(Seen) + Send>,
@@ -139,7 +139,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Tells the desk, and whoever follows the run.
+    /// Reports progress to `tell`, and events to `follow`.
     pub fn new(
         number: u64,
         started: Moment,
@@ -157,7 +157,7 @@ impl Watch {
         Self { number, base, jobs, recent, tell: Box::new(tell), follow: Box::new(follow) }
     }
 
-    /// An attempt that has its slot since a time of the run.
+    /// An attempt that has had its slot since `start`, a time of the run.
     fn open(&self, start: u64, id: TaskId, slot: u32) -> Option<api::Attempt> {
         let (flow, job) = self.jobs.get(id.job as usize)?;
         Some(api::Attempt {
@@ -225,7 +225,7 @@ impl Observer for Watch {
                 );
                 (Seen::Never { flow: flow.to_owned(), message }, Happened::NeverComes(flow.to_owned()))
             }
-            // The end of a job, the passing of time, and what may be added say nothing of a task.
+            // Other events are not about a task.
             _ => return,
         };
         (self.tell)(seen);

@@ -22,62 +22,62 @@ use crate::service::run_observer::{RecentAttempts, Watch};
 use crate::state::{Seen, StateEvent};
 use crate::{Moment, api};
 
-/// What the desk orders.
+/// A command of the state to the engine.
 pub enum EngineCommand {
-    /// A run that is open is to be driven.
+    /// Start scheduling an open run.
     Admit {
         number: u64,
-        /// How its flows stand.
+        /// The overrides of its flows.
         standings: BTreeMap<String, FlowOverrides>,
-        /// Whose it is, and how many slots they may hold.
+        /// Its user, and their limit of slots.
         quota: Option<(String, u32)>,
     },
-    /// A flow stands in another way.
+    /// The overrides of a flow changed.
     Stand(u64, String, FlowOverrides),
-    /// A flow is not to go on.
+    /// Cancel a flow.
     Cancel(u64, String),
 }
 
-/// Tells the desk what comes back.
+/// Sends events to the state.
 pub type Tell = Arc<dyn Fn(StateEvent) + Send + Sync>;
 
-/// Ends the waiting of the engine.
+/// Interrupts the engine's wait.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// Where and when an engine starts.
+/// The start parameters of an engine.
 pub struct Start<'a> {
-    /// Where the service keeps its files.
+    /// The state directory.
     pub paths: &'a ServicePaths,
-    /// When the service was begun: the time of the engine starts there.
+    /// The first start of the service. The time of the engine starts there.
     pub began: Moment,
-    /// To what that time has come at least.
+    /// The time of the engine is at least this.
     pub seen: Time,
     pub past: Arc<JobHistory>,
-    /// Is told what the engine waits for before it is there.
+    /// Receives status lines while the engine starts.
     pub says: StatusCallback,
 }
 
-/// What the scheduler tells, and where to.
+/// The receivers of the scheduler's events.
 #[derive(Clone)]
 pub struct Ports {
-    /// To the desk.
+    /// The state.
     pub state: Tell,
-    /// To the predictor.
+    /// The forecaster.
     pub looks: Sender<ForecastRequest>,
-    /// Runs that are open.
+    /// Open runs, to be taken.
     pub readies: OpenedRuns,
-    /// The machines, for those who open runs.
+    /// The machines, for the launchers.
     pub machines: Machines,
-    /// Runs that come back, to be closed.
+    /// The finalizer, which gets ended runs.
     pub closing: Sender<Box<Returned>>,
-    /// Attempts that ended lately.
+    /// Recently ended attempts.
     pub recent: RecentAttempts,
-    /// How long decisions take.
+    /// The durations of decisions.
     pub decisions: SharedHistogram,
     pub is_over: Arc<AtomicBool>,
 }
 
-/// The scheduler, once its engine is there.
+/// The scheduler with a started engine.
 pub struct Scheduler {
     commands: Sender<EngineCommand>,
     waker: Waker,
@@ -85,10 +85,10 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts the thread, and waits until the engine is there.
+    /// Starts the thread, and waits until the engine has started.
     ///
     /// # Errors
-    /// The engine cannot be had, and why.
+    /// The engine cannot be started.
     pub fn start(
         start: Start<'_>,
         engine: Arc<dyn Backend>,
@@ -111,17 +111,18 @@ impl Scheduler {
             let mut resident = match engine.shared_engine(residence) {
                 Ok(resident) => resident,
                 Err(error) => {
-                    // Whoever waits for it ends.
+                    // The receiver ends `start` with this error.
                     let _ = ready.send(Err(error.to_string()));
                     return Ok(());
                 }
             };
             let mut host = ServiceHost { received, ports };
-            // Runs are opened for these as soon as somebody waits no more.
+            // The launchers need the machines as soon as `start` returns.
             host.machines(&resident.machines());
             let _ = ready.send(Ok(resident.waker()));
             activity::announce("the scheduler", Duty::Loop);
-            // Where nothing within it has a name, it is the policy that decides.
+            // The name of this operation for the watchdog, unless an inner operation has a name: the policy
+            // decides.
             activity::during("decide by policy", rules.policy.spec(), || {
                 drive(resident.as_mut(), &rules, &mut host)
             })
@@ -132,25 +133,25 @@ impl Scheduler {
     }
 
     pub fn order(&self, command: EngineCommand) {
-        // A scheduler that has ended is told of by how it ended.
+        // `join` reports the error of a scheduler that has ended.
         let _ = self.commands.send(command);
         (self.waker)();
     }
 
-    /// Wakes it, to see that it is to end.
+    /// Wakes the engine, so that it notices the stop.
     pub fn wake(&self) {
         (self.waker)();
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the thread has ended.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Waits until it has ended.
+    /// Waits until the thread has ended.
     ///
     /// # Errors
-    /// The policy could not go on, and why.
+    /// The policy has failed.
     pub fn join(self) -> Result<(), String> {
         self.thread
             .join()
@@ -158,14 +159,14 @@ impl Scheduler {
     }
 }
 
-/// The host of the engine: what it is asked comes from the desk.
+/// The host of the engine, which forwards the commands of the state.
 struct ServiceHost {
     received: Receiver<EngineCommand>,
     ports: Ports,
 }
 
 impl ServiceHost {
-    /// An order for the engine; none where the run is not there.
+    /// An order for the engine. `None` if the run does not exist.
     fn order(&self, command: EngineCommand) -> Option<Order> {
         match command {
             EngineCommand::Admit { number, standings, quota } => {
@@ -205,7 +206,7 @@ impl Host for ServiceHost {
 
     fn returned(&mut self, _: Time, returned: Returned) {
         let _ = self.ports.looks.send(ForecastRequest::Forget(returned.number));
-        // Closed by somebody else: documents are written then.
+        // The finalizer closes the run, because it writes documents.
         let _ = self.ports.closing.send(Box::new(returned));
     }
 

@@ -16,28 +16,28 @@ const LOG: Kind = Kind {
     reserve: 1 << 20,
 };
 
-/// A log that is smaller than this is not written anew, bytes.
+/// The least size to which the growth of a log is compared, bytes. So small logs are not rewritten.
 const SMALL: u64 = 1 << 20;
 
-/// A log is written anew when it is so many times as large as it was when it was written last.
+/// The growth since the last rewrite, as a factor, after which the log may be rewritten.
 const GROWN: u64 = 4;
 
 pub struct Store {
     log: Log,
     path: PathBuf,
     bytes: u64,
-    /// How many records it has.
+    /// The number of records in the log.
     records: usize,
-    /// How large it was when it was written anew.
+    /// The size after the last rewrite, bytes.
     fresh: u64,
 }
 
 impl Store {
-    /// Opens the log of a state directory, which is made where it is missing, and gives its records; none if
-    /// the service was not begun.
+    /// Opens the log of a state directory, and returns its records. Creates the directory and the log if they
+    /// are missing; then there are no records.
     ///
     /// # Errors
-    /// Another service at work there; a file that is something else, damaged or cannot be read.
+    /// Another service is running there. The file is not a log, is damaged or cannot be read.
     pub fn open(state: &Path) -> Result<(Self, Vec<Record>), LogError> {
         let path = state.join("service.log");
         let refused =
@@ -52,10 +52,10 @@ impl Store {
         Ok((Self { log, path, bytes, records: records.len(), fresh: SMALL }, records))
     }
 
-    /// Appends records; they are on disk when this returns.
+    /// Appends records. They are on disk when this returns.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example; then none of them is there.
+    /// Any error of the file system, such as a full disk. Then no record is appended.
     pub fn append(&mut self, records: &[Record]) -> Result<(), LogError> {
         if records.is_empty() {
             return Ok(());
@@ -67,21 +67,21 @@ impl Store {
         Ok(())
     }
 
-    /// Whether most of the log is likely to be no longer needed, of which so many records are at least. To
-    /// write it anew takes time in which nobody is answered, and a queue that only grows needs all of it.
+    /// Whether most of the log is likely obsolete, if at least `needed` records are needed. A rewrite delays
+    /// all answers, and a queue that only grows needs all its records.
     pub fn is_grown(&self, needed: usize) -> bool {
         let is_larger = self.bytes > self.fresh.max(SMALL).saturating_mul(GROWN);
         is_larger && self.records / 2 > needed
     }
 
-    /// Writes the log anew, with these records instead of those there are. A process that dies meanwhile
-    /// leaves the one or the other.
+    /// Replaces the records of the log atomically: after a crash the log has either the old or the new
+    /// records.
     ///
     /// # Errors
-    /// Whatever the file system says; then it stays as it was.
+    /// Any error of the file system. Then the log is unchanged.
     pub fn replace(&mut self, records: &[Record]) -> Result<(), LogError> {
         let beside = self.path.with_extension("next");
-        // One that was begun and never finished was not yet anything.
+        // A leftover of an unfinished rewrite is not needed.
         let _ = std::fs::remove_file(&beside);
         let mut log = Log::open(LOG, &beside)?;
         for_service_alone(&beside)
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// Flow files of everybody are in it.
+/// The log has the flow files of all users, so only this user may read it.
 fn for_service_alone(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
@@ -133,7 +133,7 @@ mod tests {
         store.replace(&[Record::Began(7)]).unwrap();
         assert!(!store.is_grown(0));
         store.append(&some(1)).unwrap();
-        // A log that was begun and not finished is nothing.
+        // An unfinished rewrite is ignored.
         std::fs::write(state.join("service.next"), "slackline service 1\nhalf").unwrap();
         drop(store);
         let (mut store, records) = Store::open(&state).unwrap();

@@ -13,18 +13,19 @@ use slackline_task::base::clock;
 use crate::service::{LauncherPool, Message, OPENER, StatusCallback};
 use crate::state::HealthProblem;
 
-/// Time between two looks. They are counted, so that time in which this process was stopped does not count.
+/// The interval between two checks. Checks are counted, so time in which this process was stopped does not
+/// count.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Looks without a step after which a thread counts as blocked: 5 s.
+/// The number of checks without progress after which a thread counts as blocked: 5 s.
 const BLOCKED: u32 = 20;
 
-/// What everything waits for, in words; none while nothing is blocked. It is read without asking any thread.
+/// The operation of the blocked thread. `None` while no thread is blocked. Reading it waits for no other
+/// thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blockage(Arc<Mutex<Option<String>>>);
 
 impl Blockage {
-    /// What everything waits for.
     pub(crate) fn get(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -41,38 +42,36 @@ pub(crate) struct Watchdog {
     pub(crate) messages: Sender<Message>,
 }
 
-/// What was seen of a thread.
+/// The observations of one thread.
 #[derive(Default)]
 struct ThreadView {
     steps: u64,
-    /// For how many looks it has taken no step.
+    /// The number of checks without progress.
     looks: u32,
-    /// What it was blocked in when that was logged.
+    /// The blocked operation that was logged.
     logged: Option<String>,
 }
 
 impl Watchdog {
-    /// A watchdog that has seen no thread yet.
     pub(crate) fn new(blocked: Blockage, log: StatusCallback, messages: Sender<Message>) -> Self {
         Self { blocked, log, messages }
     }
 
-    /// Looks every [`STEP`] until the service ends.
+    /// Checks every [`STEP`] until the service ends.
     pub(crate) fn work(self, is_over: &AtomicBool, openers: &LauncherPool) {
         let mut seen = BTreeMap::new();
         while !is_over.load(Ordering::SeqCst) {
             clock::pause(STEP);
             for name in self.look(&mut seen, &activity::all()) {
                 if name.starts_with(OPENER) {
-                    // Where the system has no more threads the others do what there is.
+                    // If the system has no more threads, the existing ones do the work.
                     let _ = openers.start();
                 }
             }
         }
     }
 
-    /// Compares all threads with what was seen of them the last time, by their names. Gives those that are
-    /// blocked since.
+    /// Compares all threads with the previous check, by name. Returns the newly blocked ones.
     fn look(&self, seen: &mut BTreeMap<String, ThreadView>, all: &[Arc<Activity>]) -> Vec<String> {
         let (mut lines, mut blocked, mut new) = (Vec::new(), None, Vec::new());
         seen.retain(|name, _| all.iter().any(|one| one.name() == name));
@@ -103,7 +102,7 @@ impl Watchdog {
             }
         }
         let is_new = self.blocked.get() != blocked;
-        // Before the log, which may block itself.
+        // This comes before the log, which may block.
         self.blocked.set(blocked.clone());
         if is_new {
             let _ = self.messages.send(Message::Problem(HealthProblem::Blocked, blocked));

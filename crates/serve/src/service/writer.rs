@@ -11,27 +11,27 @@ use crate::service::paths::ServicePaths;
 use crate::service::store::Store;
 use crate::state::record::Record;
 
-/// The time between a write that failed and the next one: a full disk is not tried all the time.
+/// The pause after a failed write.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What is to be written.
+/// Work for the writer.
 pub(crate) enum Write {
-    /// Append records. Then the state directories of these names are moved aside.
+    /// Append records, then move the state directories of these names aside.
     Append {
         records: Vec<Record>,
-        /// The names, and when they are forgotten by the age clock.
+        /// The names, and the times of the age clock at which they are forgotten.
         forgotten: Vec<(Moment, String)>,
-        /// How many records the desk needs at least.
+        /// The least number of records that the state needs.
         needed: usize,
     },
     Replace(Vec<Record>),
 }
 
-/// What became of a [`Write`].
+/// The result of a [`Write`].
 pub(crate) struct WriteResult {
     /// The records that were to be appended.
     pub(crate) records: Vec<Record>,
-    /// Why nothing was written, or whether most of the log is no longer needed.
+    /// The error, or whether most of the log is obsolete.
     pub(crate) outcome: Result<bool, String>,
 }
 
@@ -41,7 +41,6 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Writes until all senders are gone.
     pub(crate) fn work(mut self, writes: &Receiver<Write>, tell: &dyn Fn(WriteResult)) {
         activity::announce("the writer of the service's log", Duty::Sole);
         for write in writes {
@@ -69,8 +68,8 @@ impl Writer {
         }
     }
 
-    /// Moves the state directory of a name aside, so that the name can be used again at once. What cannot be
-    /// moved does no harm.
+    /// Moves the state directory of a name aside, so that the name can be used again at once. A failed move
+    /// does no harm.
     fn move_aside(&self, at: Moment, name: &str) {
         let run = self.paths.run(name);
         let _ = activity::during("move aside", run.display(), || {

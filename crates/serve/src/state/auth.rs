@@ -3,24 +3,23 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The name of those who reach this machine's own address without a token.
+/// The name of clients without a token on the loopback address.
 pub const LOOPBACK: &str = "loopback";
 
-/// Somebody who asks something of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
-    /// Their name: of a token, or of the user at the other end of the socket.
+    /// The name of the token, or the user at the other end of the socket.
     pub name: String,
     pub role: Role,
 }
 
-/// What somebody may; each role may what those before it may.
+/// The role of a principal. Each role includes the permissions of those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Look at everything.
+    /// Read everything.
     Look,
-    /// Submit, and change what they have submitted.
+    /// Submit, and change their own submissions.
     Submit,
     /// Change everything, and the service.
     Operate,
@@ -39,12 +38,11 @@ impl Role {
 }
 
 impl Principal {
-    /// Somebody with a role.
     pub fn new(name: impl Into<String>, role: Role) -> Self {
         Self { name: name.into(), role }
     }
 
-    /// Whether they may change what is somebody's.
+    /// Whether the principal may change the submissions of `user`.
     pub fn may_change(&self, user: &str) -> bool {
         self.role == Role::Operate || self.role == Role::Submit && self.name == user
     }

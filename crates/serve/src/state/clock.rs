@@ -20,22 +20,21 @@ const DAY: u64 = 24 * HOUR;
 /// How long `readyz` reports a jump.
 const TROUBLE_FOR: u64 = 30 * SECOND;
 
-/// The clock of a service.
 #[derive(Debug)]
 pub(super) struct ServiceClock {
-    /// Both clocks, as they were read last.
+    /// The last reading of both clocks.
     now: ClockReading,
-    /// What the age clock showed at `since`.
+    /// The age clock at `since`.
     age: Moment,
     since: Elapsed,
-    /// Until when a jump is a trouble.
+    /// The time until which a jump is reported as a problem.
     trouble_until: Option<Elapsed>,
-    /// Whether that jump was one of a day or more, which may be taken back soon.
+    /// Whether that jump was a day or more. It may be a mistake that is corrected soon.
     is_far: bool,
 }
 
 impl ServiceClock {
-    /// That of a service which began then.
+    /// The clock of a service that was first started at `began`.
     pub(super) fn new(now: ClockReading, began: Moment) -> Self {
         Self { now, age: began, since: now.elapsed, trouble_until: None, is_far: false }
     }
@@ -44,36 +43,37 @@ impl ServiceClock {
         self.now.elapsed
     }
 
-    /// What the age clock shows.
+    /// The current time of the age clock.
     pub(super) fn age(&self) -> Moment {
         self.age + self.now.elapsed.since(self.since)
     }
 
-    /// The age clock showed this, as a record has it.
+    /// Sets the age clock from a record.
     pub(super) fn recall(&mut self, age: Moment) {
         self.age = age;
     }
 
-    /// The age clock goes on from now, and gains so much on a wall clock that is ahead.
+    /// Moves the base of the age clock to now. If the wall clock is ahead, the age clock gains at most
+    /// `most`.
     fn gain(&mut self, most: u64) {
         let age = self.age();
         self.age = age.max(self.now.wall.0.min(age + most));
         self.since = self.now.elapsed;
     }
 
-    /// Whether the wall clock has jumped so far just now that it may be wrong.
+    /// Whether the wall clock may be wrong after a recent far jump.
     pub(super) fn is_unsettled(&self) -> bool {
         self.is_far && self.trouble_until.is_some()
     }
 
-    /// When something is due by the clock itself.
+    /// The next time at which the clock itself has work to do.
     pub(super) fn due(&self) -> Elapsed {
         self.trouble_until.unwrap_or(self.since + HOUR)
     }
 }
 
 impl ServiceState {
-    /// Reads the clock before anything else is done, and gives the date.
+    /// Reads the clock before any other work, and returns the wall time.
     pub(super) fn read_clock(&mut self, now: ClockReading, out: &mut Transition) -> Moment {
         let before = std::mem::replace(&mut self.clock.now, now);
         if let Some(by) = now.jump_since(before) {
@@ -89,14 +89,14 @@ impl ServiceState {
         now.wall.0
     }
 
-    /// The age clock gains at most so much, and what was moved aside a day ago is removed.
+    /// Lets the age clock gain at most `most`, and removes the directories that were moved aside a day ago.
     fn age_by(&mut self, most: u64, out: &mut Transition) {
         self.clock.gain(most);
         out.records.push(Record::Aged(self.clock.age));
         out.effects.push(Effect::RemoveAside(self.clock.age.saturating_sub(DAY)));
     }
 
-    /// The service has read its records, and starts. It was down for a time that only the wall clock knows.
+    /// Starts the clock after the records are read. Only the wall clock knows how long the service was down.
     pub(super) fn start_clock(&mut self, out: &mut Transition) {
         let (wall, last) = (self.clock.now.wall.0, self.clock.age);
         self.age_by(DAY, out);
@@ -131,8 +131,8 @@ impl ServiceState {
         self.tell(self.clock.now.wall.0, "clock", message, out);
     }
 
-    /// Times of schedules and submissions that are in the future were noted while the clock was wrong: they
-    /// are now.
+    /// Corrects times of schedules and submissions that are in the future: they were recorded while the clock
+    /// was wrong, and count as now.
     fn clamp_future(&mut self, out: &mut Transition) {
         let (now, age) = (self.clock.now.wall.0, self.clock.age());
         let mut names: Vec<String> = Vec::new();
@@ -150,7 +150,7 @@ impl ServiceState {
             (entry.wanted.since, entry.submitted) = (now, entry.submitted.min(now));
             names.push(number.to_string());
             if entry.state == State::Queued {
-                // Its deadline may count from then.
+                // A relative deadline counts from the corrected time.
                 entry.wanted.due = None;
                 self.unread.push(number);
                 self.enqueue(number);
@@ -165,7 +165,7 @@ impl ServiceState {
         }
     }
 
-    /// Deadlines that have not passed by the right clock can still be missed.
+    /// Deadlines that are in the future by the corrected clock can still be missed.
     fn await_deadlines_again(&mut self, now: Moment) {
         for (&number, entry) in &mut self.entries {
             let flows = entry.live.iter().flat_map(|live| &live.flows).filter(|here| !here.state.is_over());

@@ -14,117 +14,107 @@ use crate::{Moment, SECOND, timestamp};
 
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Something is to be run.
     Submit(Box<api::Submit>, FlowFileCheck),
-    /// The submissions that are not over and those that are remembered, the latest first; how many, and those
-    /// before which number.
+    /// The unfinished and the remembered submissions, the latest first.
     List {
-        /// Only those in one of these states; all if there is none.
+        /// Only submissions in one of these states. Empty: all.
         states: Vec<State>,
-        /// Only those of this name.
         name: Option<String>,
-        /// Only those of this user.
         user: Option<String>,
-        /// At most so many.
+        /// At most this many.
         most: usize,
-        /// Only those with smaller numbers.
+        /// Only submissions with smaller numbers.
         before: Option<u64>,
     },
     Show(u64),
-    /// What a submission is of that has not begun.
+    /// The specification of a submission that has not started.
     Pending(u64),
-    /// A submission is not to go on, or a flow of it.
+    /// Cancel a submission, or one flow of it.
     Cancel {
         number: u64,
         flow: Option<String>,
     },
-    /// A submission is held or let go, or a flow of it.
+    /// Hold or resume a submission, or one flow of it.
     Hold {
         number: u64,
         flow: Option<String>,
-        /// Whether it is held.
         held: bool,
     },
-    /// Something of a submission is to be different. Deadlines come as moments, by flow.
+    /// Change a deadline, weight or priority.
     Change {
         number: u64,
-        /// What, as it was sent.
+        /// The change, as the client sent it.
         change: Change,
-        /// The moment that its deadline means, if it has one.
+        /// The parsed deadline of `change`, if it has one.
         deadline: Option<Moment>,
     },
     Recurrences,
-    /// Something is not to recur any more.
+    /// Remove a schedule.
     Remove(String),
-    /// Something that recurs is paused, or goes on.
+    /// Pause or resume a schedule.
     Pause {
         name: String,
-        /// Whether it is paused.
         paused: bool,
     },
     Service,
-    /// What was at work, over time: from a moment on, or as far as is known.
+    /// The number of running tasks over time, from a moment on. `None`: as far back as known.
     Load(Option<Moment>),
-    /// The alerts that were told last.
+    /// The latest alerts.
     Alerts,
-    /// Nothing new begins from now on, or it does again.
+    /// Stop starting new submissions, or resume.
     Drain(bool),
 }
 
-/// What was found in a flow file when it was looked at.
+/// The facts about a flow file that the state needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowFileCheck {
-    /// Its name, where nothing else is said.
+    /// The name, if the request has none.
     pub name: String,
-    /// Whether it waits for files: for patterns, or for inputs.
+    /// Whether the submission waits for files: patterns or inputs.
     pub waits_for_files: bool,
     /// The first deadline of its flows, if it is submitted now.
     pub due: Option<Moment>,
-    /// What is wrong with a deadline that it is sent with, if that has passed: it is not taken in.
+    /// The error of a deadline in the request that has passed. The submission is refused.
     pub passed: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Of something that was submitted.
     Accepted(Box<Accepted>),
     Submissions(Vec<api::Submission>),
     Submission(Box<api::Submission>),
-    /// What it is of; none if it has begun, or is over.
+    /// `None`: the submission has started or finished.
     Pending(Option<Box<PendingSubmission>>),
     Recurrences(Vec<api::Recurrence>),
     Service(Box<api::Service>),
-    /// What was at work, over time.
+    /// The number of running tasks over time.
     Load(api::Load),
-    /// The alerts that were told last, the latest first.
+    /// The latest alerts, the latest first.
     Alerts(Vec<api::Alert>),
-    /// It is done, in words.
+    /// A message of success.
     Done(String),
 }
 
-/// Why something is not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
     pub kind: RefusalKind,
-    /// What was found, and what was expected.
+    /// The value found, and the value expected.
     pub message: String,
 }
 
-/// Why something is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// What was asked for makes no sense.
+    /// The request is malformed.
     Invalid,
-    /// Who asked may not.
+    /// The role of the principal does not permit the command.
     Forbidden,
-    /// There is no such thing.
     NotFound,
-    /// It cannot be done to what is there now.
+    /// The command does not fit the current state.
     Conflict,
-    /// There is too much of it already; after so many seconds there may be less.
+    /// A limit is reached; retry after this many seconds.
     TooMany(u64),
-    /// The service cannot do it now: its disk is full, say, or it is about to end.
+    /// The service cannot do it now. For example, its disk is full or it is stopping.
     Unavailable,
 }
 
@@ -132,7 +122,7 @@ fn refused<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusa
     Err(Refusal { kind, message: message.into() })
 }
 
-/// What a role may; whose something is, is looked at where it is found.
+/// Checks the role of the principal. Each command checks the owner of a submission.
 fn allowed(principal: &Principal, command: &Command) -> Result<(), Refusal> {
     let least = match command {
         Command::List { .. }
@@ -157,13 +147,11 @@ fn allowed(principal: &Principal, command: &Command) -> Result<(), Refusal> {
     refused(RefusalKind::Forbidden, format!("{name} has the role {has}, expected {needs}"))
 }
 
-/// A submission, or a flow of it, in words.
 fn named(number: u64, flow: Option<&str>) -> String {
     flow.map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"))
 }
 
-/// What is said when a submission is let go, or a flow of it, as it is held now: where flows of it are held
-/// by themselves it is they that are let go, and where nothing is held nothing is different.
+/// The message of a resume. It names the flows that were held separately, or says that nothing was held.
 fn let_go(number: u64, flow: Option<&str>, entry: &Entry) -> String {
     let is_held = match flow {
         Some(flow) => entry.held || entry.held_flows.contains(flow),
@@ -182,10 +170,10 @@ fn let_go(number: u64, flow: Option<&str>, entry: &Entry) -> String {
 }
 
 impl ServiceState {
-    /// Answers what somebody asks.
+    /// Executes a command of a client.
     ///
     /// # Errors
-    /// Why not; then nothing has changed.
+    /// The refusal. Then the state is unchanged.
     pub fn execute(
         &mut self,
         now: ClockReading,
@@ -234,7 +222,7 @@ impl ServiceState {
         Ok(answer)
     }
 
-    /// Takes in a submission, or something that recurs.
+    /// Accepts a submission or a schedule.
     fn submit(
         &mut self,
         now: Moment,
@@ -266,7 +254,7 @@ impl ServiceState {
                 return Ok(Answer::Accepted(Box::new(accepted)));
             }
         }
-        // What was taken in already and is sent again may have a deadline that has passed since.
+        // This check comes after the key: a repeated request may have a deadline that has passed since.
         if let Some(problem) = checked.passed {
             return refused(RefusalKind::Invalid, problem);
         }
@@ -290,8 +278,8 @@ impl ServiceState {
         Ok(Answer::Accepted(Box::new(self.accept(now, wanted, checked.waits_for_files, out))))
     }
 
-    /// Refuses something else that is sent under the key of a submission. Of one that is over its name alone
-    /// is remembered.
+    /// Refuses a different request under the key of a submission. Of a finished submission only the name is
+    /// compared.
     fn is_same(&self, number: u64, name: &str, submit: &api::Submit) -> Result<(), Refusal> {
         let of_before = self.wanted(number);
         let known = of_before.map(|before| &before.name);
@@ -312,7 +300,7 @@ impl ServiceState {
         Err(Refusal { kind: RefusalKind::Conflict, message })
     }
 
-    /// Whether one more submission of somebody may wait.
+    /// Checks the queue limits for one more submission of a user.
     pub(super) fn has_place(&self, user: &str) -> Result<(), Refusal> {
         let limits = &self.facts.limits;
         if self.queue.len() >= limits.queued {
@@ -332,7 +320,7 @@ impl ServiceState {
         Ok(())
     }
 
-    /// Whether somebody may submit something now.
+    /// Checks the rate limit of a user.
     fn may_ask(&mut self, user: &str) -> Result<(), Refusal> {
         let (limits, now) = (&self.facts.limits, self.clock.elapsed());
         let times = self.rates.entry(user.to_owned()).or_default();
@@ -352,13 +340,12 @@ impl ServiceState {
         Ok(())
     }
 
-    /// Somebody submits something now.
+    /// Counts a submission for the rate limit.
     pub(super) fn count_rate(&mut self, user: &str) {
         self.rates.entry(user.to_owned()).or_default().push_back(self.clock.elapsed());
     }
 
-    /// A submission that may be taken in: it gets its number, unless it is left out because of another of its
-    /// name.
+    /// Enters a submission under the next number. It is skipped if its overlap rule says so.
     pub(super) fn accept(
         &mut self,
         now: Moment,
@@ -402,10 +389,10 @@ impl ServiceState {
         Accepted { number: Some(number), name, message, next: None, prediction: None }
     }
 
-    /// A submission is there from now on.
+    /// Adds a submission to the state.
     pub(super) fn enter(&mut self, number: u64, at: Moment, wanted: SubmissionSpec, waits_for_files: bool) {
         self.next = self.next.max(number + 1);
-        // What recurs is sent once, by the service itself.
+        // The service submits the occurrences of a schedule once, so their key is not needed.
         if let (Some(key), None) = (&wanted.submit.key, &wanted.recurrence) {
             self.keys.insert((wanted.user.clone(), key.clone()), number);
         }
@@ -433,7 +420,7 @@ impl ServiceState {
         self.enqueue(number);
     }
 
-    /// Takes a submission back that could not be written down: it was never there.
+    /// Removes a submission whose record could not be written.
     pub fn revoke(&mut self, number: u64) {
         self.dequeue(number);
         self.end_begun(number);
@@ -445,7 +432,7 @@ impl ServiceState {
         }
     }
 
-    /// The submission, if whoever asks may change it.
+    /// The unfinished submission, if the principal may change it.
     fn own(&mut self, principal: &Principal, number: u64) -> Result<&mut Entry, Refusal> {
         if !self.entries.contains_key(&number) {
             let Some(ended) = self.ended.find(number) else {
@@ -465,7 +452,7 @@ impl ServiceState {
         )
     }
 
-    /// Refuses a flow that a live submission has not.
+    /// Refuses an unknown or finished flow of a submission.
     fn known(&mut self, number: u64, flow: Option<&str>) -> Result<(), Refusal> {
         let Some(flow) = flow else { return Ok(()) };
         let entry = self.entries.get(&number).expect("invariant: it was found");
@@ -540,7 +527,7 @@ impl ServiceState {
             && !held
         {
             live.let_go(now);
-            // What was expected of it counts no more.
+            // A prediction made during the hold is not valid any more.
             live.flows.iter_mut().for_each(|here| here.expected = None);
             self.next_outlook = self.clock.elapsed();
         }
@@ -551,8 +538,9 @@ impl ServiceState {
         Ok(Answer::Done(message))
     }
 
-    /// What is held and let go, one after the other. One flow of several that are held together is let go by
-    /// holding each of the others: which there are is not known any more when that is read again.
+    /// The hold and resume steps of a command, in order. To resume one flow of a held submission, the
+    /// submission is resumed and each other flow is held. The records name these flows, because a replay does
+    /// not know them.
     fn holds(&self, number: u64, flow: Option<String>, held: bool) -> Vec<(Option<String>, bool)> {
         let whole = self.entries.get(&number).filter(|entry| entry.held && !held);
         match (whole.and_then(|entry| entry.live.as_ref()), &flow) {
@@ -623,10 +611,10 @@ impl ServiceState {
         Ok(Answer::Done(message))
     }
 
-    /// Something of a submission, or of a flow of it, is different.
+    /// Changes a submission, or one flow of it.
     pub(super) fn set_changed(&mut self, number: u64, flow: Option<&str>, changed: FlowChange) {
         let Some(entry) = self.entries.get(&number) else { return };
-        // Its place in the queue goes by its priority.
+        // The priority decides the place in the queue.
         let waits = entry.state == State::Queued;
         if waits {
             self.dequeue(number);
@@ -637,7 +625,7 @@ impl ServiceState {
         so_far.weight = changed.weight.or(so_far.weight);
         so_far.priority = changed.priority.or(so_far.priority);
         if flow.is_none() {
-            // What is said of all holds for each, whatever was said of it before.
+            // A change of the whole submission replaces earlier changes of single flows.
             for (_, own) in entry.changes.iter_mut().filter(|(of, _)| of.is_some()) {
                 own.deadline = if changed.deadline.is_some() { None } else { own.deadline };
                 own.weight = if changed.weight.is_some() { None } else { own.weight };
@@ -645,7 +633,7 @@ impl ServiceState {
             }
         }
         if changed.deadline.is_some() {
-            // Another deadline is another cause.
+            // A missed new deadline is a new reason for an alert.
             entry.alerted.retain(|(of, kind)| {
                 flow.is_some_and(|flow| of != flow)
                     || !matches!(kind, api::AlertKind::Late | api::AlertKind::LikelyLate)
@@ -657,7 +645,7 @@ impl ServiceState {
         self.set_deadlines(number);
     }
 
-    /// The flows of a live submission have the deadlines and weights that were said last.
+    /// Applies the latest deadlines and weights to the flows of a running submission.
     fn set_deadlines(&mut self, number: u64) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let Some(mut live) = entry.live.take() else { return };
@@ -667,7 +655,7 @@ impl ServiceState {
             if let Some(deadline) = deadline.filter(|&deadline| here.deadline != Some(deadline)) {
                 self.deadlines.retain(|(_, of, flow)| (*of, flow) != (number, &here.flow));
                 (here.deadline, here.is_likely_late) = (Some(deadline), false);
-                // That was of the deadline before.
+                // This chance was for the old deadline.
                 here.expected.iter_mut().for_each(|expected| expected.chance = None);
                 self.deadlines.insert((deadline, number, here.flow.clone()));
             }

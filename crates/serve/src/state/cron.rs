@@ -1,7 +1,7 @@
-//! Cron expressions (five fields) in a time zone: every time exactly once.
+//! Cron expressions (five fields) in a time zone: each time occurs exactly once.
 //!
-//! A time that daylight saving time skips is moved later by the length of the gap; of a time that comes
-//! twice, the first counts. So every date has all its times, and no time comes twice.
+//! A time that daylight saving time skips is moved later by the length of the gap. Of a time that occurs
+//! twice, the first counts. So every date has all its times, once each.
 
 use cronexpr::{Crontab, MakeTimestamp};
 use jiff::Timestamp;
@@ -11,21 +11,21 @@ use jiff::tz::TimeZone;
 use crate::api::Schedule;
 use crate::{Moment, SECOND, moment, timestamp};
 
-/// No clock is put forward or back by more.
+/// No daylight saving change is larger.
 const CHANGE_MOST: Moment = 3 * 3600 * SECOND;
 
 #[derive(Clone, Debug)]
 pub struct Times {
-    /// Over times without a zone, which are taken to be of UTC.
+    /// Times without a zone, represented in UTC.
     crontab: Crontab,
     zone: TimeZone,
 }
 
 impl Times {
-    /// Reads an expression and a zone; without a zone it is `here`.
+    /// Reads an expression and a zone. Without a zone it uses `here`.
     ///
     /// # Errors
-    /// What was found, and what was expected.
+    /// The value found, and the value expected.
     pub fn new(schedule: &Schedule, here: &TimeZone) -> Result<Self, String> {
         let cron = schedule.cron.trim();
         if cron.split_whitespace().count() != 5 {
@@ -53,15 +53,15 @@ impl Times {
         Ok(times)
     }
 
-    /// The first time after a moment; none if there is none.
+    /// The first time after a moment. `None` if there is none.
     pub fn after(&self, at: Moment) -> Option<Moment> {
         #[cfg(test)]
         SEARCHES.with(|searches| searches.set(searches.get() + 1));
         let mut wall = self.wall(at);
         let before = at.saturating_sub(CHANGE_MOST);
         if self.zone.to_offset(timestamp(before)) != self.zone.to_offset(timestamp(at)) {
-            // A clock that was put back shows times again. Times that it left out come after it was put
-            // forward.
+            // A clock that is set back repeats times. Skipped times are moved after the change. So the search
+            // starts earlier.
             wall = wall.checked_sub(jiff::Span::new().hours(3)).unwrap_or(wall);
         }
         for _ in 0..1_000 {
@@ -79,7 +79,7 @@ impl Times {
     pub fn last(&self, first: Moment, until: Moment) -> Moment {
         let next = |at: Moment| self.after(at).filter(|&next| next <= until);
         let mut last = first;
-        // Looks back twice as far each time: of a schedule that comes often the last time is near.
+        // The search goes back twice as far each time. The last time of a frequent schedule is near.
         let mut back = 60 * SECOND;
         while back < until - first {
             if let Some(found) = next(until - back) {
@@ -94,12 +94,12 @@ impl Times {
         last
     }
 
-    /// What a clock on a wall shows.
+    /// The local time.
     fn wall(&self, at: Moment) -> DateTime {
         self.zone.to_datetime(timestamp(at))
     }
 
-    /// The first time after another, as a clock on a wall shows them.
+    /// The first local time after another.
     fn next_on_wall(&self, wall: DateTime) -> Option<DateTime> {
         let as_utc = TimeZone::UTC.to_timestamp(wall).ok()?;
         self.crontab.find_next(MakeTimestamp(as_utc)).ok().map(|next| next.datetime())
@@ -109,10 +109,10 @@ impl Times {
         self.zone.to_ambiguous_zoned(wall).compatible().ok().map(|zoned| zoned.timestamp())
     }
 
-    /// A text with strftime conversions of a moment, in the zone of the times.
+    /// Fills strftime conversions in a text with a moment, in the zone of the schedule.
     ///
     /// # Errors
-    /// What was found, and what was expected.
+    /// The value found, and the value expected.
     pub fn filled(&self, text: &str, at: Moment) -> Result<String, String> {
         if !text.contains('%') {
             return Ok(text.to_owned());
@@ -125,7 +125,7 @@ impl Times {
 
 #[cfg(test)]
 thread_local! {
-    /// How often a next time was looked for in this thread.
+    /// The number of searches for a next time in this thread.
     static SEARCHES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
@@ -192,7 +192,7 @@ mod tests {
         moment(text.parse::<Timestamp>().unwrap())
     }
 
-    /// The times after a moment, as the clocks of UTC show them.
+    /// The first `n` times after a moment, in UTC.
     fn next(times: &Times, from: &str, n: usize) -> Vec<String> {
         let mut now = at(from);
         let mut found = Vec::new();
@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn a_night_is_every_night_also_when_clocks_are_put_forward_or_back() {
         let two = times("30 2 * * *", "Europe/Berlin");
-        // 02:30 was left out on 29 March 2026: it is 03:30 then.
+        // 29 March 2026 has no 02:30; the time moves to 03:30.
         assert_eq!(
             next(&two, "2026-03-27T12:00:00Z", 4),
             ["2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z",]
         );
-        // It came twice on 25 October: once is enough.
+        // 25 October has 02:30 twice; only the first counts.
         assert_eq!(
             next(&two, "2026-10-24T12:00:00Z", 3),
             ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z", "2026-10-27T01:30:00Z",]
@@ -235,7 +235,7 @@ mod tests {
             assert!(next > now);
             (now, count) = (next, count + 1);
         }
-        // The hour that comes twice counts once, and the one that is left out falls together with the next.
+        // The repeated hour counts once, and the times of the skipped hour coincide with those of the next.
         assert_eq!(count, 365 * 96 - 4);
     }
 

@@ -1,4 +1,4 @@
-//! Finished submissions that are still remembered, with their jobs and predictions; the oldest lose their
+//! Finished submissions that are still remembered, with their jobs and predictions. The oldest lose their
 //! jobs first.
 
 use std::collections::VecDeque;
@@ -6,23 +6,23 @@ use std::collections::VecDeque;
 use crate::Moment;
 use crate::api::{Flow, Submission};
 
-/// As many jobs, and flows of predictions, are remembered together: some tens of megabytes.
+/// The most jobs and predicted flows that are remembered together, some tens of megabytes.
 const DETAILS: usize = 100_000;
 
-/// Submissions that are over, those that ended first at the front.
+/// Finished submissions, in the order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct FinishedSubmission {
     all: VecDeque<Submission>,
-    /// When each of them ended, by the age clock of the service.
+    /// The end of each, by the age clock of the service.
     ages: VecDeque<Moment>,
-    /// As many at the front have lost their details.
+    /// The number of submissions at the front without details.
     bare: usize,
-    /// How many details the others have.
+    /// The number of details of the others.
     details: usize,
 }
 
 impl FinishedSubmission {
-    /// One more is over, which ended then by the age clock.
+    /// Adds a submission that ended at `age` by the age clock.
     pub(super) fn push(&mut self, one: Submission, age: Moment) {
         self.ages.push_back(age.max(self.ages.back().copied().unwrap_or(0)));
         self.details += details(&one);
@@ -38,7 +38,7 @@ impl FinishedSubmission {
         }
     }
 
-    /// The one that ended first is forgotten.
+    /// Removes the submission that ended first.
     pub(super) fn pop(&mut self) -> Option<Submission> {
         let one = self.all.pop_front()?;
         self.ages.pop_front();
@@ -47,7 +47,7 @@ impl FinishedSubmission {
         Some(one)
     }
 
-    /// When the one that ended first did, by the age clock.
+    /// The end of the submission that ended first, by the age clock.
     pub(super) fn first(&self) -> Option<Moment> {
         self.ages.front().copied()
     }
@@ -60,17 +60,17 @@ impl FinishedSubmission {
         self.all.is_empty()
     }
 
-    /// Numbers only grow, but what ends does so in any order. The latest are asked for most.
+    /// The submissions are not sorted by number. The search starts at the latest, which are requested most.
     pub(super) fn find(&self, number: u64) -> Option<&Submission> {
         self.all.iter().rev().find(|one| one.number == number)
     }
 
-    /// None has ended later by the age clock.
+    /// Limits the recorded ends to `age`, a time of the age clock.
     pub(super) fn none_later_than(&mut self, age: Moment) {
         self.ages.iter_mut().for_each(|ended| *ended = age.min(*ended));
     }
 
-    /// All, with when they ended by the age clock.
+    /// All submissions, with their ends by the age clock.
     pub(super) fn with_ages(&self) -> impl Iterator<Item = (&Submission, Moment)> {
         self.all.iter().zip(self.ages.iter().copied())
     }
@@ -80,13 +80,13 @@ impl FinishedSubmission {
     }
 }
 
-/// How much there is of a submission beside itself and its flows.
+/// The number of jobs and predicted flows of a submission.
 fn details(one: &Submission) -> usize {
     let foretold = one.prediction.as_ref().map_or(0, |said| said.flows.len() + said.makes_late.len());
     one.flows.iter().map(|flow| flow.jobs.len()).sum::<usize>() + foretold
 }
 
-/// A submission as lists have it: without jobs, and without what was said of it.
+/// A submission as lists show it: without jobs and without prediction.
 pub(super) fn listed(one: &Submission) -> Submission {
     let flow = |flow: &Flow| Flow {
         flow: flow.flow.clone(),

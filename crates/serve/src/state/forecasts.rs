@@ -1,4 +1,5 @@
-//! Forecasts of running submissions: when one is made, what is reported of it, and which submissions it rejects.
+//! Forecasts of running submissions: when one is made, what is reported of it, and which submissions it
+//! rejects.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,65 +11,64 @@ use crate::state::running::FlowProgress;
 use crate::state::{Entry, OUTLOOK_EVERY, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
 
-/// As many submissions are predicted one by one; of more at a time it is said when they end, and nothing of
-/// what they mean for others.
+/// The most submissions that are predicted one by one. If more wait, one forecast predicts all of them,
+/// without their impact on others.
 const ONE_BY_ONE: usize = 20;
 
-/// A look ahead is made again after so many times what it took.
+/// The least time between two periodic forecasts, as a multiple of the time that a forecast takes.
 const SHARE: u64 = 20;
 
-/// What is expected of all flows that are live.
+/// The forecast of all running flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForecastResult {
-    /// How long it took to find out, microseconds.
+    /// The time that the forecast took, microseconds.
     pub took: u64,
     /// The flows, by submission and name.
     pub flows: BTreeMap<(u64, String), FlowEstimate>,
-    /// What one submission means for the others, if that was asked.
+    /// The impact of one submission on the others, if requested.
     pub of: Option<Impact>,
-    /// Why something of that is not known, if it should be.
+    /// The reason why a part of the forecast is missing.
     pub problem: Option<String>,
 }
 
-/// Why a look ahead could not be simulated, and whether nothing of it could, or only what it might be
-/// besides.
+/// A forecast that failed: completely, or only its intervals, impact or chances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ForecastError {
     problem: String,
     is_all: bool,
 }
 
-/// What is expected of a flow.
+/// The estimate of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowEstimate {
-    /// When it is going to be done.
+    /// The estimated completion.
     pub completion: Moment,
-    /// Between which moments eight of ten courses end it; none of a guess.
+    /// The 80 % prediction interval of the completion. `None` for a guess.
     pub between: Option<[Moment; 2]>,
-    /// Whether that is a guess, as it is not known how long its tasks take.
+    /// Whether the estimate is a guess, because the durations of its tasks are unknown.
     pub is_guess: bool,
-    /// In how many courses of a hundred its deadline holds, if it has one and this is no guess.
+    /// The chance of meeting the deadline, percent. `None` without a deadline, or for a guess.
     pub chance: Option<f64>,
 }
 
-/// What a submission means for the others.
+/// The effect of a submission on the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Impact {
     pub number: u64,
     /// Flows that are late because of it.
     pub makes_late: Vec<api::DelayedFlow>,
-    /// What would make its deadlines hold.
+    /// Changes with which its deadlines can be met.
     pub remedies: Vec<api::Remedy>,
 }
 
 impl Impact {
-    /// Whether a flow would not be late without the submission.
+    /// Whether the submission makes this flow late.
     fn is_why_late(&self, number: u64, flow: &str) -> bool {
         has(&self.makes_late, number, flow)
     }
 
-    /// The same with deadlines that leave room for what usually comes between, in whole seconds: what is
-    /// expected to the moment is as likely later as earlier.
+    /// Moves proposed deadlines to the end of the 80 % interval and rounds them up to whole seconds. The
+    /// estimated completion itself is missed about half of the time.
     pub(crate) fn with_room(mut self, flows: &BTreeMap<(u64, String), FlowEstimate>) -> Self {
         for remedy in &mut self.remedies {
             if let api::Remedy::Deadline { flow, deadline } = remedy {
@@ -81,13 +81,12 @@ impl Impact {
     }
 }
 
-/// Whether a flow is among those that are made late.
 fn has(late: &[api::DelayedFlow], number: u64, flow: &str) -> bool {
     late.iter().any(|late| late.number == number && late.flow == flow)
 }
 
 impl ServiceState {
-    /// A submission wants to know what is to be expected.
+    /// Requests a prediction of a submission.
     pub(super) fn want_prediction(&mut self, number: u64, out: &mut Transition) {
         if self.is_predicting {
             self.wanting.push_back(number);
@@ -105,7 +104,7 @@ impl ServiceState {
         let about = of.as_ref().map(|of| of.number);
         let on_trial = about.filter(|number| self.entries.get(number).is_some_and(Entry::is_on_trial));
         if on_trial.is_some() {
-            // Whether it is let in is decided now: what it means for the others is so only then.
+            // The decision comes now. Only then is the impact on the others certain.
             self.next_outlook = self.clock.elapsed() + SECOND;
         }
         let is_meant = |number: u64| on_trial.is_none_or(|on_trial| on_trial == number);
@@ -125,7 +124,7 @@ impl ServiceState {
         }
         for number in live {
             let meaning = of.clone().filter(|of| of.number == number);
-            // Those that wait for a look of their own are told what they mean for the others with it.
+            // A submission that waits for its own forecast is reported with its impact on the others.
             let is_new = self.entries[&number].prediction.is_none() && !self.wanting.contains(&number);
             if about == Some(number) || is_new && self.is_foreseen(number) {
                 self.say(now, number, meaning, out);
@@ -135,25 +134,24 @@ impl ServiceState {
         }
     }
 
-    /// The last submission of which it was said that it makes a flow late: what is let in after a look of its
-    /// own does so only with the next one.
+    /// The latest accepted submission that makes a flow late according to its last prediction.
     pub(super) fn blamed(&self, number: u64, flow: &str) -> Option<u64> {
         let blames = |of: &u64| {
             let entry = &self.entries[of];
-            // What was rejected is live until it has stopped.
+            // A rejected submission stays running until the engine has stopped it.
             let said = entry.prediction.as_ref().filter(|_| !entry.is_on_trial());
             said.is_some_and(|said| has(&said.makes_late, number, flow))
         };
         self.live_numbers().filter(blames).last()
     }
 
-    /// Whether a look ahead had a submission: it may have begun while that was under way.
+    /// Whether the last forecast included a submission. It may have started during the forecast.
     fn is_foreseen(&self, number: u64) -> bool {
         let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
         live.is_some_and(|live| live.flows.iter().any(|here| here.expected.is_some()))
     }
 
-    /// What could not be simulated in the last look is told, once.
+    /// Reports the error of the last forecast, once.
     fn report_forecast_errors(
         &mut self,
         now: Moment,
@@ -169,18 +167,18 @@ impl ServiceState {
         self.forecast_error = forecast_error;
     }
 
-    /// Why the last look ahead said nothing at all, if that is so.
+    /// The error of the last forecast, if the whole forecast failed.
     pub(super) fn forecast_error(&self) -> Option<&str> {
         self.forecast_error.as_ref().filter(|it| it.is_all).map(|it| it.problem.as_str())
     }
 
-    /// The submissions whose flows are scheduled.
     pub(super) fn live_numbers(&self) -> impl Iterator<Item = u64> + '_ {
         self.entries.iter().filter(|(_, entry)| entry.live.is_some()).map(|(&number, _)| number)
     }
 
-    /// Another look ahead, if somebody waits for one: once nothing is being opened any more, or after a
-    /// while. Of what begins together, the first would be promised the slots of the others.
+    /// Starts the next requested forecast when no submission is being opened, or after `OPENING_MOST`.
+    /// Otherwise the first of several submissions that start together would be promised the slots of the
+    /// others.
     pub(super) fn next_prediction(&mut self, out: &mut Transition) {
         if self.is_predicting || self.waits_for_opening() {
             return;
@@ -197,7 +195,8 @@ impl ServiceState {
         }
     }
 
-    /// What is expected of a flow is this from now on; perhaps a submission is why it is late.
+    /// Stores the estimate of a flow, and sends an alert if the flow is likely late. `cause` is the
+    /// submission that makes it late.
     fn expect(
         &mut self,
         now: Moment,
@@ -207,7 +206,7 @@ impl ServiceState {
         cause: Option<u64>,
         out: &mut Transition,
     ) {
-        // What would be late is rejected, and whoever sent it is told so.
+        // A submission that would be late is rejected, which is reported separately.
         let is_on_trial = self.entries.get(&number).is_some_and(Entry::is_on_trial);
         let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
         here.expected = Some(expected);
@@ -235,7 +234,7 @@ impl ServiceState {
         }
     }
 
-    /// What is to be said of a submission now.
+    /// The current prediction of a submission.
     fn prediction(&self, now: Moment, number: u64) -> Option<Prediction> {
         let live = self.entries.get(&number)?.live.as_ref()?;
         let flow = |here: &FlowProgress| {
@@ -255,7 +254,7 @@ impl ServiceState {
         Some(Prediction { made: timestamp(now), flows, makes_late: Vec::new(), remedies: Vec::new() })
     }
 
-    /// What a submission is told the first time, or with what it means for the others.
+    /// Reports the first prediction of a submission, or its prediction with its impact on the others.
     pub(super) fn say(&mut self, now: Moment, number: u64, meaning: Option<Impact>, out: &mut Transition) {
         let Some(mut prediction) = self.prediction(now, number) else { return };
         let Some(entry) = self.entries.get_mut(&number) else { return };
@@ -282,12 +281,11 @@ impl ServiceState {
         self.decide(now, number, is_late.then(|| REJECTED.to_owned()), out);
     }
 
-    /// What is known of a submission is brought up to date; what it means for the others stays as it was
-    /// said.
+    /// Updates the prediction of a submission. The impact on the others stays as it was reported.
     fn say_again(&mut self, now: Moment, number: u64) {
         let Some(mut prediction) = self.prediction(now, number) else { return };
         let Some(entry) = self.entries.get_mut(&number) else { return };
-        // Looks ahead say nothing of what is held.
+        // Forecasts do not include held flows.
         let live = entry.live.iter().flat_map(|live| &live.flows);
         if !live.clone().all(|here| here.state.is_over() || here.state == FlowState::Held)
             && let Some(before) = entry.prediction.take()
@@ -297,15 +295,14 @@ impl ServiceState {
         }
     }
 
-    /// A submission that is not to run late is let in where it has no deadlines, of which nothing can be
-    /// said.
+    /// Decides a submission with `IfLate::Reject` when the forecast failed. Without deadlines it is accepted.
     fn decide_unforeseen(&mut self, now: Moment, number: u64, why: &str, out: &mut Transition) {
         let flows = self.entries.get(&number).and_then(|entry| entry.live.as_ref()).map(|live| &live.flows);
         let has_deadlines = flows.into_iter().flatten().any(|here| here.deadline.is_some());
         self.decide(now, number, has_deadlines.then(|| why.to_owned()), out);
     }
 
-    /// A submission that is not to run late is let in, or is not, and why.
+    /// Accepts a submission with `IfLate::Reject`, or rejects it for the reason `why`.
     pub(super) fn decide(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
         let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.is_on_trial()) else { return };
         if why.is_some() {
@@ -319,19 +316,18 @@ impl ServiceState {
     }
 }
 
-/// Why a submission was not begun that is not to run late.
+/// The reasons of a rejection.
 const REJECTED: &str = "a deadline is not expected to hold";
 const UNFORESEEN: &str = "whether its deadlines hold cannot be simulated: ";
 
-/// Whether that is why a submission was cancelled.
+/// Whether a submission was cancelled because it was rejected.
 pub(super) fn is_rejection(reason: &str) -> bool {
     reason == REJECTED || reason.starts_with(UNFORESEEN)
 }
 
-/// Submissions that wait to be predicted.
 pub(super) type UnpredictedQueue = VecDeque<u64>;
 
-/// A prediction for a person.
+/// The text of a prediction.
 fn words(prediction: &Prediction) -> String {
     let flow = |flow: &api::FlowPrediction| {
         let holds = match flow.holds {

@@ -1,4 +1,4 @@
-//! Submissions that may start, by user, higher priority first, then the earlier one.
+//! Submissions that may start, by user: higher priority first, then the earlier one.
 //!
 //! Submissions that cannot start (held, waiting for one of the same name, for files, or for a retry) are in
 //! separate lists that no decision scans, so a hundred thousand of them cost nothing.
@@ -13,72 +13,72 @@ use crate::api::{Overlap, State};
 use crate::state::running::OPENING_MOST;
 use crate::state::{Effect, Entry, Limits, ServiceState, Transition};
 
-/// The place of a submission in the queue.
+/// Sorts by priority, highest first, then by number.
 type QueueKey = (Reverse<u32>, u64);
 
-/// Submissions that have not begun, and how many have.
+/// Submissions that have not started, and the number of those that have.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// Those that may begin, by user.
+    /// Submissions that may start, by user.
     ready: BTreeMap<String, BTreeSet<QueueKey>>,
-    /// All that have not begun.
+    /// The number of submissions of each user that have not started.
     waiting: BTreeMap<String, usize>,
     n_waiting: usize,
-    /// Those that wait for their next try.
+    /// Submissions that wait for a retry, by its time.
     tries: BTreeSet<(Elapsed, u64)>,
-    /// Those that wait for files.
+    /// Submissions that wait for files.
     files: BTreeSet<u64>,
-    /// The first deadline of each that has any and has not begun.
+    /// The first deadlines of submissions that have not started.
     dues: BTreeSet<(Moment, u64)>,
-    /// How many of each user are being opened or live.
+    /// The number of submissions of each user that are being opened or running.
     begun: BTreeMap<String, usize>,
     n_begun: usize,
-    /// Those that are being opened.
+    /// Submissions that are being opened.
     opening: BTreeSet<u64>,
 }
 
 impl Queue {
-    /// How many have not begun.
+    /// The number of submissions that have not started.
     pub(super) fn len(&self) -> usize {
         self.n_waiting
     }
 
-    /// How many of a user have not begun.
+    /// The number of submissions of a user that have not started.
     pub(super) fn of_user(&self, user: &str) -> usize {
         self.waiting.get(user).copied().unwrap_or(0)
     }
 
-    /// How many are being opened or live.
+    /// The number of submissions that are being opened or running.
     pub(super) fn live(&self) -> usize {
         self.n_begun
     }
 
-    /// Whether one is being opened.
+    /// Whether a submission is being opened.
     pub(super) fn is_opening(&self) -> bool {
         !self.opening.is_empty()
     }
 
-    /// One is open, or is not to be any more.
+    /// The opening of a submission succeeded or is not needed any more.
     pub(super) fn opened(&mut self, number: u64) {
         self.opening.remove(&number);
     }
 
-    /// How many of a user are being opened or live.
+    /// The number of submissions of a user that are being opened or running.
     pub(super) fn live_of(&self, user: &str) -> usize {
         self.begun.get(user).copied().unwrap_or(0)
     }
 
-    /// When the next of those may be tried again that could not be opened.
+    /// The time of the next retry of an opening.
     pub(super) fn next_try(&self) -> Option<Elapsed> {
         self.tries.first().map(|(at, _)| *at)
     }
 
-    /// When the first deadline passes of something that has not begun.
+    /// The first deadline of a submission that has not started.
     pub(super) fn next_due(&self) -> Option<Moment> {
         self.dues.first().map(|(at, _)| *at)
     }
 
-    /// Takes out one that has not begun by its deadline.
+    /// Removes one submission that has not started by its deadline, and returns it.
     pub(super) fn overdue(&mut self, now: Moment) -> Option<(Moment, u64)> {
         let is_over = self.dues.first().is_some_and(|(at, _)| *at < now);
         is_over.then(|| self.dues.pop_first()).flatten()
@@ -92,7 +92,7 @@ impl Queue {
         self.files.iter().copied()
     }
 
-    /// Takes a submission out of every list.
+    /// Removes a submission from all lists.
     fn leave(&mut self, number: u64, entry: &Entry) {
         let user = &entry.wanted.user;
         if let Some(ready) = self.ready.get_mut(user) {
@@ -107,7 +107,7 @@ impl Queue {
         self.files.remove(&number);
     }
 
-    /// Counts one more or one less of a user.
+    /// Counts one submission of a user more or less.
     fn count(counts: &mut BTreeMap<String, usize>, total: &mut usize, user: &str, is_more: bool) {
         if is_more {
             *counts.entry(user.to_owned()).or_default() += 1;
@@ -121,7 +121,7 @@ impl Queue {
         }
     }
 
-    /// The first that may begin, of users that have not as many as they may.
+    /// The first ready submission, of users below their limit of running submissions.
     fn first(&self, limits: &Limits) -> Option<u64> {
         let has_room = |user: &String| self.live_of(user) < limits.live_by_user;
         let firsts =
@@ -135,7 +135,7 @@ fn paths(number: u64, entry: &Entry) -> QueueKey {
 }
 
 impl ServiceState {
-    /// A submission waits in the queue.
+    /// Adds a submission to the queue.
     pub(super) fn enqueue(&mut self, number: u64) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.state = State::Queued;
@@ -145,7 +145,7 @@ impl ServiceState {
         self.sort_in(number);
     }
 
-    /// Something of a submission that waits is different: it is sorted in again.
+    /// Updates the list and the reason to wait of a queued submission.
     pub(super) fn sort_in(&mut self, number: u64) {
         let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.state == State::Queued) else {
             return;
@@ -177,7 +177,7 @@ impl ServiceState {
         }
     }
 
-    /// A submission does not wait any more.
+    /// Removes a submission from the queue.
     pub(super) fn dequeue(&mut self, number: u64) {
         let Some(entry) = self.entries.get(&number).filter(|entry| entry.state == State::Queued) else {
             return;
@@ -190,7 +190,7 @@ impl ServiceState {
         }
     }
 
-    /// A submission that has begun is over, or waits again.
+    /// Stops counting a submission as started: it has finished, or it waits again.
     pub(super) fn end_begun(&mut self, number: u64) {
         let Some(entry) = self.entries.get(&number) else { return };
         if matches!(entry.state, State::Opening | State::Live) {
@@ -200,8 +200,8 @@ impl ServiceState {
         self.queue.opened(number);
     }
 
-    /// Begins with those that are next, as long as there is room. Of what recurs and has to wait it is read
-    /// when it should be done.
+    /// Starts the next submissions, while there is room. Requests the first deadline of schedule submissions
+    /// that have to wait.
     pub(super) fn begin_next(&mut self, out: &mut Transition) {
         self.begin(out);
         for number in std::mem::take(&mut self.unread) {
@@ -232,7 +232,7 @@ impl ServiceState {
         }
     }
 
-    /// A submission leaves the line of those of its name; the next of them may begin.
+    /// Removes a submission from the submissions of its name. The next of them may start.
     pub(super) fn leave_series(&mut self, number: u64) {
         let Some(name) = self.wanted(number).map(|wanted| wanted.name.clone()) else { return };
         let Some(series) = self.series.get_mut(&name) else { return };

@@ -3,7 +3,7 @@
 use crate::state::ServiceState;
 
 impl ServiceState {
-    /// Tasks of a submission hold so many slots more, or less. That is counted where there is a quota.
+    /// Changes the number of slots that a user's tasks hold. Counted only if there is a quota.
     pub(super) fn hold_slots(&mut self, number: u64, by: i64) {
         if by == 0 || self.facts.limits.slots_by_user.is_none() {
             return;
@@ -19,7 +19,7 @@ impl ServiceState {
         }
     }
 
-    /// That the tasks of a user hold as many slots as they may, if they do.
+    /// The reason to wait if the tasks of a user hold as many slots as the limit allows.
     pub(super) fn why_quota(&self, user: &str) -> Option<String> {
         let most = self.facts.limits.slots_by_user?;
         let held = self.held.get(user).copied().unwrap_or(0);

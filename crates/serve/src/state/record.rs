@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use crate::Moment;
 use crate::api::{self, AlertKind, Calibration, CatchUp, Overlap, State};
 
-/// What is submitted, and by whom.
+/// A submission and its user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubmissionSpec {
-    /// As it was sent.
+    /// The request, as the client sent it.
     pub submit: api::Submit,
     pub name: String,
     pub user: String,
-    /// When it begins to count: when it was submitted, or its time, of something that recurs.
+    /// The release time: the time of the submission, or the time of its schedule.
     pub since: Moment,
-    /// Of something that recurs: its name.
+    /// The name of the schedule, if a schedule submitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<String>,
     /// The first deadline of its flows, if its file was read and has one.
@@ -31,35 +31,34 @@ pub struct SubmissionSpec {
 pub struct ScheduleRecord {
     pub name: String,
     pub user: String,
-    /// What is submitted, with a schedule.
+    /// The submission, with its schedule.
     pub submit: api::Submit,
-    /// Times up to this one are done with.
+    /// All times up to this one are handled.
     pub handled: Moment,
-    /// When it was submitted the last time.
+    /// The latest time that was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Moment>,
-    /// Whether it is paused.
     #[serde(default)]
     pub paused: bool,
-    /// Where the clock was set back: the time up to which times were done with before. None comes again when
-    /// the clock is right.
+    /// After the clock was set back: the former value of `handled`. Times up to it are not submitted again
+    /// when the clock is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Moment>,
 }
 
 impl ScheduleRecord {
-    /// What is done when one of them is not over at the next.
+    /// The rule for an occurrence whose predecessor has not finished.
     pub fn overlap(&self) -> Overlap {
         self.submit.overlap
     }
 
-    /// What is done about times that were missed.
+    /// The rule for missed times.
     pub fn catch_up(&self) -> CatchUp {
         self.submit.schedule.as_ref().map_or(CatchUp::None, |schedule| schedule.catch_up)
     }
 }
 
-/// What was changed of a flow. What is none stays as it is.
+/// Changes of a flow. `None` leaves a value unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +70,7 @@ pub struct FlowChange {
 }
 
 impl FlowChange {
-    /// The changes of a flow: its own, else those of the whole submission.
+    /// The changes of a flow: its own first, then those of the whole submission.
     pub fn of(changes: &Changes, flow: &str) -> Self {
         let [all, own] =
             [None, Some(flow.to_owned())].map(|key| changes.get(&key).copied().unwrap_or_default());
@@ -83,86 +82,86 @@ impl FlowChange {
     }
 }
 
-/// What was said of a flow when it was submitted.
+/// The first prediction of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredPrediction {
-    /// When it is going to be done.
+    /// The predicted completion.
     pub completion: Moment,
-    /// Between which moments eight of ten courses end it; none of a guess.
+    /// The 80 % prediction interval of the completion. `None` for a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Moment; 2]>,
-    /// Whether that is a guess; earlier versions, which say nothing of it, gave all others an interval.
+    /// Whether the prediction is a guess. Earlier versions did not store this; their predictions without an
+    /// interval are guesses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guess: Option<bool>,
-    /// When that was said.
+    /// The time of the prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Moment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Moment>,
-    /// In how many courses of a hundred that would hold.
+    /// The predicted chance of meeting the deadline, percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
 }
 
-/// The end of a submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubmissionEnd {
     pub number: u64,
     pub at: Moment,
     pub state: State,
-    /// Why, unless it finished well.
+    /// The reason, unless all flows finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     pub flows: Vec<api::Flow>,
-    /// Its prediction, and its effect on others.
+    /// Its prediction, and its impact on others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<api::Prediction>,
-    /// Since when its flows could start.
+    /// The time from which its flows could start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<jiff::Timestamp>,
-    /// The end by the age clock, where that differs.
+    /// The end by the age clock, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age: Option<Moment>,
 }
 
-/// Sums of how good predictions have been, and guesses, which are counted apart.
+/// Decayed sums of the prediction errors. Guesses are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Flows of which something was predicted.
+    /// Flows with a prediction.
     pub flows: f64,
-    /// As many, which all have an interval, and those of them that were done in it; in sums of an earlier
-    /// version, which counted guesses as flows, there are fewer.
+    /// Flows with a prediction interval. This equals `flows`, except in sums of earlier versions, which
+    /// counted guesses as flows.
     pub intervals: f64,
-    /// See [`Scores::intervals`].
+    /// Flows that finished inside their interval.
     pub inside: f64,
-    /// How far off completions were, as parts of the time from submission to completion.
+    /// The sum of absolute errors of completions, relative to the time from submission to completion.
     pub error: f64,
-    /// How much later they were, as such parts.
+    /// The sum of signed errors, relative as in `error`. Positive: later than predicted.
     pub bias: f64,
-    /// Flows with deadlines, and those of which it was said rightly whether it holds.
+    /// Flows with deadlines.
     pub deadlines: f64,
-    /// See [`Scores::deadlines`].
+    /// Flows for which the prediction was right whether they meet their deadline.
     pub right: f64,
-    /// Flows whose completion was guessed, as nothing was known of how long their tasks take.
+    /// Flows whose completion was a guess, because the durations of their tasks were unknown.
     #[serde(default)]
     pub guesses: f64,
-    /// How far off guesses were, as such parts.
+    /// The sum of absolute errors of guesses, relative as in `error`.
     #[serde(default)]
     pub guess_error: f64,
 }
 
 impl StoredPrediction {
-    /// Whether it was a guess, as it was not known how long the tasks of the flow take.
+    /// Whether the prediction was a guess, because the durations of the flow's tasks were unknown.
     pub fn is_guess(&self) -> bool {
         self.guess.unwrap_or(self.between.is_none())
     }
 }
 
 impl Scores {
-    /// As flows grow old they count less, so that some two thousand of them make the figures.
+    /// The decay of the sums per finished flow: the latest 2,000 flows have 86 % of the weight.
     const KEPT: f64 = 0.999;
 
-    /// Takes in a flow that is done: what was said of it, and what came.
+    /// Adds the prediction and the completion of a finished flow.
     pub fn add(&mut self, said: StoredPrediction, submitted: Moment, deadline: Option<Moment>, done: Moment) {
         let took = (done.saturating_sub(submitted) as f64).max(1.0);
         let later = (done as f64 - said.completion as f64) / took;
@@ -171,7 +170,7 @@ impl Scores {
             self.guess_error = self.guess_error * Self::KEPT + later.abs();
             return;
         }
-        // Without an interval the courses could not be simulated, which is told where it happens.
+        // The intervals could not be simulated. This error is reported where it happens.
         let Some([least, most]) = said.between else { return };
         let Self { flows, intervals, inside, error, bias, deadlines, right, .. } = self;
         for sum in [&mut *flows, intervals, inside, error, bias, deadlines, right] {
@@ -188,8 +187,8 @@ impl Scores {
         }
     }
 
-    /// The same of sums that an earlier version wrote, where guesses were among the flows: as many are taken
-    /// out as there were, with their share of what was summed up.
+    /// Converts sums of an earlier version, which counted guesses as flows: moves that number of flows, with
+    /// their share of the sums, to the guesses.
     #[must_use]
     pub fn apart(self) -> Self {
         if self.intervals >= self.flows {
@@ -210,7 +209,7 @@ impl Scores {
         }
     }
 
-    /// What they amount to.
+    /// The mean errors.
     pub fn calibration(&self) -> Calibration {
         let mean = |sum: f64, of: f64| if of > 0.0 { sum / of } else { 0.0 };
         Calibration {
@@ -225,84 +224,81 @@ impl Scores {
     }
 }
 
-/// One thing that is written down.
+/// One record of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// The service was begun: its time starts here.
+    /// The first start of the service. The time of its engine starts here.
     Began(Moment),
-    /// Sums and counters, where what they are from is not written down any more.
+    /// Sums and counters whose source records have been removed.
     Sums {
         /// The number of the next submission.
         next: u64,
-        /// How good predictions have been.
         scores: Scores,
     },
-    /// Something was submitted. Of something that recurs its time is done with.
+    /// A submission was accepted. If a schedule submitted it, its time is handled.
     Submitted { number: u64, at: Moment, wanted: Box<SubmissionSpec> },
-    /// Something recurs from now on, or in another way.
+    /// A schedule was added, replaced or changed.
     Recurs(Box<ScheduleRecord>),
-    /// Something recurs no more.
+    /// A schedule was removed.
     RecursNoMore(String),
-    /// Times of something that recurs were left out.
+    /// Times of a schedule were skipped.
     LeftOut {
         recurrence: String,
-        /// Up to this one.
+        /// The last skipped time.
         until: Moment,
     },
-    /// A submission, or a flow of it, is held or let go.
+    /// A submission or one flow was held or resumed.
     Held {
         number: u64,
-        /// The flow; all of them if none.
+        /// The flow. `None`: the whole submission.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flow: Option<String>,
-        /// Whether it is held.
         held: bool,
     },
-    /// Something of a submission, or of a flow of it, is different.
+    /// A deadline, weight or priority was changed.
     Changed {
         number: u64,
-        /// The flow; all of them if none.
+        /// The flow. `None`: the whole submission.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flow: Option<String>,
         changed: FlowChange,
     },
-    /// A submission, or a flow of it, is not to go on.
+    /// A submission or one flow was cancelled.
     Cancelled {
         number: u64,
-        /// The flow; all of them if none.
+        /// The flow. `None`: the whole submission.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flow: Option<String>,
-        /// Why, if it was not asked for.
+        /// The reason. `None`: a user cancelled it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// A submission that was to be predicted first may begin.
+    /// A submission with `IfLate::Reject` was accepted.
     LetIn(u64),
-    /// What was said of a flow when it was submitted.
+    /// The first prediction of a flow.
     Predicted { number: u64, flow: String, said: StoredPrediction },
-    /// Somebody was told of something.
+    /// An alert was sent.
     Alerted {
         number: u64,
         flow: String,
         kind: AlertKind,
-        /// When, and what was said; what is not shown any more is written down without them.
+        /// The time and the message. `None` if the alert is not shown any more.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<(Moment, String)>,
     },
     /// An alert that is shown.
     Alert(Box<api::Alert>),
-    /// A submission ended.
     Ended(Box<SubmissionEnd>),
-    /// A submission that is over and remembered.
+    /// A finished submission that is remembered.
     Remembered(Box<api::Submission>),
-    /// The same where the clock was wrong: when it ended by the age clock.
+    /// The same after the clock was wrong, with its end by the age clock.
     RememberedSince(Moment, Box<api::Submission>),
-    /// The age clock of the service showed this.
+    /// A reading of the age clock.
     Aged(Moment),
-    /// Whether nothing new begins.
+    /// Whether the service starts no new submissions.
     Draining(bool),
 }
 
-/// What stands in another way than the document says, by flow; those of all flows by none.
+/// Changes by flow. The key `None` is the whole submission.
 pub type Changes = BTreeMap<Option<String>, FlowChange>;

@@ -10,18 +10,18 @@ use crate::state::record::{Record, ScheduleRecord, SubmissionSpec};
 use crate::state::{HealthProblem, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, timestamp};
 
-/// Something that recurs, and when.
+/// A schedule and its times.
 #[derive(Debug)]
 pub(super) struct RecurringSubmission {
     pub(super) recurring: ScheduleRecord,
     times: Times,
-    /// The first time that is not done with.
+    /// The first time that has not been handled.
     pub(super) next: Option<Moment>,
 }
 
 impl RecurringSubmission {
     /// # Errors
-    /// A schedule that is none.
+    /// The schedule or its time zone is invalid.
     fn new(recurring: ScheduleRecord, zone: &jiff::tz::TimeZone) -> Result<Self, String> {
         let schedule = recurring.submit.schedule.clone().ok_or("found no schedule")?;
         let times = Times::new(&schedule, zone)?;
@@ -29,32 +29,32 @@ impl RecurringSubmission {
         Ok(Self { recurring, times, next })
     }
 
-    /// Times up to this one are done with.
+    /// Marks all times up to this one as handled.
     fn handle(&mut self, until: Moment) {
         self.recurring.handled = self.recurring.handled.max(until);
         self.next = self.times.after(self.recurring.handled);
     }
 
-    /// The first time that is not done with and has come.
+    /// The first unhandled time, if it has come.
     fn due(&self, now: Moment) -> Option<Moment> {
         self.next.filter(|&at| at <= now)
     }
 
-    /// The first time that is submitted, of those from `first` on.
+    /// The first time to submit, of those from `first` on. Earlier times are skipped.
     fn first_wanted(&self, first: Moment, now: Moment) -> Option<Moment> {
         match self.recurring.catch_up() {
-            // Each would replace the one before.
+            // Each occurrence would replace the previous one, so only the last one is submitted.
             CatchUp::All if self.recurring.overlap() == Overlap::Replace => Some(self.times.last(first, now)),
             CatchUp::All => Some(first),
             CatchUp::Last => Some(self.times.last(first, now)),
-            // A time that is a little late was not missed.
+            // A time that is at most `LATE` ago was not missed.
             CatchUp::None if first + LATE >= now => Some(first),
             CatchUp::None => self.times.after((now - LATE).saturating_sub(1)).filter(|&at| at <= now),
         }
     }
 
-    /// Where times are done with that are still to come, as the clock was wrong then: they come. `age` is the
-    /// age clock of the service. True if something has changed.
+    /// Corrects times that were marked as handled while the clock was ahead: they are submitted when they
+    /// come. `age` is the age clock of the service. Returns whether something changed.
     pub(super) fn clamp(&mut self, now: Moment, age: Moment) -> bool {
         let ScheduleRecord { handled, last, before, .. } = &mut self.recurring;
         if *handled > now + LATE {
@@ -73,10 +73,10 @@ impl RecurringSubmission {
         true
     }
 
-    /// What is submitted at a time.
+    /// The submission of a time.
     ///
     /// # Errors
-    /// A value of a parameter that cannot be filled.
+    /// A parameter or pattern has a conversion that cannot be filled.
     fn at(&self, at: Moment) -> Result<SubmissionSpec, String> {
         let mut submit = self.recurring.submit.clone();
         submit.schedule = None;
@@ -94,14 +94,14 @@ impl RecurringSubmission {
             user: user.clone(),
             since: at,
             recurrence: Some(name.clone()),
-            // Its file has not been read for this time.
+            // The file has not been read for this time.
             due: None,
         })
     }
 }
 
 impl ServiceState {
-    /// Something recurs from now on, or in another way than before.
+    /// Adds a schedule, or replaces the one of this name.
     pub(super) fn recurs(
         &mut self,
         now: Moment,
@@ -133,7 +133,7 @@ impl ServiceState {
         let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
         let recurring = ScheduleRecord {
             name: name.clone(),
-            // A user who replaces it owns it from then on.
+            // A user who replaces a schedule owns it.
             user: principal.name.clone(),
             submit,
             handled: now,
@@ -160,12 +160,12 @@ impl ServiceState {
         Ok(Answer::Accepted(Box::new(Accepted { number: None, name, message, next, prediction: None })))
     }
 
-    /// What recurs, as a record has it.
+    /// Restores a schedule from a record.
     pub(super) fn recall_recurring(&mut self, recurring: ScheduleRecord) {
         let name = recurring.name.clone();
         match RecurringSubmission::new(recurring, &self.facts.zone) {
             Ok(again) => drop(self.recurring.insert(name, again)),
-            // It was a schedule when it was written down; a zone may be gone from this machine since.
+            // The schedule was valid when it was written, but this machine may have lost its time zone since.
             Err(problem) => {
                 self.set_trouble(
                     HealthProblem::Zone,
@@ -175,7 +175,7 @@ impl ServiceState {
         }
     }
 
-    /// Times of something that recurs are done with, as a record has it.
+    /// Marks times of a schedule as handled, from a record.
     pub(super) fn handled(&mut self, name: &str, until: Moment, is_submitted: bool) {
         if let Some(again) = self.recurring.get_mut(name) {
             again.handle(until);
@@ -185,13 +185,14 @@ impl ServiceState {
         }
     }
 
-    /// The next time of a schedule, if it is to be submitted then.
+    /// The next time of a schedule, unless the schedule is paused. Under `CatchUp::All` it also waits until the
+    /// clock is settled.
     pub(super) fn recurs_by(&self, again: &RecurringSubmission) -> Option<Moment> {
         let waits = self.clock.is_unsettled() && again.recurring.catch_up() == CatchUp::All;
         again.next.filter(|_| !again.recurring.paused && !waits)
     }
 
-    /// Submits what is due.
+    /// Submits the due times of all schedules.
     pub(super) fn recur(&mut self, now: Moment, out: &mut Transition) {
         let is_due = |again: &RecurringSubmission| self.recurs_by(again).is_some_and(|at| at <= now);
         let due: Vec<String> =
@@ -201,7 +202,7 @@ impl ServiceState {
         }
     }
 
-    /// Submits what is due of a schedule: of many times the first, so that nothing else waits for them.
+    /// Submits the due times of a schedule, at most `AT_ONCE`, so that nothing else waits for them.
     fn recur_one(&mut self, now: Moment, name: &str, out: &mut Transition) {
         let Some((again, first)) = self.recurring.get(name).and_then(|again| Some((again, again.due(now)?)))
         else {
@@ -226,7 +227,7 @@ impl ServiceState {
                         self.leave_out(now, name, next, until, "the one before has not finished", out);
                     }
                 }
-                // Too many wait, or it cannot be filled any more: so it is for all that have come.
+                // The queue is full or a parameter cannot be filled. That holds for all times that have come.
                 Err(problem) => {
                     let until = self.recurring[name].times.last(at, now);
                     self.leave_out(now, name, at, until, &problem, out);
@@ -235,7 +236,7 @@ impl ServiceState {
         }
     }
 
-    /// Times of a schedule are not submitted, and why.
+    /// Skips times of a schedule, with a record of the reason.
     fn leave_out(
         &mut self,
         now: Moment,
@@ -256,13 +257,13 @@ impl ServiceState {
         self.handled(name, until, false);
     }
 
-    /// What is submitted at a time of what recurs.
+    /// The submission of a time of a schedule.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why the time is skipped.
     fn wanted_at(&self, name: &str, at: Moment) -> Result<SubmissionSpec, String> {
         let again = self.recurring.get(name).ok_or("it recurs no more")?;
-        // What it replaces makes room.
+        // The replaced submission frees a place in the queue.
         let replaces =
             again.recurring.submit.overlap == api::Overlap::Replace && self.series.contains_key(name);
         if !replaces {
@@ -271,8 +272,8 @@ impl ServiceState {
         again.at(at)
     }
 
-    /// When what a submission is the last time of comes the next time, as far as that is known: not of what
-    /// is paused, and not of what is held whenever it comes. Of earlier times it came already.
+    /// The next time of the schedule of a submission. `None` if the schedule is paused, if its submissions
+    /// are held, or if a later occurrence exists already.
     pub(super) fn comes_again(&self, number: u64) -> Option<Moment> {
         let wanted = self.wanted(number)?;
         let again = self.recurring.get(wanted.recurrence.as_ref()?)?;
@@ -283,8 +284,7 @@ impl ServiceState {
         again.next.filter(|_| !again.recurring.paused && !again.recurring.submit.held)
     }
 
-    /// What recurs does so at other times than before: the engine is told of those of its flows that are
-    /// scheduled.
+    /// Tells the engine the new next times of the running flows of a schedule.
     fn announce(&mut self, name: &str, out: &mut Transition) {
         let numbers: Vec<u64> = self.series.get(name).into_iter().flatten().copied().collect();
         let is_of_it = |number: &u64| self.wanted(*number).is_some_and(|of| of.recurrence.is_some());
@@ -293,7 +293,7 @@ impl ServiceState {
         }
     }
 
-    /// What recurs, if whoever asks may change it.
+    /// The schedule, if the principal may change it.
     fn own_recurring(
         &mut self,
         principal: &Principal,
@@ -337,7 +337,7 @@ impl ServiceState {
         let went_on = again.recurring.paused && !paused;
         again.recurring.paused = paused;
         if went_on {
-            // What would have come meanwhile was not missed, but not wanted.
+            // Times during the pause are not wanted, so they are handled and not caught up.
             again.handle(now);
         }
         out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
@@ -364,8 +364,8 @@ impl ServiceState {
     }
 }
 
-/// A time that is submitted within so long was not missed.
+/// A time that is submitted at most this late was not missed.
 pub(super) const LATE: u64 = 60 * crate::SECOND;
 
-/// As many times of a schedule are submitted together.
+/// The most times of a schedule that are submitted together.
 const AT_ONCE: usize = 20;

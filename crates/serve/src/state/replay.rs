@@ -9,8 +9,8 @@ use crate::state::{Entry, ServiceFacts, ServiceState, Transition};
 use crate::{Moment, timestamp};
 
 impl ServiceState {
-    /// The desk of a service that was begun before. It is `now`, and what was begun begins again: runs that
-    /// were opened are opened again, and resumed.
+    /// The state after a restart, and the effects that start its work again: runs that were open are opened
+    /// and resumed. `None` if the records do not begin with [`Record::Began`].
     pub fn replayed(
         facts: ServiceFacts,
         now: ClockReading,
@@ -23,7 +23,7 @@ impl ServiceState {
         for record in records {
             state.apply(record);
         }
-        // They have no deadline, or were written down before that was.
+        // These have no deadline, or an earlier version did not record it.
         let unread = |(number, entry): (&u64, &Entry)| entry.wanted.due.is_none().then_some(*number);
         state.unread = state.entries.iter().filter_map(unread).collect();
         let mut out = Transition::default();
@@ -32,7 +32,7 @@ impl ServiceState {
         Some((state, out))
     }
 
-    /// Takes in a record that was written down before.
+    /// Applies a record from disk.
     fn apply(&mut self, record: Record) {
         match record {
             Record::Began(began) => self.began = began,
@@ -91,7 +91,7 @@ impl ServiceState {
         }
     }
 
-    /// A submission is over and remembered. It ended then by the age clock.
+    /// Adds a finished submission that ended at `age` by the age clock.
     fn remember(&mut self, ended: api::Submission, age: Moment) {
         self.next = self.next.max(ended.number + 1);
         if let Some(key) = &ended.key {
@@ -100,7 +100,7 @@ impl ServiceState {
         self.ended.push(ended, age);
     }
 
-    /// A submission that ended before.
+    /// Ends a submission, from its record.
     fn recall_end(&mut self, end: SubmissionEnd) {
         let SubmissionEnd { number, at, state, why, flows, prediction, began, age } = end;
         self.dequeue(number);
@@ -119,12 +119,12 @@ impl ServiceState {
         self.ended.push(ended, age.unwrap_or(at));
     }
 
-    /// How many records [`Self::records`] gives at least.
+    /// The least number of records that [`Self::records`] returns.
     pub fn least_records(&self) -> usize {
         self.recurring.len() + self.ended.len() + self.entries.len() + self.alerts.len()
     }
 
-    /// As few records as give this state again.
+    /// The shortest list of records that gives this state.
     pub fn records(&self) -> Vec<Record> {
         let mut records = vec![Record::Began(self.began), Record::Aged(self.clock.age())];
         records
@@ -142,7 +142,8 @@ impl ServiceState {
             }
             let held = |flow: &String| Record::Held { number, flow: Some(flow.clone()), held: true };
             records.extend(entry.held_flows.iter().map(held));
-            // What is said of all comes first, as it replaces what was said of one before.
+            // A change of the whole submission comes first, because it replaces earlier changes of single
+            // flows.
             let changed = |(flow, &changed): (&Option<String>, _)| Record::Changed {
                 number,
                 flow: flow.clone(),

@@ -12,127 +12,119 @@ use crate::state::recurring::LATE;
 use crate::state::{Effect, Entry, RETRY_FIRST, RETRY_LONGEST, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
 
-/// What comes back of what was to be done.
+/// Results of effects and events of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StateEvent {
-    /// A run was opened.
     Opened(Opened),
-    /// A run could not be opened, and why.
     NotOpened {
         number: u64,
-        /// What was found, and what was expected.
+        /// The value found, and the value expected.
         problem: String,
-        /// Whether trying again is of no use.
+        /// Whether a retry is useless.
         is_final: bool,
     },
-    /// Something was seen of a run.
+    /// Progress of a run.
     Seen {
         number: u64,
         what: Seen,
     },
-    /// A run is over, or cannot go on now and why: then it is tried again.
+    /// The engine has stopped a run: all its flows have ended, or it is retried later.
     Returned {
         number: u64,
-        /// Why it cannot go on, if it cannot.
+        /// The reason why the run cannot continue. `None`: it has ended.
         stopped: Option<String>,
     },
-    /// When a submission should be done that waits, by its file.
+    /// The first deadline of a queued submission, from its file.
     Read {
         number: u64,
         /// The first deadline of its flows.
         due: Option<Moment>,
     },
-    /// Whether the files are there that a submission waits for.
+    /// The result of a check for the files that a submission waits for.
     Files {
         number: u64,
-        /// The first that is not.
+        /// The first missing file.
         missing: Option<String>,
     },
     Predicted(ForecastResult),
-    /// The machines there are.
     Machines(Vec<api::Machine>),
-    /// The limits of the policy that keep flows from free slots.
+    /// The policy's limits that keep flows from free slots.
     Limits(slackline::resident::Limits),
-    /// Something of the machines that somebody should know.
+    /// A message about the machines.
     Machine(String),
 }
 
-/// A run that was opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
     pub number: u64,
-    /// When the run began.
+    /// The start of the run.
     pub started: Moment,
     pub flows: Vec<FlowFacts>,
-    /// Flows that cannot be run, and why.
+    /// Flows that cannot be run, and the reason for each.
     pub unrunnable: Vec<(String, String)>,
 }
 
-/// A flow of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowFacts {
     pub flow: String,
-    /// When it is released.
     pub release: Moment,
-    /// When it should be done.
     pub deadline: Option<Moment>,
     pub weight: f64,
     pub jobs: Vec<JobFacts>,
-    /// The outputs of other flows of the submission that it reads, by flow and job: nothing of it starts
-    /// before all are there.
+    /// The outputs of other flows of the submission that this flow reads, by flow and job. No task of the
+    /// flow starts before all of them exist.
     pub reads: Vec<(String, String)>,
 }
 
-/// A job of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFacts {
-    /// The number that [`Seen`] calls it by.
+    /// The number of the job in [`Seen`].
     pub index: u32,
-    /// What is known of it already.
+    /// The progress of the job so far.
     pub job: api::Job,
 }
 
-/// Something that was seen of a run. Jobs are called by numbers; phases are maps or not.
+/// Progress of a run, with jobs by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     Started {
         job: u32,
-        /// Whether it is of a map.
+        /// Whether the task is a map.
         is_map: bool,
     },
     /// An attempt was stopped.
     Stopped {
         job: u32,
-        /// Whether it is of a map.
+        /// Whether the task is a map.
         is_map: bool,
     },
-    /// A task is done.
+    /// A task finished.
     Done {
         job: u32,
-        /// Whether it is a map.
+        /// Whether the task is a map.
         is_map: bool,
     },
     Failed {
         job: u32,
-        /// Whether it is of a map.
+        /// Whether the task is a map.
         is_map: bool,
         message: String,
-        /// Whether its flow has failed with it.
+        /// Whether the flow has failed with this attempt.
         is_final: bool,
     },
-    /// Tasks that were done have to run again.
+    /// Outputs of finished tasks were lost; the tasks have to rerun.
     Lost {
         job: u32,
-        /// Whether they are maps.
+        /// Whether the tasks are maps.
         is_map: bool,
         tasks: u64,
     },
-    /// A flow can never begin, and why.
+    /// A flow can never start, and the reason.
     Never { flow: String, message: String },
-    /// Tasks take much longer, or much shorter, than was expected.
+    /// Tasks take much longer or shorter than estimated.
     Off {
         flow: String,
-        /// How, for a person.
+        /// The difference, as text.
         message: String,
     },
 }
@@ -140,14 +132,14 @@ pub enum Seen {
 /// A submission whose flows are scheduled.
 #[derive(Debug)]
 pub(super) struct RunningSubmission {
-    /// When its run began.
+    /// The start of its run.
     pub(super) started: Moment,
-    /// Since when its flows could start: it was open, and nobody held it.
+    /// The time from which its flows could start: the run was open and not held.
     pub(super) could_start: Moment,
-    /// Whether all of it was held ever since it was open.
+    /// Whether the whole submission has been held since its run was opened.
     pub(super) is_held_so_far: bool,
     pub(super) flows: Vec<FlowProgress>,
-    /// By the number of a job: its flow, and its place there.
+    /// By job number: the index of its flow, and its index in that flow.
     jobs: BTreeMap<u32, (usize, usize)>,
 }
 
@@ -159,20 +151,20 @@ pub(super) struct FlowProgress {
     pub(super) deadline: Option<Moment>,
     pub(super) weight: f64,
     pub(super) jobs: Vec<api::Job>,
-    /// The outputs of other flows that it reads, by flow and job.
+    /// The outputs of other flows that this flow reads, by flow and job.
     pub(super) reads: Vec<(String, String)>,
     pub(super) failed_attempts: u64,
     pub(super) completion: Option<Moment>,
     pub(super) expected: Option<FlowEstimate>,
     pub(super) cause: Option<String>,
-    /// Whether something of it has started.
+    /// Whether a task of the flow has started.
     has_begun: bool,
-    /// Whether its deadline was not expected to hold when that was looked at last.
+    /// Whether the last forecast estimated that the flow misses its deadline.
     pub(super) is_likely_late: bool,
 }
 
 impl FlowProgress {
-    /// What of it is not done, and when that is expected, as the rest of a sentence.
+    /// The number of unfinished tasks and the estimated completion, as the rest of a sentence.
     fn left(&self, now: Moment) -> String {
         let counts = self.counts();
         let tasks = match counts.tasks.saturating_sub(counts.done) {
@@ -209,7 +201,7 @@ impl FlowProgress {
         self.jobs.iter().flat_map(|job| [job.maps, job.reduces])
     }
 
-    /// Tasks, and how many of them are done and at work.
+    /// The numbers of all, finished and running tasks.
     pub(super) fn counts(&self) -> api::Phase {
         self.phases().fold(api::Phase::default(), |all, phase| api::Phase {
             tasks: all.tasks + phase.tasks,
@@ -222,7 +214,7 @@ impl FlowProgress {
         self.phases().all(|phase| phase.done >= phase.tasks)
     }
 
-    /// Whether it was late, or is expected to be.
+    /// Whether the flow was late or will be late by its estimate. `None` if unknown.
     pub(super) fn is_late(&self, now: Moment) -> Option<bool> {
         let deadline = self.deadline?;
         match (self.completion, self.expected) {
@@ -236,20 +228,20 @@ impl FlowProgress {
 }
 
 impl RunningSubmission {
-    /// It is not held any more, or not all of it.
+    /// Ends the hold of the whole submission.
     pub(super) fn let_go(&mut self, now: Moment) {
         if std::mem::take(&mut self.is_held_so_far) {
             self.could_start = now;
         }
     }
 
-    /// Whether nothing of it can start, or could.
+    /// Whether all unfinished flows are held and none of them has started.
     fn is_held(&self) -> bool {
         let mut open = self.flows.iter().filter(|here| !here.state.is_over());
         open.all(|here| here.state == FlowState::Held && !here.has_begun)
     }
 
-    /// How many of its tasks wait.
+    /// The number of waiting tasks.
     pub(super) fn waiting(&self) -> u64 {
         let open = self.flows.iter().filter(|flow| !flow.state.is_over());
         open.map(FlowProgress::counts)
@@ -267,18 +259,16 @@ impl RunningSubmission {
 }
 
 impl Entry {
-    /// Its priority in the queue.
     pub(super) fn priority(&self) -> u32 {
         let changed = self.changes.get(&None).and_then(|changed| changed.priority);
         changed.unwrap_or(self.wanted.submit.priority)
     }
 
-    /// When the first of its flows should be done, as long as it has not begun.
+    /// The first deadline of a submission that has not started.
     pub(super) fn due(&self) -> Option<Moment> {
         self.changes.get(&None).and_then(|changed| changed.deadline).or(self.wanted.due)
     }
 
-    /// What was changed of a flow.
     pub(super) fn changed(&self, flow: &str) -> FlowChange {
         FlowChange::of(&self.changes, flow)
     }
@@ -287,22 +277,22 @@ impl Entry {
         self.cancelled.contains_key(&None) || self.cancelled.contains_key(&Some(flow.to_owned()))
     }
 
-    /// Whether nothing of a flow is to start.
+    /// Whether no task of a flow may start.
     pub(super) fn is_held(&self, flow: &str) -> bool {
         self.is_held_by_hand(flow) || self.is_on_trial()
     }
 
-    /// Whether somebody holds a flow.
+    /// Whether a user holds the flow.
     pub(super) fn is_held_by_hand(&self, flow: &str) -> bool {
         self.held || self.held_flows.contains(flow)
     }
 
-    /// Whether it may begin only if its deadlines are expected to hold, and that is not known yet.
+    /// Whether the submission waits for the decision of `IfLate::Reject`.
     pub(super) fn is_on_trial(&self) -> bool {
         self.wanted.submit.if_late == IfLate::Reject && !self.is_let_in
     }
 
-    /// What was said of its flows when it was submitted, and what it meant for others.
+    /// The first predictions of its flows, with the latest impact on others.
     pub(super) fn said_first(&self) -> Option<Prediction> {
         let flow = |(flow, said): (&String, &StoredPrediction)| api::FlowPrediction {
             flow: flow.clone(),
@@ -327,8 +317,8 @@ impl Entry {
         })
     }
 
-    /// How a flow stands for the engine, if its submission comes again then: the flow does so as much later
-    /// as it is released after it began.
+    /// The overrides of a flow for the engine. `next` is the next time of the submission's schedule; the flow
+    /// recurs later than that by its release offset.
     pub(super) fn standing(
         &self,
         here: &FlowProgress,
@@ -346,7 +336,7 @@ impl Entry {
 }
 
 impl ServiceState {
-    /// Takes in what comes back.
+    /// Applies the result of an effect or an event of the engine.
     pub fn apply_event(&mut self, now: ClockReading, event: StateEvent, out: &mut Transition) {
         let now = self.read_clock(now, out);
         match event {
@@ -367,7 +357,7 @@ impl ServiceState {
         self.begin_next(out);
     }
 
-    /// Files are there that a submission waits for, or one of them is missing: which one is told once.
+    /// Stores the result of a file check. The first missing file is reported once.
     fn looked(&mut self, now: Moment, number: u64, missing: Option<String>, out: &mut Transition) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let is_news = entry.missing.is_none() && missing.is_some();
@@ -384,7 +374,7 @@ impl ServiceState {
         }
     }
 
-    /// When a submission should be done is known now.
+    /// Stores the first deadline of a queued submission.
     fn is_due(&mut self, number: u64, due: Option<Moment>) {
         let waits = self.entries.get(&number).is_some_and(|entry| entry.state == State::Queued);
         if !waits {
@@ -434,8 +424,8 @@ impl ServiceState {
         let deadlines = open.iter().filter_map(|flow| Some((flow.deadline?, number, flow.flow.clone())));
         self.deadlines.extend(deadlines);
         let has_open = !open.is_empty();
-        // What it was late by before it began, which is the first deadline of its flows, nobody is told
-        // again.
+        // A deadline that was missed before the start, which is the first deadline of the flows, is not
+        // reported again.
         let first = live.flows.iter().filter_map(|flow| flow.deadline).min();
         let missed = open.iter().filter(|flow| flow.deadline.is_some() && flow.deadline == first);
         if entry.alerted.contains(&(String::new(), AlertKind::Late)) {
@@ -472,7 +462,7 @@ impl ServiceState {
         self.try_later(now, number, &problem, out);
     }
 
-    /// A submission that cannot begin or go on now is tried again later.
+    /// Queues a submission for a retry, after its opening or its run failed.
     fn try_later(&mut self, now: Moment, number: u64, problem: &str, out: &mut Transition) {
         if let Some(why) = self.entries.get(&number).and_then(|entry| entry.cancelled.get(&None)).cloned() {
             return self.end(now, number, State::Cancelled, why, out);
@@ -540,7 +530,7 @@ impl ServiceState {
         }
     }
 
-    /// The flow of a job, and the place of the job in it.
+    /// The flow of a job, and the index of the job in it.
     fn job_of(&mut self, number: u64, job: u32) -> Option<(&mut FlowProgress, usize)> {
         let live = self.entries.get_mut(&number)?.live.as_mut()?;
         let &(flow, paths) = live.jobs.get(&job)?;
@@ -551,7 +541,7 @@ impl ServiceState {
         self.entries.get_mut(&number)?.live.as_mut()?.flow(flow)
     }
 
-    /// Counts tasks of a phase.
+    /// Changes the task counts of a phase.
     fn count(&mut self, number: u64, job: u32, is_map: bool, how: impl FnOnce(&mut api::Phase)) {
         let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut()) else { return };
         let Some(&(flow, paths)) = live.jobs.get(&job) else { return };
@@ -571,7 +561,7 @@ impl ServiceState {
         self.hold_slots(number, more);
     }
 
-    /// A task of a job is done; perhaps its flow is.
+    /// Finishes the flow of a job if all its tasks have finished.
     fn flow_done(&mut self, now: Moment, number: u64, job: u32, out: &mut Transition) {
         let Some((flow, _)) = self.job_of(number, job) else { return };
         if !flow.is_done() || flow.state.is_over() {
@@ -594,7 +584,7 @@ impl ServiceState {
         self.event(out, now, ServiceEvent { kind: "done", number: Some(number), flow: Some(&name), message });
     }
 
-    /// Nothing is expected of a flow any more.
+    /// Removes the deadline of a flow that has ended.
     fn flow_over(&mut self, number: u64, flow: &str) {
         self.deadlines.retain(|(_, of, name)| (*of, name.as_str()) != (number, flow));
     }
@@ -629,7 +619,7 @@ impl ServiceState {
         self.end(now, number, state, why, out);
     }
 
-    /// A submission is over.
+    /// Ends a submission.
     pub(super) fn end(
         &mut self,
         now: Moment,
@@ -664,7 +654,7 @@ impl ServiceState {
         self.event(out, now, ServiceEvent { kind: "ended", number: Some(number), flow: None, message });
     }
 
-    /// Deadlines that have passed are missed.
+    /// Reports the deadlines that have passed.
     pub(super) fn miss_deadlines(&mut self, now: Moment, out: &mut Transition) {
         while self.deadlines.first().is_some_and(|(at, ..)| *at < now) {
             let Some((at, number, flow)) = self.deadlines.pop_first() else { return };
@@ -674,7 +664,7 @@ impl ServiceState {
         }
         while let Some((at, number)) = self.queue.overdue(now) {
             let Some(entry) = self.entries.get(&number) else { continue };
-            // What is known of one that had begun before was told then.
+            // A submission that had started before was reported then.
             if entry.alerted.iter().any(|(_, kind)| *kind == AlertKind::Late) {
                 continue;
             }
@@ -688,7 +678,7 @@ impl ServiceState {
         }
     }
 
-    /// Tells the engine how the open flows of a submission stand.
+    /// Sends the overrides of all unfinished flows of a submission to the engine.
     pub(super) fn stand_all(&mut self, number: u64, out: &mut Transition) {
         let next = self.comes_again(number);
         let Some(entry) = self.entries.get_mut(&number) else { return };
@@ -706,14 +696,14 @@ impl ServiceState {
         entry.live = Some(live);
     }
 
-    /// All flows of a submission that are not over are cancelled.
+    /// Cancels all unfinished flows of a submission.
     pub(super) fn cancel_all(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.cancelled.insert(None, why.clone());
         if entry.state == State::Queued {
             return self.end(now, number, State::Cancelled, why, out);
         }
-        // One that is being opened is cancelled when it is open.
+        // A submission that is being opened is cancelled when it is open.
         let live = entry.live.iter().flat_map(|live| &live.flows);
         let flows: Vec<String> = live.map(|here| here.flow.clone()).collect();
         for flow in flows {
@@ -721,7 +711,7 @@ impl ServiceState {
         }
     }
 
-    /// A flow that is scheduled is cancelled.
+    /// Cancels a flow that is scheduled.
     pub(super) fn cancel_flow(&mut self, number: u64, flow: &str, out: &mut Transition) {
         let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
         here.state = FlowState::Cancelled;
@@ -730,5 +720,5 @@ impl ServiceState {
     }
 }
 
-/// So long it is waited at most for what begins together, before the first of it is predicted.
+/// The longest wait for submissions that are being opened, before the first of them is predicted.
 pub(super) const OPENING_MOST: u64 = SECOND / 4;

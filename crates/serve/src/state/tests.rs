@@ -65,7 +65,7 @@ fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it
     world.back(first);
     assert_eq!(world.show(first).why.as_deref(), Some("replaced by 3"));
     assert_eq!(world.state(third), State::Opening);
-    // Of somebody else's it is not to be had.
+    // Another user cannot use the name of an unfinished submission.
     let bert = Principal::new("bert", Role::Submit);
     let refused = world.execute(&bert, Command::Submit(Box::new(submit("night")), world::checked("night")));
     assert_eq!(refused.unwrap_err().kind, RefusalKind::Forbidden);
@@ -147,7 +147,7 @@ fn a_submission_that_is_not_to_run_late_is_predicted_before_anything_of_it_start
     world.open(early, &[("f", 1, due)]);
     world.open(late, &[("f", 1, due)]);
     assert!(world.standings.values().all(|standing| standing.held));
-    // A crash before it was decided: it is asked again.
+    // After a crash before the decision, the prediction is requested again.
     world.restart();
     world.open(early, &[("f", 1, due)]);
     world.open(late, &[("f", 1, due)]);
@@ -208,7 +208,8 @@ fn what_begins_during_a_look_ahead_has_one_of_its_own() {
     assert!(world.alerts().is_empty(), "whoever sent it is told: {:?}", world.alerts());
 }
 
-/// The first of what recurs at one time was promised slots that the others take.
+/// Without a delay, the first of several simultaneous submissions would be promised slots that the others
+/// take.
 #[test]
 fn what_begins_together_is_predicted_when_all_of_it_is_open() {
     let mut world = World::new(Limits::default());
@@ -219,7 +220,7 @@ fn what_begins_together_is_predicted_when_all_of_it_is_open() {
     assert_eq!(world.predicting, [], "c is being opened");
     world.not_opened(c, "flows[0]: found no input", true);
     assert_eq!(std::mem::take(&mut world.predicting), [Some(a)]);
-    // The look had both; what the second means for others is said with a look of its own.
+    // The forecast includes both. The impact of the second on others comes with its own forecast.
     let answer = |number: u64| {
         let at =
             FlowEstimate { completion: START + minutes(5), between: None, is_guess: false, chance: None };
@@ -232,7 +233,7 @@ fn what_begins_together_is_predicted_when_all_of_it_is_open() {
     assert_eq!(std::mem::take(&mut world.predicting), [Some(b)]);
     world.apply_event(answer(b));
     assert!(world.show(b).prediction.is_some());
-    // However long nobody has looked ahead, and not for long.
+    // The wait does not depend on the time since the last forecast, and is short.
     world.pass(minutes(1));
     world.predicting.clear();
     world.apply_event(answer(a));
@@ -339,8 +340,7 @@ fn guesses_are_counted_apart_from_predictions() {
     let calibration = world.service().calibration;
     assert_eq!((calibration.flows, calibration.inside, calibration.guesses), (1, 1.0, 1));
     assert!((calibration.error - 1.0 / 11.0).abs() < 1e-6, "{calibration:?}");
-    // Where courses could not be simulated nothing is said of an interval, which makes no guess of what is
-    // predicted.
+    // A failed simulation of the samples leaves out the interval, but the prediction is still not a guess.
     world.unspread = true;
     done(&mut world, "unspread", false, 11);
     assert_eq!(world.service().calibration, calibration);
@@ -372,7 +372,7 @@ fn of_sums_of_the_version_before_guesses_are_taken_out() {
     assert_eq!(world.service().calibration, calibration);
 }
 
-/// A night that whatever is looked at next makes late.
+/// A running night flow that the next predicted submission makes late.
 fn late_night() -> World {
     let mut world = World::new(Limits::default());
     let night = world.submit(&anna(), submit("night"));
@@ -473,7 +473,7 @@ fn what_waits_for_files_begins_when_they_are_there() {
     let why = "waits for /in/a*, which is not there";
     assert_eq!((world.state(number), world.why(number)), (State::Queued, Some(why.to_owned())));
     assert_eq!(world.show(number).missing.as_deref(), Some("/in/a*"));
-    // Behind another of its name files are not the reason.
+    // Behind another submission of its name, files are not the reason to wait.
     let behind = world.submit_waiting(&anna(), submit("night"));
     assert_eq!(world.show(behind).missing, None);
     world.execute(&anna(), Command::Cancel { number: behind, flow: None }).unwrap();
@@ -503,7 +503,7 @@ fn what_recurs_is_submitted_once_at_each_of_its_times() {
     }
     let nights: Vec<String> =
         world.submitted().iter().map(|w| w.submit.parameters["night"].clone()).collect();
-    // It began on Tuesday 24 November 2026 at noon.
+    // The service started on Tuesday 24 November 2026 at noon.
     assert_eq!(nights.len(), 10);
     assert_eq!((nights[0].as_str(), nights[9].as_str()), ("2026-11-25", "2026-12-04"));
     let recurrence = world.recurrences().remove(0);
@@ -519,7 +519,7 @@ fn times_that_were_missed_are_made_up_for_as_it_is_wanted() {
         world
             .execute(&anna(), Command::Submit(Box::new(nightly(catch_up)), world::checked("nightly")))
             .unwrap();
-        // Nobody is there for five nights.
+        // The service is down for five nights.
         world.now += minutes(5 * 24 * 60);
         world.restart();
         world.pass(minutes(1));
@@ -573,7 +573,7 @@ fn flows_of_what_recurs_come_with_its_next_time_as_long_as_there_is_one() {
     let next = |world: &World| world.standings[&(number, "f".to_owned())].next;
     let of = |world: &World| {
         let next = crate::moment(world.recurrences().first()?.next?);
-        // The run began at the start of the world.
+        // The run started at the start of the world.
         Some((next - START) as f64 / SECOND as f64)
     };
     assert!(of(&world).is_some_and(|next| START + (next * 1e6) as Moment > world.now + minutes(22 * 60)));
@@ -588,14 +588,14 @@ fn flows_of_what_recurs_come_with_its_next_time_as_long_as_there_is_one() {
     let before = next(&world);
     world.execute(&anna(), Command::Submit(Box::new(later), world::checked("nightly"))).unwrap();
     assert!(next(&world) != before && next(&world) == of(&world));
-    // An operator who replaces it has what they have submitted run in their own name.
+    // The flows of an operator who replaces a schedule run in the operator's name.
     world
         .execute(&operator(), Command::Submit(Box::new(nightly(CatchUp::All)), world::checked("nightly")))
         .unwrap();
     assert_eq!(world.recurrences()[0].user, "otto");
     world.execute(&operator(), Command::Remove("nightly".into())).unwrap();
     assert_eq!(next(&world), None);
-    // What is submitted by itself does not come again.
+    // A submission without a schedule has no next time.
     let alone = world.submit(&anna(), submit("alone"));
     world.open(alone, &[("f", 2, None)]);
     assert_eq!(world.standings[&(alone, "f".to_owned())].next, None);
@@ -654,14 +654,14 @@ fn what_recurs_keeps_to_quotas_too() {
         Command::Submit(Box::new(submit), checked(name))
     };
     let numbers = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
-    // One that recurs may be mended while the queue is full.
+    // A user may replace a schedule while the queue is full.
     world.execute(&anna(), daily("one")).unwrap();
     world.execute(&anna(), daily("one")).unwrap();
     world.execute(&anna(), Command::Cancel { number: numbers[1], flow: None }).unwrap();
     world.execute(&anna(), daily("two")).unwrap();
     let most = world.execute(&anna(), daily("three")).unwrap_err();
     assert_eq!(most.message, "found 2 flows of anna that recur already, expected fewer than 2");
-    // One may wait beside the third, and what has no place is left out, not made up for later.
+    // One submission may wait beside the third. A skipped one is not caught up later.
     world.pass(minutes(24 * 60));
     let names = |world: &World| world.submitted().iter().map(|w| w.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&world), ["a", "b", "c", "one"]);
@@ -709,7 +709,7 @@ fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
     assert_eq!(world.submit(&anna(), keyed("a")), first);
     world.compact();
     assert_eq!(world.submit(&anna(), keyed("a")), first);
-    // What is forgotten is not known again.
+    // A forgotten submission stays forgotten.
     world.pass(minutes(120));
     assert_eq!(world.submit(&anna(), keyed("a")), first + 3);
     let long = api::Submit { key: Some("k".repeat(201)), ..submit("a") };
@@ -761,7 +761,7 @@ fn one_that_has_not_begun_by_its_first_deadline_is_told_of_once() {
     assert!(message.contains("has passed, and it has not begun: held"), "{message}");
     world.restart();
     world.pass(minutes(5));
-    // When it begins, what was said of it is not said of its flow again.
+    // The missed deadline was reported before the start, so it is not reported again for the flow.
     world.execute(&anna(), Command::Hold { number: 1, flow: None, held: false }).unwrap();
     world.open(1, &[("f", 1, Some(minutes(20)))]);
     world.pass(minutes(5));
@@ -870,8 +870,8 @@ fn what_was_told_is_shown_after_a_restart_too() {
     assert_eq!(world.kept_alerts(), []);
 }
 
-/// Records as they were written before submissions had deadlines, what is over its jobs, and alerts their
-/// words.
+/// Records of earlier versions: submissions without deadlines, finished submissions without jobs, and alerts
+/// without messages.
 #[test]
 fn a_state_of_the_version_before_is_read() {
     let log = format!(

@@ -1,4 +1,4 @@
-//! Times in requests: relative, or by the clock.
+//! Times in requests: relative or absolute.
 
 use std::ops::Bound;
 
@@ -8,12 +8,12 @@ use slackline_task::base::clock;
 
 use crate::{Moment, SECOND, moment, timestamp};
 
-/// A deadline: a duration after a moment, the first such time of day after it, or a date and time. Clock
-/// times without a zone are those of this machine. It has to be still to come: one that has passed can hold
-/// no more, and was meant otherwise.
+/// Parses a deadline: a duration after `after`, the first such time of day after it, or a date and time.
+/// Clock times without a zone are in the time zone of this machine. The deadline has to be in the future: a
+/// deadline that has passed is a mistake of the user.
 ///
 /// # Errors
-/// What was found, and what was expected.
+/// The value found, and the value expected.
 pub fn deadline(text: &str, after: Timestamp, now: Moment) -> Result<Moment, String> {
     let wrong = |expected: &str| format!("deadline: found {text:?}, expected {expected}");
     let when = When::parse_option(text).map_err(|expected| wrong(&expected))?;

@@ -13,7 +13,7 @@ use crate::{Moment, timestamp};
 impl FlowProgress {
     fn shown(&self, now: Moment, with_jobs: bool) -> api::Flow {
         let counts = self.counts();
-        // What was expected of one that is held came before that, or is for when it is let go.
+        // An estimate of a held flow is outdated, or valid only from the resume on.
         let is_expected = !self.state.is_over() && self.state != FlowState::Held;
         let expected = self.expected.filter(|_| is_expected);
         api::Flow {
@@ -46,14 +46,13 @@ pub struct PendingSubmission {
     pub wanted: SubmissionSpec,
     /// Changes since it was submitted.
     pub changes: Changes,
-    /// Whether it is held.
     pub held: bool,
-    /// Flows that are held separately, if the submission had started before.
+    /// Flows that are held separately. Only a submission that has started before can have them.
     pub held_flows: BTreeSet<String>,
 }
 
 impl ServiceState {
-    /// A submission by itself: what follows from others is said by [`ServiceState::shown_among`].
+    /// The document of a submission, without the parts that depend on others ([`ServiceState::shown_among`]).
     pub(super) fn shown(number: u64, entry: &Entry, now: Moment, is_whole: bool) -> api::Submission {
         let Entry { wanted, submitted, state, held, why, live, prediction, .. } = entry;
         let flows = live.iter().flat_map(|live| &live.flows);
@@ -81,7 +80,7 @@ impl ServiceState {
         }
     }
 
-    /// A submission that is not over, with why it waits.
+    /// The document of an unfinished submission, with the reason why it waits.
     fn shown_among(&self, number: u64, entry: &Entry, now: Moment, is_whole: bool) -> api::Submission {
         let mut shown = Self::shown(number, entry, now, is_whole);
         shown.why = self.why(entry);
@@ -103,7 +102,7 @@ impl ServiceState {
         })
     }
 
-    /// A submission that has not started; none if it has.
+    /// A submission that has not started. `None` if it has.
     pub(super) fn pending(&self, number: u64) -> Option<PendingSubmission> {
         let entry = self.entries.get(&number).filter(|entry| entry.live.is_none())?;
         let Entry { wanted, changes, held, held_flows, .. } = entry;

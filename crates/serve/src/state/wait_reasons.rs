@@ -1,30 +1,30 @@
 //! Why a submission has not started, and why no more tasks of a flow start.
 //!
-//! Reasons that depend on other submissions (limits, a drain, quotas, outputs of other flows) are not stored
-//! but computed on demand, so they are never outdated.
+//! Reasons that depend on other submissions (limits, a drain, quotas, outputs of other flows) are computed on
+//! demand and not stored, so they are never outdated.
 
 use crate::api::{self, FlowState, State};
 use crate::state::running::{FlowProgress, RunningSubmission};
 use crate::state::{Entry, ServiceState};
 use crate::{Moment, timestamp};
 
-/// What is waited for where something is drained.
+/// The reason during a drain.
 const DRAINS: &str = "the service drains: nothing new begins (slackline drain --undo)";
 
-/// As many outputs that are waited for are named.
+/// The most missing outputs that a reason names.
 const NAMED: usize = 3;
 
-/// What keeps a submission from beginning that could begin by itself.
+/// A limit that keeps a ready submission from starting.
 enum Blocker<'a> {
     Drain,
-    /// As many are live as may be.
+    /// The limit of running submissions is reached.
     Running,
-    /// As many are live of its user as may be of one.
+    /// The limit of running submissions of this user is reached.
     RunningOf(&'a str),
 }
 
 impl ServiceState {
-    /// Why a submission has not begun; none if it has, or is about to.
+    /// Why a submission has not started. `None` if it has, or is about to.
     pub(super) fn why(&self, entry: &Entry) -> Option<String> {
         if let Some(why) = &entry.why {
             return Some(
@@ -50,7 +50,7 @@ impl ServiceState {
         })
     }
 
-    /// Why the first submission of a name waits, of one behind it.
+    /// The reason why the first submission of a name waits, for one behind it.
     fn first_of_name(&self, entry: &Entry) -> Option<String> {
         let number = self.series.get(&entry.wanted.name)?.front()?;
         let first = self.entries.get(number).filter(|first| !std::ptr::eq(*first, entry))?;
@@ -59,14 +59,14 @@ impl ServiceState {
         Some(format!("{number} {}{why}", if first.held { "is " } else { "" }))
     }
 
-    /// The file that is why a submission has not begun, where that is so and it is known which.
+    /// The missing file that keeps a submission from starting.
     pub(super) fn missing<'a>(&self, number: u64, entry: &'a Entry) -> Option<&'a String> {
         let first = self.series.get(&entry.wanted.name).and_then(|series| series.front());
         let waits = entry.state == State::Queued && !entry.held && !entry.has_files;
         entry.missing.as_ref().filter(|_| waits && entry.not_before.is_none() && first == Some(&number))
     }
 
-    /// What a submission is behind for which nothing of its own is why it waits.
+    /// The limit that keeps a ready submission from starting.
     fn behind<'a>(&self, entry: &'a Entry) -> Option<Blocker<'a>> {
         let (limits, user) = (&self.facts.limits, entry.wanted.user.as_str());
         if entry.state != State::Queued || entry.why.is_some() {
@@ -74,16 +74,16 @@ impl ServiceState {
         } else if self.is_draining {
             Some(Blocker::Drain)
         } else if limits.live_by_user < limits.live && self.queue.live_of(user) >= limits.live_by_user {
-            // Those of others that end are of no use to it.
+            // A submission of another user that finishes does not help.
             Some(Blocker::RunningOf(user))
         } else {
             (self.queue.live() >= limits.live).then_some(Blocker::Running)
         }
     }
 
-    /// Why nothing is predicted of a submission: what could not be simulated, or that it has not begun. How
-    /// many tasks it has is known once its inputs are looked up, and when it begins, where others have to end
-    /// first, depends on what is submitted and changed meanwhile.
+    /// Why a submission has no prediction: the forecast failed, or the submission has not started. Its number
+    /// of tasks is known only after its inputs are looked up, and its start depends on later submissions and
+    /// changes.
     pub(super) fn unpredicted(&self, entry: &Entry) -> Option<String> {
         if !entry.state.has_not_begun() {
             let waits =
@@ -103,16 +103,15 @@ impl ServiceState {
         Some(format!("{once}{first}"))
     }
 
-    /// When the first of the live submissions is expected to be over, of all or of one user; none if that is
-    /// known of none.
+    /// The first estimated end of a running submission, of all users or of one. `None` if no estimate is
+    /// known.
     fn first_end(&self, user: Option<&str>) -> Option<Moment> {
         let is_meant = |entry: &&Entry| user.is_none_or(|user| entry.wanted.user == user);
         let live = self.entries.values().filter(is_meant).filter_map(|entry| entry.live.as_ref());
         live.filter_map(RunningSubmission::expected_end).min()
     }
 
-    /// Says of the flows of a submission why nothing more of them starts, where that is for anything but want
-    /// of slots.
+    /// Sets the reason why no more tasks of a flow start, unless the flow only waits for slots.
     pub(super) fn tell_waits(&self, number: u64, entry: &Entry, now: Moment, shown: &mut api::Submission) {
         let Some(live) = &entry.live else { return };
         for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
@@ -127,7 +126,7 @@ impl ServiceState {
         }
     }
 
-    /// Why nothing more of a flow starts that nobody holds.
+    /// Why no more tasks of a flow start that is not held.
     fn why_flow(
         &self,
         number: u64,
@@ -150,7 +149,7 @@ impl ServiceState {
             let limit = || self.policy_limits.get(&(number, here.flow.clone())).cloned();
             self.why_quota(&entry.wanted.user).or_else(limit)
         };
-        // All jobs are looked at for that, so it comes last.
+        // This check reads all jobs, so it comes last.
         why.filter(|_| here.has_more_to_start())
     }
 }
@@ -165,14 +164,14 @@ fn without(outputs: &[&(String, String)]) -> String {
 }
 
 impl RunningSubmission {
-    /// When all its flows that are not over are expected to be; none if that is not known of one.
+    /// The estimated end of all unfinished flows. `None` if one has no estimate.
     fn expected_end(&self) -> Option<Moment> {
         let open = self.flows.iter().filter(|here| !here.state.is_over());
         open.map(|here| here.expected.map(|expected| expected.completion))
             .try_fold(0, |last: Moment, at| Some(last.max(at?)))
     }
 
-    /// The outputs of other flows that a flow reads and that are not there.
+    /// The missing outputs of other flows that a flow reads.
     fn missing_outputs<'a>(&'a self, here: &'a FlowProgress) -> impl Iterator<Item = &'a (String, String)> {
         here.reads.iter().filter(|(flow, job)| {
             let other = self.flows.iter().find(|other| other.flow == *flow);
@@ -183,12 +182,12 @@ impl RunningSubmission {
 }
 
 impl FlowProgress {
-    /// Whether a task of it could start if there were a slot for it.
+    /// Whether a task could start on a free slot.
     fn has_more_to_start(&self) -> bool {
         self.jobs.iter().any(|job| self.is_ready(job))
     }
 
-    /// Whether a task of a job waits for nothing but a slot.
+    /// Whether a task of a job waits only for a slot.
     fn is_ready(&self, job: &api::Job) -> bool {
         let is_done = |phase: api::Phase| phase.done >= phase.tasks;
         let has_rest = |phase: api::Phase| phase.done + phase.running < phase.tasks;

@@ -12,7 +12,7 @@ fn every_minute(name: &str, catch_up: CatchUp) -> Command {
     Command::Submit(Box::new(again), checked(name))
 }
 
-/// A world in which everything ends at once, with a schedule for each minute.
+/// A world in which every submission finishes at once, with a schedule for each minute.
 fn minutely(catch_up: CatchUp) -> World {
     let mut world = World::new(Limits::default());
     world.play = true;
@@ -22,7 +22,7 @@ fn minutely(catch_up: CatchUp) -> World {
     world
 }
 
-/// Lets the desk see that the clock has jumped.
+/// Sets the offset of the wall clock, and lets the service notice the jump.
 fn jump(world: &mut World, to: i64) {
     world.shift = to;
     world.tick();
@@ -85,7 +85,7 @@ fn all_missed_times_wait_where_the_clock_has_jumped_so_far_that_it_may_be_wrong(
     jump(&mut world, 0);
     world.pass(minutes(3));
     assert!(world.submitted().len() <= 7, "{}", world.submitted().len());
-    // A jump of a night counts at once.
+    // The service follows a jump of eight hours at once.
     jump(&mut world, 8 * HOUR);
     world.pass(minutes(2));
     assert!(world.submitted().len() > 480, "{}", world.submitted().len());
@@ -103,11 +103,11 @@ fn a_jump_is_an_event_and_a_trouble_for_a_while() {
     assert_eq!(world.events(), ["clock"]);
     world.pass(minutes(1));
     assert_eq!(world.service().trouble, None);
-    // A time server puts a clock right by less.
+    // A time server corrects a clock by less than a second, which is not a jump.
     world.shift += SECOND.cast_signed() / 2;
     world.pass(minutes(1));
     assert_eq!(world.events(), ["clock"]);
-    // A service that was down says so too.
+    // A service that was down reports a jump too.
     world.shift = -8 * HOUR;
     world.restart();
     assert!(world.service().trouble.unwrap().contains("before"), "{:?}", world.told);

@@ -45,7 +45,7 @@ fn what_is_let_go_is_named_and_what_was_not_held_is_said() {
     assert_eq!(hold(None, false), "1 is let go");
 }
 
-/// Which flows there are is not written down.
+/// The records do not have the names of flows.
 #[test]
 fn one_flow_is_let_go_of_several_and_the_others_stay_held_over_restarts() {
     let mut world = World::new(Limits::default());
@@ -70,7 +70,7 @@ fn one_flow_is_let_go_of_several_and_the_others_stay_held_over_restarts() {
     }
 }
 
-/// Times that are made up for come together; what becomes of them says the overlap.
+/// Several missed times are submitted together, and follow the overlap rule.
 #[test]
 fn of_times_that_are_made_up_for_the_first_runs_all_do_or_the_last() {
     let states = |overlap: Overlap| {
@@ -78,7 +78,7 @@ fn of_times_that_are_made_up_for_the_first_runs_all_do_or_the_last() {
         let schedule = Some(Schedule { cron: "0 * * * *".into(), zone: None, catch_up: CatchUp::All });
         let submit = api::Submit { overlap, schedule, ..submit("hourly") };
         world.execute(&anna(), Command::Submit(Box::new(submit), checked("hourly"))).unwrap();
-        // The service is not there for three hours.
+        // The service is down for three hours.
         world.now += minutes(3 * 60 + 1);
         world.pass(1);
         world.list().iter().rev().map(|one| one.state).collect::<Vec<_>>()

@@ -53,7 +53,7 @@ fn behind_the_limit_of_its_user_that_is_said() {
     );
     world.restart();
     assert_eq!(world.why(second), why);
-    // Where one user may have all that may be live, that is not the bound to be raised.
+    // If one user may have all live submissions, the reason names the general limit.
     let mut world = World::new(Limits { live: 1, live_by_user: 1, ..Limits::default() });
     world.submit(&anna(), submit("a"));
     let second = world.submit(&anna(), submit("b"));

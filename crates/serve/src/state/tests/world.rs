@@ -1,4 +1,4 @@
-//! A world around the state: it carries out effects when a test says so, or at once.
+//! A world around the state: it carries out effects on request of a test, or at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ fn late((number, flow): (u64, &str)) -> api::DelayedFlow {
     api::DelayedFlow { number, name: "x".into(), flow, deadline: at, without: at, with: at, late_by: 1.0 }
 }
 
-/// What a record is called.
+/// The name of a record.
 pub(super) fn kind(record: &Record) -> &'static str {
     match record {
         Record::Began(_) => "began",
@@ -45,38 +45,38 @@ pub(super) fn kind(record: &Record) -> &'static str {
     }
 }
 
-/// What is there beside the desk.
+/// The state, its records, and a simulated environment.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch that a test turns by itself")]
 pub(super) struct World {
     pub(super) state: ServiceState,
-    /// Time, which is the wall clock as long as `shift` is 0.
+    /// The elapsed time, which is also the wall clock while `shift` is 0.
     pub(super) now: Moment,
-    /// How far the wall clock is off.
+    /// The error of the wall clock.
     pub(super) shift: i64,
-    /// All that was written down.
+    /// The records on disk.
     pub(super) records: Vec<Record>,
     limits: Limits,
-    /// What is to be done and was not.
+    /// Submissions that wait to be opened.
     pub(super) opening: BTreeSet<u64>,
     pub(super) live: BTreeMap<u64, u32>,
     pub(super) standings: BTreeMap<(u64, String), FlowOverrides>,
-    /// When flows are expected to be done, since the start.
+    /// The estimated completion of flows, since the start.
     pub(super) expected: BTreeMap<(u64, String), u64>,
-    /// Looks ahead that were asked for.
+    /// Requested forecasts.
     pub(super) predicting: Vec<Option<u64>>,
     pub(super) hold_predictions: bool,
-    /// Whether what is expected is a guess.
+    /// Whether estimates are guesses.
     pub(super) guesses: bool,
-    /// Whether its courses cannot be simulated.
+    /// Whether the samples cannot be simulated.
     pub(super) unspread: bool,
-    /// Whether nothing can be.
+    /// Whether no forecast can be simulated.
     pub(super) forecast_error: bool,
-    /// The flow that whatever is asked about makes late, and of which submission.
+    /// The flow that the next predicted submission makes late, and its submission number.
     pub(super) makes_late: Option<(u64, &'static str)>,
     pub(super) files: bool,
-    /// What deadline files of what recurs have, since the start.
+    /// The deadline in the files of schedules, since the start.
     pub(super) due: Option<u64>,
-    /// Whether everything that begins ends at once.
+    /// Whether every submission finishes at once.
     pub(super) play: bool,
     pub(super) told: Vec<api::Event>,
     alerted: Vec<Alert>,
@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// The process ends, and another begins with what was written down.
+    /// Replaces the process by one with the records on disk.
     pub(super) fn restart(&mut self) {
         self.opening.clear();
         self.live.clear();
@@ -134,7 +134,7 @@ impl World {
         self.carry_out(out);
     }
 
-    /// As few records as give this state again are all there are.
+    /// Rewrites the log with the shortest list of records.
     pub(super) fn compact(&mut self) {
         let before: Vec<api::Submission> = self.list();
         self.records = self.state.records();
@@ -189,7 +189,7 @@ impl World {
         }
     }
 
-    /// Answers the looks ahead that were asked for.
+    /// Answers the requested forecasts.
     pub(super) fn predict(&mut self) {
         while let Some(number) = self.predicting.pop() {
             let live = self.state.live_numbers().collect::<Vec<_>>();
@@ -241,7 +241,7 @@ impl World {
         accepted.number.unwrap()
     }
 
-    /// The desk is called now.
+    /// Calls `tick` at the current time.
     pub(super) fn tick(&mut self) {
         let mut out = Transition::default();
         self.state.tick(self.clock(), &mut out);
@@ -255,12 +255,12 @@ impl World {
         }
     }
 
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     pub(super) fn wall(&self) -> Moment {
         self.clock().wall.0
     }
 
-    /// Time goes by, and the desk is called when it wants to be.
+    /// Lets time pass, and calls `tick` whenever it is due.
     pub(super) fn pass(&mut self, span: u64) {
         let until = self.now + span;
         loop {
@@ -269,19 +269,19 @@ impl World {
                 break;
             }
             self.now = due;
-            // What is due at a moment is over just after it.
+            // A deadline is missed just after its time.
             self.now += 1;
             self.tick();
         }
         self.now = self.now.max(until);
     }
 
-    /// A run is opened: flows with their map tasks, and their deadlines since the start.
+    /// Opens a run with flows: their map tasks, and their deadlines since the start.
     pub(super) fn open(&mut self, number: u64, flows: &[(&str, u64, Option<u64>)]) {
         self.open_as(number, flows, |_| ());
     }
 
-    /// The same with flows that something is different of.
+    /// [`Self::open`] with changed flow facts.
     pub(super) fn open_as(
         &mut self,
         number: u64,
@@ -338,7 +338,7 @@ impl World {
         });
     }
 
-    /// A run comes back.
+    /// Returns a run.
     pub(super) fn back(&mut self, number: u64) {
         self.live.remove(&number);
         self.apply_event(StateEvent::Returned { number, stopped: None });
@@ -373,7 +373,7 @@ impl World {
         self.list().iter().find(|one| one.name == name).unwrap().number
     }
 
-    /// The alerts that are shown, the latest first.
+    /// The kept alerts, the latest first.
     pub(super) fn kept_alerts(&self) -> Vec<Alert> {
         self.state.alerts.iter().rev().cloned().collect()
     }
@@ -386,7 +386,7 @@ impl World {
         self.state.recurrences()
     }
 
-    /// What was submitted, as it was written down.
+    /// The accepted submissions, from the records.
     pub(super) fn submitted(&self) -> Vec<SubmissionSpec> {
         let of = |record: &Record| match record {
             Record::Submitted { wanted, .. } => Some((**wanted).clone()),
@@ -399,7 +399,7 @@ impl World {
         self.told.iter().map(|event| event.kind.clone()).collect()
     }
 
-    /// What was told so far is kept no longer.
+    /// Drops the events and alerts so far.
     pub(super) fn forget_what_was_told(&mut self) {
         self.told.clear();
         self.alerted.clear();
@@ -411,8 +411,8 @@ impl World {
     }
 }
 
-/// Random people ask random things of a world that ends and begins again at random moments; what has to hold
-/// at all times is checked after each step.
+/// Random principals send random commands to a world that restarts at random times. The invariants are
+/// checked after each step.
 pub(super) fn chaos(seed: u64) {
     let mut rng = random::rng(Seed(seed), "desk", 0);
     let limits = Limits { live: 3, live_by_user: 2, remembered: 1_000, ..Limits::default() };
@@ -494,7 +494,7 @@ pub(super) fn chaos(seed: u64) {
                             Command::Change { number, change, deadline }
                         }
                     };
-                    // Much of that is refused.
+                    // Many of these commands are refused.
                     let _ = world.execute(principal, command);
                 });
             }
@@ -517,7 +517,7 @@ fn one_of(rng: &mut ChaCha8Rng, numbers: &[u64], what: impl FnOnce(&mut ChaCha8R
     }
 }
 
-/// What has to hold at all times.
+/// Checks the invariants.
 fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
     let all = world.list();
     let numbers: BTreeSet<u64> = all.iter().map(|one| one.number).collect();
@@ -538,11 +538,11 @@ fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
     assert!(queued.iter().all(|one| one.why.is_some()), "seed {seed}: of each it is said why it waits");
     let running: u64 = all.iter().flat_map(|one| &one.flows).map(|flow| flow.running).sum();
     assert_eq!(world.service().running, running, "seed {seed}");
-    // Each time of what recurs is submitted once, and in order.
+    // Each time of a schedule is submitted once, and in order.
     let times: Vec<Moment> =
         all.iter().rev().filter_map(|one| one.occurrence.as_ref()).map(|one| crate::moment(one.at)).collect();
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "seed {seed}: {times:?}");
-    // Nobody is told of anything twice.
+    // No alert is sent twice.
     let causes: Vec<(u64, String, AlertKind, Option<String>)> = world
         .alerted
         .iter()

@@ -1,5 +1,5 @@
 //! A year of a service: flows recur across both changes of daylight saving time, the simulator is the engine,
-//! the clock is the test's, and the service stops five hundred times.
+//! the test controls the clock, and the service stops 500 times.
 
 use slackline::{Options, PolicySpec, Registry, simulate};
 use slackline_model::cluster::Slots;
@@ -13,11 +13,11 @@ const DAY: u64 = 24 * 3600 * SECOND;
 const ZONE: &str = "Europe/Berlin";
 const RESTARTS: u64 = 500;
 
-/// What recurs: its name, when, how many tasks of so many minutes it has.
+/// Schedules: the name, the cron expression, the number of tasks, and their duration in minutes.
 const RECURRING: [(&str, &str, u32, f64); 8] = [
     ("hourly", "5 * * * *", 2, 4.0),
     ("ingest", "0 1 * * *", 4, 15.0),
-    // Within the hour that there is not in spring, and twice in autumn.
+    // A time in the hour that is skipped in spring and repeated in autumn.
     ("in the gap", "30 2 * * *", 3, 10.0),
     ("at the gap", "0 2 * * *", 1, 5.0),
     ("after the gap", "0 3 * * *", 2, 20.0),
@@ -26,13 +26,13 @@ const RECURRING: [(&str, &str, u32, f64); 8] = [
     ("weekly", "45 23 * * 0", 6, 20.0),
 ];
 
-/// The simulator as an engine: since it was idle last, everything that came is simulated anew whenever more
-/// comes. What was done before stays as it was, since no policy sees what is to come.
+/// The simulator as an engine. Each new run simulates again all runs since the engine was idle. Earlier
+/// results stay the same, because no policy sees the future.
 struct Engine {
     policy: PolicySpec,
     began: Moment,
     flows: Vec<(u64, FlowDraft)>,
-    /// When those are done that are not yet.
+    /// The ends of unfinished runs.
     ends: BTreeMap<u64, Moment>,
 }
 
@@ -53,7 +53,7 @@ impl Engine {
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = self.flows.iter().map(|(_, flow)| flow.clone()).collect();
         let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
-        // `simulate` judges what it gives.
+        // `simulate` also validates the schedule.
         let simulated = simulate(&instance, &self.policy, &Options::exact(), None, None).unwrap();
         for row in &simulated.schedule.flows {
             let (number, _) = self.flows[row.flow.index()];
@@ -70,8 +70,8 @@ impl Engine {
     }
 }
 
-/// When something has to have been submitted, counted minute by minute over the clock on the wall: a time
-/// that there is not counts when the clocks have been put forward, one that there is twice the first time.
+/// The expected times of a schedule, found minute by minute in local time. A skipped time counts at the
+/// change of the clock, and a repeated time counts once, the first time.
 fn expected(cron: &str, from: Moment, until: Moment) -> Vec<Moment> {
     let fields: Vec<&str> = cron.split(' ').collect();
     let is_in = |field: &str, value: i8| match (field, field.split_once('-')) {
@@ -98,7 +98,7 @@ fn expected(cron: &str, from: Moment, until: Moment) -> Vec<Moment> {
     times
 }
 
-/// What the process has in memory, MiB: now, and most; nothing where that cannot be read.
+/// The memory of the process, MiB: now, and at most. `None` if the system does not report it.
 fn memory() -> Option<[u64; 2]> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let of = |name: &str| {
@@ -108,7 +108,7 @@ fn memory() -> Option<[u64; 2]> {
     Some([of("VmRSS:")?, of("VmHWM:")?])
 }
 
-/// Says how large things are at the end of a quarter; what the test keeps to look at is told by itself.
+/// Prints the memory of the process and the size of the state at the end of a quarter.
 fn tell(quarter: u64, memory: Option<[u64; 2]>, state: Option<&usize>, ended: u64) {
     let memory =
         memory.map_or_else(String::new, |[now, most]| format!("{now} MiB in memory, {most} at most, "));
@@ -149,7 +149,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
         let next = next.into_iter().flatten().min().unwrap().clamp(world.now, until);
         world.pass(next - world.now);
         if restarts.next_if(|&at| at <= world.now).is_some() {
-            // Some find the service away for hours.
+            // In some steps the service is down for hours.
             if random::integer(&mut rng, 0, 9) == 0 {
                 world.now += SECOND * random::integer(&mut rng, 1, 6 * 3600);
             }
@@ -157,7 +157,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
             world.records = world.state.records();
             world.restart();
             world.forget_what_was_told();
-            // What was at work is started again.
+            // Running tasks start again.
             engine.ends.clear();
             let written = world
                 .records
@@ -186,7 +186,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
     tell(quarter, memory(), sizes.last(), ended);
     submitted.extend(world.submitted().into_iter().map(|wanted| (wanted.name, wanted.since)));
     submitted.sort();
-    // What was not over when records were written as few as they can be stands in those before and after.
+    // A rewrite repeats the records of unfinished submissions.
     submitted.dedup();
     for (name, cron, ..) in RECURRING {
         let found: Vec<Moment> = submitted.iter().filter(|(of, _)| of == name).map(|(_, at)| *at).collect();
@@ -194,7 +194,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
     }
     assert_eq!(restarts.count(), 0);
     assert!(ended + 20 > submitted.len() as u64, "{ended} of {}", submitted.len());
-    // The first weeks fill what is remembered; from then on it is full, and stays so.
+    // The remembered submissions reach their limit in the first weeks, and then stay at it.
     let most = |part: &[usize]| part.iter().max().copied().unwrap();
     let (first, last) = (most(&sizes[50..250]), most(&sizes[250..]));
     assert!(last as f64 <= 1.1 * first as f64, "{first} bytes in the first half, {last} in the second");
