@@ -237,7 +237,11 @@ pub enum Record {
         scores: Scores,
     },
     /// A submission was accepted. If a schedule submitted it, its time is handled.
-    Submitted { number: u64, at: Moment, wanted: Box<SubmissionSpec> },
+    Submitted {
+        number: u64,
+        at: Moment,
+        wanted: Box<SubmissionSpec>,
+    },
     /// A schedule was added, replaced or changed.
     Recurs(Box<ScheduleRecord>),
     /// A schedule was removed.
@@ -277,7 +281,11 @@ pub enum Record {
     /// A submission with `IfLate::Reject` was accepted.
     LetIn(u64),
     /// The first prediction of a flow.
-    Predicted { number: u64, flow: String, said: StoredPrediction },
+    Predicted {
+        number: u64,
+        flow: String,
+        said: StoredPrediction,
+    },
     /// An alert was sent.
     Alerted {
         number: u64,

@@ -767,9 +767,7 @@ fn a_failed_attempt_is_recorded_once() {
         scene.player.follow(|_, _| Act::FailsOnce);
         let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
         let failures = || {
-            let is_it = |end: &&AttemptOutcome| {
-                matches!(end, AttemptOutcome::Failed(message) if message.starts_with("no luck\n"))
-            };
+            let is_it = |end: &&AttemptOutcome| matches!(end, AttemptOutcome::Failed(message) if message.starts_with("no luck\n"));
             ends(&scene).iter().filter(is_it).count()
         };
         for _ in 0..3 {
