@@ -148,7 +148,7 @@ fn users_share_a_service_by_roles_and_all_flows_run_as_its_user() {
     assert!(denied.code == Some(2) && denied.err.contains("may change their own only"), "{}", denied.err);
     assert_eq!(place.ask_as(NOBODY, &["cancel", "3"]).code, Some(0));
     let audit = fs::read_to_string(place.dir.join("s/audit.log")).expect("the audit log");
-    assert!(audit.contains("\"who\":\"daemon\"") && audit.contains("\"from\":\"unix:1\""), "{audit}");
+    assert!(audit.contains("\"principal\":\"daemon\"") && audit.contains("\"from\":\"unix:1\""), "{audit}");
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }
