@@ -254,7 +254,7 @@ impl Run {
         let overview = Overview::of(session, self.request.attempts_max);
         let sink = RefCell::new(sink);
         let mut watch = Watch { forecast, sink: &sink, jumped: 0 };
-        // After the watch, as it may hold on to what the watch is lent to.
+        // Created after the watch, because it may borrow what the watch borrows.
         let config = learning::config(&instance, session, &past, &self.request);
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
         let end = session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop));

@@ -32,9 +32,9 @@ pub enum EngineSpecError {
     /// No such engine.
     #[error("{}", unknown("engine", .found, .known))]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         found: String,
-        /// The names there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
     /// Its parameters are invalid.
@@ -42,7 +42,7 @@ pub enum EngineSpecError {
     Parameter {
         /// The engine.
         engine: &'static str,
-        /// What is wrong.
+        /// The error.
         problem: ParamError,
     },
 }
@@ -86,8 +86,8 @@ impl Engines {
         all().enumerate().filter(move |(k, (_, param))| is_first(*k, param.name)).map(|(_, pair)| pair)
     }
 
-    /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`. With `name+https://address` the engine is
-    /// given `https://address`.
+    /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`. With
+    /// `name+https://address` the engine is given `https://address`.
     ///
     /// # Errors
     /// Unknown names, parameters and values, each with the valid ones.

@@ -81,7 +81,7 @@ impl Seats {
 pub(super) struct Seated<'s, E> {
     engine: E,
     seats: &'s Seats,
-    /// How many phases have arrived.
+    /// The number of phases that have arrived.
     phases: u32,
     /// By slot kind: the next slot.
     slots: [u32; 2],
