@@ -1,7 +1,8 @@
 //! Drives the MapReduce jobs that others submit to a Hadoop cluster, under any policy.
 //!
 //! - [`Cluster`], [`AttachOptions`]: the cluster, and what is asked for; [`drive`]: the loop;
-//! - [`Watcher`], [`AttachEvent`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are going to be done;
+//! - [`Watcher`], [`AttachEvent`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are
+//!   going to be done;
 //! - [`Events`]: all of it as lines of JSON.
 
 mod events;
@@ -34,8 +35,8 @@ pub struct Request {
     pub history: Option<PathBuf>,
 }
 
-/// Drives the applications of a cluster until `stop` is set or the time is over, and tells the history what they took. What
-/// is left on the cluster is given.
+/// Drives the applications of a cluster until `stop` is set or the time is over, and tells the history what
+/// they took. What is left on the cluster is given.
 ///
 /// # Errors
 /// A history that is none; the table cannot be had; the policy fails.

@@ -1,5 +1,5 @@
-//! What policies can take, as sets for programs and as sentences for people: both derived from their entries, so that
-//! neither can disagree with what is refused.
+//! What policies can take, as sets for programs and as sentences for people: both derived from their entries,
+//! so that neither can disagree with what is refused.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Certificates of a simulation: what no policy could have done better from each decision on, and what each rule alone would
-//! have cost in the end.
+//! Certificates of a simulation: what no policy could have done better from each decision on, and what each
+//! rule alone would have cost in the end.
 
 mod left;
 
@@ -12,22 +12,23 @@ use self::left::Looking;
 use crate::registry::Registry;
 use crate::simulate::{GRAIN, Options, SimulateError, Watch, prepare, simulate_figures};
 
-/// How often the dear bounds are asked whether to go on: steps of `prices`, mostly. They are counted and not timed, so that
-/// certificates are the same again.
+/// How often the dear bounds are asked whether to go on: steps of `prices`, mostly. They are counted and not
+/// timed, so that certificates are the same again.
 const STEPS: u32 = 60;
 
 /// What is certain about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Certificates {
-    /// By decision: a lower bound on what the flows that were there had to cost by the objective, whatever was done from then
-    /// on. Nothing that came later is in it.
+    /// By decision: a lower bound on what the flows that were there had to cost by the objective, whatever
+    /// was done from then on. Nothing that came later is in it.
     pub left: Vec<f64>,
-    /// By rule: its name as a policy, and what the run costs under that rule alone; `None` where it cannot be simulated so.
+    /// By rule: its name as a policy, and what the run costs under that rule alone; `None` where it cannot be
+    /// simulated so.
     pub rules: Vec<(String, Option<f64>)>,
 }
 
-/// Certifies a run: `schedule` has all rows, of the prepared instance ([`prepare`]), and durations are those of the workload.
-/// As dear as a bound a decision and a run a rule.
+/// Certifies a run: `schedule` has all rows, of the prepared instance ([`prepare`]), and durations are those
+/// of the workload. As dear as a bound a decision and a run a rule.
 ///
 /// # Errors
 /// An instance that cannot be prepared; a schedule in which the judge finds something wrong.

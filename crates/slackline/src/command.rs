@@ -1,9 +1,9 @@
 //! `command:PROGRAM ARGUMENTS`: a policy in any language.
 //!
-//! The program is started for each run. It reads a line of JSON from its standard input for every instant at which
-//! something happened, and writes a line with what it wants changed; `docs/policies-in-any-language.md` has the protocol
-//! by example. What it says is checked against what it was told. A program that ends, is late or says something
-//! wrong fails, with the run: nothing is decided in its place.
+//! The program is started for each run. It reads a line of JSON from its standard input for every instant at
+//! which something happened, and writes a line with what it wants changed; `docs/policies-in-any-language.md`
+//! has the protocol by example. What it says is checked against what it was told. A program that ends, is
+//! late or says something wrong fails, with the run: nothing is decided in its place.
 //!
 //! - `wire`: the messages, field by field;
 //! - `told`: lines from events, and the numbers that the program may answer with;
@@ -66,8 +66,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of a command line, whose words are divided and quoted as in a POSIX shell. It is started without one:
-    /// nothing is expanded.
+    /// The program of a command line, whose words are divided and quoted as in a POSIX shell. It is started
+    /// without one: nothing is expanded.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -12,8 +12,9 @@ use crate::simulate::{
     GRAIN, Leave, Left, NotWritten, Options, SimulateError, Simulated, Watch, prepare, simulate_watched,
 };
 
-/// Schedules of so many tasks are judged as a whole even where nobody asks for them, and given up then: that needs no
-/// memory to speak of, and sums over rows are the same to the last digit as where schedules are asked for.
+/// Schedules of so many tasks are judged as a whole even where nobody asks for them, and given up then: that
+/// needs no memory to speak of, and sums over rows are the same to the last digit as where schedules are
+/// asked for.
 const FEW_TASKS: u64 = 1 << 16;
 
 /// What became of one policy.
@@ -77,7 +78,8 @@ impl<'a> SideBySide<'a> {
         self
     }
 
-    /// With a function that hears what became of each policy when it ends, in that order; see [`Self::ended`].
+    /// With a function that hears what became of each policy when it ends, in that order; see
+    /// [`Self::ended`].
     #[must_use]
     pub fn with_ended(mut self, ended: &'a (dyn Fn(usize, &mut Compared) + Sync)) -> Self {
         self.ended = ended;

@@ -1,7 +1,7 @@
-//! What every policy is held to, one of your own included: on small workloads with everything that a workload can have,
-//! under everything that the simulator can do, the driver's state is audited after every instant, schedules are
-//! judged and cost no less than any lower bound, and flows are done as soon as machines stay up; the same run again
-//! gives the same schedule; plans are feasible, or refused.
+//! What every policy is held to, one of your own included: on small workloads with everything that a workload
+//! can have, under everything that the simulator can do, the driver's state is audited after every instant,
+//! schedules are judged and cost no less than any lower bound, and flows are done as soon as machines stay
+//! up; the same run again gives the same schedule; plans are feasible, or refused.
 
 mod refilling;
 
@@ -145,8 +145,9 @@ pub struct Checked {
     pub wrong: Option<String>,
 }
 
-/// Holds a policy to all of it on every workload: each way to simulate is a check, then the same run again, then its
-/// plans. `told` hears of each check as it is done. A check ends with the first workload on which something is wrong.
+/// Holds a policy to all of it on every workload: each way to simulate is a check, then the same run again,
+/// then its plans. `told` hears of each check as it is done. A check ends with the first workload on which
+/// something is wrong.
 ///
 /// # Panics
 /// If an audit finds the driver's state wrong: then a part of this program is.
@@ -191,8 +192,8 @@ pub fn simulated(
     Ok((schedule, report))
 }
 
-/// A policy that fails if it is called for ever: one that leaves tasks waiting does not end where machines come and go
-/// as long as flows are left.
+/// A policy that fails if it is called for ever: one that leaves tasks waiting does not end where machines
+/// come and go as long as flows are left.
 struct Patient {
     policy: Box<dyn Policy + Send>,
     calls: u32,
@@ -245,7 +246,8 @@ impl Policy for Patient {
     }
 }
 
-/// Runs `policy` on the simulator, audited after every instant. The instance is prepared first, as for a simulation.
+/// Runs `policy` on the simulator, audited after every instant. The instance is prepared first, as for a
+/// simulation.
 ///
 /// # Errors
 /// Why the policy could not go on, or why the instance cannot be simulated so.
@@ -273,7 +275,8 @@ pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> 
     }
     let mut schedule = run.schedule(instance, &name, setup.clock());
     schedule.profile.clone_from(&setup.sim.profile);
-    // No policy can promise what a cluster gives away by itself, nor does the judge know which machines were there.
+    // No policy can promise what a cluster gives away by itself, nor does the judge know which machines were
+    // there.
     schedule.minima &= setup.refills == 0.0 && setup.sim.membership.is_empty();
     Ok(schedule)
 }
@@ -344,8 +347,8 @@ pub fn planned(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     }
 }
 
-/// The lower bounds of an instance. Many policies are tried on one instance before the next comes, so the last bounds are kept:
-/// they take longer than a simulation.
+/// The lower bounds of an instance. Many policies are tried on one instance before the next comes, so the
+/// last bounds are kept: they take longer than a simulation.
 fn bounds(instance: &Instance) -> Rc<[Bound]> {
     thread_local!(static LAST: RefCell<Option<(Instance, Rc<[Bound]>)>> = const { RefCell::new(None) });
     LAST.with_borrow_mut(|last| match last {

@@ -41,8 +41,8 @@ pub struct Explanation {
     pub started: Option<f64>,
     /// When the flow was done, if it ever was.
     pub completed: Option<f64>,
-    /// When the last that ran of the flow, or of the job that was asked for, ended; the release if nothing ran. Of a flow that is not
-    /// over, now.
+    /// When the last that ran of the flow, or of the job that was asked for, ended; the release if nothing
+    /// ran. Of a flow that is not over, now.
     pub until: f64,
     /// Whether the job that was asked for is one of those that decided when the flow was done.
     pub decides: bool,
@@ -50,9 +50,11 @@ pub struct Explanation {
     pub failed: bool,
     /// Where the flow stands in the order in which flows are to be served.
     pub order: Order,
-    /// The phases that decided when it was done, from the release to the last end: the realised critical path.
+    /// The phases that decided when it was done, from the release to the last end: the realised critical
+    /// path.
     pub chain: Vec<PhaseId>,
-    /// What became of each phase of the flow, or of the job, and of those on the chain, in the order of the flow.
+    /// What became of each phase of the flow, or of the job, and of those on the chain, in the order of the
+    /// flow.
     pub phases: Vec<PhaseStory>,
     /// The chain's waits; they add up to `until` − `released`.
     pub waits: Waits,
@@ -126,9 +128,9 @@ pub struct FlowTimes {
     pub place: Option<usize>,
 }
 
-/// Explains `flow`, or its job `job`; `None` if the instance has no such flow, or the flow no such job. The instance is the
-/// prepared one ([`crate::simulate::prepare`]) of a schedule of tasks. Whether the schedule is feasible is for the judge.
-/// O(r log r + p·r·log r) for r rows and the p phases of the flow.
+/// Explains `flow`, or its job `job`; `None` if the instance has no such flow, or the flow no such job. The
+/// instance is the prepared one ([`crate::simulate::prepare`]) of a schedule of tasks. Whether the schedule
+/// is feasible is for the judge. O(r log r + p·r·log r) for r rows and the p phases of the flow.
 pub fn explain(
     instance: &Instance,
     schedule: &Schedule,
@@ -185,8 +187,8 @@ pub struct SummedRow {
 }
 
 impl<'a> Explainer<'a> {
-    /// The same of a schedule whose rows are only known as sums; its flows say which of them are done. Shares of slots are
-    /// as exact as the sums, and what was tried again is not told. O(r log r) for r sums.
+    /// The same of a schedule whose rows are only known as sums; its flows say which of them are done. Shares
+    /// of slots are as exact as the sums, and what was tried again is not told. O(r log r) for r sums.
     pub fn of_sums(instance: &'a Instance, schedule: &'a Schedule, sums: Vec<SummedRow>) -> Self {
         Self { schedule, facts: Facts::of_sums(instance, schedule, sums) }
     }

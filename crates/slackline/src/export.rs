@@ -1,7 +1,7 @@
 //! Schedules for programs of others: timelines, tables and pictures.
 //!
-//! What is exported comes row by row to a [`RowWriter`], from two files in lines ([`InLines`]) or from a schedule and its
-//! workload in memory ([`rows`], [`document`](fn@document)):
+//! What is exported comes row by row to a [`RowWriter`], from two files in lines ([`InLines`]) or from a
+//! schedule and its workload in memory ([`rows`], [`document`](fn@document)):
 //! - [`Perfetto`]: the trace event format of Chrome, which Perfetto reads; written as rows come;
 //! - [`Jobs`]: CSV with a row a job, its columns named as Batsim and evalys name them;
 //! - [`charts`]: single pictures as SVG (feature `charts`).
@@ -72,8 +72,8 @@ pub fn rows(instance: &Instance, schedule: &Schedule, out: &mut dyn RowWriter) -
     })
 }
 
-/// The same of a document; one in lines is read row by row. What is returned is whether there are tasks: a plan may only say
-/// how many slots each phase has, and then no row is handed on.
+/// The same of a document; one in lines is read row by row. What is returned is whether there are tasks: a
+/// plan may only say how many slots each phase has, and then no row is handed on.
 ///
 /// # Errors
 /// A document that is no schedule of this instance; those of the output.

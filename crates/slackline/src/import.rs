@@ -7,8 +7,8 @@
 //! - [`SimulationOptions`]: what a simulated cluster does, machines by name;
 //! - [`RecordedOptions`]: both as a schedule records them, written and read back, so that none need be
 //!   repeated;
-//! - [`ScheduleDocument`]: a schedule and the workload it was made for; [`check`](fn@check) decides on both, and
-//!   [`check_streams`] while it reads them;
+//! - [`ScheduleDocument`]: a schedule and the workload it was made for; [`check`](fn@check) decides on both,
+//!   and [`check_streams`] while it reads them;
 //! - [`bounds`]: the lower bounds of an instance, as their document has them.
 
 mod check;
@@ -38,8 +38,8 @@ pub use source::Source;
 pub use streaming::StreamedWorkload;
 pub use workload_options::{SlotOptions, WorkloadOptions};
 
-/// Every lower bound on what schedules of tasks cost, as runs and simulations are, and the best. Those that do not hold
-/// for allocations say so.
+/// Every lower bound on what schedules of tasks cost, as runs and simulations are, and the best. Those that
+/// do not hold for allocations say so.
 pub fn bounds(instance: &Instance) -> Bounds {
     let bounds = slackline_relax::task_bounds(instance);
     let bounds: Vec<_> = bounds.into_iter().map(named).collect();
@@ -47,8 +47,8 @@ pub fn bounds(instance: &Instance) -> Bounds {
     Bounds { objective: instance.objective(), bounds, best }
 }
 
-/// The best lower bound that takes little time beside a simulation; none where the clock distorts durations, since a bound
-/// holds for the durations of the workload.
+/// The best lower bound that takes little time beside a simulation; none where the clock distorts durations,
+/// since a bound holds for the durations of the workload.
 pub fn quick_bound(instance: &Instance, clock: Clock) -> Option<f64> {
     let bounds = (clock == Clock::Exact).then(|| slackline_relax::quick_task_bounds(instance));
     bounds.into_iter().flatten().map(|bound| bound.value).filter(|value| value.is_finite()).reduce(f64::max)

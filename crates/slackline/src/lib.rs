@@ -8,7 +8,8 @@
 //! - [`import`]: workloads and schedules in, from files, with all their options (feature `import`);
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
-//! - [`certificates`](mod@certificates): how much better a run could have been, decision by decision, and under each rule;
+//! - [`certificates`](mod@certificates): how much better a run could have been, decision by decision, and
+//!   under each rule;
 //! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
 //! - [`recorded`]: what an imported log says really happened, judged;
 //! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
@@ -17,13 +18,16 @@
 //! - [`command`]: policies that are programs of their own, in any language (feature `command`);
 //! - [`conformance`]: what every policy is held to (feature `import`);
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
-//! - [`export`]: schedules as timelines, tables and pictures for programs of others (features `report`, `charts`);
+//! - [`export`]: schedules as timelines, tables and pictures for programs of others (features `report`,
+//!   `charts`);
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
-//! - [`resident`](mod@resident): flows that come at any time, under one policy on an engine that stays (feature `run`);
+//! - [`resident`](mod@resident): flows that come at any time, under one policy on an engine that stays
+//!   (feature `run`);
 //! - [`attach`](mod@attach): jobs that others submit to a Hadoop cluster (feature `yarn`);
 //! - [`offered_load`]: how much work arrives for each slot;
 //! - [`woha`]: progress plans made elsewhere, in files;
-//! - [`parallel`], [`names`]: work on several threads; names that were mistyped; `atomic_file`: whole files (feature `import`).
+//! - [`parallel`], [`names`]: work on several threads; names that were mistyped; `atomic_file`: whole files
+//!   (feature `import`).
 //!
 //! **Never knows**: arguments, terminals.
 #![warn(missing_docs)]

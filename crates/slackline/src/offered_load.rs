@@ -11,17 +11,19 @@ pub struct Load {
     pub slots: u32,
     /// Work for the slot kind in slot-seconds.
     pub work: f64,
-    /// Work that arrives a second over what the slot kind can do in a second; `None` of a burst, where it says nothing.
+    /// Work that arrives a second over what the slot kind can do in a second; `None` of a burst, where it
+    /// says nothing.
     pub offered: Option<f64>,
-    /// Whether more than the slot kind can do has arrived by the time of the last release, without what arrives then: flows
-    /// then pile up, however the last ones are placed.
+    /// Whether more than the slot kind can do has arrived by the time of the last release, without what
+    /// arrives then: flows then pile up, however the last ones are placed.
     pub is_too_much: bool,
 }
 
 /// The load of each slot kind: its work over its capacity times the time from the first to the last release.
 ///
-/// Flows are a burst, and not a stream with a rate, if that time is shorter than one of them takes alone on average:
-/// then the ratio grows without limit the closer they come together, and says nothing of what the cluster can bear.
+/// Flows are a burst, and not a stream with a rate, if that time is shorter than one of them takes alone on
+/// average: then the ratio grows without limit the closer they come together, and says nothing of what the
+/// cluster can bear.
 pub fn offered(instance: &Instance) -> Vec<Load> {
     let mut tally = Tally::default();
     for flow in instance.flows().keys() {

@@ -54,8 +54,8 @@ pub fn map<T: Send, E: Send>(
     results.into_iter().filter_map(|slot| slot.into_inner().expect(HELD)).collect()
 }
 
-/// Two pieces of work at the same time: the first on a new thread, or before the second if the system has no more
-/// threads.
+/// Two pieces of work at the same time: the first on a new thread, or before the second if the system has no
+/// more threads.
 ///
 /// # Panics
 /// If one of them does.

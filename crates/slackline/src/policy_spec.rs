@@ -139,11 +139,13 @@ impl PolicySpec {
         }
     }
 
-    /// The same policy with another capacity, in percent of its parent, of a queue that its file has; the other queues of the
-    /// parent share the rest as they did, and a maximum below the capacity is raised to it.
+    /// The same policy with another capacity, in percent of its parent, of a queue that its file has; the
+    /// other queues of the parent share the rest as they did, and a maximum below the capacity is raised to
+    /// it.
     ///
     /// # Errors
-    /// A policy without such queues; what [`slackline_algo::yarn::capacity::Hierarchy::with_capacity`] refuses.
+    /// A policy without such queues; what [`slackline_algo::yarn::capacity::Hierarchy::with_capacity`]
+    /// refuses.
     pub fn with_capacity(&self, queue: &str, percent: f64) -> Result<Self, String> {
         #[cfg(feature = "import")]
         if let Some(tree) = &self.tree {
@@ -189,8 +191,8 @@ impl PolicySpec {
         &self.spec
     }
 
-    /// The same as a part of the name of a file: `fair-by-flow`. That of a program ends with a check sum, because two
-    /// command lines may be the same but for what no such name can have.
+    /// The same as a part of the name of a file: `fair-by-flow`. That of a program ends with a check sum,
+    /// because two command lines may be the same but for what no such name can have.
     pub fn file_name(&self) -> String {
         const MOST: usize = 80;
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
@@ -245,8 +247,8 @@ impl PolicySpec {
         matches!(self.planner, Planner::Best)
     }
 
-    /// The same policy as it looks ahead, unless something else is said: where it searches again and again as flows end, it does so
-    /// when they come alone.
+    /// The same policy as it looks ahead, unless something else is said: where it searches again and again as
+    /// flows end, it does so when they come alone.
     #[must_use]
     pub fn for_looks(&self) -> Self {
         if !self.foresees() || self.spec.contains("ends=") {

@@ -1,7 +1,7 @@
 //! Files of Hadoop's schedulers: the queues of a site, read for the policies `yarn-capacity` and `yarn-fair`.
 //!
-//! What the policies take is a plain tree; here it is made from the XML of the file, with places in every message, and with
-//! the names of what the file says and no policy does.
+//! What the policies take is a plain tree; here it is made from the XML of the file, with places in every
+//! message, and with the names of what the file says and no policy does.
 
 mod capacity;
 mod fair;

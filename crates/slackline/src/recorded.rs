@@ -1,12 +1,13 @@
 //! What an imported log says really happened, as a schedule: the policy `recorded`.
 //!
-//! It decides nothing. The attempts of the log, on the machines of the log at the times of the log, are a schedule that the
-//! judge checks like any other, but for durations, which were measured. Its row stands beside those of simulated policies,
-//! and how far these are from it says how much they may be believed ([`Distance`]): the policy that the cluster really had
-//! comes first.
+//! It decides nothing. The attempts of the log, on the machines of the log at the times of the log, are a
+//! schedule that the judge checks like any other, but for durations, which were measured. Its row stands
+//! beside those of simulated policies, and how far these are from it says how much they may be believed
+//! ([`Distance`]): the policy that the cluster really had comes first.
 //!
-//! - The machines are those of the document, if every attempt has its slot there, or else those that the attempts name, with
-//!   as many slots as were busy at once. Another cluster may be asked for beside: it changes the other rows, not this.
+//! - The machines are those of the document, if every attempt has its slot there, or else those that the
+//!   attempts name, with as many slots as were busy at once. Another cluster may be asked for beside: it
+//!   changes the other rows, not this.
 //! - Of several attempts of a task the last that succeeded counts, or else the longest, as for importers.
 //! - Reduces may take slots at any time, as they did.
 
@@ -78,11 +79,12 @@ impl Recorded {
         jobs.any(|job| !job.recorded.is_empty()).then(|| Self { draft: Draft { machines, ..draft } })
     }
 
-    /// The judged schedule of what happened. Costs are those of `instance`, which is made of the same document, perhaps on
-    /// another cluster.
+    /// The judged schedule of what happened. Costs are those of `instance`, which is made of the same
+    /// document, perhaps on another cluster.
     ///
     /// # Errors
-    /// What keeps it from being one: a task without an attempt, an attempt without a machine; or what the judge found.
+    /// What keeps it from being one: a task without an attempt, an attempt without a machine; or what the
+    /// judge found.
     pub fn replay(&self, instance: &Instance) -> Result<Simulated, SimulateError> {
         let attempts = self.attempts(instance)?;
         let own = Instance::new(&self.draft).ok().filter(|own| is_alike(own, instance));
@@ -158,10 +160,10 @@ fn is_alike(one: &Instance, other: &Instance) -> bool {
         && one.phases().iter().map(shape).eq(other.phases().iter().map(shape))
 }
 
-/// What keeps simulations of a log from being believed, and what mends it, if anything does: without the profile what Hadoop
-/// adds to every job looks like a gain, and without the cluster's own scheduler beside what happened nobody sees how large
-/// that is. `beside` are the policies of a comparison, and `is_typed` is whether slots are for maps or for reduces. Only logs of
-/// Hadoop say what happened.
+/// What keeps simulations of a log from being believed, and what mends it, if anything does: without the
+/// profile what Hadoop adds to every job looks like a gain, and without the cluster's own scheduler beside
+/// what happened nobody sees how large that is. `beside` are the policies of a comparison, and `is_typed` is
+/// whether slots are for maps or for reduces. Only logs of Hadoop say what happened.
 pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_typed: bool) -> Option<String> {
     let lacks = |is: fn(&PolicySpec) -> bool| beside.is_some_and(|policies| !policies.iter().any(is));
     // Masters of jobs hold no slots where those are for maps and reduces alone, as in Hadoop 1.
@@ -307,7 +309,8 @@ fn machines(attempts: &[Attempt<'_>]) -> Vec<MachineDraft> {
     busy.into_iter().map(machine).collect()
 }
 
-/// Each attempt on a slot of its machine, with the costs of `priced`; `None` if a machine is not there or its slots are taken.
+/// Each attempt on a slot of its machine, with the costs of `priced`; `None` if a machine is not there or its
+/// slots are taken.
 fn placed(own: Instance, priced: &Instance, attempts: &[Attempt<'_>]) -> Option<(Instance, TaskRows)> {
     let mut free = BTreeMap::<(MachineId, SlotKind), Free>::new();
     let mut rows = TaskRows::new();

@@ -2,8 +2,9 @@
 //!
 //! A policy is named as `name` or `name:parameter=value`, more parameters each after another `:`. Unknown
 //! names, parameters and values are errors that list the valid ones. A registry is a value: the standard one
-//! has the policies of this library, and [`Registry::with`] adds one of your own. Beside them every registry knows
-//! `recorded`, what a log says happened, and `command:PROGRAM ARGUMENTS`, a program that decides (feature `command`).
+//! has the policies of this library, and [`Registry::with`] adds one of your own. Beside them every registry
+//! knows `recorded`, what a log says happened, and `command:PROGRAM ARGUMENTS`, a program that decides
+//! (feature `command`).
 
 use slackline_algo::registry::PolicyEntry;
 use slackline_model::params::{ParamError, Settings};
@@ -11,8 +12,8 @@ use slackline_model::params::{ParamError, Settings};
 use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
 
-/// The word for the policies of a registry that who asks for all means ([`PolicyEntry::among_all`]): of this library the
-/// baselines and those of the papers.
+/// The word for the policies of a registry that who asks for all means ([`PolicyEntry::among_all`]): of this
+/// library the baselines and those of the papers.
 pub const ALL: &str = "all";
 
 /// The policies that are compared unless others are asked for, in order, as far as a registry has them.
@@ -96,8 +97,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// What is said of each policy that can be named, in order: those of the registry, then what is recorded, then
-    /// programs.
+    /// What is said of each policy that can be named, in order: those of the registry, then what is recorded,
+    /// then programs.
     pub fn described(&self) -> impl Iterator<Item = &PolicyEntry> + Clone {
         #[cfg(feature = "command")]
         let programs = Some(&crate::command::ENTRY);
@@ -116,8 +117,8 @@ impl Registry {
         self.iter().map(|entry| entry.name)
     }
 
-    /// The names of those that are compared unless others are asked for: a few of this library, each of which takes every
-    /// workload online, and all that were added.
+    /// The names of those that are compared unless others are asked for: a few of this library, each of which
+    /// takes every workload online, and all that were added.
     pub fn usual(&self) -> impl Iterator<Item = &'static str> + '_ {
         let of_this_library =
             |name: &str| slackline_algo::policies::POLICIES.iter().any(|entry| entry.name == name);
@@ -162,8 +163,8 @@ impl Registry {
         Ok(policy)
     }
 
-    /// Reads policies with commas between them, each as [`Self::parse`] does or [`ALL`]. After `command:` everything
-    /// belongs to the program and its arguments, commas included.
+    /// Reads policies with commas between them, each as [`Self::parse`] does or [`ALL`]. After `command:`
+    /// everything belongs to the program and its arguments, commas included.
     ///
     /// # Errors
     /// As [`Self::parse`].

@@ -95,7 +95,7 @@ pub struct Admission {
     pub standings: BTreeMap<String, FlowOverrides>,
     /// The owner, and the number of slots that all runs of the owner may hold together; `None` for no limit.
     pub quota: Option<(String, u32)>,
-    /// Is told what happens in it, in the time of the run.
+    /// Receives its events, in the time of the run.
     pub observer: Box<dyn Observer + Send>,
 }
 

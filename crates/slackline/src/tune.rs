@@ -104,7 +104,8 @@ pub struct Tuned {
     pub default: Choice,
     /// The same slots, jobs in the order of the document.
     pub submitted: Choice,
-    /// The splits and orders that nothing beats in both makespan and total completion time, if they were asked for.
+    /// The splits and orders that nothing beats in both makespan and total completion time, if they were
+    /// asked for.
     pub front: Option<Front>,
     /// What the exact search finds, if the proportional rule was asked for.
     pub exact: Option<Choice>,
@@ -138,8 +139,8 @@ fn workload(instance: &Instance) -> Result<Workload, TuneError> {
 /// Finds the best split and order. Work is cut as for a simulation ([`prepare`]).
 ///
 /// # Errors
-/// Workloads that are not offline (flows of several jobs, releases after 0) or cannot be prepared, too many jobs for
-/// [`Method::ExMkSfJr`].
+/// Workloads that are not offline (flows of several jobs, releases after 0) or cannot be prepared, too many
+/// jobs for [`Method::ExMkSfJr`].
 pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> {
     tune_told(instance, request, &mut |_, _| ())
 }
@@ -178,8 +179,8 @@ pub fn tune_told(
     })
 }
 
-/// What splits give under the order of the method's rule, at most about `most` of them, evenly spread: how much depends on
-/// the split.
+/// What splits give under the order of the method's rule, at most about `most` of them, evenly spread: how
+/// much depends on the split.
 ///
 /// # Errors
 /// As [`tune`], but of too many jobs.

@@ -1,5 +1,5 @@
-//! Everything that happens, a line of JSON each, whose schema is `docs/schema/attach-events.schema.json`. Each line is written
-//! at once and as a whole.
+//! Everything that happens, a line of JSON each, whose schema is `docs/schema/attach-events.schema.json`.
+//! Each line is written at once and as a whole.
 
 use std::io::{self, Write};
 

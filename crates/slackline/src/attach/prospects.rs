@@ -13,8 +13,9 @@ use crate::simulate::{Options, simulate};
 /// The most applications that are simulated: beyond, looking ahead would take seconds.
 const MOST: usize = 200;
 
-/// When the flows of applications are expected to be done, in seconds since the start, if no more come: simulated with
-/// what tasks are believed to take, and half of that for those that run. Nothing of a policy that is a program.
+/// When the flows of applications are expected to be done, in seconds since the start, if no more come:
+/// simulated with what tasks are believed to take, and half of that for those that run. Nothing of a policy
+/// that is a program.
 pub fn prospects(status: &Status, policy: &PolicySpec) -> BTreeMap<String, f64> {
     let runs: Vec<&Application> = status.applications.iter().filter(|one| one.stage == Stage::Runs).collect();
     if policy.is_program() || runs.is_empty() || runs.len() > MOST {

@@ -24,10 +24,11 @@ impl<'a> Looking<'a> {
         Self { instance, schedule, rows }
     }
 
-    /// The flows that were there at `now` and not done, all released then, with what was left of them and what they cost;
-    /// none if nothing was left, or nothing is known of it. What follows in the schedule is a schedule of that workload, but for what came later: no
-    /// completion is before what a bound allows. So a task that ran is one of the time that it took yet, no longer than all
-    /// of it; minima and jobs of no length are left out, which only makes bounds smaller. O(rows of these flows).
+    /// The flows that were there at `now` and not done, all released then, with what was left of them and
+    /// what they cost; none if nothing was left, or nothing is known of it. What follows in the schedule is a
+    /// schedule of that workload, but for what came later: no completion is before what a bound allows. So a
+    /// task that ran is one of the time that it took yet, no longer than all of it; minima and jobs of no
+    /// length are left out, which only makes bounds smaller. O(rows of these flows).
     pub(super) fn at(&self, now: Time) -> Option<Instance> {
         let is_there = |flow: &FlowId| {
             let row = &self.schedule.flows[flow.index()];

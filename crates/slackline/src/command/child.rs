@@ -1,4 +1,5 @@
-//! The program as a process: started in a group of its own, asked line by line, ended and waited for in every case.
+//! The program as a process: started in a group of its own, asked line by line, ended and waited for in every
+//! case.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -13,7 +14,8 @@ use crate::stopwatch::Stopwatch;
 /// The longest answer: an order of a million phases is shorter.
 const ANSWER_MAX: usize = 16 << 20;
 
-/// How long a program may take to end by itself once its input is closed, and then again once it is told to end.
+/// How long a program may take to end by itself once its input is closed, and then again once it is told to
+/// end.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// Bytes of standard error that are kept: its last lines.
@@ -146,8 +148,8 @@ impl Child {
         Ok(())
     }
 
-    /// Waits until something can be heard, or sent if there is something to send. Says whether the program has closed
-    /// its standard input.
+    /// Waits until something can be heard, or sent if there is something to send. Says whether the program
+    /// has closed its standard input.
     fn wait(&self, sends: bool, most: Duration) -> io::Result<bool> {
         let seconds = i64::try_from(most.as_secs()).unwrap_or(i64::MAX);
         let most = Timespec { tv_sec: seconds, tv_nsec: most.subsec_nanos().into() };
@@ -165,8 +167,8 @@ impl Child {
         Ok(stdin.is_some_and(|(_, stdin)| stdin.revents().contains(PollFlags::ERR)))
     }
 
-    /// Ends the program: its input is closed; if it does not end by itself in `grace`, it is told to, and if it does
-    /// not then, it is killed, with whatever it started. Says how it ended, if it did by itself.
+    /// Ends the program: its input is closed; if it does not end by itself in `grace`, it is told to, and if
+    /// it does not then, it is killed, with whatever it started. Says how it ended, if it did by itself.
     pub(super) fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
         if self.is_over {
             return None;

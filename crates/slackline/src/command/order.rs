@@ -28,8 +28,9 @@ impl Place {
 }
 
 impl Order {
-    /// Takes in the events of an instant, and the order that was the answer to them, if there was one: phases, each
-    /// once, with the most slots that each may hold. O(log) an event; O(n log n) for n ready phases with a new order.
+    /// Takes in the events of an instant, and the order that was the answer to them, if there was one:
+    /// phases, each once, with the most slots that each may hold. O(log) an event; O(n log n) for n ready
+    /// phases with a new order.
     pub(super) fn update(&mut self, events: &[Event], view: &View<'_>, new: Option<Vec<(PhaseId, u32)>>) {
         let Self { places, queue } = self;
         let is_new = new.is_some();

@@ -89,8 +89,8 @@ impl CommandPolicy {
         None
     }
 
-    /// Ends the program, and keeps why: what is wrong (`None` if it has closed its side), what it was asked about, and
-    /// what it answered.
+    /// Ends the program, and keeps why: what is wrong (`None` if it has closed its side), what it was asked
+    /// about, and what it answered.
     fn fail(&mut self, what: Option<&str>, about: &str, answer: Option<&[u8]>) {
         let Some(child) = &mut self.child else { return };
         // One that has closed its side is about to end, and what it says then tells why.

@@ -1,4 +1,5 @@
-//! What the program is told, and what it was told before: lines from events, and the numbers it may answer with.
+//! What the program is told, and what it was told before: lines from events, and the numbers it may answer
+//! with.
 
 use std::collections::BTreeMap;
 

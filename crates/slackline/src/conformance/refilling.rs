@@ -1,5 +1,5 @@
-//! A cluster that starts tasks by itself: it refills some slots in the instant in which they come free, as Hadoop
-//! refills what a job holds, and now and then tries what it must not.
+//! A cluster that starts tasks by itself: it refills some slots in the instant in which they come free, as
+//! Hadoop refills what a job holds, and now and then tries what it must not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +30,8 @@ impl<'a> Refilling<'a> {
         Self { sim, chance, rng, rows: BTreeMap::new(), phases: BTreeMap::new(), names: 0 }
     }
 
-    /// What the cluster starts on the slot of a row that ended: the last task of its phase that never ran; now and
-    /// then any task of any phase, whether it may run or not.
+    /// What the cluster starts on the slot of a row that ended: the last task of its phase that never ran;
+    /// now and then any task of any phase, whether it may run or not.
     fn refill(&mut self, row: RowId, since: Time) -> Option<Running> {
         let &(mut phase, slot) = self.rows.get(&row)?;
         let mut task = None;

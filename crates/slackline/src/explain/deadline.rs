@@ -24,7 +24,8 @@ pub struct Deadline {
     pub alone: f64,
     /// By when it had to start, with the slots it got; none of a flow that is not done.
     pub start_by: Option<f64>,
-    /// Slots it needed from its release to its deadline, slot kind by slot kind; empty if there was no time at all.
+    /// Slots it needed from its release to its deadline, slot kind by slot kind; empty if there was no time
+    /// at all.
     pub needs: Vec<SlotKindNeed>,
     /// Slot-seconds that flows with later deadlines or none held while it wanted them.
     pub less_urgent: f64,

@@ -50,7 +50,8 @@ pub(super) fn of(instance: &Instance, schedule: &Schedule) -> Vec<Held> {
     }
 }
 
-/// What a task has held until now. It counts as killed: not done, and there to be started if it does not go on.
+/// What a task has held until now. It counts as killed: not done, and there to be started if it does not go
+/// on.
 pub(super) fn until(task: &TaskNow, now: f64) -> Held {
     let (phase, start) = (task.phase, task.since.min(now));
     Held { phase, start, end: now, slots: 1, outcome: Some(Outcome::Killed) }
@@ -95,8 +96,8 @@ impl Rows {
         rows.map(|&k| &self.list[k as usize])
     }
 
-    /// Those that overlap a span of time, in order. O(log rows) and as many as start since the first that still runs
-    /// at its beginning.
+    /// Those that overlap a span of time, in order. O(log rows) and as many as start since the first that
+    /// still runs at its beginning.
     pub(super) fn during(&self, from: f64, to: f64) -> impl Iterator<Item = &Held> {
         let near = self.near(from, to).iter().copied();
         let mut rows: Vec<u32> = near.filter(|&k| self.list[k as usize].end > from).collect();
@@ -127,8 +128,8 @@ pub(super) struct Extent {
     pub(super) done: bool,
 }
 
-/// The extents of all phases; `known_done` says which of those that held slots are done whatever rows say. O(rows + phases +
-/// edges).
+/// The extents of all phases; `known_done` says which of those that held slots are done whatever rows say.
+/// O(rows + phases + edges).
 pub(super) fn extents(
     instance: &Instance,
     held: &[Held],

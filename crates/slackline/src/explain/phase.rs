@@ -139,7 +139,8 @@ fn sorted(others: BTreeMap<JobId, Blocker>) -> Vec<Blocker> {
 type Change = (f64, i64, i64);
 
 impl Facts<'_> {
-    /// What became of `phase`. O(log r + h log h) for h rows that are of the phase or while it wanted more slots.
+    /// What became of `phase`. O(log r + h log h) for h rows that are of the phase or while it wanted more
+    /// slots.
     pub(super) fn story(&self, phase: PhaseId) -> PhaseStory {
         let extent = self.extents[phase];
         let of = self.instance.phase(phase);

@@ -1,7 +1,7 @@
 //! Single charts of a schedule as SVG: see [`Chart`].
 //!
-//! Text is measured with a font that is in the program, so that the same schedule gives the same bytes on every machine; a
-//! viewer shows its own sans-serif font.
+//! Text is measured with a font that is in the program, so that the same schedule gives the same bytes on
+//! every machine; a viewer shows its own sans-serif font.
 
 mod axis;
 mod bars;
@@ -145,7 +145,8 @@ pub type Area<D> = DrawingArea<D, Shift>;
 /// What a backend says.
 pub type Drawn<D> = Result<(), DrawingAreaErrorKind<<D as DrawingBackend>::ErrorType>>;
 
-/// A white picture as SVG, and what `draw` draws on it, with text in [`FONT`]. All pictures of the workspace are made here.
+/// A white picture as SVG, and what `draw` draws on it, with text in [`FONT`]. All pictures of the workspace
+/// are made here.
 ///
 /// # Errors
 /// Drawing that fails.

@@ -18,8 +18,8 @@ pub struct InLines {
 }
 
 impl InLines {
-    /// Opens both; what `options` say goes before what the schedule records. `None` for schedules that are only read as a
-    /// whole: those under a profile.
+    /// Opens both; what `options` say goes before what the schedule records. `None` for schedules that are
+    /// only read as a whole: those under a profile.
     ///
     /// # Errors
     /// Whatever keeps either document from being read.

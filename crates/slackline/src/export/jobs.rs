@@ -1,9 +1,10 @@
 //! CSV with a row a job. Its first columns are those of Batsim's `jobs.csv`, which evalys and others read.
 //!
-//! A job's workload is its flow, since names of jobs are unique in their flow alone. It is submitted when it may start: when
-//! its flow is released and the jobs are done that it comes after. Its resources are all slots that its tasks held, numbered
-//! through the slot kinds of the cluster from 0, though rarely all at once and all the time. Rows come flow by flow, in the
-//! order of the schedule's flows. Memory: the slots of the jobs of flows that are not over.
+//! A job's workload is its flow, since names of jobs are unique in their flow alone. It is submitted when it
+//! may start: when its flow is released and the jobs are done that it comes after. Its resources are all
+//! slots that its tasks held, numbered through the slot kinds of the cluster from 0, though rarely all at
+//! once and all the time. Rows come flow by flow, in the order of the schedule's flows. Memory: the slots of
+//! the jobs of flows that are not over.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -8,9 +8,9 @@
 //! | the master of a job that holds a slot | a complete event of category `master` |
 //! | a flow | an async slice (`b`, `e`) of the process `flows`, from release to completion, with its deadline (`n`) |
 //!
-//! Times are whole microseconds after second 0. Events come in the order of the rows: the format asks for none. Machines
-//! and slots are named (`M`) when they first have something to do, so that memory is a bit a slot, and a number for
-//! each flow that is not over.
+//! Times are whole microseconds after second 0. Events come in the order of the rows: the format asks for
+//! none. Machines and slots are named (`M`) when they first have something to do, so that memory is a bit a
+//! slot, and a number for each flow that is not over.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -25,8 +25,8 @@ pub struct ScheduleDocument<'a> {
     pub meta: Meta,
     /// How its workload was shaped.
     pub options: WorkloadOptions,
-    /// The grain of phases given only as work, seconds: the one that is recorded, or the usual one of a schedule of
-    /// tasks.
+    /// The grain of phases given only as work, seconds: the one that is recorded, or the usual one of a
+    /// schedule of tasks.
     pub grain: Option<f64>,
 }
 
@@ -65,7 +65,8 @@ pub enum Verdict {
 }
 
 impl<'a> ScheduleDocument<'a> {
-    /// Reads what a schedule says of itself; its rows need the workload, which may come in one of these formats.
+    /// Reads what a schedule says of itself; its rows need the workload, which may come in one of these
+    /// formats.
     ///
     /// # Errors
     /// A document that is none; options that nothing records.
@@ -131,7 +132,8 @@ impl<'a> ScheduleDocument<'a> {
         Ok(loaded)
     }
 
-    /// Whether what it says of its distance to the optimum, if anything, follows from its cost and lower bound.
+    /// Whether what it says of its distance to the optimum, if anything, follows from its cost and lower
+    /// bound.
     fn status_follows(&self, schedule: &Schedule) -> bool {
         let said = self.meta.status.as_str();
         said.is_empty() || said == status(schedule.cost, schedule.lower_bound)
@@ -145,8 +147,9 @@ impl<'a> ScheduleDocument<'a> {
         Ok(read_schedule(&self.source.name, &self.source.bytes, instance)?.0)
     }
 
-    /// The schedule without its rows and what it amounts to, if it comes in lines and is feasible as far as that can be
-    /// told from line to line ([`Stream`]). `None` says nothing: then the whole has to be looked at.
+    /// The schedule without its rows and what it amounts to, if it comes in lines and is feasible as far as
+    /// that can be told from line to line ([`Stream`]). `None` says nothing: then the whole has to be looked
+    /// at.
     fn judge_lines(&self, instance: &Instance) -> Option<(Schedule, Report)> {
         if !self.is_in_lines {
             return None;

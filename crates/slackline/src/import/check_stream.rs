@@ -19,9 +19,9 @@ pub struct Opened<'a> {
     pub source: Box<dyn Read + Send>,
 }
 
-/// Decides as [`super::check`] does whether a schedule is feasible for its workload, if that can be told from line to line:
-/// flows of both come in the order of their releases and rows in that of their ends, as `simulate` writes them. `None`
-/// says nothing: then the whole has to be looked at.
+/// Decides as [`super::check`] does whether a schedule is feasible for its workload, if that can be told from
+/// line to line: flows of both come in the order of their releases and rows in that of their ends, as
+/// `simulate` writes them. `None` says nothing: then the whole has to be looked at.
 ///
 /// # Errors
 /// Whatever keeps either document from being read.

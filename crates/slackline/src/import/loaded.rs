@@ -53,8 +53,8 @@ pub(super) fn check_grain(seconds: Option<f64>) -> Result<(), WrongOption> {
 }
 
 impl Shaped {
-    /// Refuses flows that wait for others: in the model flows are independent, so that a schedule made from it would
-    /// start them too early.
+    /// Refuses flows that wait for others: in the model flows are independent, so that a schedule made from
+    /// it would start them too early.
     ///
     /// # Errors
     /// The first input that is from another flow, with its line.
@@ -125,8 +125,8 @@ impl Shaped {
     }
 }
 
-/// The draft on machines that take whatever its flows may ask of a cluster: a slot for either phase, every host that
-/// is named, and phases for jobs that are only to be run.
+/// The draft on machines that take whatever its flows may ask of a cluster: a slot for either phase, every
+/// host that is named, and phases for jobs that are only to be run.
 fn for_any_cluster(draft: &Draft) -> Draft {
     let mut draft = draft.clone();
     let mut hosts = BTreeSet::from(["any".to_owned()]);
@@ -157,11 +157,12 @@ fn write_deadlines(draft: &mut Draft, instance: &Instance) {
 }
 
 impl Loaded {
-    /// Makes it ready for a simulation ([`simulate::prepare`]), and remembers the grain where work was cut with it.
+    /// Makes it ready for a simulation ([`simulate::prepare`]), and remembers the grain where work was cut
+    /// with it.
     ///
     /// # Errors
-    /// A grain that is no length of a task; more work than there is time for (simulated time is counted in 64 bits), or a
-    /// cluster that is too large.
+    /// A grain that is no length of a task; more work than there is time for (simulated time is counted in 64
+    /// bits), or a cluster that is too large.
     pub fn prepare(&mut self, grain: Option<f64>) -> Result<(), ImportError> {
         check_grain(grain)?;
         match simulate::prepare(&self.instance, grain_span(grain)) {
@@ -177,7 +178,8 @@ impl Loaded {
         Ok(())
     }
 
-    /// Cuts work as [`Self::prepare`] does, however much there is of it: a schedule that was made is read all the same.
+    /// Cuts work as [`Self::prepare`] does, however much there is of it: a schedule that was made is read all
+    /// the same.
     pub(super) fn cut(&mut self, grain: f64) -> Result<(), ImportError> {
         check_grain(Some(grain))?;
         if self.instance.phases().iter().any(|phase| phase.tasks().is_none()) {

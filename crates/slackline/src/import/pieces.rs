@@ -1,7 +1,7 @@
 //! A workload cut into pieces by when its flows are released: the week of a log into its days.
 //!
-//! Each piece is a workload of its own, whose second 0 is the release of its first flow, and which begins with an empty
-//! cluster: what the piece before it left behind is not there. Flows that recur are cut too.
+//! Each piece is a workload of its own, whose second 0 is the release of its first flow, and which begins
+//! with an empty cluster: what the piece before it left behind is not there. Flows that recur are cut too.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -43,8 +43,8 @@ impl Every {
         }
     }
 
-    /// Which piece a flow is in that is released so many seconds after the start: its number, and its name where the
-    /// calendar has one.
+    /// Which piece a flow is in that is released so many seconds after the start: its number, and its name
+    /// where the calendar has one.
     fn piece(self, seconds: f64, start: Option<&Start>) -> Key {
         let named = match self {
             Self::Day => start.and_then(|start| start.day_at(seconds)),

@@ -114,8 +114,8 @@ impl fmt::Display for CrashAt {
 }
 
 impl SimulationOptions {
-    /// Adds what shaped a run beyond its workload; what is at its default changes nothing and is left out. Of a
-    /// history it is the hash that counts.
+    /// Adds what shaped a run beyond its workload; what is at its default changes nothing and is left out. Of
+    /// a history it is the hash that counts.
     pub fn record(&self, options: &mut RecordedOptions, history_sha256: Option<&str>) {
         let above_zero = |value: f64| Some(value).filter(|value| *value > 0.0);
         put(options, "heartbeat", above_zero(self.heartbeat));
@@ -145,11 +145,12 @@ impl SimulationOptions {
         self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some() || profile
     }
 
-    /// The options for an instance, prepared if there are plan files; `history` counts with [`KnowledgeOption::Learned`].
+    /// The options for an instance, prepared if there are plan files; `history` counts with
+    /// [`KnowledgeOption::Learned`].
     ///
     /// # Errors
-    /// A number outside its range; a crash of a machine that the cluster does not have, or that is down; plans that cannot
-    /// be read or are of other flows; what does not go with the profile.
+    /// A number outside its range; a crash of a machine that the cluster does not have, or that is down;
+    /// plans that cannot be read or are of other flows; what does not go with the profile.
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
         self.check_profile()?;
         self.check_seconds()?;

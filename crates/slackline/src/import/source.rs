@@ -114,8 +114,8 @@ impl Source {
     /// The workload as an instance, phases given only as work uncut.
     ///
     /// # Errors
-    /// Everything that is wrong with the document, with lines; options that do not go with it; flows that wait for
-    /// others, which only a run can do.
+    /// Everything that is wrong with the document, with lines; options that do not go with it; flows that
+    /// wait for others, which only a run can do.
     pub fn load(&self, options: &WorkloadOptions) -> Result<Loaded, ImportError> {
         let shaped = self.shape(options)?;
         shaped.refuse_waiting()?;

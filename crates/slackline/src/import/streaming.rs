@@ -13,7 +13,8 @@ use super::source::{import_options, refuse_options};
 use super::workload_options::WorkloadOptions;
 use crate::simulate::{check_cluster, check_horizon, slowest};
 
-/// A workload that is read while it is used: an iterator over its flows as they arrive. After an error there are no more.
+/// A workload that is read while it is used: an iterator over its flows as they arrive. After an error there
+/// are no more.
 #[derive(Debug)]
 pub struct StreamedWorkload {
     /// What messages call its document.
@@ -27,18 +28,19 @@ pub struct StreamedWorkload {
     is_read: bool,
     is_over: bool,
     slowest: f64,
-    /// The metric that was asked for, flows with a cost of their own, which goes before it, and the line of the first.
+    /// The metric that was asked for, flows with a cost of their own, which goes before it, and the line of
+    /// the first.
     own_costs: Option<(Metric, u64, u32)>,
     metric: Option<Metric>,
 }
 
 impl StreamedWorkload {
-    /// Begins to read a workload, cut into tasks of at most `grain` seconds where it is given only as work; `name` is what
-    /// messages call it.
+    /// Begins to read a workload, cut into tasks of at most `grain` seconds where it is given only as work;
+    /// `name` is what messages call it.
     ///
     /// # Errors
-    /// A workload that cannot be read, or not line by line; options that do not go with it; no cluster, or one that is too
-    /// large.
+    /// A workload that cannot be read, or not line by line; options that do not go with it; no cluster, or
+    /// one that is too large.
     pub fn open(
         name: &str,
         source: impl Read + Send + 'static,

@@ -21,8 +21,8 @@ pub struct WorkloadOptions {
     pub from: Option<String>,
     /// Options of importers, by their names.
     pub import: Vec<(String, String)>,
-    /// Values of the parameters that a document of ours declares. They are in nothing that is simulated, and no
-    /// schedule records them.
+    /// Values of the parameters that a document of ours declares. They are in nothing that is simulated, and
+    /// no schedule records them.
     pub parameters: Parameters,
     /// Number of machines.
     pub machines: Option<u32>,

@@ -6,8 +6,8 @@ use crate::report::headline;
 use crate::report::number::{Unit, column, exact};
 use crate::report::table::{Align, Table, View};
 
-/// One row a bound, the best one marked, with how far it was searched for and whether it holds for tasks only; and a
-/// line that none is above 0 if that is so.
+/// One row a bound, the best one marked, with how far it was searched for and whether it holds for tasks
+/// only; and a line that none is above 0 if that is so.
 pub fn table(bounds: &Bounds, view: &View) -> String {
     let objective = headline::objective(bounds.objective);
     let mut table =

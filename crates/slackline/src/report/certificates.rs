@@ -20,8 +20,9 @@ pub fn note(certificates: &Certificates, meta: &mut Meta) {
     meta.rules = certificates.rules.iter().map(rule).collect();
 }
 
-/// Each decision, if the policy told of some, with what the flows that were there were believed to cost, and a bound that
-/// nothing could have done better than from then on; and each rule with what it would have cost alone, over `cost`.
+/// Each decision, if the policy told of some, with what the flows that were there were believed to cost, and
+/// a bound that nothing could have done better than from then on; and each rule with what it would have cost
+/// alone, over `cost`.
 pub fn tables(
     certificates: &Certificates,
     choices: &[Choice],

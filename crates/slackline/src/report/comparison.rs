@@ -31,8 +31,8 @@ pub struct Row {
     pub result: Result<Figures, String>,
 }
 
-/// Metrics by their names in the comparison document, in its order; `None` where they are about flows that are done
-/// and none is.
+/// Metrics by their names in the comparison document, in its order; `None` where they are about flows that
+/// are done and none is.
 pub type Named = Vec<(&'static str, Option<f64>)>;
 
 /// What a schedule amounts to.
@@ -216,13 +216,14 @@ pub(crate) fn specs() -> &'static [Spec] {
     &SPECS
 }
 
-/// The table of policies with the best values marked; times are seconds, or have units where seconds are unreadable. Reasons of refused policies follow below it.
+/// The table of policies with the best values marked; times are seconds, or have units where seconds are
+/// unreadable. Reasons of refused policies follow below it.
 pub fn table(rows: &[Row], view: &View) -> String {
     columns(rows, Spec::best).render(view) + &notes(rows) + &distances(rows) + &crowding(rows)
 }
 
-/// A row in a line, for people who wait for the others: the cost, the mean response, late flows and what failed; or why there
-/// are no figures, as far as a line has room for that.
+/// A row in a line, for people who wait for the others: the cost, the mean response, late flows and what
+/// failed; or why there are no figures, as far as a line has room for that.
 pub fn line(row: &Row) -> String {
     let figures = match &row.result {
         Ok(figures) => figures,

@@ -182,7 +182,8 @@ impl Told<'_> {
         line
     }
 
-    /// What made most of the lateness, or of the time beyond that of the flow alone, and who held most of the slots, if it ever wanted more than it had.
+    /// What made most of the lateness, or of the time beyond that of the flow alone, and who held most of the
+    /// slots, if it ever wanted more than it had.
     fn why(&self) -> String {
         let explanation = self.explanation;
         let blocked = &explanation.blocked;
@@ -195,8 +196,8 @@ impl Told<'_> {
         let lost = (explanation.waits.lost - explanation.waits.none).clamp(0.0, starts.below);
         let own = starts.cap + starts.last;
         let waited = starts.none + starts.submission + starts.masters + starts.containers + lost;
-        // Of its own work only what the deadline left no room for makes a flow late; else it is a reason where there is
-        // hardly another.
+        // Of its own work only what the deadline left no room for makes a flow late; else it is a reason
+        // where there is hardly another.
         let excess = match explanation.deadline.as_ref().filter(|of| of.verdict != Verdict::Met) {
             Some(deadline) if explanation.completed.is_some() && explanation.job.is_none() => {
                 (own + starts.below - lost) - (deadline.at - explanation.released).max(0.0)

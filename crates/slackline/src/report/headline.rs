@@ -24,8 +24,8 @@ pub fn flows(name: &str, instance: &Instance) -> String {
     )
 }
 
-/// `2,099 tasks (150 of them cut from work)`, or `1,949 tasks and 1,500 slot-seconds of work` where that work is not
-/// cut into tasks: how many tasks there are depends on whether the work has to be cut.
+/// `2,099 tasks (150 of them cut from work)`, or `1,949 tasks and 1,500 slot-seconds of work` where that work
+/// is not cut into tasks: how many tasks there are depends on whether the work has to be cut.
 pub fn tasks(instance: &Instance) -> String {
     tasks_text(instance.n_tasks(), instance.n_cut(), instance.work_uncut().slot_seconds())
 }
@@ -112,8 +112,8 @@ pub fn lines_of_stream(name: &str, tally: &Tally, cut: u64, empty: &Instance) ->
     format!("{headline}\n{}\n{start}", load(&tally.offered(empty.cluster())))
 }
 
-/// What should be known before results are believed: that there is nothing to simulate, and a warning for each kind of slots
-/// with more load than it can bear.
+/// What should be known before results are believed: that there is nothing to simulate, and a warning for
+/// each kind of slots with more load than it can bear.
 pub fn warnings(instance: &Instance) -> Vec<String> {
     if instance.flows().is_empty() {
         return vec![

@@ -38,8 +38,8 @@ impl<W: Write> RowWriter for Lines<'_, W> {
     }
 }
 
-/// Simulates as [`simulate_to`] does and writes the schedule in lines, its metrics among its claims; the status of `meta`
-/// follows from it.
+/// Simulates as [`simulate_to`] does and writes the schedule in lines, its metrics among its claims; the
+/// status of `meta` follows from it.
 ///
 /// # Errors
 /// As [`simulate_to`]. What was written then ends without its last line.

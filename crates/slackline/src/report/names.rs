@@ -1,4 +1,5 @@
-//! What tables call policies: their names with parameters, but of a file no more than tells it from the others'.
+//! What tables call policies: their names with parameters, but of a file no more than tells it from the
+//! others'.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +7,8 @@ use std::collections::BTreeSet;
 const FILE: &str = ":file=";
 
 /// These policies as tables and pages show them, in their order: `yarn-capacity:file=today/queues.xml` is
-/// `yarn-capacity:file=queues.xml`, unless another of them would be called the same; then both keep as many folders as tell
-/// them apart. Documents have the whole. O(n² · folders) for n policies.
+/// `yarn-capacity:file=queues.xml`, unless another of them would be called the same; then both keep as many
+/// folders as tell them apart. Documents have the whole. O(n² · folders) for n policies.
 pub fn shown<'a>(policies: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let policies: Vec<&str> = policies.into_iter().collect();
     let distinct: BTreeSet<&str> = policies.iter().copied().collect();

@@ -1,9 +1,9 @@
 //! Numbers for people. Programs read JSON and CSV, which have all digits and times in seconds.
 //!
-//! A duration is written in seconds as long as that can be read, from 10,000 s on as `1d 14h 27m`; in a column all
-//! are written as the longest. A point in time is written by the clock where the start of the workload is known
-//! (`06:00`, with the day where it is not that of the start and the offset where the clock shows it twice), else as a
-//! duration.
+//! A duration is written in seconds as long as that can be read, from 10,000 s on as `1d 14h 27m`; in a
+//! column all are written as the longest. A point in time is written by the clock where the start of the
+//! workload is known (`06:00`, with the day where it is not that of the start and the offset where the clock
+//! shows it twice), else as a duration.
 
 use jiff::tz::AmbiguousOffset;
 use jiff::{RoundMode, Span, SpanRound, Unit as Part, Zoned, ZonedRound};
@@ -28,7 +28,8 @@ pub enum Unit {
     Count,
     /// Fractions, written as percentages.
     Percent,
-    /// Gaps to a lower bound: percentages that are rounded up ([`slackline_trace::documents::schedule::gap_text`]).
+    /// Gaps to a lower bound: percentages that are rounded up
+    /// ([`slackline_trace::documents::schedule::gap_text`]).
     Gap,
 }
 

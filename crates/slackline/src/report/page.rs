@@ -1,12 +1,14 @@
-//! Results as one page that opens in a browser, from disk and without a network: charts, tables, and why flows waited.
+//! Results as one page that opens in a browser, from disk and without a network: charts, tables, and why
+//! flows waited.
 //!
-//! A [`Collector`] hears the rows of one policy as they leave its run and keeps what is drawn: every row as long as there are
-//! few, else only when each phase ran and how many slots were held when, so that memory does not follow the rows. A [`Page`]
-//! puts what all policies left beside their figures and writes it: a document of columns (`document`), compressed, in a
-//! template with its style and its program, whose source is `crates/slackline/page`.
+//! A [`Collector`] hears the rows of one policy as they leave its run and keeps what is drawn: every row as
+//! long as there are few, else only when each phase ran and how many slots were held when, so that memory
+//! does not follow the rows. A [`Page`] puts what all policies left beside their figures and writes it: a
+//! document of columns (`document`), compressed, in a template with its style and its program, whose source
+//! is `crates/slackline/page`.
 //!
-//! Numbers of tables are written here, as everywhere else; the page only draws. What users named comes to it as data
-//! alone, never as HTML.
+//! Numbers of tables are written here, as everywhere else; the page only draws. What users named comes to it
+//! as data alone, never as HTML.
 
 mod clock;
 mod collect;
@@ -41,8 +43,8 @@ use document::{Document, Made, Policy};
 use extras::Extras;
 use least::Least;
 
-/// Bars that are drawn of a policy; where one has more, jobs are drawn instead of tasks. A bar is a row of the schedule on
-/// neighbouring slots.
+/// Bars that are drawn of a policy; where one has more, jobs are drawn instead of tasks. A bar is a row of
+/// the schedule on neighbouring slots.
 pub const BARS_MAX: usize = 50_000;
 
 /// The template up to its title, to its style, to its program, to its data, and the rest.
@@ -171,7 +173,8 @@ impl Page<'_> {
     }
 }
 
-/// What says how far results may be believed: how far simulations are from what was recorded, and what made them so.
+/// What says how far results may be believed: how far simulations are from what was recorded, and what made
+/// them so.
 fn believed(rows: &[Row]) -> Vec<String> {
     [distances(rows), crowding(rows)].into_iter().filter(|text| !text.is_empty()).collect()
 }

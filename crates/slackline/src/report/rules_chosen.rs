@@ -10,8 +10,9 @@ use crate::report::number::counted;
 /// Rules with their parameters that are named one by one; there may be some dozens.
 const NAMED: usize = 5;
 
-/// What a policy chose, for people: the rules that its orders came from, the one of most decisions first (`area 12 times,
-/// atc:k=2 once`), and how it came to these orders; nothing of a policy that does not choose.
+/// What a policy chose, for people: the rules that its orders came from, the one of most decisions first
+/// (`area 12 times, atc:k=2 once`), and how it came to these orders; nothing of a policy that does not
+/// choose.
 pub fn rules_chosen(choices: &[Choice]) -> Vec<(&'static str, String)> {
     if choices.is_empty() {
         return Vec::new();

@@ -1,5 +1,6 @@
-//! The same comparison over several samples, which are seeds, files, or pieces of a workload such as its days: means with 95 %
-//! intervals, and differences to the first policy sample by sample, which say more because both met the same luck.
+//! The same comparison over several samples, which are seeds, files, or pieces of a workload such as its
+//! days: means with 95 % intervals, and differences to the first policy sample by sample, which say more
+//! because both met the same luck.
 
 use crate::report::comparison::{self, FLOWS, Figures, Spec};
 use crate::report::names;
@@ -81,8 +82,8 @@ impl Spread {
     }
 }
 
-/// Two tables: means ± half the 95 % interval with the best means marked, and the paired differences to the first
-/// policy. `sample` is what one sample is called.
+/// Two tables: means ± half the 95 % interval with the best means marked, and the paired differences to the
+/// first policy. `sample` is what one sample is called.
 pub fn table(all: &[Runs], sample: &str, view: &View) -> String {
     let mut out = means(all).render(view);
     let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
@@ -134,8 +135,8 @@ pub fn crowding(all: &[Runs]) -> String {
     comparison::crowding_of(ran)
 }
 
-/// The runs of each policy for each group, as `by` says, with how many flows are in it on average. Of several seeds the
-/// groups are those of any, and figures are over those that have the group.
+/// The runs of each policy for each group, as `by` says, with how many flows are in it on average. Of several
+/// seeds the groups are those of any, and figures are over those that have the group.
 fn by_group(by: &str, all: &[Runs]) -> Vec<(String, f64, Runs)> {
     let mut rows = Vec::new();
     for runs in all {
@@ -158,7 +159,8 @@ fn by_group(by: &str, all: &[Runs]) -> Vec<(String, f64, Runs)> {
     rows
 }
 
-/// A row for each policy and group: pools, users or size classes, as `by` says; means ± half the 95 % interval.
+/// A row for each policy and group: pools, users or size classes, as `by` says; means ± half the 95 %
+/// interval.
 pub fn table_by(by: &'static str, all: &[Runs], sample: &str, view: &View) -> String {
     let groups = by_group(by, all);
     let rows: Vec<&Runs> = groups.iter().map(|(_, _, runs)| runs).collect();
@@ -208,7 +210,8 @@ fn columns(
     Table::of(std::iter::once(names).chain(comparison::specs().iter().map(of)).collect())
 }
 
-/// `12.5 ± 0.4`, `15.6 ± 1.2 %`, with the same digits after the point in a column; means of counts are no counts.
+/// `12.5 ± 0.4`, `15.6 ± 1.2 %`, with the same digits after the point in a column; means of counts are no
+/// counts.
 fn plus_minus(spreads: &[Option<Spread>], unit: Unit) -> Vec<String> {
     let (of_mean, of_half) = match unit {
         Unit::Count | Unit::Measure => (Unit::Measure, Unit::Measure),
@@ -243,8 +246,9 @@ fn names(all: &[Runs]) -> Vec<&'static str> {
     names
 }
 
-/// Gives each policy its rank by cost with each seed, as the metric `rank`: 1 for the least, the mean of their places for
-/// equals. Policies that were refused and seeds with which flows failed have none. O(policies² · seeds).
+/// Gives each policy its rank by cost with each seed, as the metric `rank`: 1 for the least, the mean of
+/// their places for equals. Policies that were refused and seeds with which flows failed have none.
+/// O(policies² · seeds).
 pub fn rank(all: &mut [Runs]) {
     let cost_of = |runs: &Runs, seed: usize| runs.result.as_ref().ok()?.get(seed)?.cost;
     let seeds = all.iter().filter_map(|runs| Some(runs.result.as_ref().ok()?.len())).max().unwrap_or(0);

@@ -1,7 +1,8 @@
 //! Columns that line up and fit the width they are shown at.
 //!
-//! A [`Table`] is made of columns; a [`View`] says how wide it may be, which columns are wanted and by which the rows
-//! are ordered. Where not all columns fit, the least important are left out, and a last line says which.
+//! A [`Table`] is made of columns; a [`View`] says how wide it may be, which columns are wanted and by which
+//! the rows are ordered. Where not all columns fit, the least important are left out, and a last line says
+//! which.
 
 #[cfg(test)]
 mod tests;
@@ -227,7 +228,8 @@ impl Column {
     }
 }
 
-/// A table. The first column names the rows and is always shown, as are others that tell rows apart ([`Column::key`]).
+/// A table. The first column names the rows and is always shown, as are others that tell rows apart
+/// ([`Column::key`]).
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<Column>,
@@ -244,8 +246,8 @@ impl Table {
         self.columns
     }
 
-    /// A table with these headings, to be filled row by row; later columns are left out first, but a column of remarks,
-    /// which needs no heading, last.
+    /// A table with these headings, to be filled row by row; later columns are left out first, but a column
+    /// of remarks, which needs no heading, last.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let column = |(k, &(heading, align)): (usize, &(&str, Align))| {
             let (name, rank) = match heading {
@@ -398,7 +400,8 @@ fn lines(columns: &[Shown<'_>], rows: &[usize], colour: bool) -> String {
 /// The codes of the styles of tables.
 const STYLES: [&str; 3] = ["\x1b[0m", "\x1b[1m", "\x1b[32m"];
 
-/// Text with tables, in which all characters that a terminal obeys are escaped: all but the styles of tables in colour.
+/// Text with tables, in which all characters that a terminal obeys are escaped: all but the styles of tables
+/// in colour.
 pub fn escaped_but_styles(text: &str, colour: bool) -> String {
     let mut parts = text.split('\x1b');
     let mut out = escaped(parts.next().unwrap_or_default()).into_owned();
@@ -425,7 +428,8 @@ fn broken(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Lines that are too long for `width` columns, each broken between words and indented further from its second line on.
+/// Lines that are too long for `width` columns, each broken between words and indented further from its
+/// second line on.
 pub fn fitted(text: &str, width: usize) -> String {
     let mut out = String::new();
     for line in escaped(text).lines() {

@@ -59,7 +59,7 @@ pub enum RunError {
     Policy {
         /// The policy.
         policy: String,
-        /// What it says.
+        /// The error of the policy.
         failure: String,
     },
     /// A document of the outcome cannot be written.

@@ -185,8 +185,8 @@ impl Forecast {
         self.running.entry(id).or_insert(Running { since, attempts: 0 }).attempts += 1;
     }
 
-    /// When the flows that are not done are going to be, seconds since the start of the run: simulated now.
-    /// `None` if that cannot be.
+    /// Simulates now. Returns the predicted completions of unfinished flows, seconds since the start of the
+    /// run; `None` if they cannot be simulated.
     pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
         let draft = self.ahead(&self.believed(now), now);
         if self.policy.is_program() || draft.flows.is_empty() {
@@ -195,7 +195,7 @@ impl Forecast {
         completions(&draft, &self.seats(), &self.policy, &self.setting, now)
     }
 
-    /// What is expected of a flow; never before now.
+    /// The prediction for a flow, never before the time of the last event.
     pub fn of(&self, flow: &str) -> Prospect {
         if self.failed.contains(flow) {
             return Prospect::Failed;

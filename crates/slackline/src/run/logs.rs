@@ -28,6 +28,7 @@ pub struct TaskOf {
 impl TaskOf {
     /// Reads `map-3`, `reduce-0`, `map` or `reduce`.
     ///
+    /// # Errors
     /// The syntax that was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         let expected = "expected map-N, reduce-N, map or reduce";

@@ -40,7 +40,7 @@ pub struct Outcome {
 pub struct Prediction {
     /// The workload, without flows that cannot be run.
     pub instance: Instance,
-    /// What was expected.
+    /// The simulation.
     pub simulated: Simulated,
 }
 

@@ -1,7 +1,7 @@
 //! Slots over time: how many each flow holds, and how many are held at all.
 //!
-//! Time is cut into equal columns, and a chart has the mean of each: the changes themselves may be thousands of times as many
-//! as can be seen.
+//! Time is cut into equal columns, and a chart has the mean of each: the changes themselves may be thousands
+//! of times as many as can be seen.
 
 use plotters::prelude::*;
 
@@ -10,8 +10,8 @@ use super::timeline::{COLUMNS, Largest, Timeline};
 use super::{Area, Drawn, SHOWN};
 use slackline_model::{SlotKind, Time};
 
-/// Adds what lasts from `start` to `end`, `times` over, to the columns of that many microseconds that it touches. Sums are
-/// of whole numbers, so that the order in which rows come changes nothing.
+/// Adds what lasts from `start` to `end`, `times` over, to the columns of that many microseconds that it
+/// touches. Sums are of whole numbers, so that the order in which rows come changes nothing.
 fn add(columns: &mut [u128], width: u64, [start, end]: [Time; 2], times: u32) {
     let (first, last) = (start.0 / width, end.0 / width);
     let touched =
@@ -22,7 +22,8 @@ fn add(columns: &mut [u128], width: u64, [start, end]: [Time; 2], times: u32) {
     }
 }
 
-/// Means of slots of a kind over columns, for each place of [`Largest`] and, last, all others. O(bars · columns of each).
+/// Means of slots of a kind over columns, for each place of [`Largest`] and, last, all others. O(bars ·
+/// columns of each).
 fn columns(timeline: &Timeline, slot_kind: SlotKind, largest: &Largest) -> Vec<Vec<f64>> {
     let width = timeline.column();
     let mut sums = vec![vec![0; COLUMNS]; SHOWN + 1];

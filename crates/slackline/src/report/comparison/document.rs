@@ -29,7 +29,8 @@ pub struct About {
     pub objective: Objective,
 }
 
-/// The comparison document, of policies with as many figures each as there are samples: as there are lower bounds.
+/// The comparison document, of policies with as many figures each as there are samples: as there are lower
+/// bounds.
 pub fn json(about: &About, all: &[Runs]) -> String {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
     let entry = |runs: &Runs| {

@@ -24,9 +24,9 @@ pub struct Group {
     pub metrics: Named,
 }
 
-/// The groups of a workload with their metrics, from what the judge found of each flow: pools in the order of the
-/// document, users by name, size classes from small to large. Flows without a pool or a user are in none, and one size
-/// class alone is left out. O(flows · groups).
+/// The groups of a workload with their metrics, from what the judge found of each flow: pools in the order of
+/// the document, users by name, size classes from small to large. Flows without a pool or a user are in none,
+/// and one size class alone is left out. O(flows · groups).
 pub fn groups(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>) -> Vec<Group> {
     let mut all: BTreeMap<(u8, usize, String), Vec<FlowId>> = BTreeMap::new();
     for (id, flow) in instance.flows().iter_enumerated() {
@@ -55,8 +55,8 @@ pub fn groups(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>) -> Vec<Grou
     .collect()
 }
 
-/// The class of a flow with so much work, by powers of ten of slot-seconds: 0 for none, 1 for less than 1, 2 for less
-/// than 10, …; and its name, such as `1..10`.
+/// The class of a flow with so much work, by powers of ten of slot-seconds: 0 for none, 1 for less than 1, 2
+/// for less than 10, …; and its name, such as `1..10`.
 fn size_class(work: Work) -> (usize, String) {
     if work.0 == 0 {
         return (0, "0".to_owned());

@@ -1,5 +1,5 @@
-//! What stands below a comparison: how far simulations are from what was recorded, and where masters of jobs crowded out
-//! their tasks.
+//! What stands below a comparison: how far simulations are from what was recorded, and where masters of jobs
+//! crowded out their tasks.
 
 use super::{Figures, Row, shown_names};
 use crate::recorded::DISTANCE;
@@ -25,8 +25,8 @@ pub fn distances(rows: &[Row]) -> String {
     )
 }
 
-/// The policies under which ApplicationMasters held most slots for a good part of the time, a line each, and what keeps
-/// them from it; nothing if there are none.
+/// The policies under which ApplicationMasters held most slots for a good part of the time, a line each, and
+/// what keeps them from it; nothing if there are none.
 pub fn crowding(rows: &[Row]) -> String {
     let figures = |row: &Row| row.result.as_ref().ok().map(std::slice::from_ref).map(<[Figures]>::to_vec);
     crowding_of(rows.iter().zip(shown_names(rows)).filter_map(|(row, name)| Some((name, figures(row)?))))

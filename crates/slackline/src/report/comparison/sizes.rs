@@ -32,7 +32,8 @@ pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
     Table::of(columns).render(view) + &notes(&named) + &crowding(&named)
 }
 
-/// Two tables for each size: means, and paired differences to the first policy. `sample` is what one sample is called.
+/// Two tables for each size: means, and paired differences to the first policy. `sample` is what one sample
+/// is called.
 pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sample: &str, view: &View) -> String {
     let one = |(k, size): (usize, &OnSize<Runs>)| {
         // What does not fit has been named by the first.

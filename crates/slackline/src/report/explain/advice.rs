@@ -72,7 +72,8 @@ impl Told<'_> {
         })
     }
 
-    /// Where most of the time without a slot was that ApplicationMasters took to start: more slots do not help.
+    /// Where most of the time without a slot was that ApplicationMasters took to start: more slots do not
+    /// help.
     fn slow_starts(&self) -> Option<String> {
         let starts = self.starts();
         (starts.masters > starts.none).then(|| {

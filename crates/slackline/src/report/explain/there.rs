@@ -1,4 +1,5 @@
-//! What a flow waited for on a Hadoop cluster: the submission of its jobs, their ApplicationMasters, their containers.
+//! What a flow waited for on a Hadoop cluster: the submission of its jobs, their ApplicationMasters, their
+//! containers.
 
 use std::collections::BTreeMap;
 

@@ -186,7 +186,8 @@ impl<'a> Collector<'a> {
         self.finish(&simulated.schedule, &simulated.choices, false)
     }
 
-    /// What is drawn of a judged schedule whose rows were all heard of. `is_plan` says whether all of it is still to come.
+    /// What is drawn of a judged schedule whose rows were all heard of. `is_plan` says whether all of it is
+    /// still to come.
     pub fn finish(self, schedule: &Schedule, choices: &[Choice], is_plan: bool) -> Drawn {
         let (rows, explained, spans) = match self.kept {
             Kept::Rows(rows) => {

@@ -1,4 +1,5 @@
-//! What `explain` says of the flows that cost most and of the latest, and who held the slots that they wanted.
+//! What `explain` says of the flows that cost most and of the latest, and who held the slots that they
+//! wanted.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ pub(super) struct Explained {
     idle: f64,
 }
 
-/// What is said of the flows that cost most, failed ones first, and then of the latest that are not among them; ties by id.
+/// What is said of the flows that cost most, failed ones first, and then of the latest that are not among
+/// them; ties by id.
 pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan: bool) -> Vec<Explained> {
     let instance = explainer.instance();
     // Whole tables: what is too wide for the page is scrolled.
@@ -61,7 +63,8 @@ pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
     flows.into_iter().filter_map(explain).collect()
 }
 
-/// Which flows held how much of the slots while a flow wanted more, those with most first; and how much was idle.
+/// Which flows held how much of the slots while a flow wanted more, those with most first; and how much was
+/// idle.
 fn shares(instance: &Instance, flow: FlowId, blocked: &Blocked) -> (Vec<(usize, f64)>, f64) {
     let all = blocked.slot_seconds();
     if all <= 0.0 {

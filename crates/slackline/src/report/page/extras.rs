@@ -92,8 +92,8 @@ impl Page<'_> {
         self.extras.tables.push(Titled { title: title.to_owned(), table: Table::of(columns) });
     }
 
-    /// With means over several samples, one of which is called so (`seed`, `day`); what is drawn is of the first, which has that
-    /// name where it has one.
+    /// With means over several samples, one of which is called so (`seed`, `day`); what is drawn is of the
+    /// first, which has that name where it has one.
     #[must_use]
     pub fn with_samples(mut self, all: &[Runs], sample: &'static str, first: Option<&str>) -> Self {
         self.table(&format!("All {sample}s: means ± half their 95 % interval"), means(all).into_columns());
@@ -204,7 +204,8 @@ impl Page<'_> {
     }
 }
 
-/// Whether what was drawn of one workload can be shown beside another: flows, jobs and phases stand for each other.
+/// Whether what was drawn of one workload can be shown beside another: flows, jobs and phases stand for each
+/// other.
 pub fn is_alike(one: &Instance, other: &Instance) -> bool {
     let names = |instance: &Instance| -> Vec<String> {
         instance.flows().iter().map(|flow| flow.id.clone()).collect()

@@ -18,8 +18,8 @@ pub(super) struct Least {
 }
 
 impl Least {
-    /// Of the policies of `rows`, by the means of `all` if there are several samples, one of which is called so. `None` if none
-    /// has a cost.
+    /// Of the policies of `rows`, by the means of `all` if there are several samples, one of which is called
+    /// so. `None` if none has a cost.
     pub(super) fn of(rows: &[Row], all: Option<(&[Runs], &str)>, objective: &str) -> Option<Self> {
         let names = shown_names(rows);
         let costs: Vec<Vec<f64>> = match all {

@@ -1,5 +1,5 @@
-//! What phases held of slots, summed up in spans of time: enough to say who held the slots that others wanted, in memory
-//! that does not follow the rows.
+//! What phases held of slots, summed up in spans of time: enough to say who held the slots that others
+//! wanted, in memory that does not follow the rows.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::TaskRows;
@@ -59,8 +59,8 @@ impl Sums {
         self.width as f64 / 1e6
     }
 
-    /// Rows that hold the same in every span: as many slots as were held throughout, and one for the part of the time that is
-    /// left over. A phase begins and ends when it did.
+    /// Rows that hold the same in every span: as many slots as were held throughout, and one for the part of
+    /// the time that is left over. A phase begins and ends when it did.
     pub(super) fn into_held(self) -> Vec<SummedRow> {
         let mut rows = Vec::new();
         for (phase, sums) in self.phases.iter_enumerated() {

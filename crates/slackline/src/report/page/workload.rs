@@ -42,8 +42,8 @@ struct Phases {
     tasks: Vec<u32>,
 }
 
-/// Until when there is something to be seen, in microseconds, if the last of all that ran ends then: deadlines long after it
-/// would leave the rest no room.
+/// Until when there is something to be seen, in microseconds, if the last of all that ran ends then:
+/// deadlines long after it would leave the rest no room.
 pub(super) fn horizon(instance: &Instance, last: u64) -> u64 {
     let last = instance.flows().iter().map(|flow| flow.release.0).fold(last, u64::max);
     let deadlines = instance.flows().iter().filter_map(|flow| flow.deadline);
