@@ -86,7 +86,7 @@ pub enum Stopped {
 pub struct Requirements {
     /// The flow.
     pub flow: FlowId,
-    /// Order of its jobs and tasks required over time.
+    /// The order of its jobs, and the number of tasks required over time.
     pub plan: ProgressPlan,
     /// Whether its deadline can be met, and the earliest completion.
     pub admission: Admission,

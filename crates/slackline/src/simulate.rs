@@ -217,11 +217,11 @@ pub(crate) fn delays(sim: &slackline_sim::Options) -> (Span, Span) {
 pub struct Watch<'a> {
     /// Called occasionally with the number of finished tasks.
     pub progress: Option<&'a mut dyn FnMut(u64)>,
-    /// Asked before every instant whether to stop there.
+    /// Called before every instant; returns whether to stop.
     pub cancel: Option<&'a dyn Fn() -> bool>,
-    /// Hears when each flow ran that completed or failed, as soon as it has.
+    /// Called with the times of each flow when it completes or fails.
     pub ended: Option<&'a dyn Fn(FlowId, FlowTimes)>,
-    /// Hears every row that leaves the run, whatever else becomes of it.
+    /// Called with every row that is final.
     pub left: Option<&'a mut dyn FnMut(Left<'_>)>,
 }
 

@@ -121,9 +121,9 @@ impl Knob {
 /// Values of a knob.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What is varied.
+    /// The quantity to vary.
     pub knob: Knob,
-    /// Between which values.
+    /// The values to try.
     pub values: Values,
 }
 

@@ -36,7 +36,7 @@ struct Bisection<'t, 'e, E> {
     known: BTreeMap<u32, bool>,
     /// All tried numbers, including those tried in advance.
     tried: BTreeMap<u32, bool>,
-    /// How many are tried at once.
+    /// The number of simultaneous tries.
     width: usize,
     does: &'t mut Try<'e, E>,
 }

@@ -53,7 +53,7 @@ pub enum NoCondition {
         "expected METRIC:NUMBER (at most), such as missed:1% or mean_response:5m, or one of < <= = >= > for the colon"
     )]
     Sign,
-    /// No such metric.
+    /// An unknown metric.
     #[error("{}", unknown("metric", .found, .known))]
     Metric {
         /// What was found.

@@ -48,9 +48,9 @@ enum Instant {
 struct Tally {
     beyond: Beyond,
     instant: Instant,
-    /// By flow; infinite where it does not count.
+    /// By flow: its mark; infinite for flows that do not count.
     marks: Vec<f64>,
-    /// More than this is too much.
+    /// The condition fails above this value.
     limit: f64,
     /// The sum over flows that have ended.
     of_ended: f64,

@@ -55,7 +55,7 @@ pub struct Figures {
 pub struct Tried {
     /// The value of the axis.
     pub value: f64,
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
     /// Whether all conditions are met.
     pub meets: bool,
