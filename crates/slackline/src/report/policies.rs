@@ -30,7 +30,7 @@ fn short(text: &str) -> &str {
 
 /// One row per policy, with a line about each below.
 pub fn table(entries: &[&PolicyEntry], view: &View) -> String {
-    // Sentences go below, and the rest into the details.
+    // Sentences are shown below the table, and the rest in the details.
     const SHOWN: [&str; 6] =
         ["policy", "flows of jobs", "typed slots", "mixed speeds", "plan gives", "minima"];
     let mut table = Table::new(&SHOWN.map(|name| (name, Align::Left)));

@@ -44,7 +44,7 @@ pub struct Collector<'a> {
 enum Kept {
     /// All rows, until there are too many.
     Rows(TaskRows),
-    /// What they held, summed up.
+    /// The sums of the held slots.
     Sums(Sums),
 }
 
