@@ -41,9 +41,9 @@ pub(super) enum Silence {
     Late,
     /// It closed its standard output or its standard input, or it ended.
     Closed,
-    /// It went on and on without an end of line.
+    /// Its line exceeds the limit.
     TooLong,
-    /// It had said more than it was asked for: this.
+    /// It sent this output before it was asked.
     Unasked(Vec<u8>),
     /// An error of the operating system.
     System(io::Error),
