@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 //!
-//!
 //! # Modules
 //!
 //! - [`policy_spec`]: a policy as a value, which every function of this crate takes;

@@ -21,7 +21,7 @@ pub(super) struct Held {
     pub(super) outcome: Option<Outcome>,
 }
 
-/// All rows with a non-zero length; task rows if there are any.
+/// All valid rows: task rows if there are any, otherwise allocations.
 pub(super) fn of(instance: &Instance, schedule: &Schedule) -> Vec<Held> {
     let tasks = schedule.tasks.rows().iter().map(|row| Held {
         phase: row.phase,
