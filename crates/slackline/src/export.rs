@@ -32,7 +32,7 @@ pub use perfetto::Perfetto;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The schedule or its workload.
+    /// An error in the schedule or its workload.
     #[error(transparent)]
     Import(#[from] ImportError),
     /// The output cannot be written.

@@ -247,8 +247,8 @@ impl PolicySpec {
         matches!(self.planner, Planner::Best)
     }
 
-    /// The policy for predictions. A policy that searches again when flows end does so in predictions only if
-    /// `ends` is set.
+    /// The policy for predictions. `auto` then searches again only when flows arrive, and not when they end,
+    /// unless `ends` is set.
     #[must_use]
     pub fn for_looks(&self) -> Self {
         if !self.foresees() || self.spec.contains("ends=") {

@@ -250,7 +250,7 @@ impl Facts<'_> {
         blocked
     }
 
-    /// From when on the slots of a row do something: reduces that took theirs early wait for the maps.
+    /// The time from which the slots of a row compute. Reduces that took their slots early wait for the maps.
     fn computes_from(&self, row: &Held) -> f64 {
         self.extents[row.phase].ready.unwrap_or(f64::INFINITY).max(row.start)
     }

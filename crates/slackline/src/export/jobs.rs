@@ -41,9 +41,9 @@ const HEADER: [&str; 17] = [
 #[derive(Clone, Debug, Default)]
 struct Seen {
     start: Option<Time>,
-    /// When its last task that counts was done.
+    /// The end of its last attempt that counts.
     done: Option<Time>,
-    /// When its last attempt ended.
+    /// The end of its last attempt.
     end: Option<Time>,
     tasks_done: u64,
     attempts: u64,
