@@ -56,7 +56,7 @@ pub enum NoCondition {
     /// An unknown metric.
     #[error("{}", unknown("metric", .found, .known))]
     Metric {
-        /// What was found.
+        /// The name that was given.
         found: String,
         /// The known metrics.
         known: Vec<&'static str>,
@@ -66,9 +66,9 @@ pub enum NoCondition {
     Value {
         /// The metric.
         metric: &'static str,
-        /// What was found.
+        /// The text that was found.
         found: String,
-        /// What was expected.
+        /// The expected value.
         expected: String,
     },
 }

@@ -363,7 +363,7 @@ pub fn csv(rows: &[Row]) -> String {
     crate::report::csv(&header, records)
 }
 
-/// The header and the records of [`csv`].
+/// The header and the records of [`csv()`].
 fn records(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let metrics = metric_names(rows);
     let header: Vec<&'static str> = ["policy", "cost", "lower_bound", "gap"]
