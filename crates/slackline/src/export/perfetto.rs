@@ -6,8 +6,7 @@
 //! | a slot | a thread of it, with an id that is unique in the trace |
 //! | a task on a slot | a complete event (`X`), with its start-up as a slice in it |
 //! | an ApplicationMaster that holds a slot | a complete event of category `master` |
-//! | a flow | an async slice (`b`, `e`) of the process `flows`, from release to completion, with its deadline
-//! (`n`) |
+//! | a flow | an async slice (`b`, `e`) of process `flows`, release to completion; its deadline (`n`) |
 //!
 //! Times are whole microseconds after second 0. Events are in the order of the rows; the format requires no
 //! order. Machines and slots are named (`M`) at their first event, so that memory is one bit per slot, and a
