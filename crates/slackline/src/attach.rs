@@ -1,8 +1,9 @@
-//! Drives the MapReduce jobs that others submit to a Hadoop cluster, under any policy.
+//! Schedules the MapReduce jobs that other users submit to a Hadoop cluster, under any policy.
 //!
-//! - [`Cluster`], [`AttachOptions`]: the cluster, and what is asked for; [`drive`]: the loop;
-//! - [`Watcher`], [`AttachEvent`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are going to be done;
-//! - [`Events`]: all of it as lines of JSON.
+//! - [`Cluster`], [`AttachOptions`]: the cluster and the options; [`drive`]: the loop;
+//! - [`Watcher`], [`AttachEvent`], [`Status`]: progress reports; [`prospects`]: predicted completions of
+//!   applications;
+//! - [`Events`]: the events as lines of JSON.
 
 mod events;
 mod prospects;
@@ -25,20 +26,20 @@ pub use self::prospects::prospects;
 use crate::policy_spec::PolicySpec;
 use crate::run::{EngineError, RunError};
 
-/// Who decides, and what is known.
+/// The policy and the history.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The policy.
     pub policy: PolicySpec,
-    /// The store of what jobs took in earlier runs; begun if it is not there.
+    /// The history: a store of the durations of jobs in earlier runs. Created if it does not exist.
     pub history: Option<PathBuf>,
 }
 
-/// Drives the applications of a cluster until `stop` is set or the time is over, and tells the history what they took. What
-/// is left on the cluster is given.
+/// Schedules the applications of a cluster until `stop` is set or the time limit is reached, and records
+/// their durations in the history. Returns what is left on the cluster.
 ///
 /// # Errors
-/// A history that is none; the table cannot be had; the policy fails.
+/// An invalid history; the cluster state cannot be read; the policy fails.
 pub fn drive(
     cluster: Cluster,
     request: &Request,
@@ -48,14 +49,14 @@ pub fn drive(
     let started = clock::unix_micros();
     let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
     let known = store.as_ref().map(HistoryStore::latest).transpose()?;
-    // What was seen here says more than what the cluster remembers.
+    // Durations in the history replace those that the cluster remembers.
     let mut jobs = cluster.past().clone();
     jobs.extend(known.unwrap_or_default());
     let known: History = records(&jobs);
     let machines = cluster.empty().cluster();
     let mut policy = request.policy.build(machines, &Objective::default());
     let learning = Learning::new(machines, &known).guessing();
-    // How often a task may fail is the business of its application.
+    // The limit on failures of a task is a setting of its application, and the driver has none.
     let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning));
     let driven = cluster.drive(policy.as_mut(), config, stop, watcher);
     let closed = driven.map_err(|error| match error {
@@ -67,7 +68,7 @@ pub fn drive(
     if let Some(store) = store.filter(|_| !closed.learned.is_empty()) {
         let jobs = closed.learned.clone();
         let note = Note { workload: "attach".to_owned(), policy: request.policy.spec().to_owned() };
-        // Its tasks are none of ours: nobody tells what they counted.
+        // The tasks belong to other users, so their counters are unknown.
         store.remember(&PastRun { started, note, jobs, counts: CountsOfJobs::new() })?;
     }
     Ok(closed)

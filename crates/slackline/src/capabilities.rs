@@ -1,5 +1,5 @@
-//! What policies can take, as sets for programs and as sentences for people: both derived from their entries, so that
-//! neither can disagree with what is refused.
+//! The capabilities of policies, as sets for programs and as sentences for users. Both are derived from the
+//! entries of the policies, so they agree with the refusals.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use slackline_model::params::{Param, Values};
 
 use crate::policy_spec::PlanForm;
 
-/// What a workload may have that not every policy takes.
+/// A feature of a workload that not every policy supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Feature {
@@ -31,7 +31,8 @@ impl Feature {
     }
 }
 
-/// What workloads may have that a policy plans. Online, as flows arrive, every policy takes every feature.
+/// The features that a policy supports when it plans. When it runs online, every policy supports every
+/// feature.
 pub fn planned(can: Capabilities, planner: &Planner) -> BTreeSet<Feature> {
     let rehearsal = matches!(planner, Planner::Rehearsal | Planner::Best);
     let takes = [
@@ -42,7 +43,7 @@ pub fn planned(can: Capabilities, planner: &Planner) -> BTreeSet<Feature> {
     takes.into_iter().filter_map(|(feature, taken)| taken.then_some(feature)).collect()
 }
 
-/// What a policy takes and gives, a sentence each.
+/// The properties of a policy, one sentence each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sentences {
     /// Flows of several jobs.
@@ -51,13 +52,13 @@ pub struct Sentences {
     pub typed: &'static str,
     /// Machines of mixed speed.
     pub speeds: &'static str,
-    /// What `plan` gives.
+    /// The output of `plan`.
     pub plan: &'static str,
     /// Minima.
     pub minima: &'static str,
 }
 
-/// The name of policies that are programs of their own.
+/// The name of policies that are external programs.
 const PROGRAM: &str = "command";
 
 /// The sentences of an entry.
@@ -86,14 +87,14 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
         },
         minima: match can.minima {
             true => "kept",
-            // A program says so itself, once it runs.
+            // A program declares this when it runs.
             false if entry.name == PROGRAM => "kept if the program says so",
             false => "ignored",
         },
     }
 }
 
-/// What a parameter may be, in a few characters where there is a short form: `job|flow`, `0..3600`.
+/// The valid values of a parameter, in a short form if there is one: `job|flow`, `0..3600`.
 pub fn values(param: &Param) -> String {
     match param.values {
         Values::Choice(_) => param.words().join("|"),

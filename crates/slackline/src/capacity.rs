@@ -1,5 +1,5 @@
-//! Capacity: the smallest cluster, or the best setting, with which a workload meets conditions under a policy, by
-//! simulation.
+//! Capacity search: finds, by simulation, the smallest cluster or the best setting with which a workload
+//! meets conditions under a policy.
 
 mod axis;
 mod bisection;

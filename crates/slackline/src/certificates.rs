@@ -1,5 +1,5 @@
-//! Certificates of a simulation: what no policy could have done better from each decision on, and what each rule alone would
-//! have cost in the end.
+//! Certificates of a simulation: a lower bound for any policy at each decision, and the final cost of each
+//! rule alone.
 
 mod left;
 
@@ -12,25 +12,26 @@ use self::left::Looking;
 use crate::registry::Registry;
 use crate::simulate::{GRAIN, Options, SimulateError, Watch, prepare, simulate_figures};
 
-/// How often the dear bounds are asked whether to go on: steps of `prices`, mostly. They are counted and not timed, so that
-/// certificates are the same again.
+/// The number of steps of the expensive bounds, mostly of `prices`. Steps are counted instead of time, so
+/// that certificates are reproducible.
 const STEPS: u32 = 60;
 
-/// What is certain about a run.
+/// The certificates of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Certificates {
-    /// By decision: a lower bound on what the flows that were there had to cost by the objective, whatever was done from then
-    /// on. Nothing that came later is in it.
+    /// By decision: a lower bound on the cost of the flows that had arrived, for any schedule from then on.
+    /// Later flows are not included.
     pub left: Vec<f64>,
-    /// By rule: its name as a policy, and what the run costs under that rule alone; `None` where it cannot be simulated so.
+    /// By rule: its name as a policy, and the cost of the run under this rule alone; `None` if the simulation
+    /// is not possible.
     pub rules: Vec<(String, Option<f64>)>,
 }
 
-/// Certifies a run: `schedule` has all rows, of the prepared instance ([`prepare`]), and durations are those of the workload.
-/// As dear as a bound a decision and a run a rule.
+/// Calculates the certificates of a run. `schedule` has all rows of the prepared instance ([`prepare`]), and
+/// durations are exact. The effort is one bound per decision and one simulation per rule.
 ///
 /// # Errors
-/// An instance that cannot be prepared; a schedule in which the judge finds something wrong.
+/// An instance that cannot be prepared; an invalid schedule.
 pub fn certify(
     instance: &Instance,
     schedule: &Schedule,
@@ -45,7 +46,7 @@ pub fn certify(
     Ok(Certificates { left, rules })
 }
 
-/// The best bound on schedules of tasks that so many steps find.
+/// The best bound on task schedules after a limited number of steps.
 fn bound(instance: &Instance) -> f64 {
     let steps = std::cell::Cell::new(0);
     let stop = || {

@@ -1,9 +1,9 @@
-//! What a policy chose that chooses between rules, as documents have it.
+//! Converts the choices of a policy that chooses between rules to the format of documents.
 
 use slackline_policy::{Choice, ChosenBy};
 use slackline_trace::documents::schedule::{Choice as Written, ChosenBy as WrittenBy};
 
-/// What a policy chose, as the schedule document has it.
+/// The choices of a policy, as in the schedule document.
 pub fn choices(choices: &[Choice]) -> Vec<Written> {
     let choice = |choice: &Choice| Written {
         at: choice.at.seconds(),

@@ -1,16 +1,16 @@
 //! `command:PROGRAM ARGUMENTS`: a policy in any language.
 //!
-//! The program is started for each run. It reads a line of JSON from its standard input for every instant at which
-//! something happened, and writes a line with what it wants changed; `docs/policies-in-any-language.md` has the protocol
-//! by example. What it says is checked against what it was told. A program that ends, is late or says something
-//! wrong fails, with the run: nothing is decided in its place.
+//! The program is started for each run. For every instant with events it reads a line of JSON from its
+//! standard input and writes a line with its changes; `docs/policies-in-any-language.md` explains the
+//! protocol with examples. Answers are checked against the messages that the program received. If the program
+//! ends, is late or sends an invalid answer, the run fails. No default decision replaces the answer.
 //!
-//! - `wire`: the messages, field by field;
-//! - `told`: lines from events, and the numbers that the program may answer with;
-//! - `answer`: what it answers, read and checked;
-//! - `order`: slots by its last order;
-//! - `child`: its process;
-//! - `policy`: the policy that asks it.
+//! - `wire`: the fields of the messages;
+//! - `told`: converts events to lines, and tracks the numbers that the program may use;
+//! - `answer`: reads and checks answers;
+//! - `order`: assigns slots by the last order;
+//! - `child`: the process of the program;
+//! - `policy`: the policy that calls the program.
 
 mod answer;
 mod child;
@@ -30,13 +30,13 @@ use slackline_policy::Policy;
 
 use policy::CommandPolicy;
 
-/// What the name of such a policy begins with, before a colon.
+/// The prefix of the name of such a policy, before a colon.
 pub const NAME: &str = "command";
 
-/// How long a program may take for an answer, unless something else is said.
+/// The default time limit for an answer.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What tables of policies say of it. It is made from a [`Program`] alone, so that it is in no registry.
+/// The entry of the policy in tables. It needs a [`Program`], so it is in no registry.
 pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: Capabilities {
         flows: Flows::Whole,
@@ -56,21 +56,21 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     )
 };
 
-/// A program that decides.
+/// An external program that makes the decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The program and its arguments.
     words: Vec<String>,
-    /// How long it may take for an answer.
+    /// The time limit for an answer.
     timeout: Duration,
 }
 
 impl Program {
-    /// The program of a command line, whose words are divided and quoted as in a POSIX shell. It is started without one:
-    /// nothing is expanded.
+    /// Parses a command line, with words and quotes as in a POSIX shell. The program is started without a
+    /// shell, so nothing is expanded.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the command line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some(words) = shlex::split(text) else {
             return Err(format!("found {}, expected every quote to be closed", shown(text, 200)));
@@ -83,7 +83,7 @@ impl Program {
         Ok(Self { words, timeout: TIMEOUT })
     }
 
-    /// With so much time for each answer.
+    /// Sets the time limit for each answer.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -95,7 +95,7 @@ impl Program {
     }
 }
 
-/// A text as one line of at most so many characters, and of what is left out the number.
+/// A text as one line of at most `most` characters, with the number of omitted characters.
 fn shown(text: &str, most: usize) -> String {
     let more = escaped_line(text).chars().count().saturating_sub(most);
     let more = if more > 0 { format!(" ({more} characters more)") } else { String::new() };

@@ -1,4 +1,4 @@
-//! Runs several policies on one instance, side by side.
+//! Simulates several policies on one instance in parallel.
 
 use std::convert::Infallible;
 
@@ -12,86 +12,88 @@ use crate::simulate::{
     GRAIN, Leave, Left, NotWritten, Options, SimulateError, Simulated, Watch, prepare, simulate_watched,
 };
 
-/// Schedules of so many tasks are judged as a whole even where nobody asks for them, and given up then: that needs no
-/// memory to speak of, and sums over rows are the same to the last digit as where schedules are asked for.
+/// Schedules with at most this number of tasks are validated as a whole and then dropped if the caller does
+/// not want them. This needs little memory, and gives bit-identical sums with and without schedules.
 const FEW_TASKS: u64 = 1 << 16;
 
-/// What became of one policy.
+/// The result of one policy.
 #[derive(Debug)]
 pub struct Compared {
     /// The policy.
     pub policy: PolicySpec,
-    /// Its judged simulation, or why there is none.
+    /// Its validated simulation, or the reason why there is none.
     pub result: Result<Simulated, SimulateError>,
 }
 
-/// Hears a row of the policy at that place.
+/// Receives a row of the policy with this index.
 pub type HearLeft<'a> = &'a (dyn Fn(usize, Left<'_>) + Sync);
 
-/// How several simulations run at a time. Policies are told by their place in the list.
+/// The options of parallel simulations. Policies are identified by their index in the list.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct SideBySide<'a> {
-    /// At most this many threads.
+    /// The maximum number of threads.
     pub threads: usize,
-    /// Whether schedules have their rows. Without, memory follows what is live, but of small workloads.
+    /// Whether schedules keep their rows. Otherwise memory depends on the active flows, except for small
+    /// workloads.
     pub schedules: bool,
-    /// Hears which policy has how many tasks done.
+    /// Receives the index of a policy and its number of finished tasks.
     pub progress: &'a (dyn Fn(usize, u64) + Sync),
-    /// Asked before every instant of a policy whether to stop it; first before anything runs under it.
+    /// Called before every instant of a policy, and once before its first; returns whether to stop it.
     pub cancel: &'a (dyn Fn(usize) -> bool + Sync),
-    /// Hears what became of a policy as soon as that is known, and may take the rows of its schedule away.
+    /// Receives the result of a policy as soon as it is known, and may take the rows of its schedule.
     pub ended: &'a (dyn Fn(usize, &mut Compared) + Sync),
-    /// What a log says really happened: the policy `recorded`.
+    /// The recorded execution of a log: the policy `recorded`.
     pub recorded: Option<&'a Recorded>,
-    /// Hears every row that leaves the run of a policy, whether or not schedules have their rows.
+    /// Receives every final row of a policy, whether or not schedules keep their rows.
     pub left: Option<HearLeft<'a>>,
 }
 
 impl<'a> SideBySide<'a> {
-    /// With at most this many threads.
+    /// Sets the maximum number of threads.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// With all rows in the schedules, if so.
+    /// Sets whether schedules keep their rows.
     #[must_use]
     pub fn with_schedules(mut self, schedules: bool) -> Self {
         self.schedules = schedules;
         self
     }
 
-    /// With a function that hears which policy has how many tasks done.
+    /// Sets the function that receives the numbers of finished tasks.
     #[must_use]
     pub fn with_progress(mut self, progress: &'a (dyn Fn(usize, u64) + Sync)) -> Self {
         self.progress = progress;
         self
     }
 
-    /// With a function that says which policies are to stop; see [`Self::cancel`].
+    /// Sets the function that stops policies; see [`Self::cancel`].
     #[must_use]
     pub fn with_cancel(mut self, cancel: &'a (dyn Fn(usize) -> bool + Sync)) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// With a function that hears what became of each policy when it ends, in that order; see [`Self::ended`].
+    /// Sets the function that receives the result of each policy, in the order of their ends; see
+    /// [`Self::ended`].
     #[must_use]
     pub fn with_ended(mut self, ended: &'a (dyn Fn(usize, &mut Compared) + Sync)) -> Self {
         self.ended = ended;
         self
     }
 
-    /// With what a log says really happened, if one does.
+    /// Sets the recorded execution of a log, if there is one.
     #[must_use]
     pub fn with_recorded(mut self, recorded: Option<&'a Recorded>) -> Self {
         self.recorded = recorded;
         self
     }
 
-    /// With a function that hears every row of every policy, if there is one.
+    /// Sets the function that receives every row of every policy, if there is one.
     #[must_use]
     pub fn with_left(mut self, left: Option<HearLeft<'a>>) -> Self {
         self.left = left;
@@ -100,7 +102,7 @@ impl<'a> SideBySide<'a> {
 }
 
 impl Default for SideBySide<'_> {
-    /// A thread for each processor, no rows, and nobody who listens or stops anything.
+    /// One thread per processor, no rows, and no callbacks.
     fn default() -> Self {
         Self {
             threads: parallel::processors(),
@@ -114,8 +116,8 @@ impl Default for SideBySide<'_> {
     }
 }
 
-/// Simulates every policy on the same instance with the same options, and returns the results in the order
-/// of `policies`. The instance is prepared and `bound` is as in [`simulate`](crate::simulate()).
+/// Simulates every policy on the same instance with the same options. Returns the results in the order of
+/// `policies`. The instance is prepared, and `bound` is used, as in [`simulate`](crate::simulate()).
 pub fn compare(
     instance: &Instance,
     policies: &[PolicySpec],
@@ -165,7 +167,7 @@ mod tests {
     use super::*;
     use crate::Registry;
 
-    /// Flows of five tasks of a second on one slot.
+    /// Flows of five tasks of 1 s on one slot.
     fn instance(flows: usize) -> Instance {
         let map = Some(TasksDraft::Uniform { tasks: 5, seconds: 1.0 }.into());
         let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };

@@ -1,7 +1,7 @@
-//! What every policy is held to, one of your own included: on small workloads with everything that a workload can have,
-//! under everything that the simulator can do, the driver's state is audited after every instant, schedules are
-//! judged and cost no less than any lower bound, and flows are done as soon as machines stay up; the same run again
-//! gives the same schedule; plans are feasible, or refused.
+//! A test suite for every policy, including your own. It runs small workloads with all workload features
+//! under all simulator features. The state of the driver is audited after every instant. Schedules are
+//! validated and cost no less than any lower bound, and flows finish as soon as machines stay up. A repeated
+//! run gives the same schedule. Plans are feasible, or refused.
 
 mod refilling;
 
@@ -22,7 +22,7 @@ use crate::simulate::{self, GRAIN, delays, prepare};
 
 use refilling::Refilling;
 
-/// The workloads, by the names of their documents.
+/// The workloads of the suite, by the names of their documents.
 const DOCUMENTS: [(&str, &str); 15] = [
     ("chain.toml", include_str!("../instances/chain.toml")),
     ("contract.toml", include_str!("../instances/contract.toml")),
@@ -41,7 +41,7 @@ const DOCUMENTS: [(&str, &str); 15] = [
     ("typed-hadoop1.toml", include_str!("../instances/typed-hadoop1.toml")),
 ];
 
-/// The workloads that policies are held to, by the names of their documents.
+/// The workloads of the suite, by the names of their documents.
 pub fn workloads() -> Vec<(&'static str, Instance)> {
     let read = |(name, text): (&'static str, &str)| {
         let loaded = Source::new(name, text).load(&WorkloadOptions::default());
@@ -50,23 +50,23 @@ pub fn workloads() -> Vec<(&'static str, Instance)> {
     DOCUMENTS.map(read).into()
 }
 
-/// How a run is set up.
+/// The settings of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// What the simulator does.
+    /// The options of the simulator.
     pub sim: slackline_sim::Options,
-    /// Fraction of maps after which reduces may take slots.
+    /// The fraction of a job's maps that must be finished before its reduces may take slots.
     pub slowstart: f64,
-    /// How far estimates are off.
+    /// The standard deviation of the logarithm of the error factor of estimates.
     pub noise: f64,
-    /// How long tasks wait for a slot near their input.
+    /// The time that tasks wait for a slot near their input.
     pub locality_wait: Span,
-    /// How likely the cluster refills a slot by itself when a task on it ends.
+    /// The probability that the cluster refills a slot without an order when a task on it ends.
     pub refills: f64,
 }
 
 impl Setup {
-    /// Exact durations, nothing early, nothing fails.
+    /// Exact durations, slowstart 1, and no failures.
     pub fn plain() -> Self {
         Self {
             sim: slackline_sim::Options::exact(),
@@ -77,7 +77,7 @@ impl Setup {
         }
     }
 
-    /// Refuses what no simulation can have.
+    /// Refuses settings that no simulation can have.
     fn check(&self, instance: &Instance) -> Result<(), String> {
         let Self { sim, slowstart, noise, locality_wait, .. } = self;
         let options = simulate::Options::exact().with_sim(sim.clone()).with_slowstart(*slowstart);
@@ -85,13 +85,13 @@ impl Setup {
         options.check_engine(instance).map_err(|wrong| wrong.to_string())
     }
 
-    /// What durations mean in the schedules of these runs.
+    /// Whether durations in the schedules of these runs are exact or measured.
     pub fn clock(&self) -> Clock {
         if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
     }
 }
 
-/// The ways to simulate, by name: the same names for every instance.
+/// The settings of the suite, by name: the same names for every instance.
 pub fn setups(instance: &Instance) -> Vec<(&'static str, Setup)> {
     let with = |change: &dyn Fn(&mut Setup)| {
         let mut setup = Setup::plain();
@@ -104,7 +104,8 @@ pub fn setups(instance: &Instance) -> Vec<(&'static str, Setup)> {
         at: Time(at * 1_000_000),
         back: Some(Time(back * 1_000_000)),
     };
-    // The first dies for good half a minute in unless it is the only one; the last comes and goes.
+    // Unless it is the only machine, the first one fails for good after half a minute. The last one fails and
+    // returns repeatedly.
     let mut script = vec![crash(n - 1, 3, 9), crash(n - 1, 11, 14), crash(n / 2, 16, 17)];
     if n > 1 {
         script.push(Crash { back: None, ..crash(0, 30, 0) });
@@ -136,20 +137,20 @@ pub fn setups(instance: &Instance) -> Vec<(&'static str, Setup)> {
     ]
 }
 
-/// What became of one check.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// What was checked.
+    /// The name of the check.
     pub name: &'static str,
-    /// What is wrong, and with which workload, if anything is.
+    /// The error and its workload, if there is one.
     pub wrong: Option<String>,
 }
 
-/// Holds a policy to all of it on every workload: each way to simulate is a check, then the same run again, then its
-/// plans. `told` hears of each check as it is done. A check ends with the first workload on which something is wrong.
+/// Runs all checks of a policy on every workload: one check per setting, then a repeated run, then its plans.
+/// `told` receives each result. A check ends with the first workload that fails.
 ///
 /// # Panics
-/// If an audit finds the driver's state wrong: then a part of this program is.
+/// If an audit finds an invalid state of the driver, which is an internal error.
 pub fn check(policy: &PolicySpec, told: &mut dyn FnMut(&Checked)) -> Vec<Checked> {
     let workloads: Vec<_> =
         workloads().into_iter().map(|(name, instance)| (name, instance.cut(GRAIN))).collect();
@@ -170,13 +171,13 @@ pub fn check(policy: &PolicySpec, told: &mut dyn FnMut(&Checked)) -> Vec<Checked
     all
 }
 
-/// Simulates a policy, judges the schedule and holds its cost against the bounds; all flows must be done.
+/// Simulates a policy, validates the schedule and compares its cost with the bounds. All flows must finish.
 ///
 /// # Errors
-/// What is wrong, as a message.
+/// The error, as a message.
 ///
 /// # Panics
-/// If the audit finds the driver's state wrong.
+/// If the audit finds an invalid state of the driver.
 pub fn simulated(
     instance: &Instance,
     policy: &PolicySpec,
@@ -191,15 +192,15 @@ pub fn simulated(
     Ok((schedule, report))
 }
 
-/// A policy that fails if it is called for ever: one that leaves tasks waiting does not end where machines come and go
-/// as long as flows are left.
+/// A policy that fails after a maximum number of calls. A policy that leaves tasks waiting would not end
+/// while machines fail and return.
 struct Patient {
     policy: Box<dyn Policy + Send>,
     calls: u32,
 }
 
 impl Patient {
-    /// Some hundred times as many as the workloads need.
+    /// Some hundred times the number of calls that the workloads need.
     const CALLS_MAX: u32 = 100_000;
 }
 
@@ -245,13 +246,14 @@ impl Policy for Patient {
     }
 }
 
-/// Runs `policy` on the simulator, audited after every instant. The instance is prepared first, as for a simulation.
+/// Simulates `policy` with an audit after every instant. The instance is prepared first, as for any
+/// simulation.
 ///
 /// # Errors
-/// Why the policy could not go on, or why the instance cannot be simulated so.
+/// The reason why the policy could not continue, or why the instance cannot be simulated with these settings.
 ///
 /// # Panics
-/// If the audit finds the driver's state wrong.
+/// If the audit finds an invalid state of the driver.
 pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Result<Schedule, String> {
     let prepared = prepare(instance, GRAIN).map_err(|problem| problem.to_string())?;
     let instance = &*prepared;
@@ -273,12 +275,13 @@ pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> 
     }
     let mut schedule = run.schedule(instance, &name, setup.clock());
     schedule.profile.clone_from(&setup.sim.profile);
-    // No policy can promise what a cluster gives away by itself, nor does the judge know which machines were there.
+    // No policy can guarantee minima if the cluster starts tasks without orders. The validator does not know
+    // which machines were up.
     schedule.minima &= setup.refills == 0.0 && setup.sim.membership.is_empty();
     Ok(schedule)
 }
 
-/// The instance on all machines that are ever there, to judge and bound schedules by.
+/// The instance with all machines that ever join, to validate and bound schedules.
 fn with_all_machines(instance: &Instance, setup: &Setup) -> Instance {
     let mut whole = instance.clone();
     let mut joins: Vec<_> = setup.sim.membership.iter().collect();
@@ -291,10 +294,10 @@ fn with_all_machines(instance: &Instance, setup: &Setup) -> Instance {
     whole
 }
 
-/// Simulates and judges, and holds the cost against the bounds.
+/// Simulates and validates, and compares the cost with the bounds.
 ///
 /// # Errors
-/// Why the policy could not go on, what the judge found, or a bound above the cost, as a message.
+/// The reason why the policy could not continue, a violation, or a bound above the cost, as a message.
 ///
 /// # Panics
 /// As [`simulate`](fn@simulate).
@@ -307,7 +310,7 @@ pub fn judged(
     let prepared = prepare(instance, GRAIN).map_err(|problem| problem.to_string())?;
     let instance = &with_all_machines(&prepared, setup);
     match slackline_judge::check(instance, &schedule) {
-        // Failures only add work; distorted durations are those of another instance.
+        // Failures only add work. Distorted durations belong to another instance.
         Ok(report) if setup.clock() == Clock::Exact && report.failed == 0 => {
             broken_bound(instance, report.cost).map_or(Ok((schedule, report)), Err)
         }
@@ -316,7 +319,7 @@ pub fn judged(
     }
 }
 
-/// Simulates twice what happens with everything at once.
+/// Simulates the setting with all features twice.
 fn repeated(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     let (_, setup) = setups(instance).pop().expect("invariant: there is a way to simulate");
     let once = || Ok::<_, String>(simulated(instance, policy, &setup)?.0);
@@ -328,10 +331,10 @@ fn repeated(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
         .to_owned())
 }
 
-/// Plans and judges; a plan that is refused is none.
+/// Plans and validates. A refused plan is no error.
 ///
 /// # Errors
-/// What is wrong with the plan, as a message.
+/// The error in the plan, as a message.
 pub fn planned(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     match plan(instance, policy, Options::default()) {
         Ok(Plan::Schedule(planned)) => {
@@ -344,8 +347,8 @@ pub fn planned(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     }
 }
 
-/// The lower bounds of an instance. Many policies are tried on one instance before the next comes, so the last bounds are kept:
-/// they take longer than a simulation.
+/// The lower bounds of an instance. Many policies are tried on one instance before the next one, so the last
+/// bounds are cached: they take longer than a simulation.
 fn bounds(instance: &Instance) -> Rc<[Bound]> {
     thread_local!(static LAST: RefCell<Option<(Instance, Rc<[Bound]>)>> = const { RefCell::new(None) });
     LAST.with_borrow_mut(|last| match last {
@@ -354,18 +357,18 @@ fn bounds(instance: &Instance) -> Rc<[Bound]> {
     })
 }
 
-/// What a bound of `slackline_relax` above `cost` says, if there is one.
+/// A message about a bound of `slackline_relax` above `cost`, if there is one.
 pub fn broken_bound(instance: &Instance, cost: f64) -> Option<String> {
     let above = bounds(instance).iter().find(|bound| !at_most(bound.value, cost)).copied();
     above.map(|bound| format!("the bound {} is {}, above a cost of {cost}", bound.name, bound.value))
 }
 
-/// Whether two amounts are the same by the documents' tolerance.
+/// Whether two numbers are equal within the tolerance of documents.
 pub fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 2e-6 + 1e-6 * a.abs().max(b.abs())
 }
 
-/// Whether `a` is at most `b` by the documents' tolerance.
+/// Whether `a` is at most `b` within the tolerance of documents.
 pub fn at_most(a: f64, b: f64) -> bool {
     a <= b || same(a, b)
 }
@@ -387,7 +390,7 @@ mod tests {
         assert!(workloads().iter().all(|(_, instance)| !instance.flows().is_empty()));
     }
 
-    /// A policy that gives no slot to anything.
+    /// A policy that assigns no slots.
     struct Idle;
 
     impl Policy for Idle {

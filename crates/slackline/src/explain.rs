@@ -1,15 +1,16 @@
-//! Why a flow or a job waits: what a schedule made of its time, who held the slots it wanted, and what
-//! would make its deadline.
+//! Explains why a flow or a job waits: how its time divides, which flows held the slots that it wanted, and
+//! what would let it meet its deadline.
 //!
-//! A pure function of an instance and a schedule of either form. A flow is done when its last phase is;
-//! that phase became ready when the last of those it comes after was done, and so back to the release:
-//! this *chain* is the flow's realised critical path, and its steps add up to the response time. Each step
-//! is divided by what the phase had meanwhile: no slot although it had tasks to start; fewer slots than it
-//! could use; all it could use; or nothing left to start but its last tasks.
+//! The explanation is a pure function of an instance and a schedule of either form. A flow finishes with its
+//! last phase. That phase became ready when the last of its predecessors finished, and so back to the
+//! release. This *chain* is the realised critical path of the flow, and its steps add up to the response
+//! time. Each step is divided by the slots that the phase had: no slot although it had tasks to start; fewer
+//! slots than it could use; all slots that it could use; or no more tasks to start, only its last tasks
+//! running.
 //!
-//! - `held`: rows of either form as slots that a phase holds for a while, and spans of time;
-//! - `phase`: what became of one phase, and who held the slots it wanted;
-//! - `deadline`: whether the deadline was met, and what would have made it.
+//! - `held`: rows of either form as slots that a phase holds for some time, and spans of time;
+//! - `phase`: the explanation of one phase, and the holders of the slots that it wanted;
+//! - `deadline`: whether the deadline was met, and what would have met it.
 
 mod deadline;
 mod held;
@@ -28,52 +29,55 @@ pub use deadline::{Deadline, SlotKindNeed, Verdict};
 use held::{Extent, Held, Rows};
 pub use phase::{Blocked, Blocker, PhaseStory, Waits};
 
-/// What a schedule made of a flow, or of one of its jobs. Times are seconds since the start of the workload.
+/// The explanation of a flow, or of one of its jobs. Times are in seconds since the start of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The flow.
     pub flow: FlowId,
-    /// The job that was asked for; without one it is the whole flow.
+    /// The explained job; `None` for the whole flow.
     pub job: Option<JobId>,
-    /// When the flow was released.
+    /// The release of the flow.
     pub released: f64,
-    /// When the flow first held a slot, if it ever did; the release of a flow that was done without one.
+    /// The first time at which the flow held a slot, if any. The release, for a flow that finished without a
+    /// slot.
     pub started: Option<f64>,
-    /// When the flow was done, if it ever was.
+    /// The completion of the flow, if it finished.
     pub completed: Option<f64>,
-    /// When the last that ran of the flow, or of the job that was asked for, ended; the release if nothing ran. Of a flow that is not
-    /// over, now.
+    /// The end of the last attempt of the flow, or of the explained job; the release if no attempt ran. For
+    /// an unfinished flow, the current time.
     pub until: f64,
-    /// Whether the job that was asked for is one of those that decided when the flow was done.
+    /// Whether the explained job is on the chain that determined the completion of the flow.
     pub decides: bool,
-    /// Whether the schedule gave the flow up.
+    /// Whether the flow failed.
     pub failed: bool,
-    /// Where the flow stands in the order in which flows are to be served.
+    /// The rank of the flow.
     pub order: Order,
-    /// The phases that decided when it was done, from the release to the last end: the realised critical path.
+    /// The phases that determined the completion, from the release to the last end: the realised critical
+    /// path.
     pub chain: Vec<PhaseId>,
-    /// What became of each phase of the flow, or of the job, and of those on the chain, in the order of the flow.
+    /// The explanations of the phases of the flow, or of the job, and of those on the chain, in the order of
+    /// the flow.
     pub phases: Vec<PhaseStory>,
-    /// The chain's waits; they add up to `until` − `released`.
+    /// The waits of the chain. They add up to `until` − `released`.
     pub waits: Waits,
-    /// Who held the slots that the chain wanted, while it wanted them.
+    /// The holders of the slots that the chain wanted, during that time.
     pub blocked: Blocked,
     /// The deadline, if the flow has one.
     pub deadline: Option<Deadline>,
     /// Tasks with failed attempts, in order of phases and tasks.
     pub failures: Vec<Failure>,
-    /// What was lost with machines, in their order.
+    /// The losses on machines, in the order of machines.
     pub losses: Vec<Loss>,
 }
 
-/// Where a flow stands among all flows, each counted from 1; ties by id.
+/// The rank of a flow among all flows, counted from 1; ties by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// By first start, if it ever started.
+    /// By first start, if it started.
     pub started: Option<usize>,
-    /// By completion, if it is done.
+    /// By completion, if it finished.
     pub completed: Option<usize>,
-    /// How many flows there are.
+    /// The number of flows.
     pub of: usize,
 }
 
@@ -84,25 +88,25 @@ pub struct Failure {
     pub phase: PhaseId,
     /// The task.
     pub task: u32,
-    /// How many of its attempts failed.
+    /// The number of failed attempts.
     pub attempts: u32,
-    /// When the last of them ended.
+    /// The end of the last one.
     pub last: f64,
 }
 
-/// What a flow, or a job of it, lost on a machine.
+/// The losses of a flow, or of one of its jobs, on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The machine.
     pub machine: MachineId,
-    /// Attempts that were stopped there.
+    /// The number of attempts killed there.
     pub stopped: u64,
-    /// Tasks that had finished there, and of which the output was lost.
+    /// The number of tasks that had finished there and whose output was lost.
     pub lost: u64,
 }
 
 impl Explanation {
-    /// What became of `phase`, if the explanation speaks of it.
+    /// The explanation of `phase`, if there is one.
     pub fn phase(&self, phase: PhaseId) -> Option<&PhaseStory> {
         self.phases.iter().find(|story| story.phase == phase)
     }
@@ -115,20 +119,21 @@ impl Explanation {
     }
 }
 
-/// When each flow first held a slot and when it was done.
+/// The first start and the completion of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowTimes {
-    /// First slot, if it ever held one; the release of a flow that was done without one.
+    /// The first time at which it held a slot, if any. The release, for a flow that finished without a slot.
     pub started: Option<f64>,
-    /// Completion, if it is done.
+    /// Its completion, if it finished.
     pub completed: Option<f64>,
-    /// Place in the order of completions, from 1.
+    /// Its rank by completion, from 1.
     pub place: Option<usize>,
 }
 
-/// Explains `flow`, or its job `job`; `None` if the instance has no such flow, or the flow no such job. The instance is the
-/// prepared one ([`crate::simulate::prepare`]) of a schedule of tasks. Whether the schedule is feasible is for the judge.
-/// O(r log r + p·r·log r) for r rows and the p phases of the flow.
+/// Explains `flow`, or its job `job`. `None` if the instance has no such flow, or the flow has no such job.
+/// For a schedule of tasks, the instance is the prepared one ([`crate::simulate::prepare`]). This function
+/// does not check whether the schedule is feasible. O(r log r + p·r·log r) for r rows and the p phases of the
+/// flow.
 pub fn explain(
     instance: &Instance,
     schedule: &Schedule,
@@ -138,18 +143,18 @@ pub fn explain(
     Explainer::new(instance, schedule).explain(flow, job)
 }
 
-/// When each flow of a schedule started and was done, and its place. O(r + f log f).
+/// The times of each flow of a schedule. O(r + f log f).
 pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, FlowTimes> {
     Facts::new(instance, schedule, None).flows
 }
 
-/// Explains flows of one schedule: what they have in common is looked up once.
+/// Explains several flows of one schedule. The common data is calculated once.
 pub struct Explainer<'a> {
     schedule: &'a Schedule,
     facts: Facts<'a>,
 }
 
-/// A task that is at work: it has held a slot since then, seconds.
+/// A running task, with the time since which it holds a slot, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TaskNow {
     /// Its phase.
@@ -158,18 +163,19 @@ pub struct TaskNow {
     pub since: f64,
 }
 
-/// What goes on besides what a schedule has.
+/// The running tasks and the active flows of an unfinished schedule.
 #[derive(Clone, Copy)]
 pub struct GoesOn<'a> {
-    /// What holds slots now.
+    /// The running tasks.
     pub at_work: &'a [TaskNow],
-    /// Now, seconds.
+    /// The current time, seconds.
     pub now: f64,
-    /// Whether a flow is not over.
+    /// Whether a flow is unfinished.
     pub open: &'a dyn Fn(FlowId) -> bool,
 }
 
-/// What a phase held of slots in a span of time, of a schedule whose rows were summed up. Times are seconds.
+/// The slots of a phase during a span of time, for a schedule whose rows were summed up. Times are in
+/// seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SummedRow {
     /// The phase.
@@ -178,25 +184,25 @@ pub struct SummedRow {
     pub start: f64,
     /// To.
     pub end: f64,
-    /// How many slots.
+    /// The number of slots.
     pub slots: u32,
-    /// When the phase took slots for the last time: from then on nothing was left to start.
+    /// The last time at which the phase took slots. From then on it had no tasks to start.
     pub last_start: f64,
 }
 
 impl<'a> Explainer<'a> {
-    /// The same of a schedule whose rows are only known as sums; its flows say which of them are done. Shares of slots are
-    /// as exact as the sums, and what was tried again is not told. O(r log r) for r sums.
+    /// As [`Self::new`], for a schedule of which only sums are known. Its flows say which of them finished.
+    /// Shares of slots are as exact as the sums, and retries are not reported. O(r log r) for r sums.
     pub fn of_sums(instance: &'a Instance, schedule: &'a Schedule, sums: Vec<SummedRow>) -> Self {
         Self { schedule, facts: Facts::of_sums(instance, schedule, sums) }
     }
 
-    /// Looks up what explanations are made of. O(r log r) for r rows.
+    /// Calculates the data of explanations. O(r log r) for r rows.
     pub fn new(instance: &'a Instance, schedule: &'a Schedule) -> Self {
         Self { schedule, facts: Facts::new(instance, schedule, None) }
     }
 
-    /// The same of what goes on: the schedule has what has ended.
+    /// As [`Self::new`], for an unfinished schedule, which has only the attempts that have ended.
     pub fn so_far(instance: &'a Instance, schedule: &'a Schedule, goes_on: &GoesOn<'_>) -> Self {
         Self { schedule, facts: Facts::new(instance, schedule, Some(goes_on)) }
     }
@@ -211,7 +217,7 @@ impl<'a> Explainer<'a> {
         &self.schedule.policy
     }
 
-    /// When each flow started and was done, and its place.
+    /// The times and the rank of each flow.
     pub fn flow_times(&self) -> &TiVec<FlowId, FlowTimes> {
         &self.facts.flows
     }
@@ -256,7 +262,7 @@ impl<'a> Explainer<'a> {
         let blocked = Blocked::sum(steps.iter().map(|story| &story.blocked));
         (explanation.waits, explanation.blocked) = (waits, blocked);
         if let Some(job) = job {
-            // Of a deadline the whole flow decides.
+            // The deadline is that of the whole flow.
             let whole = self.explain(flow, None)?;
             explanation.decides = whole.chain.iter().any(|&phase| instance.phase(phase).job == job);
             explanation.deadline = whole.deadline;
@@ -267,17 +273,17 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// What is looked up in a schedule, made once.
+/// The data of a schedule, calculated once.
 struct Facts<'a> {
     instance: &'a Instance,
     held: Rows,
-    /// From when to when masters of jobs held slots.
+    /// The times during which ApplicationMasters held slots.
     masters: Vec<(f64, f64)>,
-    /// Whether these are allocations, whose tasks are not told apart.
+    /// Whether the rows are allocations, which do not distinguish tasks.
     is_plan: bool,
     extents: TiVec<PhaseId, Extent>,
     flows: TiVec<FlowId, FlowTimes>,
-    /// By phase, when it took slots for the last time, if rows do not tell.
+    /// By phase: the last time at which it took slots, if rows do not show it.
     last_starts: BTreeMap<PhaseId, f64>,
 }
 
@@ -339,7 +345,7 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// The place of `flow` by some time, counted from 1.
+    /// The rank of `flow` by some time, counted from 1.
     fn rank(&self, flow: FlowId, time: impl Fn(&FlowTimes) -> Option<f64>) -> Option<usize> {
         let own = (time(&self.flows[flow])?, flow);
         let before = |(other, times): (FlowId, &FlowTimes)| {
@@ -348,8 +354,8 @@ impl<'a> Facts<'a> {
         Some(1 + self.flows.iter_enumerated().filter(|&entry| before(entry)).count())
     }
 
-    /// The phase that a phase waited for last: the maps of its job, or the last phase of the job before it
-    /// that was done last. None if nothing comes before it, or if its release came later still.
+    /// The phase that made a phase ready: the maps of its job, or the last phase of its latest predecessor.
+    /// `None` if it has no predecessor or its release was later.
     fn gate(&self, phase: PhaseId) -> Option<PhaseId> {
         let of = self.instance.phase(phase);
         let job = self.instance.job(of.job);
@@ -362,7 +368,7 @@ impl<'a> Facts<'a> {
         self.last_of(before).filter(|&last| self.end(last) > self.instance.flow(job.flow).release.seconds())
     }
 
-    /// The phase that ends last; of several the one that comes last.
+    /// The phase that ends last; the later one in order if several end together.
     fn last_of(&self, phases: impl Iterator<Item = PhaseId>) -> Option<PhaseId> {
         phases.max_by(|&a, &b| self.end(a).total_cmp(&self.end(b)))
     }
@@ -371,8 +377,8 @@ impl<'a> Facts<'a> {
         self.extents[phase].until.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// From the phase of `jobs` that ended last back to the release, in the order of time; empty if nothing
-    /// of them ran.
+    /// The chain from the last phase of `jobs` back to the release, in the order of time; empty if none of
+    /// them ran.
     fn chain(&self, jobs: &[JobId]) -> Vec<PhaseId> {
         let phases = jobs.iter().flat_map(|&job| self.instance.job(job).phases());
         let ran = phases.filter(|&phase| self.extents[phase].until.is_some());
@@ -387,7 +393,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// First start and, if all phases are done, last end.
+/// The first start and, if all phases are finished, the last end.
 fn times(instance: &Instance, extents: &TiVec<PhaseId, Extent>, flow: FlowId) -> FlowTimes {
     let phases =
         || instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()).map(|p| &extents[p]);
@@ -410,7 +416,7 @@ fn rows_of<'a>(
     rows.filter(move |row| instance.phases().get(row.phase).is_some_and(|phase| is_of(phase.job)))
 }
 
-/// Failed attempts task by task.
+/// The failed attempts, by task.
 fn failures(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Vec<Failure> {
     let mut tasks: BTreeMap<(PhaseId, u32), (u32, f64)> = BTreeMap::new();
     for row in rows_of(instance, schedule, flow, job).filter(|row| row.outcome == Outcome::Failed) {
@@ -424,7 +430,7 @@ fn failures(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<
     tasks.into_iter().map(failure).collect()
 }
 
-/// Attempts that were stopped and output that was lost, machine by machine.
+/// The killed attempts and the lost outputs, by machine.
 fn losses(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Vec<Loss> {
     let cluster = instance.cluster();
     let mut machines: BTreeMap<MachineId, Loss> = BTreeMap::new();
@@ -433,7 +439,7 @@ fn losses(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<Jo
             continue;
         }
         let slot_kind = instance.slot_kind_of(row.phase);
-        // What cannot be on any machine is the judge's business.
+        // The validator reports slots that are on no machine.
         let all = cluster.slots(slot_kind);
         let slots = schedule.tasks.places(row).iter().flat_map(|range| range.first..range.end().min(all));
         for slot in slots {

@@ -1,12 +1,12 @@
-//! Schedules for programs of others: timelines, tables and pictures.
+//! Exports schedules for other programs: timelines, tables and charts.
 //!
-//! What is exported comes row by row to a [`RowWriter`], from two files in lines ([`InLines`]) or from a schedule and its
-//! workload in memory ([`rows`], [`document`](fn@document)):
-//! - [`Perfetto`]: the trace event format of Chrome, which Perfetto reads; written as rows come;
-//! - [`Jobs`]: CSV with a row a job, its columns named as Batsim and evalys name them;
-//! - [`charts`]: single pictures as SVG (feature `charts`).
+//! An export receives rows through a [`RowWriter`], from two files in lines ([`InLines`]) or from a schedule
+//! and its workload in memory ([`rows`], [`document`](fn@document)):
+//! - [`Perfetto`]: Chrome's trace event format, which Perfetto reads; written row by row;
+//! - [`Jobs`]: CSV with one row per job and the column names of Batsim and evalys;
+//! - [`charts`]: single charts as SVG (feature `charts`).
 //!
-//! Nothing is judged here: [`crate::import::check`] does that.
+//! Exports do not validate the schedule: [`crate::import::check`] does that.
 
 #[cfg(feature = "charts")]
 pub mod charts;
@@ -28,11 +28,11 @@ pub use in_lines::InLines;
 pub use jobs::Jobs;
 pub use perfetto::Perfetto;
 
-/// Why there is no export. What was written then has to be thrown away.
+/// The reason why an export failed. The output so far must then be discarded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The schedule or its workload.
+    /// An error in the schedule or its workload.
     #[error(transparent)]
     Import(#[from] ImportError),
     /// The output cannot be written.
@@ -40,10 +40,11 @@ pub enum ExportError {
     Output(#[from] io::Error),
 }
 
-/// Hands every row, master and flow of a schedule to `out`, in this order, each in the order of the schedule.
+/// Passes every row, ApplicationMaster and flow of a schedule to `out`, in this sequence, each in the order
+/// of the schedule.
 ///
 /// # Errors
-/// A row that the instance or its cluster has no place for; those of the output.
+/// A row that does not fit the instance or its cluster; an error of the output.
 pub fn rows(instance: &Instance, schedule: &Schedule, out: &mut dyn RowWriter) -> io::Result<()> {
     let known = |is_known: bool, what: &str| {
         let problem = || format!("found {what}, expected the schedule of this workload");
@@ -72,11 +73,11 @@ pub fn rows(instance: &Instance, schedule: &Schedule, out: &mut dyn RowWriter) -
     })
 }
 
-/// The same of a document; one in lines is read row by row. What is returned is whether there are tasks: a plan may only say
-/// how many slots each phase has, and then no row is handed on.
+/// As [`rows`], for a document. A document in lines is read row by row. Returns whether there are tasks: a
+/// plan may contain only the number of slots of each phase, and then no row is passed on.
 ///
 /// # Errors
-/// A document that is no schedule of this instance; those of the output.
+/// A document that is no schedule of this instance; an error of the output.
 pub fn document(
     schedule: &ScheduleDocument<'_>,
     instance: &Instance,
@@ -106,7 +107,7 @@ pub fn document(
     Ok(true)
 }
 
-/// How a schedule came about.
+/// The origin of a schedule.
 fn origin(schedule: &Schedule) -> Origin {
     Origin {
         policy: schedule.policy.clone(),
@@ -117,14 +118,14 @@ fn origin(schedule: &Schedule) -> Origin {
     }
 }
 
-/// Numbers for all slots of a cluster: those of its slot kinds one after the other.
+/// Numbers for all slots of a cluster, one slot kind after the other.
 #[derive(Clone, Debug, Default)]
 struct SlotNumbers {
     slot_kinds: Vec<(SlotKind, u64)>,
 }
 
 impl SlotNumbers {
-    /// From `first` on.
+    /// Numbers slots from `first` on.
     fn new(instance: &Instance, first: u64) -> Self {
         let mut next = first;
         let mut slot_kinds = Vec::new();
@@ -146,7 +147,7 @@ impl SlotNumbers {
     }
 }
 
-/// The words before the number of a task: `flow/job map`.
+/// The label of a task, without its number.
 fn phase_words(live: &Instance, row: &NewRow) -> String {
     let phase = live.phase(row.phase);
     format!("{}/{} {}", live.flow(phase.flow).id, live.job(phase.job).id, phase.kind)

@@ -1,15 +1,15 @@
-//! Documents in: from a file or bytes to an instance, with everything that may be said beside the document.
+//! Reads documents: converts a file or bytes to an instance and applies options.
 //!
-//! - [`Source`]: a file in memory; [`Source::load`] makes a [`Loaded`] instance of it;
+//! - [`Source`]: a file in memory; [`Source::load`] converts it to a [`Loaded`] instance;
 //! - [`Every`]: pieces of a workload, such as its days ([`Shaped::pieces`]);
-//! - [`StreamedWorkload`]: a workload that is read flow by flow, while it is simulated;
+//! - [`StreamedWorkload`]: a workload that is read flow by flow during its simulation;
 //! - [`WorkloadOptions`]: import options, another cluster, another objective, deadlines;
-//! - [`SimulationOptions`]: what a simulated cluster does, machines by name;
-//! - [`RecordedOptions`]: both as a schedule records them, written and read back, so that none need be
-//!   repeated;
-//! - [`ScheduleDocument`]: a schedule and the workload it was made for; [`check`](fn@check) decides on both, and
-//!   [`check_streams`] while it reads them;
-//! - [`bounds`]: the lower bounds of an instance, as their document has them.
+//! - [`SimulationOptions`]: the behaviour of a simulated cluster, with machines by name;
+//! - [`RecordedOptions`]: both kinds of options as a schedule records them, so that users need not repeat
+//!   them;
+//! - [`ScheduleDocument`]: a schedule and its workload; [`check`](fn@check) validates a schedule, and
+//!   [`check_streams`] validates it while reading;
+//! - [`bounds`]: the lower bounds of an instance, as in their document.
 
 mod check;
 mod check_stream;
@@ -38,8 +38,8 @@ pub use source::Source;
 pub use streaming::StreamedWorkload;
 pub use workload_options::{SlotOptions, WorkloadOptions};
 
-/// Every lower bound on what schedules of tasks cost, as runs and simulations are, and the best. Those that do not hold
-/// for allocations say so.
+/// Every lower bound on the cost of task schedules (which runs and simulations are), and the best one. Bounds
+/// that do not hold for allocations are marked.
 pub fn bounds(instance: &Instance) -> Bounds {
     let bounds = slackline_relax::task_bounds(instance);
     let bounds: Vec<_> = bounds.into_iter().map(named).collect();
@@ -47,8 +47,8 @@ pub fn bounds(instance: &Instance) -> Bounds {
     Bounds { objective: instance.objective(), bounds, best }
 }
 
-/// The best lower bound that takes little time beside a simulation; none where the clock distorts durations, since a bound
-/// holds for the durations of the workload.
+/// The best lower bound that is fast compared with a simulation. `None` if durations are distorted, because a
+/// bound holds only for the durations of the workload.
 pub fn quick_bound(instance: &Instance, clock: Clock) -> Option<f64> {
     let bounds = (clock == Clock::Exact).then(|| slackline_relax::quick_task_bounds(instance));
     bounds.into_iter().flatten().map(|bound| bound.value).filter(|value| value.is_finite()).reduce(f64::max)

@@ -2,28 +2,31 @@
 //!
 //! # Modules
 //!
-//! - [`policy_spec`]: a policy as a value, which every function here takes;
-//! - [`registry`]: policies by name; [`capabilities`], [`table`]: what is said of them;
-//! - `queue_files`: queues of Hadoop's schedulers from their files (feature `import`);
-//! - [`import`]: workloads and schedules in, from files, with all their options (feature `import`);
-//! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
-//! - [`compare`](mod@compare): run several, side by side;
-//! - [`certificates`](mod@certificates): how much better a run could have been, decision by decision, and under each rule;
-//! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
-//! - [`recorded`]: what an imported log says really happened, judged;
-//! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
-//! - [`capacity`]: the smallest cluster that meets a condition;
-//! - [`explain`](mod@explain): why a flow or a job waits, and what would make its deadline;
-//! - [`command`]: policies that are programs of their own, in any language (feature `command`);
-//! - [`conformance`]: what every policy is held to (feature `import`);
+//! - [`policy_spec`]: a policy as a value, which every function of this crate takes;
+//! - [`registry`]: policies by name; [`capabilities`], [`table`]: their descriptions;
+//! - `queue_files`: queue files of Hadoop's schedulers (feature `import`);
+//! - [`import`]: reads workloads and schedules with all their options (feature `import`);
+//! - [`simulate`](mod@simulate): simulates one policy and validates the schedule;
+//! - [`compare`](mod@compare): simulates several policies in parallel;
+//! - [`certificates`](mod@certificates): bounds at each decision of a run, and the cost of the run under each
+//!   rule;
+//! - [`plan`](mod@plan): plans with one policy before the workload runs, and validates the plan;
+//! - [`recorded`]: validates the execution that an imported log records;
+//! - [`tune`](mod@tune): the best split of map and reduce slots, with an order of the jobs;
+//! - [`capacity`]: the smallest cluster that meets conditions;
+//! - [`explain`](mod@explain): why a flow or a job waits, and what would let it meet its deadline;
+//! - [`command`]: external programs as policies, in any language (feature `command`);
+//! - [`conformance`]: a test suite for policies (feature `import`);
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
-//! - [`export`]: schedules as timelines, tables and pictures for programs of others (features `report`, `charts`);
-//! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
-//! - [`resident`](mod@resident): flows that come at any time, under one policy on an engine that stays (feature `run`);
-//! - [`attach`](mod@attach): jobs that others submit to a Hadoop cluster (feature `yarn`);
-//! - [`offered_load`]: how much work arrives for each slot;
-//! - [`woha`]: progress plans made elsewhere, in files;
-//! - [`parallel`], [`names`]: work on several threads; names that were mistyped; `atomic_file`: whole files (feature `import`).
+//! - [`export`]: schedules as timelines, tables and charts for other programs (features `report`, `charts`);
+//! - [`run`](mod@run): runs flows on this machine or on another engine (feature `run`);
+//! - [`resident`](mod@resident): the core of the service: runs that arrive at any time, under one policy
+//!   (feature `run`);
+//! - [`attach`](mod@attach): schedules jobs that other users submit to a Hadoop cluster (feature `yarn`);
+//! - [`offered_load`]: the load that arrives for each slot;
+//! - [`woha`]: progress plans from plan files;
+//! - [`parallel`], [`names`]: threads, and suggestions for mistyped names; `atomic_file`: atomic file
+//!   replacement (feature `import`).
 //!
 //! **Never knows**: arguments, terminals.
 #![warn(missing_docs)]

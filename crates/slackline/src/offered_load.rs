@@ -1,27 +1,30 @@
-//! How much work arrives for each slot: whether a cluster can keep up with a workload at all.
+//! The offered load: the work that arrives for each slot. It shows whether a cluster can keep up with a
+//! workload.
 
 use slackline_model::{Cluster, FlowId, Instance, SlotKind, Time, Work};
 
-/// The load that a workload offers to the slots of one slot kind.
+/// The load that a workload offers to the slots of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// The slot kind.
     pub slot_kind: SlotKind,
     /// Slots of the slot kind.
     pub slots: u32,
-    /// Work for the slot kind in slot-seconds.
+    /// The work for this slot kind, slot-seconds.
     pub work: f64,
-    /// Work that arrives a second over what the slot kind can do in a second; `None` of a burst, where it says nothing.
+    /// The rate of arriving work divided by the capacity; `None` for a burst, which has no rate.
     pub offered: Option<f64>,
-    /// Whether more than the slot kind can do has arrived by the time of the last release, without what arrives then: flows
-    /// then pile up, however the last ones are placed.
+    /// Whether more work than the slots can do has arrived by the last release, without the work of the last
+    /// release. If so, flows queue up wherever the last ones are placed.
     pub is_too_much: bool,
 }
 
-/// The load of each slot kind: its work over its capacity times the time from the first to the last release.
+/// The load of each slot kind: its work divided by its capacity over the time from the first to the last
+/// release.
 ///
-/// Flows are a burst, and not a stream with a rate, if that time is shorter than one of them takes alone on average:
-/// then the ratio grows without limit the closer they come together, and says nothing of what the cluster can bear.
+/// If this time is shorter than the mean run time of a flow on an empty cluster, the flows are a burst
+/// without a rate. The ratio then grows without limit as the releases get closer, and says nothing about the
+/// capacity of the cluster.
 pub fn offered(instance: &Instance) -> Vec<Load> {
     let mut tally = Tally::default();
     for flow in instance.flows().keys() {
@@ -30,27 +33,27 @@ pub fn offered(instance: &Instance) -> Vec<Load> {
     tally.offered(instance.cluster())
 }
 
-/// What is counted of flows that come one at a time.
+/// Counts of flows that are added one at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// How many flows.
+    /// The number of flows.
     pub flows: u64,
-    /// How many jobs.
+    /// The number of jobs.
     pub jobs: u64,
-    /// How many tasks; work that is not cut counts none.
+    /// The number of tasks. Uncut work counts as none.
     pub tasks: u64,
     first: Option<Time>,
     last: Time,
-    /// Seconds that each takes alone, together.
+    /// The sum of the run times on an empty cluster, seconds.
     alone: f64,
     work: [Work; 2],
-    /// The part of it that is released last of all.
+    /// The part of the work that is released last.
     work_at_last: [Work; 2],
 }
 
 impl Tally {
-    /// One more flow of that instance. O(its phases).
+    /// Adds a flow of the instance. O(its phases).
     pub fn add(&mut self, instance: &Instance, id: FlowId) {
         let flow = instance.flow(id);
         self.flows += 1;
@@ -96,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Flows of ten tasks of 10 s on ten slots, released at these seconds.
+    /// Flows of ten tasks of 10 s on ten slots, released at these times in seconds.
     fn load(releases: &[f64]) -> (Option<f64>, bool) {
         let map = Some(TasksDraft::Uniform { tasks: 10, seconds: 10.0 }.into());
         let jobs = vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }];

@@ -1,26 +1,25 @@
-//! Independent pieces of work on several threads, with results in order.
+//! Runs independent pieces of work on several threads, with results in order.
 //!
-//! A pool of a work-stealing library would bring its own threads for the whole process, and the number of
-//! threads is the caller's to choose here; the pieces are whole simulations, so that one shared counter is
-//! all the scheduling they need.
+//! A work-stealing library would bring a thread pool for the whole process, but here the caller chooses the
+//! number of threads. The pieces are whole simulations, so one shared counter suffices for scheduling.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// As many threads as there are processors.
+/// The number of processors.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }
 
-/// `work(0)`, …, `work(n - 1)` on at most that many threads, in this order whichever was first. After a
-/// failure no further piece is begun.
+/// Calls `work(0)`, …, `work(n - 1)` on at most `threads` threads. Returns the results in this order. After a
+/// failure no further piece starts.
 ///
 /// # Errors
-/// The first failure in this order among the pieces that were begun.
+/// The first failure in this order among the pieces that started.
 ///
 /// # Panics
-/// If `work` does.
+/// If `work` panics.
 pub fn map<T: Send, E: Send>(
     n: usize,
     threads: usize,
@@ -43,7 +42,7 @@ pub fn map<T: Send, E: Send>(
         }
     };
     std::thread::scope(|scope| {
-        // This thread works too. Threads that the system refuses leave more pieces to the others.
+        // This thread works too. If the system refuses a thread, the others take its pieces.
         for _ in 1..threads.clamp(1, n.max(1)) {
             if Builder::new().spawn_scoped(scope, worker).is_err() {
                 break;
@@ -54,13 +53,13 @@ pub fn map<T: Send, E: Send>(
     results.into_iter().filter_map(|slot| slot.into_inner().expect(HELD)).collect()
 }
 
-/// Two pieces of work at the same time: the first on a new thread, or before the second if the system has no more
-/// threads.
+/// Runs two pieces of work in parallel: the first one on a new thread, or before the second one if the system
+/// refuses a thread.
 ///
 /// # Panics
-/// If one of them does.
+/// If one of them panics.
 pub fn both<A: Send, B>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
-    // A thread that cannot be started leaves the work to this one.
+    // If the thread cannot be created, this thread runs the first piece.
     let first = Mutex::new(Some(first));
     let run_first = || {
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,4 +1,4 @@
-//! Plans a whole workload before anything runs, and has the plan judged.
+//! Plans a whole workload before it runs, and validates the plan.
 
 mod best;
 
@@ -27,17 +27,17 @@ use crate::stopwatch::Stopwatch;
 pub use slackline_algo::flowflex::Promise;
 pub use slackline_algo::registry::Refused;
 
-/// How to plan.
+/// The options of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Searches end after this many seconds of the wall clock; without it they count steps, so that the
-    /// same workload has the same plan everywhere.
+    /// The time limit of searches, seconds on the wall clock. Without it, searches count steps, so that a
+    /// workload has the same plan on every machine.
     pub budget: Option<f64>,
 }
 
 impl Options {
-    /// With searches that end after so many seconds of the wall clock; `None` to count steps.
+    /// Sets the time limit of searches, seconds on the wall clock; `None` to count steps.
     #[must_use]
     pub fn with_budget(mut self, budget: Option<f64>) -> Self {
         self.budget = budget;
@@ -48,61 +48,61 @@ impl Options {
 /// A plan.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// Who runs what and when, judged.
+    /// A validated schedule.
     Schedule(Box<Planned>),
     /// Progress requirements, flow by flow.
     Progress(Vec<Requirements>),
 }
 
-/// A judged schedule that has not run yet.
+/// A validated schedule that has not run yet.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// Allocations or tasks, with cost and lower bound.
     pub schedule: Schedule,
-    /// What it amounts to.
+    /// Its metrics.
     pub metrics: Metrics,
-    /// Which candidate won, of a policy that has several.
+    /// The candidate that won, for a policy that has several.
     pub winner: Option<String>,
-    /// What is proven of any plan of this policy for this workload, beyond the bound.
+    /// The proven property of every plan of this policy for this workload, in addition to the bound.
     pub guarantee: Option<String>,
-    /// Whether a search was left unfinished.
+    /// The reason why a search ended early, if it did.
     pub stopped: Option<Stopped>,
-    /// What a plan of the policy costs that does not keep minima, of one that does.
+    /// The cost of a plan of the policy that ignores minima, if the policy respects them.
     pub without_minima: Option<f64>,
 }
 
-/// Why a search was left unfinished.
+/// The reason why a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stopped {
-    /// It took as many steps as a plan may.
+    /// It reached its maximum number of steps.
     Steps,
-    /// [`Options::budget`] was spent.
+    /// It reached [`Options::budget`].
     Budget,
 }
 
-/// What a scheduler needs to follow one flow.
+/// The requirements that a scheduler needs to follow one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirements {
     /// The flow.
     pub flow: FlowId,
-    /// Order of its jobs and tasks required over time.
+    /// The order of its jobs, and the number of tasks required over time.
     pub plan: ProgressPlan,
     /// Whether its deadline can be met, and the earliest completion.
     pub admission: Admission,
 }
 
-/// Why there is no plan.
+/// The reason why a plan failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The policy does not plan such workloads.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// The judge found the plan wrong.
+    /// The plan is invalid.
     #[error("the plan is not feasible: {0}")]
     Infeasible(Violation),
-    /// The policy could not go on.
+    /// The policy could not continue.
     #[error("{0}")]
     Policy(String),
     /// The instance cannot be prepared.
@@ -114,8 +114,8 @@ pub enum PlanError {
 /// ([`simulate::prepare`] with [`simulate::GRAIN`]).
 ///
 /// # Errors
-/// If the policy does not plan such workloads ([`refused`] says most of it in advance) or cannot go on, if the instance
-/// cannot be prepared, or the judge refuses the plan.
+/// The policy does not plan such workloads ([`refused`] detects most of them in advance) or cannot continue;
+/// the instance cannot be prepared; the plan is invalid.
 pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Result<Plan, PlanError> {
     let prepared = if policy.plan_form().needs_tasks() {
         simulate::prepare(instance, simulate::GRAIN)
@@ -161,15 +161,15 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
         schedule,
         metrics: report.metrics,
         winner: proposal.winner,
-        // What was not tried proves nothing.
+        // An interrupted search proves nothing.
         guarantee: proposal.guarantee.filter(|_| stopped != Some(Stopped::Budget)),
         stopped,
         without_minima: proposal.without_minima,
     })))
 }
 
-/// Why `policy` has no plan for `instance`, as far as what it can take says so: its own planner may take
-/// still less.
+/// The reason why `policy` has no plan for `instance`, as far as its capabilities tell. Its planner may
+/// refuse further instances.
 pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
     let (takes, form) = (planned(policy.capabilities(), &policy.planner()), policy.plan_form());
     let policy = policy.name();
@@ -188,8 +188,9 @@ pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
     Some(Refused::NotCut { policy, phase: instance.phase_name(phase) })
 }
 
-/// The policy that plans an instance if none is named: `auto`, which takes every instance, or in a registry without it
-/// the first that plans such flows on such machines. Phases that are given only as work count as cut.
+/// The default policy for planning an instance: `auto`, which plans every instance. In a registry without
+/// `auto`: the first policy that plans such flows on such machines. Phases that are given only as work count
+/// as cut.
 pub fn default_policy(instance: &Instance, registry: &Registry) -> Option<PolicySpec> {
     let auto = registry.get(auto::ENTRY.name).map(PolicySpec::default_of);
     auto.into_iter().chain(registry.policies()).find(|policy| plans(policy, instance))
@@ -204,7 +205,7 @@ fn plans(policy: &PolicySpec, instance: &Instance) -> bool {
     refused(instance, policy).is_none_or(|reason| matches!(reason, Refused::NotCut { .. }))
 }
 
-/// What the policy does if everything goes as it is known; `None` if it was stopped.
+/// Simulates the policy with exact durations; `None` if it was stopped.
 fn rehearsed(
     instance: &Instance,
     policy: &PolicySpec,
@@ -221,7 +222,7 @@ fn rehearsed(
     }
 }
 
-/// The rows as a schedule whose claims the judge can check.
+/// Builds a schedule from the rows, with claims that the validator can check.
 fn schedule(instance: &Instance, policy: &PolicySpec, rows: Rows, bound: f64) -> Schedule {
     let origin = Origin {
         policy: policy.spec().to_owned(),
@@ -230,7 +231,7 @@ fn schedule(instance: &Instance, policy: &PolicySpec, rows: Rows, bound: f64) ->
         slowstart: 1.0,
         profile: None,
     };
-    // The judge says when flows complete, which it does from the rows alone.
+    // The validator calculates the completions of flows, from the rows alone.
     let mut schedule = Schedule::from_rows(instance, origin, rows, |_| FlowTimes::default());
     let completions = slackline_judge::completions(instance, &schedule);
     let starts = starts(instance, &schedule);
@@ -238,7 +239,7 @@ fn schedule(instance: &Instance, policy: &PolicySpec, rows: Rows, bound: f64) ->
         start: starts[flow.index()],
         completion: completions[flow.index()],
     });
-    // A plan fails no flow: one whose rows do not complete is for the judge to refuse.
+    // A plan fails no flow. The validator refuses a flow whose rows do not complete.
     for row in &mut schedule.flows {
         row.status = FlowStatus::Done;
     }
@@ -246,7 +247,7 @@ fn schedule(instance: &Instance, policy: &PolicySpec, rows: Rows, bound: f64) ->
     schedule
 }
 
-/// When the first row of each flow starts.
+/// By flow: the start of its first row.
 fn starts(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>> {
     let mut starts: Vec<Option<f64>> = vec![None; instance.flows().len()];
     let tasks = schedule.tasks.rows().iter().map(|row| (row.phase, row.start.seconds()));
@@ -268,19 +269,20 @@ fn requirements(instance: &Instance, generator: &dyn PlanGenerator) -> Vec<Requi
     instance.flows().iter_enumerated().map(of).collect()
 }
 
-/// A plan on faster machines held against the optimum on slower ones (resource augmentation).
+/// A plan on faster machines, compared with the optimum on slower ones (resource augmentation).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Augmented {
-    /// How many times faster the plan's machines are.
+    /// The speed of the plan's machines, relative to the slower ones.
     pub factor: f64,
     /// A lower bound on the cost of any schedule at the lower speed.
     pub lower_bound: f64,
-    /// What is promised, the optimum being that at the lower speed.
+    /// The guarantee, relative to the optimum at the lower speed.
     pub promise: Option<Promise>,
 }
 
-/// Holds a plan of `policy` for `instance` against machines of speed `base`; `None` for policies without such
-/// theorems (all but FlowFlex), on mixed speeds, and if `base` is the instance's own speed or none that machines have.
+/// Compares a plan of `policy` for `instance` with machines of speed `base`. `None` for policies without such
+/// theorems (all but FlowFlex), for mixed speeds, and if `base` is the instance's own speed or no valid
+/// speed.
 pub fn augmented(instance: &Instance, policy: &PolicySpec, base: f64) -> Option<Augmented> {
     if policy.name() != flowflex::ENTRY.name || !SPEEDS.contains(&base) {
         return None;

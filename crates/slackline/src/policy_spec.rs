@@ -1,7 +1,7 @@
-//! A policy as a value: what every function of the facade takes.
+//! A policy as a value, which every function of the facade takes.
 //!
-//! It comes from a [`Registry`](crate::Registry) by its name, or from a closure ([`PolicySpec::new`]), and
-//! makes a fresh policy for each run from a cluster and an objective.
+//! It comes from a [`Registry`](crate::Registry) by name or from a closure ([`PolicySpec::new`]). It creates
+//! a new policy for each run, from a cluster and an objective.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,34 +28,34 @@ pub struct PolicySpec {
     settings: Settings,
     maker: Maker,
     remarks: Vec<String>,
-    /// Queues of Hadoop's CapacityScheduler that were read from a file.
+    /// The queues of Hadoop's CapacityScheduler, if they were read from a file.
     #[cfg(feature = "import")]
     tree: Option<Arc<crate::queue_files::Tree>>,
 }
 
-/// What makes a policy.
+/// The constructor of a policy.
 #[derive(Clone)]
 enum Maker {
     Here(Arc<Make>),
-    /// A program that is started.
+    /// An external program that is started.
     #[cfg(feature = "command")]
     Elsewhere(Program),
 }
 
-/// What a policy gives when it is asked for a plan.
+/// The form of the plan of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanForm {
-    /// Slots of each phase over time; machines must have one speed.
+    /// The slots of each phase over time. Machines must have equal speeds.
     Allocations,
-    /// Which task runs where and when.
+    /// The slot and the times of each task.
     Tasks,
-    /// How many tasks of a flow should have been started by which time.
+    /// The number of tasks of a flow that should have started by each time.
     Progress,
 }
 
 impl PlanForm {
-    /// What a planner gives.
+    /// The form of the plan of a planner.
     pub const fn of(planner: &Planner) -> Self {
         match planner {
             Planner::Allocations(_) => Self::Allocations,
@@ -80,7 +80,7 @@ impl PlanForm {
 }
 
 impl PolicySpec {
-    /// Your own policy. Its plan is its simulation on what is known.
+    /// Your own policy. Its plan is its simulation with exact durations.
     pub fn new<F>(name: &'static str, make: F) -> Self
     where
         F: Fn(&Cluster, &Objective) -> Box<dyn Policy + Send> + Send + Sync + 'static,
@@ -103,7 +103,7 @@ impl PolicySpec {
         }
     }
 
-    /// A program of one's own, which `spec` asked for.
+    /// The policy of an external program, requested by `spec`.
     #[cfg(feature = "command")]
     pub(crate) fn of_program(program: Program, spec: &str) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl PolicySpec {
         }
     }
 
-    /// The policy of an entry with these settings, which `spec` asked for.
+    /// The policy of an entry with these settings, requested by `spec`.
     pub(crate) fn of_entry(entry: &PolicyEntry, settings: Settings, spec: &str) -> Self {
         let (make, own) = (entry.make, settings.clone());
         Self {
@@ -128,7 +128,7 @@ impl PolicySpec {
         }
     }
 
-    /// The same policy, made by what was read from a file of its own.
+    /// The same policy with the queues of a file.
     #[cfg(feature = "import")]
     pub(crate) fn with_queues(self, queues: crate::queue_files::WithQueues) -> Self {
         Self {
@@ -139,11 +139,13 @@ impl PolicySpec {
         }
     }
 
-    /// The same policy with another capacity, in percent of its parent, of a queue that its file has; the other queues of the
-    /// parent share the rest as they did, and a maximum below the capacity is raised to it.
+    /// The same policy with another capacity of a queue in its file, in percent of the parent. The other
+    /// queues of the parent share the rest in their current proportions. A maximum below the capacity is
+    /// raised to it.
     ///
     /// # Errors
-    /// A policy without such queues; what [`slackline_algo::yarn::capacity::Hierarchy::with_capacity`] refuses.
+    /// A policy without such queues; an error of
+    /// [`slackline_algo::yarn::capacity::Hierarchy::with_capacity`].
     pub fn with_capacity(&self, queue: &str, percent: f64) -> Result<Self, String> {
         #[cfg(feature = "import")]
         if let Some(tree) = &self.tree {
@@ -158,18 +160,18 @@ impl PolicySpec {
         ))
     }
 
-    /// The policy of an entry, its parameters at their defaults.
+    /// The policy of an entry with default parameters.
     pub(crate) fn default_of(entry: &PolicyEntry) -> Self {
         Self::of_entry(entry, Settings::defaults(entry.params), entry.name)
     }
 
-    /// The same policy under another text, such as the parameters that a closure has captured.
+    /// The same policy under another name, which may contain the parameters that a closure has captured.
     #[must_use]
     pub fn called(self, spec: impl Into<String>) -> Self {
         Self { spec: spec.into(), ..self }
     }
 
-    /// The same policy with so much time for each answer, if it is a program of its own; others need none.
+    /// Sets the time limit for each answer of an external program. Has no effect on other policies.
     #[cfg(feature = "command")]
     #[must_use]
     pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
@@ -179,18 +181,18 @@ impl PolicySpec {
         self
     }
 
-    /// Whether a program has to be started for it.
+    /// Whether it is an external program.
     pub fn is_program(&self) -> bool {
         !matches!(self.maker, Maker::Here(_))
     }
 
-    /// What results and schedules call it: the name with the parameters that were asked for.
+    /// Its name in results and schedules: the name with the given parameters.
     pub fn spec(&self) -> &str {
         &self.spec
     }
 
-    /// The same as a part of the name of a file: `fair-by-flow`. That of a program ends with a check sum, because two
-    /// command lines may be the same but for what no such name can have.
+    /// Its name for use in file names: `fair-by-flow`. The name of an external program ends with a checksum,
+    /// because two command lines may differ only in characters that file names cannot have.
     pub fn file_name(&self) -> String {
         const MOST: usize = 80;
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
@@ -205,7 +207,7 @@ impl PolicySpec {
         name.collect()
     }
 
-    /// What is to be said of it where it is used: what its file says and it does not do.
+    /// Remarks for its users: settings of its file that it ignores.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -215,12 +217,12 @@ impl PolicySpec {
         self.name
     }
 
-    /// What it can take.
+    /// Its capabilities.
     pub fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
 
-    /// How it plans before anything runs.
+    /// Its planner.
     pub fn planner(&self) -> Planner {
         self.planner
     }
@@ -230,23 +232,23 @@ impl PolicySpec {
         &self.settings
     }
 
-    /// What `plan` gives.
+    /// The form of its plan.
     pub fn plan_form(&self) -> PlanForm {
         PlanForm::of(&self.planner)
     }
 
-    /// Whether it can follow progress plans that were made elsewhere.
+    /// Whether it can follow progress plans from plan files.
     pub fn follows_plans(&self) -> bool {
         matches!(self.planner, Planner::Progress { .. })
     }
 
-    /// Whether it chooses among what all policies would do where all flows are known before they come.
+    /// Whether it chooses among the schedules of all policies if all flows are known in advance.
     pub fn foresees(&self) -> bool {
         matches!(self.planner, Planner::Best)
     }
 
-    /// The same policy as it looks ahead, unless something else is said: where it searches again and again as flows end, it does so
-    /// when they come alone.
+    /// The policy for predictions. `auto` then searches again only when flows arrive, and not when they end,
+    /// unless `ends` is set.
     #[must_use]
     pub fn for_looks(&self) -> Self {
         if !self.foresees() || self.spec.contains("ends=") {
@@ -259,7 +261,7 @@ impl PolicySpec {
         Self::of_entry(&auto::ENTRY, settings, &format!("{}:ends=no", self.spec))
     }
 
-    /// A fresh policy for one run on that cluster. It learns of flows when they arrive.
+    /// A new policy for one run on this cluster. It learns about flows when they arrive.
     pub fn build(&self, cluster: &Cluster, objective: &Objective) -> Box<dyn Policy + Send> {
         match &self.maker {
             Maker::Here(make) => make(cluster, objective),
@@ -268,8 +270,8 @@ impl PolicySpec {
         }
     }
 
-    /// A fresh policy that follows these plans and makes those of other flows itself. A policy that follows
-    /// no plans has no use for them ([`Self::follows_plans`]).
+    /// A new policy that follows these plans and plans all other flows. A policy that follows no plans
+    /// ignores them ([`Self::follows_plans`]).
     pub fn build_following(
         &self,
         cluster: &Cluster,

@@ -1,7 +1,7 @@
-//! Files of Hadoop's schedulers: the queues of a site, read for the policies `yarn-capacity` and `yarn-fair`.
+//! Reads queue files of Hadoop's schedulers, for the policies `yarn-capacity` and `yarn-fair`.
 //!
-//! What the policies take is a plain tree; here it is made from the XML of the file, with places in every message, and with
-//! the names of what the file says and no policy does.
+//! The policies take a plain tree. This module builds it from the XML file. Every message has its position in
+//! the file, and ignored settings are reported by name.
 
 mod capacity;
 mod fair;
@@ -23,13 +23,13 @@ use crate::policy_spec::Make;
 /// A policy with the queues of a file.
 pub(crate) struct WithQueues {
     pub(crate) make: Arc<Make>,
-    /// What the file says and the policy does not do.
+    /// The settings of the file that the policy ignores.
     pub(crate) remarks: Vec<String>,
-    /// The queues, those of the CapacityScheduler.
+    /// The queues, for the CapacityScheduler.
     pub(crate) tree: Option<Tree>,
 }
 
-/// Queues of the CapacityScheduler, and what a slot is.
+/// The queues of the CapacityScheduler, and the size of a container.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     hierarchy: Hierarchy,
@@ -37,13 +37,13 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// With another capacity, in percent, of a queue; see [`Hierarchy::with_capacity`].
+    /// The same tree with another capacity of a queue, in percent; see [`Hierarchy::with_capacity`].
     pub(crate) fn with_capacity(&self, queue: &str, percent: f64) -> Result<Self, String> {
         let hierarchy = self.hierarchy.clone().with_capacity(queue, (percent / 100.0) as f32)?;
         Ok(Self { hierarchy, container: self.container })
     }
 
-    /// Makes a policy with these queues.
+    /// The constructor of a policy with these queues.
     pub(crate) fn make(self) -> Arc<Make> {
         Arc::new(move |cluster: &Cluster, _: &Objective| {
             yarn::capacity::policy(cluster, self.hierarchy.clone(), self.container)
@@ -51,10 +51,10 @@ impl Tree {
     }
 }
 
-/// The policy of an entry with the file that its settings name, if they name one.
+/// The policy of an entry with the file in its settings, if there is one.
 ///
 /// # Errors
-/// What keeps the file from being read, or from being one of its scheduler.
+/// A file that cannot be read or is invalid.
 pub(crate) fn read(entry: &PolicyEntry, settings: &Settings) -> Result<Option<WithQueues>, String> {
     let takes_file = entry.name == yarn::capacity::ENTRY.name || entry.name == yarn::fair::ENTRY.name;
     if !takes_file || !settings.given(FILE) {
@@ -90,20 +90,20 @@ pub(crate) fn read(entry: &PolicyEntry, settings: &Settings) -> Result<Option<Wi
     Ok(Some(WithQueues { make: tree.clone().make(), remarks: file.remarks(), tree: Some(tree) }))
 }
 
-/// A file that is read.
+/// The file being read.
 struct File {
     name: String,
-    /// What it says and no policy does: how often, and the line of the first.
+    /// By ignored setting: the number of its occurrences, and the line of the first one.
     unknown: BTreeMap<String, (u32, u32)>,
 }
 
 impl File {
-    /// Something is wrong at a place.
+    /// An error at a position.
     fn error(&self, place: Place, what: impl Into<String>) -> TraceError {
         TraceError::input(&self.name, Some(place), what)
     }
 
-    /// The file says something that the policy does not do.
+    /// Records a setting that the policy ignores.
     fn ignore(&mut self, what: impl Into<String>, place: Place) {
         self.unknown.entry(what.into()).or_insert((0, place.line)).0 += 1;
     }
@@ -118,7 +118,7 @@ impl File {
         if said.is_empty() { Vec::new() } else { vec![remark()] }
     }
 
-    /// A number of an element or property.
+    /// The number in an element or property.
     fn number<T: std::str::FromStr>(
         &self,
         (name, text): (&str, &str),
@@ -129,7 +129,7 @@ impl File {
         text.trim().parse().map_err(|_| wrong())
     }
 
-    /// A number that is finite and not negative.
+    /// A finite, non-negative number.
     fn amount(&self, (name, text): (&str, &str), place: Place) -> Result<f64, TraceError> {
         const EXPECTED: &str = "a number of at least 0";
         let number: f64 = self.number((name, text), place, EXPECTED)?;
@@ -139,7 +139,7 @@ impl File {
         Err(self.error(place, format!("found {name} {text:?}, expected {EXPECTED}")))
     }
 
-    /// A root element of another name is another file.
+    /// Refuses a root element of another name, which belongs to another file.
     fn expect_root(&self, root: &Element, name: &str, whose: &str) -> Result<(), TraceError> {
         if root.name == name {
             return Ok(());

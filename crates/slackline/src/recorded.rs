@@ -1,14 +1,16 @@
-//! What an imported log says really happened, as a schedule: the policy `recorded`.
+//! The recorded execution of an imported log, as a schedule: the policy `recorded`.
 //!
-//! It decides nothing. The attempts of the log, on the machines of the log at the times of the log, are a schedule that the
-//! judge checks like any other, but for durations, which were measured. Its row stands beside those of simulated policies,
-//! and how far these are from it says how much they may be believed ([`Distance`]): the policy that the cluster really had
-//! comes first.
+//! It makes no decisions. The attempts of the log, with their machines and times, form a schedule that the
+//! validator checks like any other, except for durations, which were measured. A comparison shows it beside
+//! simulated policies. The distance of a simulation from it shows how accurate simulations are
+//! ([`Distance`]); the policy that the cluster used is compared first.
 //!
-//! - The machines are those of the document, if every attempt has its slot there, or else those that the attempts name, with
-//!   as many slots as were busy at once. Another cluster may be asked for beside: it changes the other rows, not this.
-//! - Of several attempts of a task the last that succeeded counts, or else the longest, as for importers.
-//! - Reduces may take slots at any time, as they did.
+//! - The machines are those of the document, if every attempt fits on them. Otherwise they are the machines
+//!   named by the attempts, with as many slots as were busy simultaneously. An option for another cluster
+//!   changes the other rows, and not this one.
+//! - If a task has several attempts, the last successful one counts, or else the longest one, as in
+//!   importers.
+//! - Reduces may take slots at any time, as they did in the log.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -29,13 +31,13 @@ use slackline_policy::{Action, Event, Policy, Style, View};
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{SimulateError, Simulated};
 
-/// Its name among policies.
+/// The name of this policy.
 pub const NAME: &str = "recorded";
 
-/// Why it cannot be simulated.
+/// The reason why it cannot be simulated.
 const NO_POLICY: &str = "found recorded, which is what a log says happened and decides nothing, expected a policy (compare shows it beside others)";
 
-/// What tables of policies say of it. It is made of a log alone, so that it is in no registry.
+/// The entry of the policy in tables. It needs a log, so it is in no registry.
 pub const ENTRY: PolicyEntry = PolicyEntry {
     source: "the log",
     capabilities: Capabilities::WITH_SPEEDS,
@@ -64,25 +66,25 @@ impl Policy for Nothing {
     fn on_events(&mut self, _: &[Event], _: &View<'_>, _: &mut Vec<Action>) {}
 }
 
-/// What a log says of a workload.
+/// The recorded execution of a workload.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The workload on the document's own machines.
+    /// The workload on the machines of the document.
     draft: Draft,
 }
 
 impl Recorded {
-    /// What the document says, on its own machines; `None` if nothing is recorded in it.
+    /// The recorded execution in a document on its own machines; `None` if nothing is recorded.
     pub fn of(draft: Draft, machines: Vec<MachineDraft>) -> Option<Self> {
         let mut jobs = draft.flows.iter().flat_map(|flow| &flow.jobs);
         jobs.any(|job| !job.recorded.is_empty()).then(|| Self { draft: Draft { machines, ..draft } })
     }
 
-    /// The judged schedule of what happened. Costs are those of `instance`, which is made of the same document, perhaps on
-    /// another cluster.
+    /// The validated schedule of the recorded execution. Costs are those of `instance`, which comes from the
+    /// same document, possibly with another cluster.
     ///
     /// # Errors
-    /// What keeps it from being one: a task without an attempt, an attempt without a machine; or what the judge found.
+    /// A task without an attempt, an attempt without a machine, or a violation.
     pub fn replay(&self, instance: &Instance) -> Result<Simulated, SimulateError> {
         let attempts = self.attempts(instance)?;
         let own = Instance::new(&self.draft).ok().filter(|own| is_alike(own, instance));
@@ -125,7 +127,7 @@ impl Recorded {
         })
     }
 
-    /// Every attempt in the order of the starts, with how it counts.
+    /// Every attempt, in the order of starts, with how it counts.
     fn attempts(&self, instance: &Instance) -> Result<Vec<Attempt<'_>>, SimulateError> {
         let mut attempts = Vec::new();
         for (flow, id) in self.draft.flows.iter().zip(instance.flows().keys()) {
@@ -158,13 +160,13 @@ fn is_alike(one: &Instance, other: &Instance) -> bool {
         && one.phases().iter().map(shape).eq(other.phases().iter().map(shape))
 }
 
-/// What keeps simulations of a log from being believed, and what mends it, if anything does: without the profile what Hadoop
-/// adds to every job looks like a gain, and without the cluster's own scheduler beside what happened nobody sees how large
-/// that is. `beside` are the policies of a comparison, and `is_typed` is whether slots are for maps or for reduces. Only logs of
-/// Hadoop say what happened.
+/// A warning about the accuracy of simulations of a log, and the options that improve it. Without the
+/// profile, the overhead of Hadoop looks like a gain. Without a simulation of the cluster's own scheduler,
+/// the size of this error is unknown. `beside` are the policies of a comparison, and `is_typed` says whether
+/// slots are map slots and reduce slots. Only Hadoop logs contain an execution.
 pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_typed: bool) -> Option<String> {
     let lacks = |is: fn(&PolicySpec) -> bool| beside.is_some_and(|policies| !policies.iter().any(is));
-    // Masters of jobs hold no slots where those are for maps and reduces alone, as in Hadoop 1.
+    // ApplicationMasters hold no slots if slots are typed, as in Hadoop 1.
     let profile = if is_typed {
         "--profile hadoop-log:am-share=0 (what Hadoop adds to the time of every job)"
     } else {
@@ -192,7 +194,7 @@ pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_typed: boo
     })
 }
 
-/// Why there is nothing to be replayed.
+/// The error that the log has no execution.
 pub(crate) fn nothing() -> SimulateError {
     SimulateError::Refused(
         "found a workload in which nothing is recorded, expected one imported from a log with times and machines".to_owned(),
@@ -203,7 +205,7 @@ fn refused(what: &str) -> SimulateError {
     SimulateError::Refused(format!("what the log says is no schedule: {what}"))
 }
 
-/// An attempt of the log, as the schedule has it.
+/// An attempt of the log in the format of the schedule.
 struct Attempt<'a> {
     phase: PhaseId,
     task: u32,
@@ -211,7 +213,7 @@ struct Attempt<'a> {
     start: Time,
     end: Time,
     outcome: Outcome,
-    /// Which attempt of its task.
+    /// The number of the attempt within its task.
     number: u16,
 }
 
@@ -262,7 +264,7 @@ fn of_job<'a>(
     Ok(())
 }
 
-/// Which attempt of a task counts: the last that succeeded, or else the longest.
+/// The index of the attempt that counts: the last successful one, or else the longest.
 fn counted(attempts: &[&AttemptDraft]) -> usize {
     let all = || attempts.iter().enumerate().rev();
     let done = all().find(|(_, attempt)| attempt.outcome == Outcome::Done);
@@ -271,12 +273,13 @@ fn counted(attempts: &[&AttemptDraft]) -> usize {
     done.or_else(longest).map_or(0, |(k, _)| k)
 }
 
-/// When slots are free again, the first first, with their numbers.
+/// Slots by the time at which they become free, the earliest first.
 #[derive(Default)]
 struct Free(BinaryHeap<Reverse<(Time, u32)>>);
 
 impl Free {
-    /// The slot that has been free for longest at that time, taken until another; `None` if there is none.
+    /// Takes the slot that has been free for the longest time at `start`, until `end`; `None` if no slot is
+    /// free.
     fn take(&mut self, start: Time, end: Time) -> Option<u32> {
         let Reverse((free, slot)) = *self.0.peek()?;
         (free <= start).then(|| {
@@ -287,7 +290,7 @@ impl Free {
     }
 }
 
-/// Machines with as many slots, for either phase, as attempts were on them at once.
+/// The machines with as many generic slots as attempts ran on them simultaneously.
 fn machines(attempts: &[Attempt<'_>]) -> Vec<MachineDraft> {
     let mut busy = BTreeMap::<&str, Free>::new();
     for attempt in attempts {
@@ -307,7 +310,8 @@ fn machines(attempts: &[Attempt<'_>]) -> Vec<MachineDraft> {
     busy.into_iter().map(machine).collect()
 }
 
-/// Each attempt on a slot of its machine, with the costs of `priced`; `None` if a machine is not there or its slots are taken.
+/// Places each attempt on a slot of its machine, with the costs of `priced`; `None` if a machine does not
+/// exist or has no free slot.
 fn placed(own: Instance, priced: &Instance, attempts: &[Attempt<'_>]) -> Option<(Instance, TaskRows)> {
     let mut free = BTreeMap::<(MachineId, SlotKind), Free>::new();
     let mut rows = TaskRows::new();
@@ -335,7 +339,7 @@ fn placed(own: Instance, priced: &Instance, attempts: &[Attempt<'_>]) -> Option<
     Some((own.with_costs(costs), rows))
 }
 
-/// When each flow ran.
+/// The start and the completion of each flow.
 fn times(instance: &Instance, attempts: &[Attempt<'_>]) -> TiVec<FlowId, FlowTimes> {
     let mut times: TiVec<FlowId, FlowTimes> = instance.flows().iter().map(|_| FlowTimes::default()).collect();
     for attempt in attempts {
@@ -349,22 +353,23 @@ fn times(instance: &Instance, attempts: &[Attempt<'_>]) -> TiVec<FlowId, FlowTim
     times
 }
 
-/// How far a simulation is from what was recorded, as parts of what was recorded.
+/// The distance of a simulation from the recorded execution, as fractions of the recorded values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distance {
-    /// The mean over the flows of how far the completion is off, by the flow's recorded response.
+    /// The mean over flows of the absolute error of the completion, divided by the flow's recorded response
+    /// time.
     pub mean: f64,
-    /// The 95th percentile of the same (nearest rank).
+    /// The 95th percentile of this error (nearest rank).
     pub p95: f64,
-    /// How much longer the makespan is; negative if it is shorter.
+    /// The relative difference of the makespan; negative if the simulated one is shorter.
     pub makespan: f64,
 }
 
-/// The names of a distance among the metrics of a policy.
+/// The names of the distances among the metrics of a policy.
 pub const DISTANCE: [&str; 3] = ["completion_error_mean", "completion_error_p95", "makespan_error"];
 
 impl Distance {
-    /// Of flows that are done in both; `None` if none is.
+    /// The distance over flows that finished in both; `None` if there are none.
     pub fn between(
         instance: &Instance,
         recorded: &TiVec<FlowId, FlowFacts>,
@@ -394,7 +399,7 @@ impl Distance {
         })
     }
 
-    /// Its numbers by their names among the metrics.
+    /// Its numbers, by their names among the metrics.
     pub fn entries(self) -> [(&'static str, Option<f64>); 3] {
         let [mean, p95, makespan] = DISTANCE;
         [(mean, Some(self.mean)), (p95, Some(self.p95)), (makespan, Some(self.makespan))]
@@ -418,7 +423,7 @@ mod tests {
         AttemptDraft { phase, task, machine: Some(machine.to_owned()), start: times.0, end: times.1, outcome }
     }
 
-    /// Two maps, one of them tried twice, and a reduce that came early; on two machines.
+    /// Two maps, one of them with two attempts, and a reduce that started early; on two machines.
     fn draft() -> Draft {
         use Outcome::{Done, Failed};
         use PhaseKind::{Map, Reduce};
@@ -466,7 +471,7 @@ mod tests {
         other.machines = vec![MachineDraft { name: "node".into(), count: 9, ..draft.machines[0].clone() }];
         let replayed = recorded.replay(&Instance::new(&other).unwrap()).unwrap();
         assert_eq!(replayed.metrics.makespan, 12.0);
-        // Nor do machines matter on which it had no room: then they are derived.
+        // If the attempts do not fit on the document's machines, machines are derived from the attempts.
         let mut narrow = draft.clone();
         narrow.machines[0].slots = Slots::Universal(1);
         assert_eq!(replay(&narrow).unwrap().metrics.makespan, 12.0);

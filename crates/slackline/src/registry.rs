@@ -1,9 +1,10 @@
 //! Policies by name.
 //!
-//! A policy is named as `name` or `name:parameter=value`, more parameters each after another `:`. Unknown
+//! A policy is named `name` or `name:parameter=value`, with further parameters after further `:`. Unknown
 //! names, parameters and values are errors that list the valid ones. A registry is a value: the standard one
-//! has the policies of this library, and [`Registry::with`] adds one of your own. Beside them every registry knows
-//! `recorded`, what a log says happened, and `command:PROGRAM ARGUMENTS`, a program that decides (feature `command`).
+//! has the policies of this library, and [`Registry::with`] adds another one. Every registry also knows
+//! `recorded` (the execution in a log) and `command:PROGRAM ARGUMENTS` (an external program, feature
+//! `command`).
 
 use slackline_algo::registry::PolicyEntry;
 use slackline_model::params::{ParamError, Settings};
@@ -11,11 +12,11 @@ use slackline_model::params::{ParamError, Settings};
 use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
 
-/// The word for the policies of a registry that who asks for all means ([`PolicyEntry::among_all`]): of this library the
-/// baselines and those of the papers.
+/// The name that stands for all policies of a registry that belong to comparisons
+/// ([`PolicyEntry::among_all`]): in this library the baselines and those of the papers.
 pub const ALL: &str = "all";
 
-/// The policies that are compared unless others are asked for, in order, as far as a registry has them.
+/// The policies that are compared by default, in order, as far as a registry has them.
 const USUAL: [&str; 6] = ["fifo", "fair", "edf", "flex", "flowflex", "auto"];
 
 /// The policies that can be named.
@@ -24,47 +25,47 @@ pub struct Registry {
     entries: Vec<PolicyEntry>,
 }
 
-/// Why a registry does not take an entry.
+/// The reason why a registry refuses an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Its name is taken.
+    /// The name is already used.
     #[error("found a second policy {0}, expected each name once")]
     Duplicate(&'static str),
-    /// Its name could not be written where policies are named.
+    /// The name has characters that are not allowed in policy names.
     #[error("found policy name {0:?}, expected letters, digits, - and _")]
     Name(&'static str),
 }
 
-/// Why a text names no policy.
+/// The reason why a text names no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// No such policy.
+    /// An unknown policy.
     #[error("{}", unknown("policy", .found, .known))]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         found: String,
-        /// The names there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// Its parameters cannot be so.
+    /// Its parameters are invalid.
     #[error("policy {policy}: {problem}")]
     Parameter {
         /// The policy.
         policy: &'static str,
-        /// What is wrong.
+        /// The error.
         problem: ParamError,
     },
-    /// The file that it is to be made from is none.
+    /// Its file is invalid.
     #[error("policy {policy}: {problem}")]
     File {
         /// The policy.
         policy: &'static str,
-        /// What is wrong, with the file and the line.
+        /// The error, with the file and the line.
         problem: String,
     },
-    /// It is to be a program of one's own, and is none.
+    /// The command line of an external program is invalid.
     #[error("policy command: {0}")]
     Program(String),
 }
@@ -80,10 +81,10 @@ impl Registry {
         Self { entries: Vec::new() }
     }
 
-    /// The same and one more, at the end.
+    /// Adds an entry at the end.
     ///
     /// # Errors
-    /// If there is one of that name, or the name is not made of letters, digits, `-` and `_`.
+    /// A name that is already used, or that has characters other than letters, digits, `-` and `_`.
     pub fn with(mut self, entry: PolicyEntry) -> Result<Self, RegisterError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if entry.name.is_empty() || !entry.name.chars().all(is_plain) {
@@ -96,8 +97,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// What is said of each policy that can be named, in order: those of the registry, then what is recorded, then
-    /// programs.
+    /// The entries of all policies that can be named, in order: those of the registry, then `recorded`, then
+    /// external programs.
     pub fn described(&self) -> impl Iterator<Item = &PolicyEntry> + Clone {
         #[cfg(feature = "command")]
         let programs = Some(&crate::command::ENTRY);
@@ -106,18 +107,18 @@ impl Registry {
         self.entries.iter().chain([&crate::recorded::ENTRY]).chain(programs)
     }
 
-    /// What is said of each policy of the registry, in order.
+    /// The entries of the registry, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &PolicyEntry> + Clone {
         self.entries.iter()
     }
 
-    /// The names in order.
+    /// The names, in order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &'static str> + Clone + '_ {
         self.iter().map(|entry| entry.name)
     }
 
-    /// The names of those that are compared unless others are asked for: a few of this library, each of which takes every
-    /// workload online, and all that were added.
+    /// The names of the policies that are compared by default: some of this library, each of which supports
+    /// every workload online, and all added ones.
     pub fn usual(&self) -> impl Iterator<Item = &'static str> + '_ {
         let of_this_library =
             |name: &str| slackline_algo::policies::POLICIES.iter().any(|entry| entry.name == name);
@@ -125,7 +126,7 @@ impl Registry {
         few.chain(self.names().filter(move |name| !USUAL.contains(name) && !of_this_library(name)))
     }
 
-    /// The entry of that name.
+    /// The entry of this name.
     pub fn get(&self, name: &str) -> Option<&PolicyEntry> {
         self.iter().find(|entry| entry.name == name)
     }
@@ -133,7 +134,7 @@ impl Registry {
     /// Reads `name`, `name:parameter=value:…` or `command:PROGRAM ARGUMENTS`.
     ///
     /// # Errors
-    /// Unknown names, parameters and values, each with the valid ones; a file of a scheduler that is none.
+    /// Unknown names, parameters and values, each with the valid ones; an invalid queue file.
     pub fn parse(&self, spec: &str) -> Result<PolicySpec, PolicyError> {
         #[cfg(feature = "command")]
         if let Some(line) = command_line(spec) {
@@ -162,8 +163,8 @@ impl Registry {
         Ok(policy)
     }
 
-    /// Reads policies with commas between them, each as [`Self::parse`] does or [`ALL`]. After `command:` everything
-    /// belongs to the program and its arguments, commas included.
+    /// Reads comma-separated policies, each as [`Self::parse`] does, or [`ALL`]. The rest after `command:`
+    /// belongs to the program and its arguments, including commas.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -185,13 +186,13 @@ impl Registry {
         Ok(policies)
     }
 
-    /// Every policy, its parameters at their defaults.
+    /// Every policy of the registry, with default parameters.
     pub fn policies(&self) -> Vec<PolicySpec> {
         self.iter().map(PolicySpec::default_of).collect()
     }
 }
 
-/// What follows the name of a policy that is a program; empty if nothing does.
+/// The command line of an external program; empty if it is missing.
 fn command_line(spec: &str) -> Option<&str> {
     let line = spec.strip_prefix("command")?;
     if line.is_empty() { Some(line) } else { line.strip_prefix(':') }

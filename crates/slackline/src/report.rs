@@ -1,22 +1,22 @@
-//! Results to tables, JSON, CSV and pages.
+//! Converts results to tables, JSON, CSV and HTML pages.
 //!
 //! In reading order:
-//! - [`number`]: numbers for people: how many digits, what stands for nothing;
-//! - [`names`]: what tables call policies;
-//! - [`table`]: columns that line up and fit the width they are shown at;
-//! - [`headline`](mod@headline): what a table is about: the workload, the cluster, the load;
-//! - [`comparison`]: policies against metrics;
+//! - [`number`]: number formats: digits, units, and the sign for a missing value;
+//! - [`names`]: short names of policies;
+//! - [`table`]: aligned columns that fit the width of the terminal;
+//! - [`headline`](mod@headline): the lines above a table: the workload, the cluster, the load;
+//! - [`comparison`]: a table of policies and metrics;
 //! - [`spread`]: the same over several seeds: means, intervals, paired differences;
-//! - [`flows`]: how each flow of a schedule fared;
+//! - [`flows`]: the results of each flow of a schedule;
 //! - [`plan_remarks`], [`requirements`]: plans;
-//! - [`explain`]: why one flow or job waits, and what would make its deadline;
+//! - [`explain`]: why a flow or a job waits, and what would let it meet its deadline;
 //! - [`verdict`]: whether a schedule is feasible;
-//! - [`certificates`](mod@certificates): what was certain at each decision of a run;
+//! - [`certificates`](mod@certificates): the bounds at each decision of a run;
 //! - [`bounds`], [`tuning`], [`capacity`]: lower bounds, splits of slots, sizes of clusters;
-//! - [`policies`]: what is said of policies;
-//! - [`page`]: all of that and charts, as one page for a browser.
+//! - [`policies`]: the descriptions of policies;
+//! - [`page`]: all of these and charts, as one HTML page.
 //!
-//! Everything here is a pure function from results to text. **Never knows**: scheduling.
+//! Every function here is pure and converts results to text. **Never knows**: scheduling.
 
 pub mod bounds;
 pub mod capacity;
@@ -64,10 +64,10 @@ where
     String::from_utf8(writer.into_inner().expect(TEXT)).expect(TEXT)
 }
 
-/// Writes the schedule document of a simulation or a plan, its metrics among its claims.
+/// Writes the schedule document of a simulation or a plan. Its claims contain the metrics.
 ///
 /// # Errors
-/// Whatever `out` says.
+/// An error of `out`.
 pub fn write_schedule(
     out: &mut dyn io::Write,
     instance: &Instance,
@@ -79,7 +79,7 @@ pub fn write_schedule(
     slackline_trace::write_schedule(out, instance, schedule, meta)
 }
 
-/// Claims the metrics that are known.
+/// Adds the known metrics to the claims.
 fn claim_figures(schedule: &mut Schedule, figures: &Figures) {
     let known = figures.metrics.iter().filter_map(|&(name, value)| Some((name.to_owned(), value?)));
     schedule.metrics = known.collect();

@@ -1,11 +1,12 @@
-//! Flows that come at any time, under one policy on an engine that stays.
+//! Runs that arrive at any time, under one policy on a long-running engine: the core of the service.
 //!
-//! - [`Host`], [`Order`]: whoever has runs to bring, and what is asked of the engine; [`drive`]: the loop;
-//! - [`Returned`]: a run that is over, or cannot go on.
+//! - [`Host`]: brings runs, gives [`Order`]s to the engine and receives the results; [`drive`]: the loop;
+//! - [`Returned`]: a run that has ended or cannot continue.
 //!
-//! A run is opened as one that is alone ([`Run::open`] with [`beside_others`](crate::run::Request::beside_others)), and given
-//! to the loop; when its flows are over it comes back whole, so that its outcome can be written. Nothing here knows where
-//! runs come from, who may bring them, or what is told of them: that is the host's.
+//! A run is opened like one with its own engine ([`Run::open`] with
+//! [`beside_others`](crate::run::Request::beside_others)) and given to the loop. When its flows have ended,
+//! the loop returns the run, so that its outcome can be written. The host decides where runs come from, which
+//! users may submit them, and what is reported about them.
 
 use std::collections::BTreeMap;
 
@@ -27,53 +28,53 @@ use crate::policy_spec::PolicySpec;
 use crate::run::{Lent, Run};
 use crate::stopwatch::Stopwatch;
 
-/// Names of phases that are remembered when their flows are over, to estimate those that come again.
+/// The number of phases that are remembered after their flows have ended, to estimate recurring flows.
 const REMEMBERED: usize = 1_000;
 
-/// Whoever brings runs to an engine that stays.
+/// Brings runs to a long-running engine and receives the results.
 pub trait Host {
-    /// What is asked now. The time is that of the engine, microseconds since its time began.
+    /// The orders for the engine now. `now` is in microseconds since the engine started.
     fn orders(&mut self, now: Time) -> Vec<Order>;
 
-    /// When it wants to be asked again, whatever happens.
+    /// The time at which the host wants to be called again, even without an event.
     fn wakes_at(&self) -> Option<Time>;
 
-    /// A run is over, or cannot go on.
+    /// A run has ended or cannot continue.
     fn returned(&mut self, now: Time, returned: Returned);
 
-    /// Whether to end the loop, with whatever still runs.
+    /// Whether to end the loop, even if runs are active.
     fn is_over(&self) -> bool;
 
-    /// The machines: at the beginning, and when one has gone, come back or joined.
+    /// The machines: called at the start, and when a machine fails, returns or joins.
     fn machines(&mut self, _machines: &[SharedMachine]) {}
 
-    /// The flows that a limit of the policy keeps from free slots: whenever that changes.
+    /// The flows that a limit of the policy keeps from free slots: called when they change.
     fn limits(&mut self, _limits: &Limits) {}
 
-    /// Something that somebody should know of the machines.
+    /// A notice about the machines, for users.
     fn said(&mut self, _what: &str) {}
 
-    /// How long the decisions of an instant took, nanoseconds.
+    /// The duration of the decisions at one instant, nanoseconds.
     fn decided(&mut self, _nanos: u64) {}
 }
 
 /// By run and flow: the limit that keeps the flow from free slots.
 pub type Limits = BTreeMap<(u64, String), String>;
 
-/// What is asked of the engine. Runs are called by numbers that the host gives.
+/// An order to the engine. The host numbers the runs.
 pub enum Order {
-    /// A run is to be driven.
+    /// Drive a run.
     Admit(Box<Admission>),
-    /// A flow of a run stands in another way from now on.
+    /// Replace the overrides of a flow.
     Stand {
         /// The run.
         number: u64,
         /// The flow.
         flow: String,
-        /// How.
+        /// The overrides.
         standing: FlowOverrides,
     },
-    /// A flow of a run is not to go on.
+    /// Cancel a flow.
     Cancel {
         /// The run.
         number: u64,
@@ -82,48 +83,48 @@ pub enum Order {
     },
 }
 
-/// A run that is brought.
+/// A run to be driven.
 pub struct Admission {
-    /// What the host calls it.
+    /// Its number, given by the host.
     pub number: u64,
-    /// The run, opened to be driven beside others.
+    /// The run, opened to share the engine with others.
     pub run: Run,
-    /// What is known of its phases ([`Run::known`]).
+    /// The known durations of its phases ([`Run::known`]).
     pub known: History,
-    /// Flows that do not stand as their document says.
+    /// By flow: overrides of its document.
     pub standings: BTreeMap<String, FlowOverrides>,
-    /// Whose it is, and how many slots all runs of theirs may hold together; none for as many as there are.
+    /// The owner, and the number of slots that all runs of the owner may hold together; `None` for no limit.
     pub quota: Option<(String, u32)>,
-    /// Is told what happens in it, in the time of the run.
+    /// Receives its events, in the time of the run.
     pub observer: Box<dyn Observer + Send>,
 }
 
-/// A run that comes back.
+/// A run that the loop returns.
 pub struct Returned {
-    /// What the host calls it.
+    /// Its number, given by the host.
     pub number: u64,
-    /// How it ended. Where the engine could not go on with it, it can be brought again.
+    /// How it ended. After an engine error the run can be admitted again.
     pub end: Result<RunEnd, EngineError>,
-    /// The run; none where the engine did not take it.
+    /// The run; `None` if the engine did not admit it.
     pub run: Option<Run>,
 }
 
-/// Who decides, and by what rules.
+/// The policy and the settings of its decisions.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The policy.
     pub policy: PolicySpec,
-    /// What flows cost.
+    /// The cost of flows.
     pub objective: Objective,
-    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    /// The fraction of a job's maps that must be finished before its reduces may take slots; 1 for all maps.
     pub slowstart: f64,
 }
 
-/// Drives what the host brings until it says that it is over; what still runs then is stopped, and comes back to be resumed
-/// some day.
+/// Drives the runs of the host until [`Host::is_over`]. Active runs are then stopped and returned, so that
+/// they can be resumed later.
 ///
 /// # Errors
-/// The policy cannot decide any more, and why: what still ran comes back first.
+/// The policy cannot continue, with the reason. Active runs are returned first.
 pub fn drive(
     resident: &mut (dyn SharedEngine + 'static),
     rules: &Rules,
@@ -140,7 +141,7 @@ pub fn drive(
     let config = Config::plain()
         .with_slowstart(rules.slowstart)
         .with_stopwatch(Some(&nanos))
-        // How often a task may fail is the business of its run.
+        // The limit on failures of a task is a setting of its run, and the driver has none.
         .with_attempts_max(u16::MAX)
         .with_learning(Some(learning));
     let mut nowhere = Nowhere;
@@ -195,7 +196,7 @@ pub fn drive(
     failure.map_or(Ok(()), Err)
 }
 
-/// Rows and flows are in the journals of their runs.
+/// Discards rows and flows, which are in the journals of their runs.
 struct Nowhere;
 
 impl Sink for Nowhere {
@@ -204,7 +205,7 @@ impl Sink for Nowhere {
     fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
 }
 
-/// The runs that the engine has.
+/// The runs on the engine.
 #[derive(Default)]
 struct Seats {
     by_number: BTreeMap<u64, RunId>,
@@ -212,7 +213,7 @@ struct Seats {
 }
 
 impl Seats {
-    /// Has the engine do what is asked; a run that it does not take comes back.
+    /// Carries out an order. Returns a run that the engine does not admit.
     fn carry_out(&mut self, order: Order, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Option<Returned> {
         match order {
             Order::Admit(admission) => return self.admit(*admission, driver),
@@ -255,7 +256,7 @@ impl Seats {
         }
     }
 
-    /// The limits of the policy, by the numbers of runs.
+    /// The limits of the policy, by numbers of runs.
     fn limits(&self, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Limits {
         let limits = driver.limits();
         let limits = limits.into_iter().filter_map(|(flow, id, limit)| {

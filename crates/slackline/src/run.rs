@@ -1,17 +1,19 @@
-//! Runs flows for real, on any engine: begins or resumes a run, reports what happens while it
-//! lasts, and gives the schedule of what happened.
+//! Runs flows on an engine: starts or resumes a run, reports its progress, and returns the schedule that was
+//! executed.
 //!
-//! - [`Request`]: what to run, under which policy;
-//! - [`Backend`], [`Prepared`], [`Session`]: what an engine brings; [`LocalEngine`]: this machine;
-//! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
-//! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
-//! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
-//! - `logs`: what attempts said (feature `report`);
-//! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
-//! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
+//! - [`Request`]: the flow file, the policy and the options;
+//! - [`Backend`], [`Prepared`], [`Session`]: the traits of an engine; [`LocalEngine`]: this machine;
+//! - [`Engines`]: the table of engines by name, one [`EngineEntry`] each;
+//! - [`Sink`]: receives the progress; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several sinks as
+//!   one;
+//! - [`Forecast`]: predicts the completion of flows; [`Turns`]: reports when the state or the prediction of a
+//!   flow changes;
+//! - `logs`: the logs of attempts (feature `report`);
+//! - [`StateOfRun`]: the state of a run, read from its state directory while it runs or later;
+//! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: the executed and the simulated schedule.
 //!
-//! An engine is added by implementing [`Backend`] for it and a line in the table; nothing here knows processes or
-//! files of tasks.
+//! To add an engine, implement [`Backend`] and add an entry to the table. This module knows no processes and
+//! no files of tasks.
 
 mod all;
 mod engines;
@@ -60,7 +62,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use slackline_executor::engine::Observer;
-/// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
+/// Runs attempts for a run on another machine. A program calls this function when it is started as an agent.
 pub use slackline_executor::fleet::agent::main as agent;
 pub use slackline_executor::run::error::EngineError;
 pub use slackline_executor::run::inspect::RunInspection;
@@ -87,8 +89,8 @@ use slackline_policy::Choice;
 use slackline_task::base::clock;
 pub use slackline_task::base::task_id::TaskId;
 pub use slackline_task::process::worker_command::WorkerCommand;
-/// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
-/// [`WorkerCommand`] says.
+/// The main function of an attempt's process. A program that runs flows on this machine calls it when it is
+/// started as [`WorkerCommand`] specifies.
 pub use slackline_task::worker::{main as worker, main_if_asked as worker_if_asked};
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 pub use state::{
@@ -96,10 +98,9 @@ pub use state::{
 };
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
-/// Microseconds of a second.
 const SECOND: u64 = 1_000_000;
 
-/// A run without its session, which an engine has that stays.
+/// A run without its session. The service holds the session in the meantime.
 pub struct Lent {
     request: Request,
     due: Due,
@@ -108,35 +109,35 @@ pub struct Lent {
     choices: Vec<Choice>,
 }
 
-/// When flows should be done that have a deadline, microseconds since 1970.
+/// By flow: its deadline, microseconds since 1970.
 type Due = BTreeMap<String, u64>;
 
 impl Lent {
-    /// The run, whole again.
+    /// Reassembles the run.
     pub fn back(self, session: Box<dyn Session>) -> Run {
         let Self { request, due, store, setting, choices } = self;
         Run { request, due, session, store, setting, choices }
     }
 }
 
-/// A run that was begun, or found and resumed.
+/// A run, new or resumed.
 pub struct Run {
     request: Request,
     due: Due,
     session: Box<dyn Session>,
     store: Option<HistoryStore>,
     setting: policy::Setting,
-    /// What the policy chose that chooses between rules, since this process drives the run.
+    /// The choices of a policy that chooses between rules, since this process started to drive the run.
     choices: Vec<Choice>,
 }
 
 impl Run {
-    /// Opens the run of the request's state directory: jobs that are done and unchanged are kept, a run that was cut short
-    /// is continued, the rest begins. `sink` is told what was found.
+    /// Opens the run of the request's state directory. Finished, unchanged jobs are kept, an interrupted run
+    /// is resumed, and all other jobs run. `sink` receives notes about the state that was found.
     ///
     /// # Errors
-    /// A flow file that cannot be run; a state directory or history of something else; whatever the engine says.
-    /// Nothing is removed for a request that cannot be run.
+    /// A flow file that cannot be run; a state directory or history of another program; any error of the
+    /// engine. Nothing is removed for a request that cannot be run.
     pub fn open(backend: &dyn Backend, request: Request, sink: &mut dyn Sink) -> Result<Self, RunError> {
         let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
         let opener = Opener { backend, request: &request, store: store.as_ref() };
@@ -154,7 +155,7 @@ impl Run {
         Ok(Self { request, due, session, store, setting, choices: Vec::new() })
     }
 
-    /// What would become of each job, and how the run would go; nothing is written.
+    /// Returns the verdict on each job and the simulated run, and writes nothing.
     ///
     /// # Errors
     /// As [`Run::open`].
@@ -170,15 +171,15 @@ impl Run {
         if let Some(memory) = ready.prepared.memory() {
             sink.note(&Note::Memory(&memory));
         }
-        // In whole seconds, so that what begins now begins at 0.
+        // In whole seconds, so that a run that starts now starts at second 0.
         let now = Time(clock::unix_micros().saturating_sub(ready.started) / SECOND * SECOND);
         Preview::new(&request.policy, &request.setting(backend), (ready.prepared.workload(), now), verdicts)
     }
 
-    /// Runs what is left, and tells the history what this run took so far, however it ends.
+    /// Runs the remaining jobs. Records the durations so far in the history, however the run ends.
     ///
     /// # Errors
-    /// The engine could not continue; finished work stays finished.
+    /// The engine cannot continue. Finished work stays finished.
     pub fn go(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
         let end = self.drive(sink);
         if let Some(store) = &self.store
@@ -189,7 +190,7 @@ impl Run {
         end
     }
 
-    /// What a history is told of it: what it took so far.
+    /// The record of this run for a history: its durations so far.
     pub fn to_remember(&self) -> PastRun {
         let workload = self.request.short_name().to_owned();
         let note = PastNote { workload, policy: self.request.policy.spec().to_owned() };
@@ -201,16 +202,18 @@ impl Run {
         PastRun { started: self.session.started(), note, jobs, counts }
     }
 
-    /// Its session, for an engine that stays ([`crate::resident`]), and what makes it whole again.
+    /// Splits the run into its session, for a long-running engine ([`crate::resident`]), and the rest.
+    /// [`Lent::back`] reassembles them.
     pub fn lend(self) -> (Box<dyn Session>, Lent) {
         let Self { request, due, session, store, setting, choices } = self;
         (session, Lent { request, due, store, setting, choices })
     }
 
-    /// What is known of the phases that are left: what this run has seen of them, then what earlier runs took.
+    /// The known durations of the remaining phases: first those measured in this run, then those of earlier
+    /// runs.
     ///
     /// # Errors
-    /// A history that cannot be read; a workload that is none.
+    /// A history that cannot be read; an invalid workload.
     pub fn known(&self) -> Result<History, RunError> {
         let workload = self.session.workload();
         let past = recalled(&self.request, self.store.as_ref(), workload)?;
@@ -218,18 +221,19 @@ impl Run {
         Ok(learning::known(self.session.as_ref(), &instance, &past))
     }
 
-    /// What it was asked to do.
+    /// The request that the run executes.
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// When a flow should be done by what was asked for now, microseconds since 1970; nothing of one without a deadline. A run
-    /// in which nothing is to be done is the last one, whose own workload has the deadlines of then.
+    /// The deadline of a flow in the current request, microseconds since 1970; `None` for a flow without a
+    /// deadline. If nothing is left to do, the session is that of the last run, whose workload still has the
+    /// old deadlines.
     pub fn due(&self, flow: &str) -> Option<u64> {
         self.due.get(flow).copied()
     }
 
-    /// The run, as its engine has it.
+    /// The session of the run.
     pub fn session(&self) -> &dyn Session {
         self.session.as_ref()
     }
@@ -250,7 +254,7 @@ impl Run {
         let overview = Overview::of(session, self.request.attempts_max);
         let sink = RefCell::new(sink);
         let mut watch = Watch { forecast, sink: &sink, jumped: 0 };
-        // After the watch, as it may hold on to what the watch is lent to.
+        // Created after the watch, because it may borrow what the watch borrows.
         let config = learning::config(&instance, session, &past, &self.request);
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
         let end = session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop));
@@ -264,17 +268,17 @@ impl Run {
     }
 }
 
-/// Keeps the forecast up to date and passes on what happens.
+/// Updates the forecast and forwards events to the sink.
 struct Watch<'a, 'b> {
     forecast: Forecast,
     sink: &'a RefCell<&'b mut dyn Sink>,
-    /// By how many microseconds the wall clock has jumped.
+    /// The sum of all jumps of the wall clock, microseconds.
     jumped: i64,
 }
 
 impl Observer for Watch<'_, '_> {
     fn happened(&mut self, now: Time, what: Happening<'_>) {
-        // Deadlines are dates: a run that was suspended comes closer to them.
+        // Deadlines are dates: while a run is suspended, they come closer.
         let ahead = |jumped: i64| u64::try_from(jumped).unwrap_or(0);
         if let Happening::ClockJumped(by) = what {
             let before = ahead(self.jumped);
@@ -287,29 +291,30 @@ impl Observer for Watch<'_, '_> {
     }
 }
 
-/// What a run is opened from.
+/// The inputs of opening a run.
 struct Opener<'a> {
     backend: &'a dyn Backend,
     request: &'a Request,
     store: Option<&'a HistoryStore>,
 }
 
-/// A run that can be opened.
+/// A run that is ready to be opened.
 struct Ready {
-    /// When it starts, or started: microseconds since 1970.
+    /// The start of the run, microseconds since 1970; in the past for a resumed run.
     started: u64,
     prepared: Box<dyn Prepared>,
-    /// Where the document says what.
+    /// Maps values to their positions in the document, for error messages.
     source: SourceMap,
 }
 
 impl Opener<'_> {
-    /// The run of the state directory: what is done is kept, what was cut short is continued, the rest begins.
+    /// Opens the session of the state directory: keeps finished jobs, resumes an interrupted run, and runs
+    /// the rest.
     fn session(&self, sink: &mut dyn Sink) -> Result<(Box<dyn Session>, Due), RunError> {
         let Ready { started, prepared, source } = self.ready(sink)?;
         let due = |flow: &FlowDraft| {
             let micros = (flow.deadline? * SECOND as f64).round();
-            // A deadline may have passed before the run began.
+            // A deadline may be before the start of the run.
             Some((flow.id.clone(), started.saturating_add_signed(micros as i64)))
         };
         let due = prepared.workload().flows.iter().filter_map(due).collect();
@@ -347,8 +352,8 @@ impl Opener<'_> {
         }
     }
 
-    /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had; its deadlines are
-    /// put off only if it is said since when they count. One of which nothing goes on has its own start.
+    /// Finds the tasks of the flow file; writes nothing yet. A resumed run keeps its start, and its deadlines
+    /// move only if the request says since when they count. A run that resumes no job has a start of its own.
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
         let unfinished =
@@ -415,18 +420,20 @@ impl Opener<'_> {
     }
 }
 
-/// The flow, due so many seconds later. Its release stays: what was done of it may have begun by then.
+/// Moves the deadline of the flow by `seconds`. Its release time stays, because some of its tasks may have
+/// started by then.
 fn due_later(flow: FlowDraft, seconds: f64) -> FlowDraft {
     FlowDraft { release: flow.release, ..flow.later(seconds) }
 }
 
-/// What is known of jobs, by the names that they have in a history of several owners.
+/// Renames jobs for a history that several owners share.
 fn owned<T>(jobs: BTreeMap<JobName, T>, owner: Option<&str>) -> BTreeMap<JobName, T> {
     let Some(owner) = owner else { return jobs };
     jobs.into_iter().map(|(name, what)| (name.of_owner(owner), what)).collect()
 }
 
-/// What earlier runs of the jobs took, by what is known or by the history if there is one.
+/// The durations of earlier runs of the jobs: those of the request if it has any, otherwise those of the
+/// history.
 fn recalled(
     request: &Request,
     store: Option<&HistoryStore>,

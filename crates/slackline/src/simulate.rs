@@ -1,4 +1,4 @@
-//! Runs one policy on the simulator and has the result judged.
+//! Runs one policy on the simulator and validates the result.
 
 mod crowding;
 mod left;
@@ -30,46 +30,47 @@ pub use streaming::{NotStreamed, Nowhere, Streamed, needs_whole, simulate_stream
 pub(crate) use writing::{Leave, simulate_watched};
 pub use writing::{NotWritten, RowWriter, simulate_to};
 
-/// What a policy may know of durations and speeds.
+/// What a policy knows about durations and speeds.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Knowledge {
     /// The mean of each phase and the speeds.
     Mean,
-    /// Each task and the speeds; policies that do not look at single tasks know the means.
+    /// The duration of each task, and the speeds. Policies that ignore single tasks know the means.
     Exact,
-    /// Nothing but finished tasks: those of this history and those of the run.
+    /// Only finished tasks: those of this history and those of the run.
     Learned(History),
 }
 
-/// How to simulate.
+/// The options of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// What the engine does.
+    /// The options of the simulated engine.
     pub sim: slackline_sim::Options,
-    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    /// The fraction of a job's maps that must be finished before its reduces may take slots; 1 for all maps.
     pub slowstart: f64,
-    /// What the policy knows.
+    /// The knowledge of the policy.
     pub knowledge: Knowledge,
-    /// Standard deviation of the logarithm of the factor by which what it knows is off; what is learned
-    /// was measured.
+    /// The standard deviation of the logarithm of the error factor of the policy's knowledge. Learned
+    /// durations are measured and have no error.
     pub noise: f64,
-    /// How long a task waits for a slot near its input. Under a profile with a `node-delay` it waits for the longer of both.
+    /// The time that a task waits for a slot near its input. Under a profile with a `node-delay`, the longer
+    /// of both applies.
     pub locality_wait: Span,
-    /// Whether a policy that plans is told of all flows before they come, with the durations of their tasks: it then does
-    /// what costs least of what every policy, as it is by default, every rule and the orders of a search would do. To be had
-    /// only where durations are certain and nothing fails.
+    /// Whether a planning policy knows all flows in advance, with the durations of their tasks. It then uses
+    /// the cheapest of: every policy with default settings, every rule, and the orders that a search finds.
+    /// Possible only if durations are certain and no machine fails.
     pub known_releases: bool,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
-    /// Plans made elsewhere, which fit their flows ([`woha::PlanFile::assign`]); only policies that follow
-    /// plans have a use for them ([`PolicySpec::follows_plans`]).
+    /// Plans for flows, from a plan file ([`woha::PlanFile::assign`]). Only policies that follow plans use
+    /// them ([`PolicySpec::follows_plans`]).
     pub plans: BTreeMap<FlowId, woha::Plan>,
 }
 
 impl Options {
-    /// Exact durations and estimates, no early reduces, nothing fails.
+    /// Exact durations and estimates, slowstart 1, and no failures.
     pub fn exact() -> Self {
         Self {
             sim: slackline_sim::Options::exact(),
@@ -83,63 +84,63 @@ impl Options {
         }
     }
 
-    /// With an engine that does this.
+    /// Sets the options of the simulated engine.
     #[must_use]
     pub fn with_sim(mut self, sim: slackline_sim::Options) -> Self {
         self.sim = sim;
         self
     }
 
-    /// With reduces that may take slots after this fraction of the maps; 1 for not early.
+    /// Sets the slowstart fraction; see [`Options::slowstart`].
     #[must_use]
     pub fn with_slowstart(mut self, slowstart: f64) -> Self {
         self.slowstart = slowstart;
         self
     }
 
-    /// With policies that know this.
+    /// Sets the knowledge of policies.
     #[must_use]
     pub fn with_knowledge(mut self, knowledge: Knowledge) -> Self {
         self.knowledge = knowledge;
         self
     }
 
-    /// With errors in what policies know; see [`Options::noise`].
+    /// Sets the error of the policies' knowledge; see [`Options::noise`].
     #[must_use]
     pub fn with_noise(mut self, noise: f64) -> Self {
         self.noise = noise;
         self
     }
 
-    /// With tasks that wait this long for a slot near their input.
+    /// Sets the time that tasks wait for a slot near their input.
     #[must_use]
     pub fn with_locality_wait(mut self, locality_wait: Span) -> Self {
         self.locality_wait = locality_wait;
         self
     }
 
-    /// With plans made elsewhere; see [`Options::plans`].
+    /// Sets the plans of flows; see [`Options::plans`].
     #[must_use]
     pub fn with_plans(mut self, plans: BTreeMap<FlowId, woha::Plan>) -> Self {
         self.plans = plans;
         self
     }
 
-    /// With policies that plan being told of all flows; see [`Options::known_releases`].
+    /// Tells planning policies all flows in advance; see [`Options::known_releases`].
     #[must_use]
     pub fn with_known_releases(mut self) -> Self {
         self.known_releases = true;
         self
     }
 
-    /// With decisions timed on the wall clock.
+    /// Times decisions on the wall clock.
     #[must_use]
     pub fn timed(mut self) -> Self {
         self.timings = true;
         self
     }
 
-    /// What corrects the policy's knowledge, if it learns.
+    /// The learning of the policy's knowledge, if it learns.
     fn learning(&self, cluster: &Cluster) -> Option<Learning> {
         match &self.knowledge {
             Knowledge::Learned(history) => Some(Learning::new(cluster, history)),
@@ -147,7 +148,7 @@ impl Options {
         }
     }
 
-    /// How the run is driven.
+    /// The configuration of the driver.
     pub(crate) fn config<'a>(
         &self,
         cluster: &Cluster,
@@ -167,7 +168,7 @@ impl Options {
             .with_progress(progress)
     }
 
-    /// Wall-clock figures of a run that is over, if they were asked for.
+    /// Wall-clock figures of a finished run, if they were requested.
     fn timed_by(&self, stopwatch: &Stopwatch, figures: &mut Figures) -> Option<Timings> {
         self.timings.then(|| Timings {
             seconds: stopwatch.seconds(),
@@ -175,12 +176,12 @@ impl Options {
         })
     }
 
-    /// Whether durations are those of the workload.
+    /// Whether durations are exact or measured.
     pub fn clock(&self) -> Clock {
         if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
     }
 
-    /// Why a policy cannot be simulated so, if it cannot.
+    /// The reason why a policy cannot be simulated with these options, if there is one.
     fn refuses(&self, policy: &dyn Policy) -> Option<String> {
         let profile = self.sim.profile.as_ref().filter(|_| policy.style() == Style::Placements)?;
         if profile.am_share() > 0.0 {
@@ -205,48 +206,48 @@ impl Options {
     }
 }
 
-/// How long tasks wait for slots where their input is, and then for slots in a rack where it is.
+/// The time that tasks wait for slots on machines with their input, and then for slots in a rack with it.
 pub(crate) fn delays(sim: &slackline_sim::Options) -> (Span, Span) {
     sim.profile.as_ref().map_or((Span::ZERO, Span::ZERO), |p| (p.node_delay(), p.rack_delay()))
 }
 
-/// Who looks on while a simulation runs, and may stop it.
+/// Callbacks of a simulation. They observe it and may stop it.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct Watch<'a> {
-    /// Hears now and then how many tasks are done.
+    /// Called occasionally with the number of finished tasks.
     pub progress: Option<&'a mut dyn FnMut(u64)>,
-    /// Asked before every instant whether to stop there.
+    /// Called before every instant; returns whether to stop.
     pub cancel: Option<&'a dyn Fn() -> bool>,
-    /// Hears when each flow ran that completed or failed, as soon as it has.
+    /// Called with the times of each flow when it completes or fails.
     pub ended: Option<&'a dyn Fn(FlowId, FlowTimes)>,
-    /// Hears every row that leaves the run, whatever else becomes of it.
+    /// Called with every row that is final.
     pub left: Option<&'a mut dyn FnMut(Left<'_>)>,
 }
 
 impl<'a> Watch<'a> {
-    /// With a function that hears how many tasks are done, if there is one.
+    /// Sets the function that receives the number of finished tasks.
     #[must_use]
     pub fn with_progress(mut self, progress: Option<&'a mut dyn FnMut(u64)>) -> Self {
         self.progress = progress;
         self
     }
 
-    /// With a function that says when to stop.
+    /// Sets the function that stops the simulation.
     #[must_use]
     pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
-    /// With a function that hears of flows when they end.
+    /// Sets the function that receives flows when they end.
     #[must_use]
     pub fn with_ended(mut self, ended: &'a dyn Fn(FlowId, FlowTimes)) -> Self {
         self.ended = Some(ended);
         self
     }
 
-    /// With a function that hears every row, if there is one.
+    /// Sets the function that receives every row.
     #[must_use]
     pub fn with_left(mut self, left: Option<&'a mut dyn FnMut(Left<'_>)>) -> Self {
         self.left = left;
@@ -254,26 +255,28 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A judged simulation.
+/// A validated simulation.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    /// What happened, with its cost and, if one was given, the lower bound; without rows where they were not kept.
+    /// The schedule, with its cost and the lower bound if one was given. It has no rows if they were not
+    /// kept.
     pub schedule: Schedule,
-    /// What it amounts to.
+    /// Its metrics.
     pub metrics: Metrics,
-    /// What became of each flow.
+    /// The facts about each flow.
     pub flows: TiVec<FlowId, FlowFacts>,
-    /// How many times a phase was chosen for free slots.
+    /// The number of times that a phase was chosen for free slots.
     pub decisions: u64,
-    /// How many reports the engine sent.
+    /// The number of reports of the engine.
     pub reports: u64,
-    /// What is known of finished tasks now, with [`Knowledge::Learned`].
+    /// The knowledge about finished tasks at the end, with [`Knowledge::Learned`].
     pub history: Option<History>,
-    /// What flows with a deadline were told when they arrived, by policies that can tell.
+    /// The admission decision for each flow with a deadline at its arrival, of policies that make such
+    /// decisions.
     pub admissions: Vec<(FlowId, Admission)>,
-    /// What was chosen when, by policies that choose between rules.
+    /// The choices of policies that choose between rules.
     pub choices: Vec<Choice>,
-    /// For how long masters of jobs held most slots, under a profile in which they hold any.
+    /// How long ApplicationMasters held most slots, under a profile in which they hold any.
     pub crowding: Option<Crowding>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
@@ -281,17 +284,17 @@ pub struct Simulated {
     pub unfinished: Vec<Unfinished>,
 }
 
-/// Why there is no simulation.
+/// The reason why a simulation failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// The judge found the schedule wrong: then a part of this program is.
+    /// The schedule is invalid, which is an internal error.
     #[error("not feasible: {0}")]
     Infeasible(Violation),
     /// The policy cannot be simulated with these options.
     #[error("{0}")]
     Refused(String),
-    /// The policy could not go on ([`slackline_policy::Policy::failure`]).
+    /// The policy could not continue ([`slackline_policy::Policy::failure`]).
     #[error("{0}")]
     Policy(String),
     /// It was stopped ([`Watch::cancel`]).
@@ -304,20 +307,19 @@ pub enum SimulateError {
 pub struct Timings {
     /// The whole simulation, seconds.
     pub seconds: f64,
-    /// The 99th percentile of an instant's decisions, seconds (nearest rank).
+    /// The 99th percentile of the duration of an instant's decisions, seconds (nearest rank).
     pub decision_seconds_p99: f64,
 }
 
-/// Simulates `policy` on an instance, and judges the result. The schedule has all rows; phases that are given only as work
-/// are cut into tasks first, as [`prepare`] does with [`GRAIN`].
+/// Simulates `policy` on an instance, and validates the result. The schedule has all rows. Phases that are
+/// given only as work are cut into tasks first, as [`prepare`] does with [`GRAIN`].
 ///
-/// `bound` is a lower bound on the cost of any schedule of the instance; it is left out where
-/// durations are distorted, because it holds for the true ones. `progress` is told how many tasks
-/// are done.
+/// `bound` is a lower bound on the cost of any schedule of the instance. It is ignored if durations are
+/// distorted, because it holds for the true ones. `progress` receives the number of finished tasks.
 ///
 /// # Errors
-/// An instance that cannot be simulated, or not with these options; the judge's finding, if the schedule is not feasible;
-/// a policy that could not go on.
+/// An instance that cannot be simulated, or not with these options; an invalid schedule; a policy that could
+/// not continue.
 pub fn simulate(
     instance: &Instance,
     policy: &PolicySpec,
@@ -329,9 +331,9 @@ pub fn simulate(
     simulate_watched(instance, policy, options, bound, watch, Leave::Kept).map_err(NotWritten::simulation)
 }
 
-/// As [`simulate`], but rows are judged as they leave the run and not kept, so that memory follows what is live: the
-/// schedule that is returned has none. The figures are the same. What the judge can only decide on as a whole is kept until
-/// the end ([`slackline_judge::Stream::new`] says what).
+/// As [`simulate`], but rows are validated when they are final and then dropped, so that memory depends on
+/// the active flows. The returned schedule has no rows; the figures are the same. Data that only the
+/// validation of the whole schedule needs is kept until the end (see [`slackline_judge::Stream::new`]).
 ///
 /// # Errors
 /// As [`simulate`]; a simulation that was stopped.
@@ -345,7 +347,7 @@ pub fn simulate_figures(
     simulate_watched(instance, policy, options, bound, watch, Leave::Dropped).map_err(NotWritten::simulation)
 }
 
-/// Nearest-rank 99th percentile; 0 of nothing.
+/// Nearest-rank 99th percentile; 0 for an empty list.
 fn percentile_99(values: &mut [u64]) -> u64 {
     if values.is_empty() {
         return 0;

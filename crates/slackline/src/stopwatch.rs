@@ -1,5 +1,5 @@
-//! The one file that owns the wall clock: how long things really took, for `--timings`, and how long
-//! they may take, for `--budget` and `--policy-timeout`.
+//! The only file that reads the wall clock: it measures durations for `--timings` and limits for `--budget`
+//! and `--policy-timeout`.
 
 #[cfg(feature = "command")]
 use std::time::{Duration, Instant};

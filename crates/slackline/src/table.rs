@@ -1,4 +1,4 @@
-//! `docs/algorithms.md`: the table of policies, made from the registry.
+//! Generates the table of policies, `docs/algorithms.md`, from the registry.
 
 use std::fmt::Write;
 
@@ -40,7 +40,7 @@ pub fn markdown(registry: &Registry) -> String {
     out
 }
 
-/// `name=value|value`, the default, and what it does.
+/// `name=value|value`, the default, and the description.
 fn describe(param: &Param) -> String {
     format!("{}={}` (default {}): {}", param.name, values(param), param.default, param.help)
 }

@@ -1,4 +1,4 @@
-//! Slot configuration: the best division of map and reduce slots and the order of the jobs.
+//! Slot configuration: the best split of map and reduce slots, and the order of the jobs.
 
 use slackline_algo::ordering::exhaustive::ex_mk_sf_jr;
 use slackline_algo::ordering::orders::{Goal, TooMany};
@@ -17,15 +17,15 @@ pub use slackline_algo::ordering::plan::{Plan, in_order};
 pub use slackline_algo::ordering::split::{Choice, Config, Front, NotDivisible, Splits};
 pub use slackline_algo::ordering::workload::NotOffline;
 
-/// How the best split is sought.
+/// The search method for the best split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// Least makespan with the orders of MK_JR.
+    /// The minimum makespan with the orders of MK_JR.
     MkSfJr,
-    /// Least makespan with the orders of MK_TCT_JR: Algorithm 5 as printed.
+    /// The minimum makespan with the orders of MK_TCT_JR: Algorithm 5 as printed.
     MkTctSfJr,
-    /// Least makespan over all orders, for few jobs.
+    /// The minimum makespan over all orders, for few jobs.
     ExMkSfJr,
 }
 
@@ -42,7 +42,7 @@ impl Method {
         }
     }
 
-    /// The rule whose orders it searches, or is compared with.
+    /// The rule whose orders it searches or is compared with.
     pub const fn rule(self) -> Rule {
         match self {
             Self::MkSfJr | Self::ExMkSfJr => Rule::MkJr,
@@ -51,43 +51,43 @@ impl Method {
     }
 }
 
-/// What to tune and how.
+/// The request of a tuning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
     /// The splits to choose from.
     pub splits: Splits,
-    /// How.
+    /// The search method.
     pub method: Method,
-    /// How reduces are issued, and which times may make the orders.
+    /// How reduces are issued, and the times that orders may use.
     pub config: Config,
-    /// Scale the best of these splits instead of searching all (the proportional rule, MK_SF_JR only).
+    /// Scales the best of these splits instead of searching all (the proportional rule, MK_SF_JR only).
     pub proportional: Option<Splits>,
-    /// Whether the Pareto front is made too, which takes many times as long.
+    /// Whether to calculate the Pareto front as well, which takes many times longer.
     pub front: bool,
 }
 
 impl Request {
-    /// The best of these splits by a method, with work-conserving reduces.
+    /// A request for the best of these splits by a method, with work-conserving reduces.
     pub fn new(splits: Splits, method: Method) -> Self {
         Self { splits, method, config: Config::standard(), proportional: None, front: false }
     }
 
-    /// With this way of issuing reduces, and these times for orders.
+    /// Sets how reduces are issued, and the times for orders.
     #[must_use]
     pub fn with_config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// With the best of these splits scaled instead of a search.
+    /// Scales the best of these splits instead of a search.
     #[must_use]
     pub fn with_proportional(mut self, proportional: Option<Splits>) -> Self {
         self.proportional = proportional;
         self
     }
 
-    /// With the splits and orders that nothing beats in both makespan and total completion time.
+    /// Adds the Pareto front of makespan and total completion time.
     #[must_use]
     pub fn with_front(mut self) -> Self {
         self.front = true;
@@ -95,33 +95,33 @@ impl Request {
     }
 }
 
-/// The answer.
+/// The result of a tuning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuned {
-    /// What the method chooses.
+    /// The choice of the method.
     pub best: Choice,
-    /// As many map as reduce slots, jobs in the order of the method's rule.
+    /// As many map slots as reduce slots, with the jobs in the order of the method's rule.
     pub default: Choice,
-    /// The same slots, jobs in the order of the document.
+    /// The same slots, with the jobs in document order.
     pub submitted: Choice,
-    /// The splits and orders that nothing beats in both makespan and total completion time, if they were asked for.
+    /// The Pareto front of makespan and total completion time, if requested.
     pub front: Option<Front>,
-    /// What the exact search finds, if the proportional rule was asked for.
+    /// The result of the exact search, if the proportional rule was requested.
     pub exact: Option<Choice>,
-    /// Splits that were estimated for `best`.
+    /// The number of splits that were estimated for `best`.
     pub evaluated: u32,
-    /// Splits there are.
+    /// The number of all splits.
     pub candidates: u32,
 }
 
-/// Why there is no answer.
+/// The reason why a tuning failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// The workload is none of the paper's.
+    /// The workload does not fit the model of the paper.
     #[error(transparent)]
     NotOffline(#[from] NotOffline),
-    /// Too many jobs for all orders.
+    /// Too many jobs to try all orders.
     #[error(transparent)]
     TooMany(#[from] TooMany),
     /// The instance cannot be prepared.
@@ -138,13 +138,13 @@ fn workload(instance: &Instance) -> Result<Workload, TuneError> {
 /// Finds the best split and order. Work is cut as for a simulation ([`prepare`]).
 ///
 /// # Errors
-/// Workloads that are not offline (flows of several jobs, releases after 0) or cannot be prepared, too many jobs for
-/// [`Method::ExMkSfJr`].
+/// Workloads that are not offline (flows of several jobs, releases after 0) or cannot be prepared; too many
+/// jobs for [`Method::ExMkSfJr`].
 pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> {
     tune_told(instance, request, &mut |_, _| ())
 }
 
-/// As [`tune`]; `told` hears how far the search for the front is: how much is done, of how much.
+/// As [`tune`]; `told` receives the progress of the search for the front: the finished and the total amount.
 ///
 /// # Errors
 /// As [`tune`].
@@ -178,11 +178,11 @@ pub fn tune_told(
     })
 }
 
-/// What splits give under the order of the method's rule, at most about `most` of them, evenly spread: how much depends on
-/// the split.
+/// The results of about `most` evenly spaced splits or fewer, under the order of the method's rule. They show
+/// the influence of the split.
 ///
 /// # Errors
-/// As [`tune`], but of too many jobs.
+/// As [`tune`], except for too many jobs.
 pub fn curve(instance: &Instance, request: &Request, most: u32) -> Result<Vec<Choice>, TuneError> {
     let workload = workload(instance)?;
     let every = request.splits.count().div_ceil(most.max(1)).max(1) as usize;

@@ -1,4 +1,4 @@
-//! Progress plans that were made elsewhere, in files.
+//! Progress plans from plan files.
 
 mod plan_file;
 

@@ -1,4 +1,4 @@
-//! Words that reports and runs share.
+//! Text helpers that reports and runs share.
 
 use slackline_executor::store::applications::ExternalJob;
 
@@ -8,7 +8,7 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64, 0), if count == 1 { "" } else { "s" })
 }
 
-/// What a job does on a cluster that is not done: what it waits for, or how much is at work.
+/// The state of an unfinished job on a cluster: the condition that it waits for, or its running tasks.
 pub(crate) fn doing(there: &ExternalJob) -> String {
     let (at_work, starting) =
         (there.at_work.len(), (there.containers as usize).saturating_sub(there.at_work.len()));
@@ -39,7 +39,7 @@ pub(crate) fn grouped(value: f64, digits: usize) -> String {
     }
     let text = format!("{value:.digits$}");
     let (sign, text) = match text.strip_prefix('-') {
-        // Nobody wants to read of minus nothing.
+        // A rounded negative zero is shown as 0.
         Some(rest) if rest.bytes().all(|b| matches!(b, b'0' | b'.')) => ("", rest),
         Some(rest) => ("-", rest),
         None => ("", text.as_str()),

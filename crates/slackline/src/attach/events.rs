@@ -1,5 +1,5 @@
-//! Everything that happens, a line of JSON each, whose schema is `docs/schema/attach-events.schema.json`. Each line is written
-//! at once and as a whole.
+//! Writes every event as one line of JSON. The schema is `docs/schema/attach-events.schema.json`. Each line
+//! is written whole and flushed at once.
 
 use std::io::{self, Write};
 
@@ -8,17 +8,17 @@ use slackline_model::Time;
 
 use super::{Application, AttachEvent, Phase, Status, Watcher};
 
-/// Version of the lines.
+/// Version of the line format.
 const VERSION: u32 = 1;
 
-/// Writes events. What cannot be written disturbs nothing: it is remembered, and told at the end.
+/// Writes events. A write error disturbs nothing; [`Events::problem`] returns it at the end.
 pub struct Events<W: Write> {
     out: W,
     problem: Option<io::Error>,
 }
 
 impl<W: Write> Events<W> {
-    /// Events that are written to `out`, the first of which says what is driven and how.
+    /// Writes events to `out`. The first event describes the cluster and the options.
     pub fn new(out: W, address: &str, queues: &[String], policy: &str, dry_run: bool) -> Self {
         let mut events = Self { out, problem: None };
         let begin = json!({
@@ -28,7 +28,7 @@ impl<W: Write> Events<W> {
         events
     }
 
-    /// What kept a line from being written, if anything did; after it no line is.
+    /// The first write error, if any. No line is written after it.
     pub fn problem(&self) -> Option<&io::Error> {
         self.problem.as_ref()
     }
@@ -70,7 +70,7 @@ impl<W: Write> Watcher for Events<W> {
             AttachEvent::Failed(app, reason) => {
                 ("failed", json!({ "application": app.to_string(), "reason": reason }))
             }
-            // What may be added is no part of this version.
+            // Later additions are not part of this version.
             _ => return,
         };
         self.say(event, now, more);
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::attach::Stage;
 
-    /// Everything that can be told, once.
+    /// One example of every event.
     fn all() -> (Vec<AttachEvent>, Status) {
         let id = "application_1700000000000_0001".parse().unwrap();
         let text = || "text".to_owned();

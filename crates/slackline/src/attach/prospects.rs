@@ -1,4 +1,4 @@
-//! When applications are going to be done: what is left of them, simulated from now on under the same policy.
+//! Predicts when applications finish: simulates their remaining work from now on under the same policy.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,12 @@ use super::{Application, Phase, Stage, Status};
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, simulate};
 
-/// The most applications that are simulated: beyond, looking ahead would take seconds.
+/// The maximum number of simulated applications. With more, a simulation would take seconds.
 const MOST: usize = 200;
 
-/// When the flows of applications are expected to be done, in seconds since the start, if no more come: simulated with
-/// what tasks are believed to take, and half of that for those that run. Nothing of a policy that is a program.
+/// The predicted completions of the flows of applications, seconds since the start, if no more applications
+/// arrive. Tasks take their estimated time, and running tasks half of it. Empty for a policy that is an
+/// external program.
 pub fn prospects(status: &Status, policy: &PolicySpec) -> BTreeMap<String, f64> {
     let runs: Vec<&Application> = status.applications.iter().filter(|one| one.stage == Stage::Runs).collect();
     if policy.is_program() || runs.is_empty() || runs.len() > MOST {
@@ -38,7 +39,7 @@ pub fn prospects(status: &Status, policy: &PolicySpec) -> BTreeMap<String, f64> 
     done.filter_map(|row| Some((instance.flow(row.flow).id.clone(), now + row.completion?))).collect()
 }
 
-/// What is left of an application, as a flow that comes now; none if nothing is.
+/// The remaining work of an application, as a flow that arrives now; `None` if nothing is left.
 fn flow(one: &Application, now: f64) -> Option<FlowDraft> {
     let [map, reduce] = one.phases.map(|phase| phase.and_then(left));
     (map.is_some() || reduce.is_some()).then_some(())?;

@@ -1,4 +1,4 @@
-//! What is varied in a search: a size of the cluster, or a setting of it.
+//! The variable of a search: a size or a setting of the cluster.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use slackline_model::{Draft, Span, duration};
 use crate::names::unknown;
 use crate::simulate::Options;
 
-/// What is varied.
+/// The quantity that a search varies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Knob {
@@ -23,29 +23,29 @@ pub enum Knob {
     MapSlots,
     /// Reduce slots of each machine.
     ReduceSlots,
-    /// The fraction of a job's maps after which its reduces may take slots.
+    /// The fraction of a job's maps that must be finished before its reduces may take slots.
     Slowstart,
-    /// Seconds between two reports of a machine.
+    /// The interval between two heartbeats of a machine, seconds.
     Heartbeat,
-    /// Percent of its parent that a queue of `yarn-capacity` is guaranteed. The other queues of the parent share the rest
-    /// as they share it now, and a maximum below the capacity is raised to it.
+    /// The guaranteed capacity of a `yarn-capacity` queue, percent of its parent. The other queues of the
+    /// parent share the rest in their current proportions. A maximum below the capacity is raised to it.
     Capacity(String),
 }
 
-/// What the name of [`Knob::Capacity`] begins with; the queue follows, by its path or short name.
+/// The prefix of the name of [`Knob::Capacity`]. The queue follows, by its path or short name.
 const CAPACITY: &str = "capacity:";
 
-/// Knobs that have no name of their own in them.
+/// The knobs without a parameter in their names.
 const PLAIN: [Knob; 6] =
     [Knob::Machines, Knob::Slots, Knob::MapSlots, Knob::ReduceSlots, Knob::Slowstart, Knob::Heartbeat];
 
 impl Knob {
-    /// How texts of axes begin, one for each.
+    /// The prefixes of axis texts, one for each knob.
     pub fn beginnings() -> impl Iterator<Item = String> {
         PLAIN.into_iter().map(|knob| format!("{knob}=")).chain([CAPACITY.to_owned()])
     }
 
-    /// Its name, which is that of the option that sets it; without the queue, where it is of one.
+    /// Its name, which is that of the option that sets it. The name of a queue is left out.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Machines => "machines",
@@ -73,12 +73,12 @@ impl Knob {
         PLAIN.into_iter().find(|knob| knob.name() == name).ok_or_else(|| unknown("setting", name, &names))
     }
 
-    /// Whether less of it is less of a cluster.
+    /// Whether it is a size: a smaller value is a smaller cluster.
     pub const fn is_size(&self) -> bool {
         matches!(self, Self::Machines | Self::Slots | Self::MapSlots | Self::ReduceSlots)
     }
 
-    /// Gives a workload or a simulation this much of it.
+    /// Sets it to `value` in a workload or in the options of a simulation.
     ///
     /// # Errors
     /// Slots of another kind than the machines have.
@@ -91,7 +91,7 @@ impl Knob {
             }
             Self::Slowstart => options.slowstart = value,
             Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
-            // It is the policy that differs.
+            // The capacity is a setting of the policy.
             Self::Capacity(_) => {}
             Self::Slots | Self::MapSlots | Self::ReduceSlots => {
                 for machine in &mut draft.machines {
@@ -121,9 +121,9 @@ impl Knob {
 /// Values of a knob.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What is varied.
+    /// The quantity to vary.
     pub knob: Knob,
-    /// Between which values.
+    /// The values to try.
     pub values: Values,
 }
 
@@ -133,22 +133,22 @@ pub struct Axis {
 pub enum Values {
     /// Every whole number of a range.
     Range(RangeInclusive<u32>),
-    /// These, in rising order.
+    /// These values, in ascending order.
     Listed(Vec<f64>),
 }
 
-/// How many values a range has whose step is not given.
+/// The number of values of a range without a step.
 const POINTS: u32 = 20;
-/// Most values that are listed.
+/// The maximum number of listed values.
 const MOST: f64 = 10_000.0;
 
 impl Axis {
-    /// Numbers of machines.
+    /// An axis of numbers of machines.
     pub fn machines(range: RangeInclusive<u32>) -> Self {
         Self { knob: Knob::Machines, values: Values::Range(range) }
     }
 
-    /// Refuses an axis without values, with values that none can be, and, where each is tried, with too many.
+    /// Refuses an axis without values or with invalid ones. If each value is tried, refuses too many of them.
     pub(super) fn check(&self, tries_each: bool) -> Result<(), String> {
         let number = match &self.values {
             Values::Range(range) if range.is_empty() => {
@@ -182,7 +182,8 @@ impl Axis {
         }
     }
 
-    /// About how many values are tried: all of a list, of a range what halving it takes with checks at its end.
+    /// The approximate number of values that are tried: all values of a list; for a range, the steps of the
+    /// bisection and its checks.
     pub fn to_be_tried(&self) -> usize {
         match &self.values {
             Values::Range(range) => {
@@ -208,8 +209,8 @@ fn backwards(from: f64, to: f64) -> String {
 impl FromStr for Axis {
     type Err = String;
 
-    /// Reads `NAME=A..B`, or `NAME=A..B:STEP`, such as `slots=1..16` or `slowstart=0.05..1:0.05`; without a step all whole
-    /// numbers between, or 20 values that are evenly spaced.
+    /// Reads `NAME=A..B` or `NAME=A..B:STEP`, such as `slots=1..16` or `slowstart=0.05..1:0.05`. Without a
+    /// step, a size takes all whole numbers in the range, and a setting takes 20 evenly spaced values.
     fn from_str(text: &str) -> Result<Self, String> {
         const EXPECTED: &str =
             "expected NAME=A..B or NAME=A..B:STEP, such as slots=1..16 or slowstart=0.05..1";
@@ -224,7 +225,8 @@ impl FromStr for Axis {
         if from > to {
             return Err(backwards(from, to));
         }
-        // Hadoop's files have percentages; what looks like a fraction of everything is hardly meant as one of a percent.
+        // Hadoop's files have percentages. A value that looks like a fraction of 1 is probably not meant as a
+        // fraction of a percent.
         if matches!(knob, Knob::Capacity(_)) && to <= 1.0 && !values.contains('%') {
             return Err(format!(
                 "found {values} for {}, which is at most one percent, expected percentages such as 20..80 (or {from}..{to}%)",
@@ -247,7 +249,7 @@ fn values_of(knob: &Knob, (from, to): (f64, f64), step: Option<f64>) -> Result<V
     if step <= 0.0 || (to - from) / step > MOST {
         return Err(format!("found a step of {step}, expected one above 0 that makes at most {MOST} values"));
     }
-    // A last value that rounding pushes beyond the end is the end.
+    // A last value that exceeds the end only by rounding is the end.
     let steps = ((to - from) / step * (1.0 + 1e-12)).floor() as u32;
     let mut values: Vec<f64> = (0..=steps).map(|k| digits(from + f64::from(k) * step).min(to)).collect();
     if values.last().is_some_and(|&last| last < to) {
@@ -256,7 +258,7 @@ fn values_of(knob: &Knob, (from, to): (f64, f64), step: Option<f64>) -> Result<V
     Ok(Values::Listed(values))
 }
 
-/// Without the digits that sums of steps leave behind.
+/// Removes the rounding errors that sums of steps leave.
 fn digits(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
@@ -283,7 +285,7 @@ impl Knob {
 }
 
 impl fmt::Display for Knob {
-    /// Its name with the queue, where it is of one.
+    /// Its name, with the queue if it has one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capacity(queue) => write!(f, "{CAPACITY}{queue}"),

@@ -1,48 +1,51 @@
-//! The smallest number that does, where every larger one is believed to do as well, and a look whether that is so.
+//! Bisection: finds the smallest number that meets the conditions, on the assumption that every larger one
+//! does too, and checks this assumption.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Numbers are tried by this: several at once, each once.
+/// Tries several numbers at once, each at most once. Returns whether each meets the conditions.
 pub(super) type Try<'t, E> = dyn FnMut(&[u32]) -> Result<Vec<bool>, E> + 't;
 
-/// What a bisection came to.
+/// The result of a bisection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fewest {
-    /// The smallest number that was tried and does; the next smaller one was tried and does not.
+    /// The smallest number that was tried and meets the conditions. The next smaller number was tried and
+    /// fails.
     pub(super) found: Option<u32>,
-    /// Whether everything that was tried above it does.
+    /// Whether every tried number above it meets the conditions.
     pub(super) is_monotone: bool,
-    /// What was tried, in rising order, whatever was tried ahead of need.
+    /// The numbers that the search needed, in ascending order, without those that were tried in advance.
     pub(super) tried: Vec<u32>,
 }
 
-/// How often a smaller number that does is followed further down.
+/// The maximum number of times that the search continues below a smaller number that meets the conditions.
 const ROUNDS: usize = 4;
-/// The first step away from a guess is this part of it, and each further one so many times as long.
+/// The first step away from the guess is 1/32 of it. Each further step is four times as long.
 const STEP: (u32, u32) = (32, 4);
-/// The checks are next to the answer, and this part of it away on either side.
+/// The checks are next to the answer, and 1/20 of it away on either side.
 const AWAY: u32 = 20;
-/// What was tried between these parts of the answer away from it is such a check already.
+/// A number that was tried between 1/40 and 1/10 of the answer away from it replaces such a check.
 const NOT_AS_FAR: (u32, u32) = (40, 10);
-/// A guess is good enough when it is off by this part of it.
+/// A guess is good enough if its error is at most 1/128 of it.
 const ROUGH: u32 = 128;
 
 struct Bisection<'t, 'e, E> {
     range: RangeInclusive<u32>,
-    /// What was tried because it had to be known.
+    /// The numbers that the search needed, with their results.
     known: BTreeMap<u32, bool>,
-    /// What was tried ahead of need too.
+    /// All tried numbers, including those tried in advance.
     tried: BTreeMap<u32, bool>,
-    /// How many are tried at once.
+    /// The number of simultaneous tries.
     width: usize,
     does: &'t mut Try<'e, E>,
 }
 
-/// Halves the range until the smallest number that does is found but for a 128th of it, if every larger one does too.
+/// Bisects the range until the smallest number that meets the conditions is known within 1/128 of it,
+/// assuming that every larger one meets them too.
 ///
 /// # Errors
-/// The first of trying.
+/// The first error of a try.
 pub(super) fn roughly<E>(
     range: RangeInclusive<u32>,
     width: usize,
@@ -54,14 +57,16 @@ pub(super) fn roughly<E>(
     Ok(search.smallest())
 }
 
-/// Looks for the smallest number of a range that does, from a guess if there is one, `width` numbers at once.
+/// Finds the smallest number of a range that meets the conditions, starting from a guess if there is one.
+/// Tries `width` numbers at once.
 ///
-/// The numbers 5 % from the answer are tried too, unless others from 2.5 % to 10 % from it were on the way, as soon as it is
-/// known but for a 128th, and those next to it at the end; where a smaller one does, the search goes on below it. O(log n)
-/// numbers are tried, where the guess is off by a factor of 1 + 1/32 or less about nine.
+/// The search also tries the numbers 5 % from the answer once the answer is known within 1/128, unless it
+/// already tried others 2.5 % to 10 % away. At the end it tries the neighbours of the answer. If a smaller
+/// number meets the conditions, the search continues below it. O(log n) numbers are tried, about nine if the
+/// guess is within a factor of 1 + 1/32.
 ///
 /// # Errors
-/// The first of trying.
+/// The first error of a try.
 pub(super) fn fewest<E>(
     range: RangeInclusive<u32>,
     guess: Option<u32>,
@@ -70,7 +75,7 @@ pub(super) fn fewest<E>(
 ) -> Result<Fewest, E> {
     let mut search = Bisection::new(range, width, does);
     search.bracket(guess)?;
-    // A smaller number that does is better found before the last digits of the answer are.
+    // It is cheaper to find a smaller number before the answer is exact.
     search.settle(ROUGH, Bisection::far)?;
     search.settle(0, |search, found| search.far(found).into_iter().chain(found.checked_add(1)).collect())?;
     let found = search.smallest();
@@ -83,13 +88,13 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         Self { range, known: BTreeMap::new(), tried: BTreeMap::new(), width, does }
     }
 
-    /// Finds out about those of the numbers that are in the range, and tries others at the same time.
+    /// Tries those of the numbers that are in the range, and others in advance.
     fn ask(&mut self, numbers: &[u32], ahead: &[u32]) -> Result<(), E> {
         let mut new: Vec<u32> = numbers.iter().chain(ahead).copied().collect();
         new.retain(|n| self.range.contains(n) && !self.tried.contains_key(n));
         new.sort_unstable();
         new.dedup();
-        // Where nothing is needed nothing is tried ahead.
+        // Numbers are tried in advance only together with needed ones.
         if numbers.iter().any(|n| new.contains(n)) {
             let answers = (self.does)(&new)?;
             self.tried.extend(new.into_iter().zip(answers));
@@ -107,7 +112,8 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         self.known.iter().find(|&(_, &does)| does).map(|(&n, _)| n)
     }
 
-    /// Finds a number that does, if there is one, and one below that does not, if there is one near.
+    /// Finds a number that meets the conditions, if there is one, and a smaller one that fails, if one is
+    /// near.
     fn bracket(&mut self, guess: Option<u32>) -> Result<(), E> {
         let (least, most) = (*self.range.start(), *self.range.end());
         let Some(guess) = guess.map(|guess| guess.clamp(least, most)) else {
@@ -118,7 +124,8 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         self.step(guess, is_down)
     }
 
-    /// Goes down from a number that does, or up from one that does not, by larger and larger steps, to one of the other kind.
+    /// Goes down from a number that meets the conditions, or up from one that fails, in growing steps, until
+    /// the result changes.
     fn step(&mut self, from: u32, is_down: bool) -> Result<(), E> {
         let (least, most) = (*self.range.start(), *self.range.end());
         let (mut step, mut at) = ((from / STEP.0).max(1), from);
@@ -132,8 +139,8 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         Ok(())
     }
 
-    /// Narrows the answer down to this part of it ([`Self::narrow`]) and tries what `checks` names for it, again below a
-    /// smaller one that does.
+    /// Narrows the answer to `1 / part` of it ([`Self::narrow`]) and tries the numbers of `checks`. Repeats
+    /// this below a smaller number that meets the conditions.
     fn settle(&mut self, part: u32, checks: impl Fn(&Self, u32) -> Vec<u32>) -> Result<(), E> {
         self.narrow(part)?;
         for _ in 0..ROUNDS {
@@ -148,9 +155,9 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         Ok(())
     }
 
-    /// Numbers that would show whether much smaller ones than the answer do, or much larger ones do not.
+    /// The numbers that test whether much smaller ones meet the conditions, or much larger ones fail.
     fn far(&self, found: u32) -> Vec<u32> {
-        // Those next to it are others.
+        // At least 2, because the neighbours are checked separately.
         let part = |part: u32| (found / part).max(2);
         let (near, far) = (part(NOT_AS_FAR.0), part(NOT_AS_FAR.1));
         let known = |range: RangeInclusive<u32>| self.known.range(range).next().is_some();
@@ -161,8 +168,8 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         [below, above].into_iter().flatten().collect()
     }
 
-    /// Halves what lies between the smallest number that does and the next one below that does not, until the rest is at
-    /// most this part of it, or there is none if that is 0.
+    /// Bisects between the smallest number that meets the conditions and the next smaller one that fails.
+    /// Stops when the interval is at most `1 / part` of the answer, or empty if `part` is 0.
     fn narrow(&mut self, part: u32) -> Result<(), E> {
         loop {
             let Some(high) = self.smallest() else { return Ok(()) };
@@ -177,7 +184,8 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
     }
 }
 
-/// The middle of what may be the answer (`low` to `high`, the latter known), then the middles of the halves, and so on.
+/// The middle of the interval of possible answers (`low` to `high`, where `high` is known), then the middles
+/// of its halves, and so on.
 fn middles(low: u32, high: u32, width: usize) -> Vec<u32> {
     let mut parts = std::collections::VecDeque::from([(low, high)]);
     let mut middles = Vec::new();
@@ -197,7 +205,7 @@ fn middles(low: u32, high: u32, width: usize) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// What is found, and how many numbers were tried.
+    /// The answer, and the number of tries.
     fn search(
         range: RangeInclusive<u32>,
         guess: Option<u32>,
@@ -247,10 +255,10 @@ mod tests {
 
     #[test]
     fn a_smaller_number_that_does_is_followed_and_told() {
-        // Halves come to 625 and 688; the check is at 665.
+        // The bisection reaches 625 and 688, and the check is at 665.
         let (found, _) = search(1..=1000, None, 1, |n| n >= 700 || (660..=670).contains(&n));
         assert_eq!((found.found, found.is_monotone), (Some(660), false));
-        // A number above the answer that does not.
+        // A number above the answer that fails.
         let (found, _) = search(1..=100, None, 1, |n| n >= 40 && n != 44);
         assert_eq!((found.found, found.is_monotone), (Some(40), false));
     }

@@ -1,4 +1,4 @@
-//! Conditions on what a cluster gives, such as `missed<=1%`.
+//! Conditions on the metrics of a schedule, such as `missed<=1%`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use slackline_model::duration;
 
 use crate::names::unknown;
 
-/// A condition on a metric, such as `missed=0`, `missed<=1%`, `mean_response<5m`, or `mean_response:300`, which is the same
-/// as `mean_response<=300` and nothing that a shell would read otherwise.
+/// A condition on a metric, such as `missed=0`, `missed<=1%`, `mean_response<5m` or `mean_response:300`. The
+/// last form means `mean_response<=300` and needs no quotes in a shell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     metric: &'static str,
@@ -26,15 +26,15 @@ enum Relation {
     Above,
 }
 
-/// What a metric is compared with.
+/// The value that a metric is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Amount {
     Of(f64),
-    /// A percentage of the flows that have a deadline.
+    /// A percentage of the flows with a deadline.
     Percent(f64),
 }
 
-/// Longer signs first, so that `<=` is not read as `<`; of two signs of one relation, the first is written.
+/// Longer signs come first, so that `<=` is not read as `<`. The first sign of a relation is used for output.
 const SIGNS: [(&str, Relation); 6] = [
     ("<=", Relation::AtMost),
     (":", Relation::AtMost),
@@ -44,31 +44,31 @@ const SIGNS: [(&str, Relation); 6] = [
     ("=", Relation::Equal),
 ];
 
-/// Why a text is no condition.
+/// The reason why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoCondition {
-    /// Nothing is compared.
+    /// The text has no relation sign.
     #[error(
         "expected METRIC:NUMBER (at most), such as missed:1% or mean_response:5m, or one of < <= = >= > for the colon"
     )]
     Sign,
-    /// No such metric.
+    /// An unknown metric.
     #[error("{}", unknown("metric", .found, .known))]
     Metric {
-        /// What was found.
+        /// The name that was given.
         found: String,
-        /// The metrics there are.
+        /// The known metrics.
         known: Vec<&'static str>,
     },
-    /// What it is compared with is no value of the metric.
+    /// The value is invalid for the metric.
     #[error("found {found:?} for {metric}, expected {expected}")]
     Value {
         /// The metric.
         metric: &'static str,
-        /// What was found.
+        /// The text that was found.
         found: String,
-        /// What was expected.
+        /// The expected value.
         expected: String,
     },
 }
@@ -76,8 +76,8 @@ pub enum NoCondition {
 impl FromStr for Condition {
     type Err = NoCondition;
 
-    /// Reads a metric of the comparison document, one of `<= >= < > = :`, and a number; of times also a duration, of
-    /// `missed` also a percentage of the flows with deadlines.
+    /// Reads a metric of the comparison document, one of `<= >= < > = :`, and a number. Times also take a
+    /// duration, and `missed` also takes a percentage of the flows with deadlines.
     fn from_str(text: &str) -> Result<Self, NoCondition> {
         let split = |&(sign, relation): &(&str, Relation)| {
             text.split_once(sign).map(|(metric, value)| (metric.trim(), relation, value.trim()))
@@ -88,7 +88,7 @@ impl FromStr for Condition {
     }
 }
 
-/// What a metric is compared with, as it is written.
+/// Reads the value that a metric is compared with.
 fn amount(metric: &'static str, value: &str) -> Result<Amount, NoCondition> {
     let wrong = |expected: &str| NoCondition::Value {
         metric,
@@ -118,15 +118,15 @@ pub(crate) fn is_time(metric: &str) -> bool {
 }
 
 impl Condition {
-    /// The metrics that a condition can be on.
+    /// The metrics that a condition can use.
     pub fn metrics() -> impl Iterator<Item = &'static str> {
         Metrics::default().entries().into_iter().map(|(name, _)| name)
     }
 
-    /// The metric of that name.
+    /// The metric of this name.
     ///
     /// # Errors
-    /// There is none.
+    /// An unknown metric.
     pub fn metric_named(name: &str) -> Result<&'static str, NoCondition> {
         let mut metrics = Self::metrics();
         metrics
@@ -150,7 +150,7 @@ impl Condition {
         }
     }
 
-    /// Whether these figures meet it.
+    /// Whether the metrics meet the condition.
     pub fn holds(&self, found: &Metrics) -> bool {
         let (value, limit) = (self.of(found), self.limit(found.deadlines));
         match self.relation {
@@ -173,23 +173,24 @@ impl Condition {
         entry.expect("invariant: conditions are on metrics there are").1
     }
 
-    /// Whether it says nothing of a workload without deadlines.
+    /// Whether it is meaningless for a workload without deadlines.
     pub fn is_about_deadlines(&self) -> bool {
         matches!(self.metric, "deadlines" | "missed" | "total_tardiness" | "max_tardiness")
     }
 
-    /// Whether a larger cluster is expected to meet it wherever a smaller one does: an upper limit on what becomes worse
-    /// when work is in the way of other work.
+    /// Whether a larger cluster is assumed to meet it if a smaller one does: an upper limit on a metric that
+    /// contention increases.
     pub fn favours_size(&self) -> bool {
         !matches!(self.metric, "utilisation" | "tasks" | "deadlines") && self.is_upper()
     }
 
-    /// What the metric must not exceed, where so many flows have deadlines; nothing if it has another kind of limit.
+    /// The upper limit of the metric, if `deadlines` flows have deadlines; `None` if the condition is no
+    /// upper limit.
     pub(super) fn most(&self, deadlines: f64) -> Option<f64> {
         self.is_upper().then(|| self.limit(deadlines))
     }
 
-    /// No metric is below 0.
+    /// Equality with 0 is an upper limit, because no metric is negative.
     fn is_upper(&self) -> bool {
         match self.relation {
             Relation::AtMost | Relation::Below => true,

@@ -1,7 +1,7 @@
-//! Whether a simulation that is under way can still meet its conditions: one that cannot is not worth its end.
+//! Detects early that a running simulation cannot meet its conditions any more, so that it can be stopped.
 //!
-//! A flow counts as soon as nothing can save it any more, which is long before it ends where a policy puts off what is
-//! late: while it is open at an instant, it will complete after that.
+//! A flow counts as soon as it must violate its limit, often long before it ends: a flow that is active at an
+//! instant completes after that instant. This matters for policies that delay late flows.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,10 +10,10 @@ use slackline_model::{FlowId, Instance, Span, Time, tolerance};
 
 use super::condition::Condition;
 
-/// What has become of the flows of a simulation so far, as far as upper limits are on it.
+/// The state of the flows of a simulation so far, for conditions that are upper limits.
 pub(super) struct Hopes<'a> {
     instance: &'a Instance,
-    /// Seconds after which the end of a flow is known at the latest.
+    /// The longest time until the end of a flow is known, seconds.
     delay: f64,
     state: RefCell<State>,
     are_gone: Cell<bool>,
@@ -27,41 +27,41 @@ struct State {
     tallies: Vec<Tally>,
 }
 
-/// What a figure counts of a flow beyond its mark, an instant of its own.
+/// How a flow that exceeds its mark counts. The mark is a time that is specific to the flow.
 #[derive(Clone, Copy, PartialEq)]
 enum Beyond {
-    /// That it is beyond it.
+    /// As 1.
     One,
-    /// By how many seconds.
+    /// As the number of seconds by which it exceeds the mark.
     Seconds,
 }
 
-/// Which instant of a flow is held against its mark.
+/// The time of a flow that is compared with its mark.
 #[derive(Clone, Copy, PartialEq)]
 enum Instant {
     Completion,
-    /// Of which nothing is known while the flow is open.
+    /// Unknown while the flow is active.
     Start,
 }
 
-/// A sum over the flows that only grows as time goes on.
+/// A sum over flows that never decreases.
 struct Tally {
     beyond: Beyond,
     instant: Instant,
-    /// By flow; infinite where it does not count.
+    /// By flow: its mark; infinite for flows that do not count.
     marks: Vec<f64>,
-    /// More than this is too much.
+    /// The condition fails above this value.
     limit: f64,
     /// The sum over flows that have ended.
     of_ended: f64,
-    /// Flows by their marks; those before `passed` were looked at when time passed theirs.
+    /// The flows, sorted by their marks. The marks of the first `passed` flows are in the past.
     by_mark: Vec<u32>,
     passed: usize,
-    /// Open flows whose marks have passed, and the sum of these.
+    /// The number of active flows whose marks have passed, and the sum of these marks.
     open: (usize, f64),
 }
 
-/// Whether a value is above a limit for certain: sums are rounded, and those of the judge in another order.
+/// Whether a value is above a limit for certain. Sums are rounded, and the validator adds in another order.
 fn is_above(value: f64, limit: f64) -> bool {
     value > limit + margin(limit)
 }
@@ -71,8 +71,8 @@ fn margin(limit: f64) -> f64 {
 }
 
 impl<'a> Hopes<'a> {
-    /// Nothing has become of any flow yet. `delay` is the longest time until the end of a task is known.
-    /// O(n log n) for n flows.
+    /// The state before any flow has ended. `delay` is the longest time until the end of a task is known. O(n
+    /// log n) for n flows.
     pub(super) fn new(instance: &'a Instance, conditions: &[Condition], delay: Span) -> Self {
         let tallies = conditions.iter().filter_map(|condition| Tally::of(condition, instance)).collect();
         let state = State { now: 0.0, ended: vec![false; instance.flows().len()], tallies };
@@ -85,7 +85,8 @@ impl<'a> Hopes<'a> {
         self.are_gone.get()
     }
 
-    /// A flow completed, or failed: nothing is met where flows fail. O(1) each, over all flows.
+    /// Records that a flow completed or failed. A failed flow violates all conditions. O(1) amortized over
+    /// all flows.
     pub(super) fn ended(&self, flow: FlowId, times: FlowTimes) {
         let Some(completion) = times.completion else {
             self.are_gone.set(true);
@@ -94,7 +95,7 @@ impl<'a> Hopes<'a> {
         let State { now, ended, tallies } = &mut *self.state.borrow_mut();
         *now = now.max(completion);
         ended[flow.index()] = true;
-        // Whoever has not ended by then is open.
+        // A flow that has not ended by this time is active.
         let open_at = *now - self.delay;
         for tally in tallies {
             let at = match tally.instant {
@@ -111,7 +112,7 @@ impl<'a> Hopes<'a> {
 }
 
 impl Tally {
-    /// What is counted for a condition; nothing if little is known of its metric before the end.
+    /// The tally of a condition; `None` if its metric is known only at the end.
     fn of(condition: &Condition, instance: &Instance) -> Option<Self> {
         let flows = instance.flows();
         let n = flows.len();
@@ -120,7 +121,7 @@ impl Tally {
         let releases = || flows.iter().map(|flow| flow.release.seconds());
         let deadlines = || flows.iter().map(|flow| flow.deadline.map_or(f64::INFINITY, Time::seconds));
         let above = |mark: f64| mark + most + margin(most) + margin(mark);
-        // Once so many are above the limit of a percentile, the nearest rank is.
+        // If more flows than this are above the limit, the nearest-rank percentile is above it.
         let too_many = |percent: usize| (n - (n * percent).div_ceil(100)) as f64 + 0.5;
         let total_release: f64 = releases().sum();
         let (beyond, instant, marks, limit): (_, _, Vec<f64>, _) = match condition.metric() {
@@ -158,13 +159,13 @@ impl Tally {
         Some(Self { beyond, instant, marks, limit, of_ended: 0.0, by_mark, passed: 0, open: (0, 0.0) })
     }
 
-    /// A flow has ended.
+    /// Records the end of a flow.
     fn end(&mut self, flow: usize, at: f64) {
         let mark = self.marks[flow];
         if at > mark {
             self.of_ended += if self.beyond == Beyond::One { 1.0 } else { at - mark };
         }
-        // Whether it was looked at as an open one: those of one mark are passed together.
+        // If the flow was counted as active, removes it. Flows with the same mark pass together.
         let next = self.by_mark.get(self.passed);
         if mark.is_finite()
             && self.instant == Instant::Completion
@@ -175,13 +176,13 @@ impl Tally {
         }
     }
 
-    /// All that have not ended are open now.
+    /// Counts all flows that have not ended and whose marks have passed.
     fn pass(&mut self, now: f64, ended: &[bool]) {
         while let Some(&flow) = self.by_mark.get(self.passed)
             && self.marks[flow as usize] < now
         {
             self.passed += 1;
-            // One that has ended was counted, and is not open.
+            // A flow that has ended was counted in [`Self::end`].
             if !ended[flow as usize] {
                 self.open.0 += 1;
                 self.open.1 += self.marks[flow as usize];
@@ -189,12 +190,12 @@ impl Tally {
         }
     }
 
-    /// Whether the sum is too much whatever comes.
+    /// Whether the sum exceeds the limit, whatever happens later.
     fn is_too_much(&self, now: f64) -> bool {
         let (open, marks) = (self.open.0 as f64, self.open.1);
         let of_open = match self.beyond {
             Beyond::One => open,
-            // A trillionth is left to rounding.
+            // The factor allows for rounding.
             Beyond::Seconds => (open * now * (1.0 - 1e-12) - marks).max(0.0),
         };
         is_above(self.of_ended + of_open, self.limit)
@@ -208,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// A hundred flows, one released every so many seconds and due ten seconds later.
+    /// A hundred flows, released every `every` seconds, with a deadline 10 s after their release.
     fn instance(every: f64) -> Instance {
         let flow = |k: usize| {
             let map = Some(TasksDraft::Uniform { tasks: 1, seconds: 6.0 }.into());
@@ -230,7 +231,8 @@ mod tests {
         .unwrap()
     }
 
-    /// After how many flows hope is gone that start 14 and complete 20 seconds after their release, one after the other.
+    /// The number of flows after which a condition fails, if each flow starts 14 s and completes 20 s after
+    /// its release, in sequence.
     fn gone_after(condition: &str) -> Option<usize> {
         let instance = instance(100.0);
         let hopes = Hopes::new(&instance, &[condition.parse().unwrap()], Span::ZERO);
@@ -280,8 +282,8 @@ mod tests {
         }
     }
 
-    /// Of a hundred flows released together, whether hope is gone when one has ended in time and another one so late,
-    /// of which one hears with that delay.
+    /// A hundred flows released together: one ends in time, another one at `completion`. Returns whether the
+    /// condition has failed if ends are known `delay` seconds late.
     fn are_gone(condition: &str, completion: f64, delay: u64) -> bool {
         let instance = instance(0.0);
         let hopes = Hopes::new(&instance, &[condition.parse().unwrap()], Span(delay * 1_000_000));
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn flows_that_are_put_off_count_while_they_are_open() {
-        // 99 flows complete at 20 or later.
+        // 99 flows complete at 20 s or later.
         for (condition, gone) in [
             ("missed:98", true),
             ("missed:99", false),
@@ -313,7 +315,7 @@ mod tests {
         ] {
             assert_eq!(are_gone(condition, 20.0, 0), gone, "{condition}");
         }
-        // Others may have ended in time without that being known.
+        // Other flows may have ended in time without being reported yet.
         assert!(!are_gone("missed:98", 20.0, 10) && are_gone("missed:98", 20.1, 10));
     }
 

@@ -1,4 +1,4 @@
-//! The search: which values are simulated, and what is made of them.
+//! The search for a capacity: decides which values to simulate, and evaluates the results.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,38 +14,39 @@ use crate::parallel;
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{GRAIN, Options, SimulateError, Watch, prepare, simulate_figures};
 
-/// How the smallest size is sought.
+/// The search method for the smallest size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// By halves: a larger cluster is believed to do whenever a smaller one does. The sizes next to the answer and some 5 %
-    /// from it are tried as well, to see whether that is so.
+    /// Bisection. It assumes that a larger cluster meets the conditions whenever a smaller one does. Sizes
+    /// next to the answer and about 5 % from it are tried as well, to check the assumption.
     #[default]
     Bisect,
-    /// Every size, the smallest first, until one does: more machines may do worse (Graham's anomalies).
+    /// Every size, the smallest first, until one meets the conditions. More machines may be worse (Graham's
+    /// anomalies).
     Every,
 }
 
-/// What became of a value.
+/// The result of a value.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It was simulated to its end.
+    /// It was simulated to the end.
     Done(Box<Figures>),
     /// Flows failed.
     Failed,
-    /// A condition could not be met any more, so the simulation was not finished.
+    /// A condition could not be met any more, so the simulation was stopped.
     GivenUp,
 }
 
 /// The figures of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
-    /// What its schedule amounts to.
+    /// The metrics of its schedule.
     pub metrics: Metrics,
-    /// Its cost by the workload's objective.
+    /// Its cost under the workload's objective.
     pub cost: f64,
-    /// All machines of the cluster for as long as the workload took, hours.
+    /// The number of machines times the makespan, hours.
     pub machine_hours: f64,
 }
 
@@ -54,14 +55,14 @@ pub struct Figures {
 pub struct Tried {
     /// The value of the axis.
     pub value: f64,
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
     /// Whether all conditions are met.
     pub meets: bool,
 }
 
 impl Tried {
-    /// Its figures, if it was simulated to its end.
+    /// Its figures, if it was simulated to the end.
     pub fn figures(&self) -> Option<&Figures> {
         match &self.outcome {
             Outcome::Done(figures) => Some(figures),
@@ -70,41 +71,41 @@ impl Tried {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
-    /// The smallest size that does; of settings the one that does at the least cost, the smallest of equals. `None` if
-    /// nothing that was tried does.
+    /// The smallest size that meets the conditions. For settings: the value with the lowest cost among those
+    /// that meet them, and the smallest of equal ones. `None` if no tried value meets the conditions.
     pub found: Option<f64>,
-    /// Every value that was tried, in rising order.
+    /// Every tried value, in ascending order.
     pub tried: Vec<Tried>,
-    /// How it was sought; every value of a list is tried.
+    /// The search method. For a list, every value is tried.
     pub method: Method,
-    /// Whether every size that was tried below the answer does not do, and every one above does; `None` where only sizes
-    /// up to the answer were tried, or settings.
+    /// Whether no tried size below the answer meets the conditions, and every tried size above it does.
+    /// `None` for settings, and if no larger size was tried.
     pub is_monotone: Option<bool>,
-    /// Whether it was stopped before its end: then a smaller size may do.
+    /// Whether the search was cancelled. If so, a smaller size may meet the conditions.
     pub is_interrupted: bool,
 }
 
-/// Why a search for capacity came to nothing.
+/// The reason why a search failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapacityError {
     /// The workload cannot run on a cluster of that size.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// What is varied does not fit the cluster.
+    /// The axis does not fit the cluster.
     #[error("{0}")]
     Axis(String),
-    /// A simulation came to nothing.
+    /// A simulation failed.
     #[error("{knob} {value}: {problem}")]
     Simulation {
-        /// What was varied.
+        /// The quantity that was varied.
         knob: String,
         /// The value.
         value: f64,
-        /// What the judge found, or what the policy says.
+        /// The violation or the error of the policy.
         problem: Box<SimulateError>,
     },
 }
@@ -114,28 +115,30 @@ pub enum CapacityError {
 pub struct Search<'a> {
     /// The policy that runs the cluster.
     pub policy: &'a PolicySpec,
-    /// What must hold, all of it.
+    /// The conditions, all of which must hold.
     pub conditions: &'a [Condition],
-    /// What is varied.
+    /// The quantity to vary, and its values.
     pub axis: &'a Axis,
-    /// How to simulate.
+    /// The options of the simulations.
     pub options: &'a Options,
-    /// How the smallest size is sought; [`Method::Every`] where a larger cluster is not expected to do better.
+    /// The search method for the smallest size. [`Method::Every`] is used if a larger cluster is not assumed
+    /// to be better.
     pub method: Method,
-    /// A fast policy, whose answer is where the search of this one begins.
+    /// A fast policy. Its answer is the starting point of the search.
     pub scout: Option<&'a PolicySpec>,
-    /// Phases given as work are cut into tasks of at most this length.
+    /// The maximum length of tasks that are cut from phases given as work.
     pub grain: Span,
-    /// Simulations at a time. What is found does not depend on it, nor what is said to have been tried.
+    /// The number of parallel simulations. It changes neither the answer nor the list of tried values.
     pub threads: usize,
-    /// Asked before every instant of every simulation whether to stop the search.
+    /// Called before every instant of every simulation; returns whether to cancel the search.
     pub cancel: &'a (dyn Fn() -> bool + Sync),
-    /// Hears of every value when it has been tried.
+    /// Called with every value after it was tried.
     pub told: &'a (dyn Fn(&Tried) + Sync),
 }
 
 impl<'a> Search<'a> {
-    /// A search along an axis, one simulation at a time; phases given as work are cut into tasks of at most ten seconds.
+    /// A search along an axis, with one simulation at a time. Phases given as work are cut into tasks of at
+    /// most 10 s.
     pub fn new(
         policy: &'a PolicySpec,
         conditions: &'a [Condition],
@@ -156,52 +159,52 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Sought in this way.
+    /// Sets the search method.
     #[must_use]
     pub fn with_method(mut self, method: Method) -> Self {
         self.method = method;
         self
     }
 
-    /// With a policy that goes ahead.
+    /// Sets the scout policy.
     #[must_use]
     pub fn with_scout(mut self, scout: Option<&'a PolicySpec>) -> Self {
         self.scout = scout;
         self
     }
 
-    /// With tasks of at most this length cut from phases given as work.
+    /// Sets the maximum length of tasks that are cut from phases given as work.
     #[must_use]
     pub fn with_grain(mut self, grain: Span) -> Self {
         self.grain = grain;
         self
     }
 
-    /// With so many simulations at a time.
+    /// Sets the number of parallel simulations.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// With a function that says when to stop.
+    /// Sets the function that cancels the search.
     #[must_use]
     pub fn with_cancel(mut self, cancel: &'a (dyn Fn() -> bool + Sync)) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// With a function that hears of every value.
+    /// Sets the function that is called with every value.
     #[must_use]
     pub fn with_told(mut self, told: &'a (dyn Fn(&Tried) + Sync)) -> Self {
         self.told = told;
         self
     }
 
-    /// What is simulated for a value of the axis: the workload there, cut by the grain, and the options.
+    /// The simulation for a value of the axis: the workload, cut by the grain, and the options.
     ///
     /// # Errors
-    /// A draft that is not valid with this value or cannot be prepared, or machines that have nothing of what is varied.
+    /// A draft that is invalid for this value or cannot be prepared; machines without the varied quantity.
     pub fn at(&self, draft: &Draft, value: f64) -> Result<(Instance, Options), CapacityError> {
         let (mut draft, mut options) = (draft.clone(), self.options.clone());
         self.axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
@@ -230,7 +233,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Why no more is tried.
+/// The reason why the search ends early.
 enum Stop {
     Cancelled,
     Failed(Box<CapacityError>),
@@ -242,14 +245,15 @@ impl From<CapacityError> for Stop {
     }
 }
 
-/// Simulates values of the axis until it is known which one is sought.
+/// Simulates values of the axis until the answer is known.
 ///
-/// A simulation of a size ends early once a condition cannot be met any more. O(log n) of n sizes are simulated
-/// ([`Method::Bisect`]), or all up to the answer; of settings, and of sizes without a condition, all.
+/// A simulation of a size ends early when a condition cannot be met any more. Bisection ([`Method::Bisect`])
+/// simulates O(log n) of n sizes, [`Method::Every`] all sizes up to the answer. For settings, and for sizes
+/// without a condition, all values are simulated.
 ///
 /// # Errors
-/// A draft that is not valid with some value; an axis without values, or with too many; a schedule the judge refuses; a
-/// policy that could not go on.
+/// A draft that is invalid for some value; an axis without values or with too many; an invalid schedule; a
+/// policy that could not continue.
 pub fn search(draft: &Draft, search: &Search<'_>) -> Result<Capacity, CapacityError> {
     search.axis.check(search.conditions.is_empty()).map_err(CapacityError::Axis)?;
     let mut work = Work { draft, search, tried: BTreeMap::new() };
@@ -271,7 +275,7 @@ pub fn search(draft: &Draft, search: &Search<'_>) -> Result<Capacity, CapacityEr
 struct Work<'a> {
     draft: &'a Draft,
     search: &'a Search<'a>,
-    /// By size; of a list by place.
+    /// By size; for a list, by index.
     tried: BTreeMap<u32, Tried>,
 }
 
@@ -280,7 +284,7 @@ impl Work<'_> {
         self.search.method == Method::Bisect && self.search.conditions.iter().all(Condition::favours_size)
     }
 
-    /// By halves, from where another policy says that the answer may be.
+    /// Bisection, starting from the answer of the scout if there is one.
     fn bisect(&mut self, range: RangeInclusive<u32>) -> Result<Capacity, Stop> {
         let threads = self.search.threads;
         let guess = match self.search.scout {
@@ -290,12 +294,12 @@ impl Work<'_> {
         let policy = self.search.policy;
         let Fewest { found, is_monotone, tried } =
             fewest(range, guess, threads, &mut |sizes: &[u32]| self.sizes(policy, sizes))?;
-        // What was tried ahead of need depends on the number of threads.
+        // The sizes tried in advance depend on the number of threads.
         self.tried.retain(|size, _| tried.contains(size));
         Ok(self.capacity(found, Method::Bisect, Some(is_monotone)))
     }
 
-    /// The answer of a policy, or the largest size if it has none; nothing if it cannot be simulated.
+    /// The answer of a policy, or the largest size if it has none; `None` if the policy cannot be simulated.
     fn scouted(&self, scout: &PolicySpec, range: RangeInclusive<u32>) -> Result<Option<u32>, Stop> {
         let most = *range.end();
         let mut ask = |sizes: &[u32]| {
@@ -309,7 +313,7 @@ impl Work<'_> {
         }
     }
 
-    /// The smallest first, until one does.
+    /// Tries the smallest size first, until one meets the conditions.
     fn every(&mut self, range: RangeInclusive<u32>) -> Result<Capacity, Stop> {
         let (mut left, mut found) = (range, None);
         loop {
@@ -327,7 +331,8 @@ impl Work<'_> {
         Ok(self.capacity(found, Method::Every, None))
     }
 
-    /// All values, each to its end. Of sizes the smallest that does is found, of settings the one of least cost that does.
+    /// Simulates all values to the end. Finds the smallest size that meets the conditions, or the setting
+    /// with the lowest cost that does.
     fn all(&mut self, values: &[f64]) -> Result<Capacity, Stop> {
         let places: Vec<u32> = (0..values.len() as u32).collect();
         let tried = parallel::map(values.len(), self.search.threads, |k| -> Result<Tried, Stop> {
@@ -360,14 +365,14 @@ impl Work<'_> {
         }
     }
 
-    /// What is known when the search is stopped.
+    /// The result when the search is cancelled.
     fn so_far(&self) -> Capacity {
         let found = self.tried.values().find(|tried| tried.meets).map(|tried| tried.value);
         let tried = self.tried.values().cloned().collect();
         Capacity { found, tried, method: self.search.method, is_monotone: None, is_interrupted: true }
     }
 
-    /// Which of these sizes do; remembers what became of them.
+    /// Tries sizes and stores their results. Returns whether each one meets the conditions.
     fn sizes(&mut self, policy: &PolicySpec, sizes: &[u32]) -> Result<Vec<bool>, Stop> {
         let new = self.simulate(policy, sizes, true)?;
         new.iter().for_each(self.search.told);
@@ -382,7 +387,7 @@ impl Work<'_> {
         })
     }
 
-    /// Simulates one value, to its end or until a condition cannot be met.
+    /// Simulates one value to the end, or until a condition cannot be met any more.
     fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<Tried, Stop> {
         let Search { conditions, cancel, .. } = *self.search;
         let (instance, options) = self.search.at(self.draft, value)?;
@@ -418,7 +423,7 @@ mod tests {
     use super::*;
     use crate::Registry;
 
-    /// Ten tasks of six seconds, due by the deadline, on machines of one slot.
+    /// Ten tasks of 6 s with a deadline, on machines of one slot.
     fn draft(deadline: f64) -> Draft {
         let map = Some(TasksDraft::Uniform { tasks: 10, seconds: 6.0 }.into());
         let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
@@ -428,7 +433,7 @@ mod tests {
         Draft { machines: vec![machine], flows: vec![flow], ..Draft::default() }
     }
 
-    /// What is found, and what was tried with whether it does.
+    /// The answer, and the tried values with whether they meet the conditions.
     fn found(
         draft: &Draft,
         axis: &str,
@@ -462,7 +467,7 @@ mod tests {
         let found = |conditions| found(&draft, "machines=1..20", conditions, Method::Bisect).0;
         assert_eq!(found(&["missed:0", "makespan:12"]), Some(5.0));
         assert_eq!(found(&["missed:0", "makespan:6"]), Some(10.0));
-        // Of what a larger cluster makes no better, every size is tried.
+        // A larger cluster is not assumed to be better here, so every size is tried.
         assert_eq!(found(&["missed:0", "utilisation:0.7"]), Some(8.0));
     }
 

@@ -1,4 +1,4 @@
-//! What was left of a workload at an instant of a schedule, as a workload of its own.
+//! The remaining work of a workload at an instant of a schedule, as a separate workload.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraf
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{CostFn, FlowId, Instance, JobId, Metric, Objective, PhaseId, Schedule, Time};
 
-/// Looks at schedules of one instance.
+/// Calculates the remaining work for schedules of one instance.
 pub(super) struct Looking<'a> {
     instance: &'a Instance,
     schedule: &'a Schedule,
-    /// The rows of each phase.
+    /// By phase: its rows.
     rows: Vec<Vec<&'a TaskRow>>,
 }
 
@@ -24,10 +24,13 @@ impl<'a> Looking<'a> {
         Self { instance, schedule, rows }
     }
 
-    /// The flows that were there at `now` and not done, all released then, with what was left of them and what they cost;
-    /// none if nothing was left, or nothing is known of it. What follows in the schedule is a schedule of that workload, but for what came later: no
-    /// completion is before what a bound allows. So a task that ran is one of the time that it took yet, no longer than all
-    /// of it; minima and jobs of no length are left out, which only makes bounds smaller. O(rows of these flows).
+    /// The flows that had arrived at `now` and were unfinished, all released then, with their remaining work
+    /// and their costs. `None` if nothing was left or the rest is unknown.
+    ///
+    /// The rest of the schedule, without later flows, is a schedule of that workload with no completion
+    /// before a bound. To guarantee this, a running task counts with its remaining time, at most its full
+    /// duration. Minima and jobs without length are left out, which can only lower bounds. O(rows of these
+    /// flows).
     pub(super) fn at(&self, now: Time) -> Option<Instance> {
         let is_there = |flow: &FlowId| {
             let row = &self.schedule.flows[flow.index()];
@@ -39,7 +42,7 @@ impl<'a> Looking<'a> {
             return None;
         }
         let objective = self.instance.objective();
-        // What flows cost is set below; only of the makespan something else is to be known.
+        // The costs of flows are set below. The objective only needs to distinguish the makespan.
         let metric = if objective.metric == Metric::Makespan { Metric::Makespan } else { Metric::Response };
         let draft = Draft {
             machines: self.machines(),
@@ -47,7 +50,7 @@ impl<'a> Looking<'a> {
             flows,
             ..Draft::default()
         };
-        // What is left of a task may be too short for whole microseconds; then nothing is known of the rest.
+        // The rest of a task may be shorter than a microsecond. If so, the result is unknown.
         Some(Instance::new(&draft).ok()?.with_costs(costs))
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::conformance::workloads;
 use crate::simulate::simulate;
 
-/// What the flows that were there at `now` and not done really cost.
+/// The final cost of the flows that had arrived at `now` and were unfinished.
 fn really(instance: &Instance, schedule: &Schedule, now: Time) -> f64 {
     let is_there = |flow: FlowId| instance.flow(flow).release <= now;
     let costs = schedule.flows.iter().filter(|row| is_there(row.flow)).filter_map(|row| {

@@ -1,4 +1,4 @@
-//! What the program answers: read, and refused with the place of what is wrong.
+//! Reads the answers of the program and refuses invalid ones, with the position of the error.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,18 @@ use slackline_trace::{Document, Format, TraceError};
 use super::told::Told;
 use super::wire::{Answer, PROTOCOL, Ranked, StyleName, Version, Welcome};
 
-/// What the program wants changed.
+/// The changes that the program requests.
 pub(super) struct Wanted {
     /// Targets, placements, wakes.
     pub(super) actions: Vec<Action>,
-    /// A new order: phases, each once, with the most slots that each may hold.
+    /// A new order: each phase at most once, with the maximum number of slots that it may hold.
     pub(super) order: Option<Vec<(PhaseId, u32)>>,
 }
 
 /// Reads the answer to the first line.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The error, in words.
 pub(super) fn welcome(line: &[u8]) -> Result<Welcome, String> {
     let Version { protocol } = object(line)?;
     if protocol != PROTOCOL {
@@ -33,10 +33,10 @@ pub(super) fn welcome(line: &[u8]) -> Result<Welcome, String> {
     object(line)
 }
 
-/// Reads the answer to any other line, which must not speak of anything but what the program was told.
+/// Reads the answer to any other line. The answer may use only flows and phases that the program knows.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The error, in words.
 pub(super) fn wanted(line: &[u8], style: Style, told: &Told, view: &View<'_>) -> Result<Wanted, String> {
     let answer: Answer = object(line)?;
     let given = [
@@ -68,7 +68,7 @@ pub(super) fn wanted(line: &[u8], style: Style, told: &Told, view: &View<'_>) ->
     Ok(Wanted { actions, order })
 }
 
-/// Puts the place of an element before what is wrong with it.
+/// Prefixes an error with the position of the element.
 fn at(list: &str, k: usize) -> impl FnOnce(String) -> String {
     move |what| format!("{list}[{k}]: {what}")
 }
@@ -121,7 +121,7 @@ fn place(
 
 fn wake(seconds: f64, now: Time) -> Result<Action, String> {
     let at = Time::from_seconds_nearest(seconds);
-    // The same instant again and again would never end.
+    // A repeated wake-up at the same instant would never end.
     if !(seconds <= SECONDS_MAX && at > now) {
         return Err(format!("found {seconds} s, expected a time after {} s", now.seconds()));
     }
@@ -130,7 +130,7 @@ fn wake(seconds: f64, now: Time) -> Result<Action, String> {
 
 /// Reads a line as an object.
 fn object<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
-    // What is derived for an object would read a list as well.
+    // The derived reader of an object would also accept a list.
     if !line.trim_ascii_start().starts_with(b"{") {
         let hint = "{} if nothing is to change (words for people go to standard error)";
         return Err(format!("found no JSON object, expected one, such as {hint}"));
@@ -138,7 +138,7 @@ fn object<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| in_words::<T>(line).unwrap_or_else(|| error.to_string()))
 }
 
-/// What is wrong with a line, as readers of documents are told.
+/// The error in a line, in the style of document errors.
 fn in_words<T: DeserializeOwned>(line: &[u8]) -> Option<String> {
     let document = Document::new("answer", std::str::from_utf8(line).ok()?, Format::Json);
     let TraceError::Input(faults) = document.read::<T>().err()? else { return None };

@@ -1,4 +1,5 @@
-//! The program as a process: started in a group of its own, asked line by line, ended and waited for in every case.
+//! The process of the program: starts it in a separate process group, exchanges lines with it, and always
+//! ends and reaps it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -10,41 +11,41 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use crate::stopwatch::Stopwatch;
 
-/// The longest answer: an order of a million phases is shorter.
+/// The longest answer, bytes. An order of a million phases is shorter.
 const ANSWER_MAX: usize = 16 << 20;
 
-/// How long a program may take to end by itself once its input is closed, and then again once it is told to end.
+/// The time that a program has to end after its input is closed, and again after SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// Bytes of standard error that are kept: its last lines.
+/// The number of bytes of standard error that are kept, from its end.
 const WORDS_MAX: usize = 4096;
 
-/// A program at work. Dropping it ends it.
+/// A running program. Dropping it ends the program.
 pub(super) struct Child {
     process: std::process::Child,
-    /// Closed to say that nothing more comes. Each of the three is gone when it is closed on either side.
+    /// Closed to signal the end of input. Each of the three is `None` after either side has closed it.
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    /// What it said beyond the last answer.
+    /// The output after the last answer.
     heard: Vec<u8>,
-    /// The end of what it said on standard error.
+    /// The end of its standard error.
     words: Vec<u8>,
-    /// Whether it was waited for.
+    /// Whether the process was reaped.
     is_over: bool,
 }
 
-/// Why no answer came.
+/// The reason why an answer is missing.
 #[derive(Debug)]
 pub(super) enum Silence {
     Late,
     /// It closed its standard output or its standard input, or it ended.
     Closed,
-    /// It went on and on without an end of line.
+    /// Its line exceeds the limit.
     TooLong,
-    /// It had said more than it was asked for: this.
+    /// It sent this output before it was asked.
     Unasked(Vec<u8>),
-    /// What the system says.
+    /// An error of the operating system.
     System(io::Error),
 }
 
@@ -58,7 +59,7 @@ impl Child {
     /// Starts a program, without a shell.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the operating system.
     pub(super) fn start(words: &[String]) -> io::Result<Self> {
         let (program, arguments) = words.split_first().ok_or(ErrorKind::InvalidInput)?;
         let mut process = Command::new(program)
@@ -77,17 +78,17 @@ impl Child {
             words: Vec::new(),
             is_over: false,
         };
-        // A program that does not read, or says nothing, must not keep us from noticing that it is late.
+        // Non-blocking, so that a program that does not read or write cannot prevent the timeout.
         child.stdin.iter().try_for_each(|file| rustix::io::ioctl_fionbio(file, true))?;
         child.stdout.iter().try_for_each(|file| rustix::io::ioctl_fionbio(file, true))?;
         child.stderr.iter().try_for_each(|file| rustix::io::ioctl_fionbio(file, true))?;
         Ok(child)
     }
 
-    /// Sends a line, which ends with a line feed, and returns the one that comes back, without its line feed.
+    /// Sends a line, which ends with a line feed. Returns the answer without its line feed.
     ///
     /// # Errors
-    /// Why none came.
+    /// The reason why the answer is missing.
     pub(super) fn ask(&mut self, line: &[u8], timeout: Duration) -> Result<Vec<u8>, Silence> {
         if !self.heard.is_empty() {
             return Err(Silence::Unasked(std::mem::take(&mut self.heard)));
@@ -120,7 +121,7 @@ impl Child {
         }
     }
 
-    /// Sends as much as the program takes now.
+    /// Sends as much as the program accepts now.
     fn send(&mut self, unsent: &mut &[u8]) -> io::Result<()> {
         if unsent.is_empty() {
             return Ok(());
@@ -129,14 +130,14 @@ impl Child {
         match stdin.write(unsent) {
             Ok(n) => *unsent = &unsent[n..],
             Err(error) if is_patient(&error) => {}
-            // What it said before it closed its side counts.
+            // Output from before it closed its side still counts.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => self.stdin = None,
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Takes in what the program has said.
+    /// Reads the available output of the program.
     fn hear(&mut self) -> io::Result<()> {
         read(&mut self.stdout, &mut self.heard)?;
         if read(&mut self.stderr, &mut self.words)? {
@@ -146,8 +147,8 @@ impl Child {
         Ok(())
     }
 
-    /// Waits until something can be heard, or sent if there is something to send. Says whether the program has closed
-    /// its standard input.
+    /// Waits until there is output to read, or until the program accepts input if `sends` is set. Returns
+    /// whether the program has closed its standard input.
     fn wait(&self, sends: bool, most: Duration) -> io::Result<bool> {
         let seconds = i64::try_from(most.as_secs()).unwrap_or(i64::MAX);
         let most = Timespec { tv_sec: seconds, tv_nsec: most.subsec_nanos().into() };
@@ -165,8 +166,8 @@ impl Child {
         Ok(stdin.is_some_and(|(_, stdin)| stdin.revents().contains(PollFlags::ERR)))
     }
 
-    /// Ends the program: its input is closed; if it does not end by itself in `grace`, it is told to, and if it does
-    /// not then, it is killed, with whatever it started. Says how it ended, if it did by itself.
+    /// Ends the program: closes its input, sends SIGTERM after `grace`, and after another `grace` kills it
+    /// and all its children. Returns its exit status if it ended on its own.
     pub(super) fn end(&mut self, grace: Duration) -> Option<ExitStatus> {
         if self.is_over {
             return None;
@@ -176,11 +177,11 @@ impl Child {
         let group = Pid::from_child(&self.process);
         let by_itself = self.is_gone_within(grace);
         if !by_itself {
-            // It may have ended by itself just now.
+            // The process may have ended just now.
             let _ = kill_process_group(group, Signal::TERM);
             self.is_gone_within(grace);
         }
-        // As long as it was not waited for, nothing else can have its number.
+        // The process is not reaped yet, so its number cannot be reused.
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.process.kill();
         let status = self.process.wait().ok().filter(|_| by_itself);
@@ -188,7 +189,7 @@ impl Child {
         status
     }
 
-    /// Whether it has ended, or does so in time. It is not waited for.
+    /// Whether it has ended or ends in time. Does not reap it.
     fn is_gone_within(&mut self, time: Duration) -> bool {
         const LOOK: Duration = Duration::from_millis(2);
         let (stopwatch, id) = (Stopwatch::start(), WaitId::Pid(Pid::from_child(&self.process)));
@@ -220,12 +221,12 @@ impl Drop for Child {
     }
 }
 
-/// Whether it is only a matter of waiting.
+/// Whether a retry can succeed.
 fn is_patient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Reads what is there; a file at its end is closed. Says whether something was there.
+/// Reads the available bytes; closes a file at its end. Returns whether there were any.
 fn read<F: Read>(file: &mut Option<F>, into: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 1 << 14];
     let Some(open) = file else { return Ok(false) };

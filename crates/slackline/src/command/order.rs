@@ -1,35 +1,36 @@
-//! Slots by the last order that the program gave.
+//! Assigns slots by the last order of the program.
 
 use std::collections::BTreeMap;
 
 use slackline_model::PhaseId;
 use slackline_policy::{Ask, Event, Grant, ReadyQueue, View};
 
-/// An order in force: named phases in their places, then all others by number.
+/// The current order: named phases in their order, then all others by number.
 #[derive(Default)]
 pub(super) struct Order {
     places: BTreeMap<PhaseId, Place>,
-    /// Runnable phases by their places.
+    /// Runnable phases in this order.
     queue: ReadyQueue<u32>,
 }
 
-/// A phase in an order.
+/// The position of a phase in an order.
 #[derive(Clone, Copy)]
 struct Place {
-    /// How many come before it.
+    /// The number of phases before it.
     at: u32,
     /// It gets slots while it holds fewer than this.
     most: u32,
 }
 
 impl Place {
-    /// That of phases that are not named.
+    /// The position of phases that are not named.
     const LAST: Self = Self { at: u32::MAX, most: u32::MAX };
 }
 
 impl Order {
-    /// Takes in the events of an instant, and the order that was the answer to them, if there was one: phases, each
-    /// once, with the most slots that each may hold. O(log) an event; O(n log n) for n ready phases with a new order.
+    /// Processes the events of an instant, and the new order in the answer if there is one: each phase at
+    /// most once, with the maximum number of slots that it may hold. O(log) per event; O(n log n) for a new
+    /// order with n ready phases.
     pub(super) fn update(&mut self, events: &[Event], view: &View<'_>, new: Option<Vec<(PhaseId, u32)>>) {
         let Self { places, queue } = self;
         let is_new = new.is_some();
@@ -43,7 +44,8 @@ impl Order {
         }
     }
 
-    /// The first phase that can run and holds fewer slots than it may, and how many more it may have.
+    /// The first phase that can run and holds fewer slots than its maximum, and the number of further slots
+    /// that it may have.
     pub(super) fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let mut full = ask.skip.to_vec();
         loop {

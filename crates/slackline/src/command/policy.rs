@@ -1,4 +1,4 @@
-//! The policy whose decisions are a program's answers.
+//! The policy whose decisions are the answers of a program.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use super::{NAME, Program, shown};
 /// A program as a policy, until it fails.
 pub(super) struct CommandPolicy {
     program: Program,
-    /// None if it could not be started.
+    /// `None` if it could not be started.
     child: Option<Child>,
     style: Style,
     keeps_minima: bool,
     told: Told,
     order: Order,
-    /// The line that it is asked next, and how many it was asked.
+    /// The next line to send, and the number of lines sent.
     line: Vec<u8>,
     asked: u64,
     failure: Option<String>,
 }
 
 impl CommandPolicy {
-    /// Starts the program and hears how it decides. Whatever goes wrong is kept as the failure of the policy.
+    /// Starts the program and reads how it decides. An error is stored as the failure of the policy.
     pub(super) fn start(program: Program, cluster: &Cluster, objective: Objective) -> Self {
         let mut policy = Self {
             program,
@@ -58,7 +58,7 @@ impl CommandPolicy {
         policy
     }
 
-    /// Sends the line and returns the answer. Without one the policy has failed.
+    /// Sends the line and returns the answer. Without an answer the policy has failed.
     fn ask(&mut self, about: &str) -> Option<Vec<u8>> {
         self.line.push(b'\n');
         self.asked += 1;
@@ -89,11 +89,11 @@ impl CommandPolicy {
         None
     }
 
-    /// Ends the program, and keeps why: what is wrong (`None` if it has closed its side), what it was asked about, and
-    /// what it answered.
+    /// Ends the program and stores the failure: the error (`None` if the program closed its side), the
+    /// subject of the line, and the answer.
     fn fail(&mut self, what: Option<&str>, about: &str, answer: Option<&[u8]>) {
         let Some(child) = &mut self.child else { return };
-        // One that has closed its side is about to end, and what it says then tells why.
+        // A program that closed its side is about to end. Its exit status tells the reason.
         let ended = child.end(if what.is_none() { GRACE } else { Duration::ZERO });
         let what = match (what, ended) {
             (Some(what), _) => what.to_owned(),

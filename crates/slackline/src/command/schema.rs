@@ -1,4 +1,4 @@
-//! The published JSON Schema of the protocol, made from the structs that speak it; compiled for tests alone.
+//! The published JSON Schema of the protocol, generated from its structs. Compiled only for tests.
 
 use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn schema() -> String {
     text
 }
 
-/// What the schema says of one of the messages.
+/// A validator for one of the messages.
 fn validator(message: &str) -> jsonschema::Validator {
     let mut schema: Value = serde_json::from_str(&schema()).unwrap();
     let all = schema.as_object_mut().unwrap();

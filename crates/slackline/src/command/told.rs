@@ -1,4 +1,4 @@
-//! What the program is told, and what it was told before: lines from events, and the numbers it may answer with.
+//! Converts events to lines for the program, and tracks the numbers that the program may use.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use slackline_policy::{Estimates, Event, View};
 
 use super::wire::{self, Call, Greeting, Happened, Hello, PROTOCOL};
 
-/// The first line, of a run on that cluster.
+/// The first line, for a run on this cluster.
 pub(super) fn greeting(cluster: &Cluster, objective: Objective) -> Greeting<'_> {
     let objective = wire::Objective { metric: objective.metric.name(), combine: objective.combine.name() };
     let machines = cluster.groups().iter().map(group_of).collect();
@@ -29,29 +29,29 @@ fn group_of(group: &cluster::Group) -> wire::Group<'_> {
     }
 }
 
-/// What the program was told and may speak of: that of live flows.
+/// The active flows and phases that the program knows and may use.
 #[derive(Default)]
 pub(super) struct Told {
     flows: BTreeMap<FlowId, Vec<PhaseId>>,
     phases: BTreeMap<PhaseId, Live>,
-    /// One past the highest number of a phase that it was told.
+    /// One more than the highest number of a phase that the program knows.
     end: u32,
     speeds: Vec<f64>,
 }
 
-/// A phase of a live flow.
+/// A phase of an active flow.
 pub(super) struct Live {
     pub(super) kind: PhaseKind,
     pub(super) tasks: u32,
-    /// The mean of its tasks that the program was told.
+    /// The mean duration of its tasks that the program received last.
     seconds: Span,
 }
 
 impl Told {
-    /// The phase of that number, of a live flow.
+    /// The phase of this number, of an active flow.
     ///
     /// # Errors
-    /// What is wrong with the number.
+    /// The error in the number.
     pub(super) fn phase(&self, number: u32) -> Result<(PhaseId, &Live), String> {
         let phase = PhaseId(number);
         match self.phases.get(&phase) {
@@ -82,7 +82,7 @@ impl Told {
         Call { now: view.now.seconds(), events: happened, speeds, estimates }
     }
 
-    /// Forgets the flows that are over. To be called before the answer is read, which must not speak of them.
+    /// Removes the flows that have ended. Called before the answer is read, which must not use them.
     pub(super) fn forget(&mut self, events: &[Event]) {
         for event in events {
             if let Some(flow) = event.over() {
@@ -179,14 +179,14 @@ impl Told {
     }
 }
 
-/// What is believed of each task of a phase, where they are known to differ.
+/// The estimated duration of each task of a phase, if they are known to differ.
 fn each(instance: &Instance, estimates: &Estimates, phase: PhaseId) -> Option<Vec<(u32, f64)>> {
     let runs = instance.phase(phase).tasks()?.runs();
     let (believed, mean) = (estimates.task[phase], mean_of(instance.phase(phase)));
     if !estimates.each || runs.len() < 2 || mean == Span::ZERO {
         return None;
     }
-    // The proportions are known, the unit is what is believed.
+    // The proportions are known, and the scale is estimated.
     let unit = if believed == mean { 1.0 } else { believed.seconds() / mean.seconds() };
     Some(runs.iter().map(|run| (run.count, run.span.seconds() * unit)).collect())
 }

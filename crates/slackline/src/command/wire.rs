@@ -1,12 +1,12 @@
-//! The messages, field by field: `docs/policies-in-any-language.md` says what they mean, `docs/schema/policy.schema.json`
-//! is made from them.
+//! The messages, field by field. `docs/policies-in-any-language.md` explains them, and
+//! `docs/schema/policy.schema.json` is generated from them.
 
 use std::fmt;
 
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The version of the protocol. Fields that programs may leave unread are added without a new one.
+/// The version of the protocol. New fields that programs may ignore do not change it.
 pub(super) const PROTOCOL: u32 = 1;
 
 /// The first line: what there is to run on, and what is to be small.
@@ -279,7 +279,7 @@ pub(super) struct Phase {
     pub(super) each: Option<Vec<(u32, f64)>>,
 }
 
-/// The version of the answer to the first line; nothing else of it is looked at before that is known.
+/// The version in the answer to the first line. It is checked before the rest of the answer is read.
 #[derive(Deserialize)]
 pub(super) struct Version {
     pub(super) protocol: u32,
@@ -341,7 +341,7 @@ pub(super) enum Ranked {
     Most(u32, u32),
 }
 
-/// What a phase in an order may be, in words.
+/// The description of a valid element of an order.
 const RANKED: &str = "the number of a phase, or [phase, most slots]";
 
 impl<'de> Deserialize<'de> for Ranked {

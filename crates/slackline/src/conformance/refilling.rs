@@ -1,5 +1,5 @@
-//! A cluster that starts tasks by itself: it refills some slots in the instant in which they come free, as Hadoop
-//! refills what a job holds, and now and then tries what it must not.
+//! A cluster that starts tasks without orders. It refills some slots in the instant in which they become
+//! free, as Hadoop refills the slots of a job, and occasionally attempts an invalid start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,28 +10,28 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, Running, Start};
 use slackline_sim::Sim;
 
-/// The simulator, with starts that nobody ordered.
+/// The simulator, with starts that no policy ordered.
 pub(super) struct Refilling<'a> {
     sim: Sim<'a>,
-    /// How likely a slot that comes free is refilled.
+    /// The probability that a free slot is refilled.
     chance: f64,
     rng: ChaCha8Rng,
-    /// The phase and the first slot of each row.
+    /// By row: its phase and its first slot.
     rows: BTreeMap<RowId, (PhaseId, u32)>,
-    /// How many tasks each phase has, and which were started once.
+    /// By phase: its number of tasks, and the tasks that have ever started.
     phases: BTreeMap<PhaseId, (u32, BTreeSet<u32>)>,
     names: u64,
 }
 
 impl<'a> Refilling<'a> {
-    /// Refills slots with that probability.
+    /// Refills slots with this probability.
     pub(super) fn new(sim: Sim<'a>, chance: f64, seed: Seed) -> Self {
         let rng = random::rng(seed, "refilling", 0);
         Self { sim, chance, rng, rows: BTreeMap::new(), phases: BTreeMap::new(), names: 0 }
     }
 
-    /// What the cluster starts on the slot of a row that ended: the last task of its phase that never ran; now and
-    /// then any task of any phase, whether it may run or not.
+    /// The task that the cluster starts on the slot of a row that ended: usually the last task of its phase
+    /// that never ran, and occasionally any task of any phase, whether or not it may run.
     fn refill(&mut self, row: RowId, since: Time) -> Option<Running> {
         let &(mut phase, slot) = self.rows.get(&row)?;
         let mut task = None;

@@ -1,4 +1,4 @@
-//! Whether a flow's deadline was met, and what would have made it.
+//! Whether a flow met its deadline, and what would have met it.
 
 use std::collections::BTreeMap;
 
@@ -8,61 +8,62 @@ use slackline_model::{FlowId, Instance, JobId, PhaseId};
 
 use super::{Explanation, Facts};
 
-/// A flow's deadline and what became of it. Times are seconds since the start of the workload.
+/// The deadline of a flow, and the analysis of it. Times are in seconds since the start of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deadline {
     /// The deadline.
     pub at: f64,
-    /// Completion − deadline; none of a flow that is not done.
+    /// Completion − deadline; `None` for an unfinished flow.
     pub lateness: Option<f64>,
-    /// What can be said of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Seconds the flow takes at least, whatever the number of slots: its longest chain of phases, each at
+    /// The minimum time of the flow with any number of slots, seconds: its longest chain of phases, each with
     /// its maximum of slots on the fastest machines.
     pub least: f64,
-    /// Seconds it takes at least, alone on this cluster.
+    /// The minimum time of the flow alone on this cluster, seconds.
     pub alone: f64,
-    /// By when it had to start, with the slots it got; none of a flow that is not done.
+    /// The latest start that meets the deadline with the slots that the flow got; `None` for an unfinished
+    /// flow.
     pub start_by: Option<f64>,
-    /// Slots it needed from its release to its deadline, slot kind by slot kind; empty if there was no time at all.
+    /// By slot kind: the slots needed from the release to the deadline; empty if this time is zero.
     pub needs: Vec<SlotKindNeed>,
-    /// Slot-seconds that flows with later deadlines or none held while it wanted them.
+    /// The slot-seconds that flows with later deadlines or none held while the flow wanted them.
     pub less_urgent: f64,
 }
 
-/// Slots of a slot kind from release to deadline, on average.
+/// Mean numbers of slots of a kind from the release to the deadline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlotKindNeed {
     /// The slot kind.
     pub slot_kind: SlotKind,
-    /// Slots needed at least: the work over the time, at the mean speed of the slot kind.
+    /// The minimum number of slots needed: the work divided by the time, at the mean speed of the slot kind.
     pub needed: f64,
-    /// Slots held.
+    /// The slots held.
     pub held: f64,
-    /// Slots there are.
+    /// The slots of the cluster.
     pub slots: u32,
 }
 
-/// What can be said of a deadline. Those after [`Verdict::Met`] are for flows that are late or not done.
+/// The verdict on a deadline. All except [`Verdict::Met`] are for flows that are late or unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The flow was done in time.
+    /// The flow met its deadline.
     Met,
-    /// The flow failed; no slots would have helped.
+    /// The flow failed. More slots would not have helped.
     Failed,
-    /// No number of slots would do: the chain of its phases alone is too long.
+    /// No number of slots is enough: the chain of its phases is too long.
     Impossible,
-    /// It would be late even alone on this cluster.
+    /// The flow would be late even alone on this cluster.
     TooSmall,
-    /// All the slots it could use, when it could use them, would have saved at least what it is late.
+    /// Unlimited slots would have saved at least its lateness.
     Slots,
     /// More slots along its chain would not have been enough.
     NotEnough,
 }
 
 impl Verdict {
-    /// A word for programs.
+    /// A keyword for programs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -75,7 +76,7 @@ impl Verdict {
     }
 }
 
-/// The deadline of the flow that `explanation` is of as a whole, its chain and waits being there.
+/// The analysis of the deadline of a whole flow. The chain and the waits of `explanation` are complete.
 pub(super) fn judge(facts: &Facts<'_>, explanation: &Explanation) -> Option<Deadline> {
     let (instance, id) = (facts.instance, explanation.flow);
     let flow = instance.flow(id);
@@ -108,7 +109,7 @@ pub(super) fn judge(facts: &Facts<'_>, explanation: &Explanation) -> Option<Dead
     })
 }
 
-/// The longest chain of phases of a flow, each as long as `seconds` says.
+/// The longest chain of phases of a flow, with the duration of each phase given by `seconds`.
 fn chain_of(instance: &Instance, flow: FlowId, seconds: impl Fn(&Instance, PhaseId) -> f64) -> f64 {
     let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
     for &id in instance.topological_of(flow) {
@@ -119,19 +120,19 @@ fn chain_of(instance: &Instance, flow: FlowId, seconds: impl Fn(&Instance, Phase
     ends.into_values().fold(0.0, f64::max)
 }
 
-/// What a phase takes at least with any number of slots as fast as the fastest there are.
+/// The minimum duration of a phase with any number of the fastest slots.
 fn least_of(instance: &Instance, phase: PhaseId) -> f64 {
     let fastest = instance.cluster().fastest(instance.slot_kind_of(phase), 1);
     let of = instance.phase(phase);
     longest(instance, phase).max(of.work().slot_seconds() / f64::from(of.cap) / fastest)
 }
 
-/// What a phase takes at least on this cluster.
+/// The minimum duration of a phase on this cluster.
 fn alone_of(instance: &Instance, phase: PhaseId) -> f64 {
     longest(instance, phase).max(instance.phase_alone(phase))
 }
 
-/// The longest task on the fastest slot; plans without tasks have none.
+/// The longest task on the fastest slot; 0 for plans without tasks.
 fn longest(instance: &Instance, phase: PhaseId) -> f64 {
     let fastest = instance.cluster().fastest(instance.slot_kind_of(phase), 1);
     instance.phase(phase).tasks().map_or(0.0, |tasks| tasks.longest().seconds() / fastest)

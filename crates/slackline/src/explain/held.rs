@@ -1,4 +1,4 @@
-//! Rows of either form as slots that a phase holds for a while; spans of time with their measure.
+//! Rows of either form as slots that a phase holds for some time, and spans of time with their total length.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Amount;
@@ -7,7 +7,7 @@ use slackline_model::{Instance, PhaseId};
 
 use super::TaskNow;
 
-/// How much of a phase's work may be missing because times were rounded.
+/// The fraction of a phase's work that may be missing because times were rounded.
 const WORK_TOLERANCE: f64 = 1e-6;
 
 /// `slots` slots that a phase holds from `start` to `end`.
@@ -17,11 +17,11 @@ pub(super) struct Held {
     pub(super) start: f64,
     pub(super) end: f64,
     pub(super) slots: u32,
-    /// How the attempts ended; none in allocations.
+    /// The outcome of the attempts; `None` in allocations.
     pub(super) outcome: Option<Outcome>,
 }
 
-/// All rows that mean something, task rows if there are any.
+/// All valid rows: task rows if there are any, otherwise allocations.
 pub(super) fn of(instance: &Instance, schedule: &Schedule) -> Vec<Held> {
     let tasks = schedule.tasks.rows().iter().map(|row| Held {
         phase: row.phase,
@@ -50,19 +50,20 @@ pub(super) fn of(instance: &Instance, schedule: &Schedule) -> Vec<Held> {
     }
 }
 
-/// What a task has held until now. It counts as killed: not done, and there to be started if it does not go on.
+/// The slot of a running task until now. The task counts as killed: it is not finished, and could be started
+/// again.
 pub(super) fn until(task: &TaskNow, now: f64) -> Held {
     let (phase, start) = (task.phase, task.since.min(now));
     Held { phase, start, end: now, slots: 1, outcome: Some(Outcome::Killed) }
 }
 
-/// Rows in the order of documents, and where to look for those of a phase and of a span of time.
+/// Rows in document order, with indexes by phase and by time.
 #[derive(Debug)]
 pub(super) struct Rows {
     list: Vec<Held>,
-    /// Rows by phase, those of each in order.
+    /// The rows by phase, in order.
     by_phase: Vec<u32>,
-    /// Rows by start, and how late the first ones of them end.
+    /// The rows by start, and the latest end among the first rows.
     by_start: Vec<u32>,
     last_ends: Vec<f64>,
 }
@@ -87,7 +88,7 @@ impl Rows {
         self.list.iter()
     }
 
-    /// Those of a phase, in order. O(log rows) and what there are.
+    /// The rows of a phase, in order. O(log rows + result).
     pub(super) fn of(&self, phase: PhaseId) -> impl Iterator<Item = &Held> {
         let phase_of = |&k: &u32| self.list[k as usize].phase;
         let first = self.by_phase.partition_point(|k| phase_of(k) < phase);
@@ -95,8 +96,8 @@ impl Rows {
         rows.map(|&k| &self.list[k as usize])
     }
 
-    /// Those that overlap a span of time, in order. O(log rows) and as many as start since the first that still runs
-    /// at its beginning.
+    /// The rows that overlap a span of time, in order. O(log rows + k), where k rows start from the first one
+    /// that still runs at `from`.
     pub(super) fn during(&self, from: f64, to: f64) -> impl Iterator<Item = &Held> {
         let near = self.near(from, to).iter().copied();
         let mut rows: Vec<u32> = near.filter(|&k| self.list[k as usize].end > from).collect();
@@ -104,7 +105,7 @@ impl Rows {
         rows.into_iter().map(|k| &self.list[k as usize])
     }
 
-    /// By start: from the first row that ends after `from` to the last that starts before `to`.
+    /// By start: from the first row that ends after `from` to the last one that starts before `to`.
     fn near(&self, from: f64, to: f64) -> &[u32] {
         let end = self.by_start.partition_point(|&k| self.list[k as usize].start < to);
         let first = self.last_ends.partition_point(|&last| last <= from).min(end);
@@ -112,30 +113,30 @@ impl Rows {
     }
 }
 
-/// From when to when a phase held slots, and when it could.
+/// The times of a phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
-    /// When all it comes after was done; none if that never was.
+    /// The time at which all its predecessors finished; `None` if they never did.
     pub(super) ready: Option<f64>,
-    /// When it first held a slot, if ever.
+    /// The first time at which it held a slot, if any.
     pub(super) start: Option<f64>,
-    /// When it last did, if ever; a phase without work that holds none ends when it is ready.
+    /// The last time at which it held a slot, if any. A phase without work and slots ends when it is ready.
     pub(super) end: Option<f64>,
-    /// Until when its time counts: until its end; of one that goes on, until now.
+    /// The end of its counted time: its end, or the current time for an unfinished phase.
     pub(super) until: Option<f64>,
-    /// Whether all of it is done.
+    /// Whether all of it is finished.
     pub(super) done: bool,
 }
 
-/// The extents of all phases; `known_done` says which of those that held slots are done whatever rows say. O(rows + phases +
-/// edges).
+/// The times of all phases. `known_done` says which phases that held slots are finished, regardless of the
+/// rows. O(rows + phases + edges).
 pub(super) fn extents(
     instance: &Instance,
     held: &[Held],
     known_done: &dyn Fn(PhaseId) -> bool,
 ) -> TiVec<PhaseId, Extent> {
     let mut extents: TiVec<PhaseId, Extent> = vec![Extent::default(); instance.phases().len()].into();
-    // Tasks done, or slot-seconds held.
+    // The number of finished tasks, or the slot-seconds held.
     let mut done: TiVec<PhaseId, f64> = vec![0.0; instance.phases().len()].into();
     for row in held {
         let extent = &mut extents[row.phase];
@@ -156,7 +157,7 @@ pub(super) fn extents(
         for phase in job.phases() {
             let extent = &mut extents[phase];
             extent.ready = ready;
-            // What is without length holds no slot and has no rows.
+            // A phase without length holds no slot and has no rows.
             let is_unseen = extent.start.is_none() && instance.phase(phase).is_without_length();
             extent.done = match &instance.phase(phase).amount {
                 _ if is_unseen => true,
@@ -182,7 +183,7 @@ pub(super) fn extents(
     extents
 }
 
-/// What could run, is not done and is of a flow that is not over goes on: its time counts until now.
+/// Extends the counted time of ready, unfinished phases of active flows to the current time.
 pub(super) fn count_until(now: f64, extents: &mut TiVec<PhaseId, Extent>, is_open: impl Fn(PhaseId) -> bool) {
     for (phase, extent) in extents.iter_mut_enumerated() {
         if !extent.done && extent.ready.is_some_and(|ready| ready < now) && is_open(phase) {
@@ -191,18 +192,18 @@ pub(super) fn count_until(now: f64, extents: &mut TiVec<PhaseId, Extent>, is_ope
     }
 }
 
-/// Whether these are allocations.
+/// Whether the rows are allocations.
 pub(super) fn is_plan(held: &[Held]) -> bool {
     held.iter().all(|row| row.outcome.is_none())
 }
 
-/// When all of these are done, if they ever are; `from` if there are none.
+/// The time at which all of these have finished, if they ever do; `from` if there are none.
 fn done_by(from: f64, extents: impl IntoIterator<Item = Extent>) -> Option<f64> {
     let last = |last: f64, extent: Extent| Some(last.max(extent.end.filter(|_| extent.done)?));
     extents.into_iter().try_fold(from, last)
 }
 
-/// Disjoint spans of time in order, with the measure of all up to each.
+/// Disjoint spans of time in order, with the cumulative length up to each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans {
     spans: Vec<(f64, f64)>,
@@ -210,7 +211,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Adds a span that starts where the last ends, or later.
+    /// Adds a span that starts at the end of the last one, or later.
     pub(super) fn push(&mut self, start: f64, end: f64) {
         let before = self.measures.last().copied().unwrap_or(0.0);
         match self.spans.last_mut().zip(self.measures.last_mut()) {
@@ -225,22 +226,22 @@ impl Spans {
         }
     }
 
-    /// Their length together.
+    /// Their total length.
     pub(super) fn measure(&self) -> f64 {
         self.measures.last().copied().unwrap_or(0.0)
     }
 
-    /// From the start of the first to the end of the last, if there are any.
+    /// The start of the first span and the end of the last one, if there are any.
     pub(super) fn extent(&self) -> Option<(f64, f64)> {
         Some((self.spans.first()?.0, self.spans.last()?.1))
     }
 
-    /// How much of them lies between `start` and `end`. O(log spans).
+    /// Their total length between `start` and `end`. O(log spans).
     pub(super) fn within(&self, start: f64, end: f64) -> f64 {
         (self.until(end) - self.until(start)).max(0.0)
     }
 
-    /// How much of them lies before `t`.
+    /// Their total length before `t`.
     fn until(&self, t: f64) -> f64 {
         let begun = self.spans.partition_point(|span| span.0 < t);
         let Some(last) = begun.checked_sub(1) else { return 0.0 };

@@ -1,4 +1,5 @@
-//! What became of one phase from when it was ready to its end, and who held the slots it wanted.
+//! Explains one phase from the time at which it was ready to its end, and finds the holders of the slots that
+//! it wanted.
 
 use std::collections::BTreeMap;
 use std::ops::Add;
@@ -9,7 +10,7 @@ use slackline_model::{JobId, PhaseId, SlotKind};
 use super::Facts;
 use super::held::{Held, Spans};
 
-/// Seconds by what a phase had meanwhile.
+/// The time of a phase, divided by the slots that it had. Seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Waits {
     /// No slot, with tasks to start.
@@ -18,15 +19,15 @@ pub struct Waits {
     pub below: f64,
     /// As many slots as it may hold.
     pub cap: f64,
-    /// Nothing left to start: its last tasks run.
+    /// No tasks to start: only its last tasks run.
     pub last: f64,
-    /// What the time in `none` and `below` would have been shorter with all the slots it could use: the sum
-    /// over that time of the missing share.
+    /// The time that unlimited slots would have saved in `none` and `below`: the sum over that time of the
+    /// missing share.
     pub lost: f64,
 }
 
 impl Waits {
-    /// All of the time.
+    /// The total time.
     pub fn total(&self) -> f64 {
         self.none + self.below + self.cap + self.last
     }
@@ -45,68 +46,68 @@ impl Add for Waits {
     }
 }
 
-/// What became of a phase. Times are seconds since the start of the workload.
+/// The explanation of a phase. Times are in seconds since the start of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseStory {
     /// The phase.
     pub phase: PhaseId,
-    /// When all it comes after was done; none if that never was.
+    /// The time at which all its predecessors finished; `None` if they never did.
     pub ready: Option<f64>,
-    /// The phase whose end made it ready; none if it was ready at its flow's release.
+    /// The phase whose end made it ready; `None` if it was ready at the release of its flow.
     pub gate: Option<PhaseId>,
-    /// When it first held a slot, if ever.
+    /// The first time at which it held a slot, if any.
     pub started: Option<f64>,
-    /// When it last did, if ever.
+    /// The last time at which it held a slot, if any.
     pub ended: Option<f64>,
-    /// Whether all of it is done.
+    /// Whether all of it is finished.
     pub done: bool,
-    /// From ready to its end.
+    /// The waits from ready to its end.
     pub waits: Waits,
-    /// Slots it held on average from ready to its end; none of no time.
+    /// The mean number of held slots from ready to its end; `None` if this time is zero.
     pub mean: Option<f64>,
-    /// The most slots it held at a time.
+    /// The maximum number of held slots.
     pub most: u32,
-    /// The most slots it may hold: its cap, or all slots there are for it.
+    /// The maximum number of slots that it may hold: its cap, or all slots of its kind.
     pub cap: u32,
-    /// Slot-seconds it held before it was ready: reduces that took slots early.
+    /// The slot-seconds that it held before it was ready: reduces that took slots early.
     pub early: f64,
-    /// Who held the slots while it wanted more.
+    /// The holders of the slots while it wanted more.
     pub blocked: Blocked,
 }
 
-/// Which jobs held slots while a phase wanted more than it had.
+/// The jobs that held slots while a phase wanted more than it had.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocked {
-    /// How long that was, seconds.
+    /// The length of this time, seconds.
     pub seconds: f64,
-    /// Slot-seconds that were idle meanwhile.
+    /// The slot-seconds that were idle.
     pub idle: f64,
-    /// Slot-seconds that masters of jobs held, its own included (`ApplicationMasters`, under a profile).
+    /// The slot-seconds that ApplicationMasters held, including its own (under a profile).
     pub masters: f64,
-    /// Slot-seconds that it held itself.
+    /// The slot-seconds that the phase held.
     pub own: f64,
-    /// Slot-seconds of the others, most first; ties by id.
+    /// The slot-seconds of other jobs, in descending order; ties by id.
     pub others: Vec<Blocker>,
 }
 
-/// A job that held slots another phase wanted.
+/// A job that held slots that another phase wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocker {
     /// The job.
     pub job: JobId,
-    /// How much.
+    /// The slot-seconds that it held.
     pub slot_seconds: f64,
-    /// How much of it by reduces that only waited for maps.
+    /// The part of them that reduces held while they waited for maps.
     pub waiting: f64,
 }
 
 impl Blocked {
-    /// All slot-seconds meanwhile.
+    /// All slot-seconds during this time.
     pub fn slot_seconds(&self) -> f64 {
         self.idle + self.masters + self.own + self.others.iter().map(|other| other.slot_seconds).sum::<f64>()
     }
 
-    /// Of times that do not overlap.
+    /// The sum over disjoint times.
     pub(super) fn sum<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
         let (mut sum, mut others) = (Self::default(), BTreeMap::new());
         for part in parts {
@@ -135,11 +136,12 @@ fn sorted(others: BTreeMap<JobId, Blocker>) -> Vec<Blocker> {
     others
 }
 
-/// What changes at an instant: slots held, tasks taken from those to be started.
+/// A change at an instant: the change of held slots, and the number of tasks that start.
 type Change = (f64, i64, i64);
 
 impl Facts<'_> {
-    /// What became of `phase`. O(log r + h log h) for h rows that are of the phase or while it wanted more slots.
+    /// The explanation of `phase`. O(log r + h log h) for h rows of the phase or during the time that it
+    /// wanted more slots.
     pub(super) fn story(&self, phase: PhaseId) -> PhaseStory {
         let extent = self.extents[phase];
         let of = self.instance.phase(phase);
@@ -163,13 +165,14 @@ impl Facts<'_> {
         story
     }
 
-    /// Divides the time from ready to end by what the phase had; returns when it wanted more slots.
+    /// Divides the time from ready to end by the slots that the phase had. Returns the times at which it
+    /// wanted more slots.
     fn divide(&self, story: &mut PhaseStory) -> Spans {
         let mut changes = self.changes(story.phase);
-        // Where rows do not say which tasks they are of, nothing is left from the last start on.
+        // If rows do not name their tasks, the phase has no tasks to start after its last start.
         changes.extend(self.last_starts.get(&story.phase).map(|&last| (last, 0, i64::MAX)));
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Plans are not cut into tasks: until its end there is always something to start.
+        // Plans are not cut into tasks, so the phase always has work to start until its end.
         let tasks = self.instance.phase(story.phase).tasks().map(|tasks| i64::from(tasks.count()));
         let mut pending = tasks.filter(|_| !self.is_plan).unwrap_or(i64::MAX);
         let until = self.extents[story.phase].until;
@@ -207,7 +210,7 @@ impl Facts<'_> {
         for row in self.held.of(phase) {
             let slots = i64::from(row.slots);
             let taken = if row.outcome.is_some() { slots } else { 0 };
-            // What did not get done is there again to be started.
+            // Unfinished tasks return to the tasks to start.
             let back = if matches!(row.outcome, Some(Outcome::Done)) { 0 } else { taken };
             changes.push((row.start, slots, taken));
             changes.push((row.end, -slots, -back));
@@ -215,7 +218,7 @@ impl Facts<'_> {
         changes
     }
 
-    /// Who held the slots that serve `phase` in these spans.
+    /// The holders of the slots of the kind of `phase` in these spans.
     fn blocked(&self, phase: PhaseId, wanting: &Spans) -> Blocked {
         let slot_kind = self.instance.slot_kind_of(phase);
         let mut others = BTreeMap::new();
@@ -240,14 +243,14 @@ impl Facts<'_> {
             blocked.masters = during.map(|held| wanting.within(held.0, held.1)).sum();
         }
         blocked.idle = all - blocked.own - blocked.masters - held;
-        // What the sums are off by is no idle slot.
+        // Rounding errors of the sums are not idle slots.
         if blocked.idle < 1e-9 * all {
             blocked.idle = 0.0;
         }
         blocked
     }
 
-    /// From when on the slots of a row do something: reduces that took theirs early wait for the maps.
+    /// The time from which the slots of a row compute. Reduces that took their slots early wait for the maps.
     fn computes_from(&self, row: &Held) -> f64 {
         self.extents[row.phase].ready.unwrap_or(f64::INFINITY).max(row.start)
     }

@@ -40,7 +40,7 @@ fn phase(instance: &Instance, name: &str) -> PhaseId {
     instance.phases().keys().find(|&phase| instance.phase_name(phase) == name).unwrap()
 }
 
-/// Rows `(phase, first task, slots from, how many, start, end, attempt, outcome)`.
+/// A row `(phase, first task, first slot, number of slots, start, end, attempt, outcome)`.
 type Row<'a> = (&'a str, u32, u32, u32, u64, u64, u16, Outcome);
 
 fn ran(instance: &Instance, rows: &[Row<'_>]) -> Schedule {
@@ -118,7 +118,7 @@ fn tasks_at_work_hold_slots_until_now() {
     let [other] = found.blocked.others[..] else { panic!("{:?}", found.blocked) };
     assert_eq!((instance.job(other.job).flow, other.slot_seconds), (a, 22.0));
     assert_eq!((found.blocked.own, found.blocked.idle), (10.0, 12.0));
-    // A flow that has nothing at work waits until now, one that is over does not.
+    // An unfinished flow without running tasks waits until now, and a finished one does not.
     let at_work = [now("a/a/map", 0.0), now("a/a/map", 3.0)];
     let waiting = ran(&instance, &[]);
     let found = Explainer::so_far(&instance, &waiting, &goes_on(&at_work)).explain(b, None).unwrap();
@@ -216,7 +216,7 @@ fn a_failed_flow_names_its_tasks() {
     let failure = |task, attempts, last| Failure { phase: map, task, attempts, last };
     assert_eq!(found.failures, [failure(0, 1, 10.0), failure(1, 2, 15.0)]);
     assert_eq!(found.deadline.as_ref().unwrap().verdict, Verdict::Failed);
-    // Of the second task there was something to start from 15 on.
+    // The second task could start from 15 s on.
     assert_eq!((found.until, found.waits), (20.0, waits(0.0, 5.0, 15.0, 0.0, 2.5)));
     assert_eq!(found.phase(phase(&instance, "b/b/reduce")).unwrap().ready, None);
 }

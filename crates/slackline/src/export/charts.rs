@@ -1,7 +1,7 @@
 //! Single charts of a schedule as SVG: see [`Chart`].
 //!
-//! Text is measured with a font that is in the program, so that the same schedule gives the same bytes on every machine; a
-//! viewer shows its own sans-serif font.
+//! Text is measured with a built-in font, so that the same schedule gives the same bytes on every machine. A
+//! viewer uses its own sans-serif font.
 
 mod axis;
 mod bars;
@@ -18,16 +18,16 @@ use plotters::style::register_font;
 
 pub use timeline::Timeline;
 
-/// Most tasks that a Gantt chart draws.
+/// The maximum number of tasks in a Gantt chart.
 const BARS_MAX: usize = 50_000;
 
-/// Most slots of a Gantt chart: each needs a row of pixels that can be seen.
+/// The maximum number of slots in a Gantt chart. Each needs a visible row of pixels.
 const SLOTS_MAX: u64 = 1_000;
 
-/// Flows that have a colour of their own; the others are grey together.
+/// The number of flows with a separate colour. All other flows are grey.
 const SHOWN: usize = 11;
 
-/// Colours that are apart from each other for most eyes, and in grey.
+/// Colours that most eyes can distinguish, also in grey.
 pub const COLOURS: [RGBColor; SHOWN] = [
     RGBColor(35, 57, 93),
     RGBColor(200, 85, 61),
@@ -45,28 +45,29 @@ pub const COLOURS: [RGBColor; SHOWN] = [
 /// The colour of all other flows.
 const OTHERS: RGBColor = RGBColor(170, 176, 184);
 
-/// What plotters calls the font.
+/// The name of the font in plotters.
 pub const FONT: &str = "sans-serif";
 
-/// What a picture shows.
+/// A kind of chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chart {
-    /// Slots that each flow holds over time, stacked; the largest flows by name. For any size.
+    /// The slots held by each flow over time, stacked, with the largest flows by name. For schedules of any
+    /// size.
     Flows,
-    /// What runs on each slot when, at most 50,000 tasks on 1,000 slots.
+    /// The tasks on each slot over time. At most 50,000 tasks on 1,000 slots.
     Gantt,
-    /// Share of slots that are held, and flows that are released and not over.
+    /// The fraction of held slots, and the number of active flows.
     Utilisation,
-    /// Distribution of the times from release to completion.
+    /// The distribution of response times (from release to completion).
     Response,
-    /// Distribution of the times from release to the first start.
+    /// The distribution of waiting times (from release to the first start).
     Wait,
-    /// Distribution of response over the time that the flow takes alone.
+    /// The distribution of slowdowns (response time divided by the run time on an empty cluster).
     Slowdown,
 }
 
 impl Chart {
-    /// All of them, the usual one first.
+    /// All charts, the default one first.
     pub const ALL: [Self; 6] =
         [Self::Flows, Self::Gantt, Self::Utilisation, Self::Response, Self::Wait, Self::Slowdown];
 
@@ -83,7 +84,7 @@ impl Chart {
     }
 }
 
-/// Width and height of a picture, pixels.
+/// The width and height of a chart, pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Width.
@@ -93,10 +94,11 @@ pub struct Size {
 }
 
 impl Size {
-    /// The smallest and largest width or height: below nothing can be read, above nothing can be shown.
+    /// The smallest and the largest width or height. Smaller charts are unreadable, and larger ones cannot be
+    /// displayed.
     pub const LIMITS: (u32, u32) = (200, 10_000);
 
-    /// What shows a chart well: a Gantt chart is as high as its slots ask for.
+    /// The default size of a chart. The height of a Gantt chart depends on its slots.
     pub fn usual(chart: Chart, timeline: &Timeline) -> Self {
         let slots = timeline.slots().clamp(20, SLOTS_MAX) as u32;
         let height = if chart == Chart::Gantt { 120 + slots * (720 / slots).clamp(4, 18) } else { 640 };
@@ -104,32 +106,32 @@ impl Size {
     }
 }
 
-/// Why there is no picture.
+/// The reason why a chart failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChartError {
     /// Nothing to show.
     #[error("found no {0}, expected at least one for this chart")]
     Nothing(&'static str),
-    /// More than can be seen.
+    /// Too many elements.
     #[error("found {found} {what}, expected at most {most} for the chart gantt (flows takes any number)")]
     TooMany {
-        /// Of what.
+        /// The kind of element.
         what: &'static str,
-        /// How many.
+        /// The number that was found.
         found: u64,
-        /// How many may be.
+        /// The maximum number.
         most: u64,
     },
-    /// What the drawing library says.
+    /// An error of the drawing library.
     #[error("cannot be drawn: {0}")]
     Drawing(String),
 }
 
-/// A chart as SVG. O(bars · columns) at worst.
+/// Draws a chart as SVG. O(bars · columns) in the worst case.
 ///
 /// # Errors
-/// Nothing to show, or too much of it.
+/// Nothing to show, or too many elements.
 pub fn svg(timeline: &Timeline, chart: Chart, size: Size) -> Result<String, ChartError> {
     check(timeline, chart)?;
     picture(size, |root| match chart {
@@ -140,12 +142,13 @@ pub fn svg(timeline: &Timeline, chart: Chart, size: Size) -> Result<String, Char
     })
 }
 
-/// A part of a picture.
+/// A part of a chart.
 pub type Area<D> = DrawingArea<D, Shift>;
-/// What a backend says.
+/// The result of a drawing operation.
 pub type Drawn<D> = Result<(), DrawingAreaErrorKind<<D as DrawingBackend>::ErrorType>>;
 
-/// A white picture as SVG, and what `draw` draws on it, with text in [`FONT`]. All pictures of the workspace are made here.
+/// Draws an SVG with a white background by calling `draw`, with text in [`FONT`]. All charts of the workspace
+/// use this function.
 ///
 /// # Errors
 /// Drawing that fails.
@@ -185,7 +188,7 @@ fn check(timeline: &Timeline, chart: Chart) -> Result<(), ChartError> {
     Ok(())
 }
 
-/// Makes the font of the program known to the drawing library, once.
+/// Registers the built-in font in the drawing library, once.
 fn register() -> Result<(), ChartError> {
     static DONE: OnceLock<bool> = OnceLock::new();
     let done = DONE.get_or_init(|| register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).is_ok());

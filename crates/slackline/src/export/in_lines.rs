@@ -1,4 +1,4 @@
-//! A schedule in lines with a workload in lines, read together: memory follows what is live.
+//! Reads a schedule in lines together with a workload in lines. Memory depends on the active flows.
 
 use slackline_model::{Instance, Schedule};
 use slackline_trace::Meta;
@@ -8,21 +8,21 @@ use super::{ExportError, origin};
 use crate::import::{ImportError, Opened, StreamedWorkload, WorkloadOptions, WrongWorkload};
 use crate::simulate::RowWriter;
 
-/// Two documents in lines that were opened.
+/// Two open documents in lines.
 pub struct InLines {
     schedule: ScheduleStream,
     head: Schedule,
     workload: StreamedWorkload,
-    /// What messages call the schedule.
+    /// The name of the schedule in messages.
     name: String,
 }
 
 impl InLines {
-    /// Opens both; what `options` say goes before what the schedule records. `None` for schedules that are only read as a
-    /// whole: those under a profile.
+    /// Opens both documents. `options` override the recorded ones. `None` for schedules that must be read as
+    /// a whole: those under a profile.
     ///
     /// # Errors
-    /// Whatever keeps either document from being read.
+    /// A document that cannot be read.
     pub fn open(
         schedule: Opened<'_>,
         workload: Opened<'_>,
@@ -42,10 +42,10 @@ impl InLines {
         Ok(Some(Self { schedule: lines, head, workload, name }))
     }
 
-    /// Hands every row and flow to `out`, in the order of the schedule.
+    /// Passes every row and flow to `out`, in the order of the schedule.
     ///
     /// # Errors
-    /// Whatever is wrong with either document; a schedule of another workload; those of the output.
+    /// An error in one of the documents; a schedule of another workload; an error of the output.
     pub fn rows(self, out: &mut dyn RowWriter) -> Result<(), ExportError> {
         let Self { mut schedule, head, mut workload, name } = self;
         let mut live = workload.empty().clone();
@@ -69,7 +69,7 @@ impl InLines {
                 StreamedLine::Last(_, meta) => break meta,
             }
         };
-        // The hash is that of the whole.
+        // The hash covers the whole workload, so it is read to the end.
         while workload.next().transpose()?.is_some() {}
         let called = workload.name.clone();
         let (found, _) = workload.finish().map_err(ImportError::from)?;
@@ -81,7 +81,7 @@ impl InLines {
     }
 }
 
-/// Reads on until that flow is there, if it comes at all.
+/// Reads the workload up to this flow, if it exists.
 fn arrive(
     workload: &mut StreamedWorkload,
     live: &mut Instance,

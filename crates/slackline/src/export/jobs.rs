@@ -1,9 +1,11 @@
-//! CSV with a row a job. Its first columns are those of Batsim's `jobs.csv`, which evalys and others read.
+//! CSV with one row per job. The first columns are those of Batsim's `jobs.csv`, which evalys and other
+//! programs read.
 //!
-//! A job's workload is its flow, since names of jobs are unique in their flow alone. It is submitted when it may start: when
-//! its flow is released and the jobs are done that it comes after. Its resources are all slots that its tasks held, numbered
-//! through the slot kinds of the cluster from 0, though rarely all at once and all the time. Rows come flow by flow, in the
-//! order of the schedule's flows. Memory: the slots of the jobs of flows that are not over.
+//! The workload of a job is its flow, because names of jobs are unique only within their flow. Its submission
+//! is the time at which it may start: its flow is released and its predecessors are finished. Its resources
+//! are all slots that its tasks ever held, numbered from 0 through all slot kinds. It rarely holds all of
+//! them at once. Rows are ordered by flow, in the order of the schedule. Memory: the slots of the jobs of
+//! active flows.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,7 +16,7 @@ use slackline_model::{FlowId, Instance, JobId, SlotRange, Time};
 use super::SlotNumbers;
 use crate::simulate::RowWriter;
 
-/// The columns: Batsim's, and what it does not know of flows.
+/// The columns of Batsim, and further ones about flows.
 const HEADER: [&str; 17] = [
     "job_id",
     "workload_name",
@@ -35,22 +37,22 @@ const HEADER: [&str; 17] = [
     "flow_deadline",
 ];
 
-/// What the rows say of a job.
+/// The data of a job from its rows.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     start: Option<Time>,
-    /// When its last task that counts was done.
+    /// The end of its last attempt that counts.
     done: Option<Time>,
-    /// When its last attempt ended.
+    /// The end of its last attempt.
     end: Option<Time>,
     tasks_done: u64,
     attempts: u64,
-    /// Its slots by their numbers: first and one past the last, apart and sorted.
+    /// Its slots as disjoint, sorted ranges of numbers: the first, and one past the last.
     slots: Vec<(u64, u64)>,
 }
 
 impl Seen {
-    /// Adds slots, joined with what they touch.
+    /// Adds a range of slots and merges it with adjacent ranges.
     fn add(&mut self, mut first: u64, mut end: u64) {
         let from = self.slots.partition_point(|&(_, before)| before < first);
         let to = self.slots.partition_point(|&(after, _)| after <= end);
@@ -61,7 +63,7 @@ impl Seen {
         self.slots.splice(from..to, [(first, end)]);
     }
 
-    /// Its slots as evalys and Batsim write sets of intervals: `0-3 7`.
+    /// Its slots in the interval notation of evalys and Batsim: `0-3 7`.
     fn resources(&self) -> String {
         let range = |&(first, end): &(u64, u64)| match end - first {
             1 => first.to_string(),
@@ -71,7 +73,7 @@ impl Seen {
     }
 }
 
-/// Writes rows when flows are over.
+/// Writes the rows of a flow when it has ended.
 pub struct Jobs<W: Write> {
     out: csv::Writer<W>,
     numbers: SlotNumbers,
@@ -84,10 +86,10 @@ impl<W: Write> Jobs<W> {
         Self { out: csv::Writer::from_writer(out), numbers: SlotNumbers::default(), seen: BTreeMap::new() }
     }
 
-    /// Ends the table.
+    /// Finishes the table.
     ///
     /// # Errors
-    /// Those of the output.
+    /// An error of the output.
     pub fn end(mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -123,15 +125,15 @@ impl<W: Write> Jobs<W> {
     }
 }
 
-/// What became of a job.
+/// The times and sizes of a job.
 struct Fate {
-    /// When it could start, if it ever could.
+    /// The time at which it could start, if ever.
     submitted: Option<Time>,
     start: Option<Time>,
-    /// When it was done, or its last attempt ended if it never was.
+    /// Its completion, or the end of its last attempt if it never completed.
     end: Option<Time>,
     is_done: bool,
-    /// Its tasks, and those of its largest phase.
+    /// The number of its tasks, and of those of its largest phase.
     total: u64,
     widest: u64,
     attempts: u64,
@@ -139,7 +141,8 @@ struct Fate {
 }
 
 impl Fate {
-    /// Of a job, when those are known that it comes after. A job without length is done when it could start.
+    /// The times of a job whose predecessors are known. A job without length finishes as soon as it can
+    /// start.
     fn new(live: &Instance, id: JobId, seen: &Seen, fates: &BTreeMap<JobId, Self>) -> Self {
         let job = live.job(id);
         let tasks = |phase| {

@@ -1,16 +1,16 @@
-//! Chrome's trace event format, as JSON object, which Perfetto and `chrome://tracing` read.
+//! Chrome's trace event format as a JSON object, which Perfetto and `chrome://tracing` read.
 //!
 //! | of a schedule | in the trace |
 //! |---|---|
 //! | a machine | a process |
-//! | a slot | a thread of it, with an id of its own in the whole trace |
-//! | a task on a slot | a complete event (`X`), its start-up a slice in it |
-//! | the master of a job that holds a slot | a complete event of category `master` |
-//! | a flow | an async slice (`b`, `e`) of the process `flows`, from release to completion, with its deadline (`n`) |
+//! | a slot | a thread of it, with an id that is unique in the trace |
+//! | a task on a slot | a complete event (`X`), with its start-up as a slice in it |
+//! | an ApplicationMaster that holds a slot | a complete event of category `master` |
+//! | a flow | an async slice (`b`, `e`) of process `flows`, release to completion; its deadline (`n`) |
 //!
-//! Times are whole microseconds after second 0. Events come in the order of the rows: the format asks for none. Machines
-//! and slots are named (`M`) when they first have something to do, so that memory is a bit a slot, and a number for
-//! each flow that is not over.
+//! Times are whole microseconds after second 0. Events are in the order of the rows; the format requires no
+//! order. Machines and slots are named (`M`) at their first event, so that memory is one bit per slot, and a
+//! number for each active flow.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,19 +21,19 @@ use slackline_model::{FlowId, Instance, SlotKind, SlotRange, Span, Time};
 use super::{SlotNumbers, phase_words};
 use crate::simulate::RowWriter;
 
-/// The process of flows.
+/// The id of the process of flows.
 const FLOWS: u64 = 1;
 
-/// Writes a trace as rows come.
+/// Writes a trace row by row.
 #[derive(Debug)]
 pub struct Perfetto<W> {
     out: W,
     slots: SlotNumbers,
-    /// Machines and slots that have a name.
+    /// The machines and slots that have been named.
     named: Bits,
-    /// Whether an event was written, so that a comma comes before the next one.
+    /// Whether an event was written, so that the next one needs a comma before it.
     has_events: bool,
-    /// When the last row of flows ended that are not over.
+    /// By active flow: the end of its last row.
     ends: BTreeMap<FlowId, Time>,
 }
 
@@ -42,7 +42,7 @@ pub struct Perfetto<W> {
 struct Bits(Vec<u64>);
 
 impl Bits {
-    /// Adds a number; whether it was not there.
+    /// Adds a number. Returns whether it is new.
     fn insert(&mut self, number: u64) -> bool {
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         if self.0.len() <= word {
@@ -71,29 +71,29 @@ struct Track {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Writes to `out`, which is best buffered.
+    /// Writes to `out`, which should be buffered.
     pub fn new(out: W) -> Self {
         let (slots, named, ends) = (SlotNumbers::default(), Bits::default(), BTreeMap::new());
         Self { out, slots, named, has_events: false, ends }
     }
 
-    /// Ends the trace.
+    /// Finishes the trace.
     ///
     /// # Errors
-    /// Those of the output.
+    /// An error of the output.
     pub fn end(mut self) -> io::Result<()> {
         self.out.write_all(b"\n]}\n")?;
         self.out.flush()
     }
 
-    /// Begins an event: what separates it from the one before.
+    /// Starts an event: writes the separator after the previous one.
     fn event(&mut self) -> io::Result<()> {
         let between: &[u8] = if self.has_events { b",\n" } else { b"\n" };
         self.has_events = true;
         self.out.write_all(between)
     }
 
-    /// Names a process or a thread, and says where it stands among others.
+    /// Names a process or a thread, and sets its sort index.
     fn name(&mut self, kind: &str, Track { pid, tid }: Track, name: &str, place: u64) -> io::Result<()> {
         let name = json(name);
         self.event()?;
@@ -108,7 +108,7 @@ impl<W: Write> Perfetto<W> {
         )
     }
 
-    /// The track of a slot, which has a name from now on.
+    /// The track of a slot. Names it at its first use.
     fn track(&mut self, live: &Instance, slot_kind: SlotKind, slot: u32) -> io::Result<Track> {
         let cluster = live.cluster();
         let (machine, number) = cluster.machine_of(slot_kind, slot);
@@ -124,7 +124,7 @@ impl<W: Write> Perfetto<W> {
         Ok(track)
     }
 
-    /// A slice, whose arguments are given as the inside of a JSON object.
+    /// A slice. `arguments` are the members of a JSON object.
     fn slice(&mut self, slice: &Slice<'_>, arguments: &str) -> io::Result<()> {
         let Slice { name, category, start, length, track: Track { pid, tid } } = *slice;
         self.event()?;
@@ -154,7 +154,7 @@ fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The categories of an attempt: its phase, and how it ended if not well.
+/// The categories of an attempt: its phase, and its outcome if it did not succeed.
 fn category(kind: &str, outcome: Outcome) -> String {
     if outcome == Outcome::Done { kind.to_owned() } else { format!("{kind},{}", outcome.name()) }
 }

@@ -1,4 +1,4 @@
-//! A schedule document and the workload that it was made for.
+//! A schedule document and its workload.
 
 use std::ops::ControlFlow;
 
@@ -16,27 +16,27 @@ use super::source::Source;
 use super::workload_options::WorkloadOptions;
 use crate::simulate::GRAIN;
 
-/// A schedule document with what it records of its workload.
+/// A schedule document with the recorded options of its workload.
 #[derive(Clone, Debug)]
 pub struct ScheduleDocument<'a> {
     source: &'a Source,
     is_in_lines: bool,
-    /// What it says of itself beside its rows.
+    /// Its metadata.
     pub meta: Meta,
-    /// How its workload was shaped.
+    /// The options that shaped its workload.
     pub options: WorkloadOptions,
-    /// The grain of phases given only as work, seconds: the one that is recorded, or the usual one of a schedule of
-    /// tasks.
+    /// The grain of phases given only as work, seconds: the recorded one, or for a schedule of tasks the
+    /// default.
     pub grain: Option<f64>,
 }
 
-/// A workload that a schedule was not made for.
+/// The error that a schedule was made for another workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{schedule}: made for another workload (SHA-256 {made_for}) than {workload} (SHA-256 {found})")]
 pub struct WrongWorkload {
     /// The schedule.
     pub schedule: String,
-    /// The hash it records.
+    /// The hash that it records.
     pub made_for: String,
     /// The workload.
     pub workload: String,
@@ -44,31 +44,31 @@ pub struct WrongWorkload {
     pub found: String,
 }
 
-/// What was decided of a schedule.
+/// The verdict on a schedule.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It is feasible and costs what it says.
+    /// It is feasible, and its cost is correct.
     Feasible {
-        /// The schedule as it was read; without its rows if it came in lines and was judged as they came.
+        /// The schedule. It has no rows if the document has lines and was validated line by line.
         schedule: Box<Schedule>,
-        /// What the judge found.
+        /// The report of the validator.
         report: Box<Report>,
     },
-    /// It is not.
+    /// It is infeasible, or its cost is wrong.
     Not {
-        /// A word for programs.
+        /// A keyword for programs.
         kind: &'static str,
-        /// A sentence for people.
+        /// A sentence for users.
         why: String,
     },
 }
 
 impl<'a> ScheduleDocument<'a> {
-    /// Reads what a schedule says of itself; its rows need the workload, which may come in one of these formats.
+    /// Reads the head of a schedule. Its rows need the workload, which may have one of these formats.
     ///
     /// # Errors
-    /// A document that is none; options that nothing records.
+    /// An invalid document; unknown recorded options.
     pub fn open(source: &'a Source, importers: &Importers) -> Result<Self, ImportError> {
         source.refuse_plans("a schedule")?;
         source.refuse_folder("a schedule")?;
@@ -76,12 +76,12 @@ impl<'a> ScheduleDocument<'a> {
         let recorded = |problem| ImportError::Recorded { file: source.name.clone(), problem };
         let (options, grain) = WorkloadOptions::read(&meta.options, importers).map_err(recorded)?;
         let options = WorkloadOptions { seed: options.seed.or(Some(meta.seed)), ..options };
-        // Tasks of a phase that is given only as work are cut with the usual grain where none is recorded.
+        // If no grain is recorded, tasks of phases given only as work were cut with the default grain.
         let grain = grain.or(has_tasks.then_some(GRAIN.seconds()));
         Ok(Self { source, is_in_lines, meta, options, grain })
     }
 
-    /// Whether it comes in lines.
+    /// Whether the document has one row per line.
     #[cfg(feature = "report")]
     pub(crate) fn is_in_lines(&self) -> bool {
         self.is_in_lines
@@ -92,15 +92,15 @@ impl<'a> ScheduleDocument<'a> {
         self.source
     }
 
-    /// Whether it says which workload it was made for.
+    /// Whether it records the hash of its workload.
     pub fn names_workload(&self) -> bool {
         !self.meta.sha256.is_empty()
     }
 
-    /// Compares the workload's hash with the one that is recorded, if one is.
+    /// Compares the workload's hash with the recorded one, if there is one.
     ///
     /// # Errors
-    /// If they differ.
+    /// The hashes differ.
     pub fn made_for(&self, workload: &Source) -> Result<(), WrongWorkload> {
         let found = sha256(&workload.bytes);
         if !self.names_workload() || self.meta.sha256 == found {
@@ -114,10 +114,10 @@ impl<'a> ScheduleDocument<'a> {
         })
     }
 
-    /// The workload, shaped as it was then; what `options` and `grain` give goes before what is recorded.
+    /// Loads the workload with the recorded options. `options` and `grain` override them.
     ///
     /// # Errors
-    /// As [`Source::load`]; but flows that wait for others are legal here, where what happened is known.
+    /// As [`Source::load`], except that flows may depend on other flows, because the schedule already ran.
     pub fn load(
         &self,
         workload: &Source,
@@ -131,22 +131,22 @@ impl<'a> ScheduleDocument<'a> {
         Ok(loaded)
     }
 
-    /// Whether what it says of its distance to the optimum, if anything, follows from its cost and lower bound.
+    /// Whether the recorded status, if any, follows from the cost and the lower bound.
     fn status_follows(&self, schedule: &Schedule) -> bool {
         let said = self.meta.status.as_str();
         said.is_empty() || said == status(schedule.cost, schedule.lower_bound)
     }
 
-    /// The schedule, of this instance.
+    /// Reads the schedule for this instance.
     ///
     /// # Errors
-    /// Rows that are none, or of other flows.
+    /// Invalid rows, or rows of other flows.
     pub fn read(&self, instance: &Instance) -> Result<Schedule, TraceError> {
         Ok(read_schedule(&self.source.name, &self.source.bytes, instance)?.0)
     }
 
-    /// The schedule without its rows and what it amounts to, if it comes in lines and is feasible as far as that can be
-    /// told from line to line ([`Stream`]). `None` says nothing: then the whole has to be looked at.
+    /// Validates a schedule line by line ([`Stream`]), if the document has lines. Returns the schedule
+    /// without its rows, and the report. `None` means that the whole schedule must be validated.
     fn judge_lines(&self, instance: &Instance) -> Option<(Schedule, Report)> {
         if !self.is_in_lines {
             return None;
@@ -160,7 +160,7 @@ impl<'a> ScheduleDocument<'a> {
                 }
                 (ScheduleLine::Row(row, places), Some(stream)) => stream.row(row, &places).is_ok(),
                 (ScheduleLine::Flow(row), Some(stream)) => stream.flow(&row).is_ok(),
-                // Masters of different jobs share slots, which the stream says before it begins.
+                // Jobs with ApplicationMasters share slots; the stream reports this before it starts.
                 (ScheduleLine::Master(_), _) | (_, None) => false,
             };
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -172,11 +172,11 @@ impl<'a> ScheduleDocument<'a> {
     }
 }
 
-/// Decides whether a schedule is feasible for its workload and costs what it says, from the two documents
-/// alone. What `options` and `grain` give goes before what the schedule records.
+/// Validates a schedule against its workload, from the two documents alone. `options` and `grain` override
+/// the recorded ones.
 ///
 /// # Errors
-/// Whatever keeps either document from being read; a schedule of another workload.
+/// A document that cannot be read; a schedule of another workload.
 pub fn check(
     document: &ScheduleDocument<'_>,
     workload: &Source,

@@ -1,4 +1,5 @@
-//! A schedule in lines against a workload in lines, both read as streams: memory follows what is live.
+//! Validates a schedule in lines against a workload in lines, both read as streams. Memory depends on the
+//! active flows.
 
 use std::io::Read;
 
@@ -11,7 +12,7 @@ use super::error::ImportError;
 use super::streaming::StreamedWorkload;
 use super::workload_options::WorkloadOptions;
 
-/// A file that is read once, and what messages call it.
+/// A file that is read once, and its name in messages.
 pub struct Opened<'a> {
     /// Its name.
     pub name: &'a str,
@@ -19,12 +20,12 @@ pub struct Opened<'a> {
     pub source: Box<dyn Read + Send>,
 }
 
-/// Decides as [`super::check`] does whether a schedule is feasible for its workload, if that can be told from line to line:
-/// flows of both come in the order of their releases and rows in that of their ends, as `simulate` writes them. `None`
-/// says nothing: then the whole has to be looked at.
+/// Validates as [`super::check`] does, if that is possible line by line. This requires that the flows of both
+/// documents are in the order of their releases, and rows in the order of their ends, as `simulate` writes
+/// them. `None` means that the whole schedule must be validated.
 ///
 /// # Errors
-/// Whatever keeps either document from being read.
+/// A document that cannot be read.
 pub fn check_streams(
     schedule: Opened<'_>,
     workload: Opened<'_>,
@@ -82,7 +83,7 @@ pub fn check_streams(
     }
 }
 
-/// The workload as far as it was read, and what is judged.
+/// The workload as far as it was read, and the validator.
 struct Both<'w> {
     workload: &'w mut StreamedWorkload,
     judge: OpenStream,
@@ -90,7 +91,8 @@ struct Both<'w> {
 }
 
 impl Both<'_> {
-    /// Reads on until that flow is there; whether it is, having been released by then.
+    /// Reads the workload up to this flow. Returns whether the flow exists and is released at `by` or
+    /// earlier.
     fn arrives(&mut self, flow: &str, by: f64) -> Result<bool, ImportError> {
         while !self.names.has_flow(flow) {
             let Some(arrival) = self.workload.next().transpose()? else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Why documents and what is said beside them make no instance.
+//! The errors of reading documents and options.
 
 use slackline_model::Invalid;
 use slackline_trace::TraceError;
@@ -7,7 +7,7 @@ use super::check::WrongWorkload;
 use crate::simulate::WrongOption;
 use crate::woha::{PlanFileError, PlanMismatch};
 
-/// Why there is no instance, or no way to simulate it as was asked.
+/// The reason why a document and its options give no instance, or cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -16,64 +16,64 @@ pub enum ImportError {
     Read {
         /// The file.
         name: String,
-        /// What the file system says.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// A document that is none, or that does not describe an instance.
+    /// An invalid document, or one that does not describe an instance.
     #[error(transparent)]
     Document(#[from] TraceError),
     /// A schedule of another workload.
     #[error(transparent)]
     AnotherWorkload(#[from] WrongWorkload),
-    /// An instance that cannot be.
+    /// An invalid instance.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// No cluster, neither in the document nor in the options.
+    /// No cluster in the document or in the options.
     #[error("{name}: found no cluster, expected machines with slots, or with map-slots and reduce-slots")]
     NoCluster {
         /// The document.
         name: String,
     },
-    /// Options that change a cluster, which lack another one.
+    /// Options that change a cluster require a further option.
     #[error("{name}: found {found}, expected {option} as well")]
     Missing {
         /// The document.
         name: String,
-        /// The cluster it has.
+        /// The cluster of the document.
         found: String,
-        /// What lacks.
+        /// The missing option.
         option: MissingOption,
     },
-    /// An option, by its name, and what is wrong with it.
+    /// An invalid option.
     #[error("option {name}: {problem}")]
     Option {
         /// The option.
         name: String,
-        /// What was found and what is expected.
+        /// The value that was found, and the expected one.
         problem: String,
     },
-    /// What a schedule records is no option.
+    /// A schedule records an invalid option.
     #[error("{file}: workload.options: {problem}")]
     Recorded {
         /// The schedule.
         file: String,
-        /// What was found and what is expected.
+        /// The value that was found, and the expected one.
         problem: String,
     },
-    /// A workload beyond what can be simulated.
+    /// A workload that is too large to be simulated.
     #[error("{name}: {problem}")]
     TooLarge {
         /// The document.
         name: String,
-        /// What was found and what is expected.
+        /// The value that was found, and the expected one.
         problem: String,
     },
-    /// A file of plans that is none.
+    /// An invalid plan file.
     #[error("{name}: {problem}")]
     PlanFile {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// The error in the file.
         problem: PlanFileError,
     },
     /// Plans of other flows.
@@ -81,12 +81,12 @@ pub enum ImportError {
     PlanMismatch {
         /// The file.
         name: String,
-        /// What does not go together.
+        /// The mismatch.
         problem: PlanMismatch,
     },
 }
 
-/// An option without which a cluster cannot be changed.
+/// An option that is required to change a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingOption {
     /// The number of machines.
@@ -111,7 +111,7 @@ impl From<WrongOption> for ImportError {
 }
 
 impl ImportError {
-    /// Something is wrong with the option of that name.
+    /// An error about the option of this name.
     pub(crate) fn option(name: &str, problem: impl Into<String>) -> Self {
         Self::Option { name: name.to_owned(), problem: problem.into() }
     }

@@ -14,50 +14,50 @@ use super::recorded_options::{RecordedOptions, add_grain};
 use crate::recorded::Recorded;
 use crate::simulate::{self, GRAIN, WrongOption, check_number};
 
-/// A workload as it was read and shaped, not checked yet.
+/// A workload with its options applied, not validated yet.
 #[derive(Clone, Debug)]
 pub struct Shaped {
     pub(super) name: String,
     pub(super) imported: ImportedWorkload,
     pub(super) recorded: RecordedOptions,
     pub(super) deadlines: Option<f64>,
-    /// The machines that the document itself has.
+    /// The machines of the document.
     pub(super) machines: Vec<MachineDraft>,
 }
 
 /// A workload that is ready to be scheduled.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What messages call its document.
+    /// The name of its document in messages.
     pub name: String,
     /// The instance.
     pub instance: Instance,
     /// Hash of the document's bytes.
     pub sha256: String,
-    /// What a schedule records of how it was shaped.
+    /// The options that a schedule of it records.
     pub options: RecordedOptions,
-    /// What the importer has to say.
+    /// The diagnostics of the importer.
     pub diagnostics: Vec<Diagnostic>,
-    /// What really happened, if the document says so.
+    /// The recorded execution, if the document contains one.
     pub recorded: Option<Recorded>,
 }
 
-/// The grain that was asked for in seconds, or the usual one.
+/// The grain for a given number of seconds, or the default.
 pub fn grain_span(seconds: Option<f64>) -> Span {
     seconds.map_or(GRAIN, Span::from_seconds_nearest)
 }
 
-/// Refuses a grain that is no length of a task.
+/// Refuses an invalid grain.
 pub(super) fn check_grain(seconds: Option<f64>) -> Result<(), WrongOption> {
     seconds.map_or(Ok(()), |seconds| check_number("grain", seconds, 1e-6, SECONDS_MAX))
 }
 
 impl Shaped {
-    /// Refuses flows that wait for others: in the model flows are independent, so that a schedule made from it would
+    /// Refuses flows that depend on other flows. Flows are independent in the model, so a schedule would
     /// start them too early.
     ///
     /// # Errors
-    /// The first input that is from another flow, with its line.
+    /// The first input from another flow, with its line.
     pub fn refuse_waiting(&self) -> Result<(), ImportError> {
         let ImportedWorkload { draft, source, .. } = &self.imported;
         let waiting =
@@ -69,10 +69,10 @@ impl Shaped {
         Err(source.error(vec![(format!("flows[{k}]"), what)]).into())
     }
 
-    /// The instance of the draft.
+    /// Validates the draft and converts it to an instance.
     ///
     /// # Errors
-    /// Everything that is wrong with the document, with lines; no cluster; deadlines beyond what can be.
+    /// All errors in the document, with lines; no cluster; deadlines out of range.
     pub fn into_loaded(self) -> Result<Loaded, ImportError> {
         let instance = self.check()?;
         let Self { name, imported, recorded, deadlines, machines } = self;
@@ -104,11 +104,11 @@ impl Shaped {
         Ok(instance.with_deadlines(factor))
     }
 
-    /// The document itself, with deadlines written into it, and what its importer has to say; a trace without
-    /// a cluster stays without one.
+    /// The draft with its deadlines, and the diagnostics of the importer. A trace without a cluster stays
+    /// without one.
     ///
     /// # Errors
-    /// Everything that is wrong with it; deadlines without a cluster to be alone on.
+    /// All errors in the document; deadlines that need a cluster to estimate run times, if there is none.
     pub fn into_draft(mut self) -> Result<(Draft, Vec<Diagnostic>), ImportError> {
         if !self.imported.draft.machines.is_empty() || self.deadlines.is_some() {
             let instance = self.check()?;
@@ -116,7 +116,7 @@ impl Shaped {
                 write_deadlines(&mut self.imported.draft, &instance);
             }
         } else {
-            // What is wrong with a flow is found where it was read, not when the document is used.
+            // Errors in a flow are reported when it is read, and not when the document is used.
             let anywhere = for_any_cluster(&self.imported.draft);
             Instance::new(&anywhere)
                 .map_err(|invalid| TraceError::from_invalid(&invalid, &self.imported.source))?;
@@ -125,8 +125,8 @@ impl Shaped {
     }
 }
 
-/// The draft on machines that take whatever its flows may ask of a cluster: a slot for either phase, every host that
-/// is named, and phases for jobs that are only to be run.
+/// The draft with machines that satisfy all its flows: slots for both phases, and all named hosts. Jobs
+/// without phases, which can only be run, get some.
 fn for_any_cluster(draft: &Draft) -> Draft {
     let mut draft = draft.clone();
     let mut hosts = BTreeSet::from(["any".to_owned()]);
@@ -145,7 +145,7 @@ fn for_any_cluster(draft: &Draft) -> Draft {
     draft
 }
 
-/// Writes the deadlines of an instance into its draft.
+/// Copies the deadlines of an instance to its draft.
 fn write_deadlines(draft: &mut Draft, instance: &Instance) {
     let flows = instance.flows().iter().map(|flow| (flow.id.as_str(), flow.deadline));
     let deadlines: BTreeMap<&str, _> = flows.collect();
@@ -157,11 +157,10 @@ fn write_deadlines(draft: &mut Draft, instance: &Instance) {
 }
 
 impl Loaded {
-    /// Makes it ready for a simulation ([`simulate::prepare`]), and remembers the grain where work was cut with it.
+    /// Prepares the instance for a simulation ([`simulate::prepare`]). Records the grain if work was cut.
     ///
     /// # Errors
-    /// A grain that is no length of a task; more work than there is time for (simulated time is counted in 64 bits), or a
-    /// cluster that is too large.
+    /// An invalid grain; more work than simulated time can hold (64 bits); a cluster that is too large.
     pub fn prepare(&mut self, grain: Option<f64>) -> Result<(), ImportError> {
         check_grain(grain)?;
         match simulate::prepare(&self.instance, grain_span(grain)) {
@@ -177,7 +176,8 @@ impl Loaded {
         Ok(())
     }
 
-    /// Cuts work as [`Self::prepare`] does, however much there is of it: a schedule that was made is read all the same.
+    /// Cuts work as [`Self::prepare`] does, without its limits, so that existing schedules can always be
+    /// read.
     pub(super) fn cut(&mut self, grain: f64) -> Result<(), ImportError> {
         check_grain(Some(grain))?;
         if self.instance.phases().iter().any(|phase| phase.tasks().is_none()) {
@@ -187,13 +187,13 @@ impl Loaded {
         Ok(())
     }
 
-    /// What a schedule of this workload says of itself beside its rows.
+    /// The metadata of a schedule of this workload.
     pub fn meta(&self, options: RecordedOptions, seed: u64, schedule: &Schedule) -> Meta {
         let status = slackline_trace::documents::schedule::status(schedule.cost, schedule.lower_bound);
         Meta { status, ..self.meta_before(options, seed) }
     }
 
-    /// The same of a schedule that is still to come, without its status.
+    /// The metadata of a schedule that does not exist yet, without its status.
     pub fn meta_before(&self, options: RecordedOptions, seed: u64) -> Meta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Meta { version, sha256: self.sha256.clone(), options, seed, ..Meta::default() }

@@ -1,7 +1,7 @@
-//! A workload cut into pieces by when its flows are released: the week of a log into its days.
+//! Cuts a workload into pieces by release time: for example, the log of a week into days.
 //!
-//! Each piece is a workload of its own, whose second 0 is the release of its first flow, and which begins with an empty
-//! cluster: what the piece before it left behind is not there. Flows that recur are cut too.
+//! Each piece is a separate workload. Its second 0 is the release of its first flow, and it starts with an
+//! empty cluster, without the unfinished work of the previous piece. Recurring flows are cut too.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -13,28 +13,28 @@ use slackline_trace::ImportedWorkload;
 use super::error::ImportError;
 use super::loaded::Shaped;
 
-/// How long a piece is.
+/// The length of a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Every {
-    /// A day, from midnight to midnight where the workload says when second 0 is, else 24 hours from there.
+    /// A day: from midnight to midnight if the date of second 0 is known, otherwise 24 hours from second 0.
     Day,
-    /// A week, from Monday on where the workload says when second 0 is, else seven days from there.
+    /// A week: from Monday if the date of second 0 is known, otherwise seven days from second 0.
     Week,
-    /// So many seconds, from second 0 on.
+    /// This number of seconds, from second 0.
     Seconds(f64),
 }
 
 const DAY: f64 = 86_400.0;
 
-/// Which piece: its number, or its name where the calendar has one.
+/// The key of a piece: its number, or its calendar name if it has one.
 type Key = (i64, Option<String>);
 
-/// Flows of a piece, each with the place of the flow that it comes from.
+/// The flows of a piece, each with the index of its original flow.
 type Flows = Vec<(usize, FlowDraft)>;
 
 impl Every {
-    /// What a piece is called.
+    /// The word for a piece.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -43,15 +43,14 @@ impl Every {
         }
     }
 
-    /// Which piece a flow is in that is released so many seconds after the start: its number, and its name where the
-    /// calendar has one.
+    /// The key of the piece of a flow that is released `seconds` after the start.
     fn piece(self, seconds: f64, start: Option<&Start>) -> Key {
         let named = match self {
             Self::Day => start.and_then(|start| start.day_at(seconds)),
             Self::Week => start.and_then(|start| start.week_at(seconds)),
             Self::Seconds(_) => None,
         };
-        // Of those that have names these are the order.
+        // Calendar names sort chronologically.
         if named.is_some() {
             return (0, named);
         }
@@ -63,7 +62,7 @@ impl Every {
         ((seconds / length).floor() as i64, None)
     }
 
-    /// The name of a piece that the calendar has none for.
+    /// The name of a piece without a calendar name.
     fn name(self, number: i64, start: Option<&Start>) -> String {
         let Self::Seconds(length) = self else { return format!("{} {}", self.word(), number + 1) };
         let from = number as f64 * length;
@@ -100,10 +99,10 @@ impl std::fmt::Display for Every {
 }
 
 impl Shaped {
-    /// The pieces that have flows, in their order, each with its name.
+    /// The pieces that have flows, in order, each with its name.
     ///
     /// # Errors
-    /// Everything that is wrong with the workload, as [`Self::into_loaded`] finds it.
+    /// All errors in the workload, as in [`Self::into_loaded`].
     pub fn pieces(&self, every: Every) -> Result<Vec<(String, Self)>, ImportError> {
         self.check()?;
         let draft = &self.imported.draft;
@@ -163,7 +162,7 @@ flows = [
     /// A flow, its release and its deadline.
     type Found = (String, f64, Option<f64>);
 
-    /// Names of the pieces, each with its flows.
+    /// The names of the pieces, each with its flows.
     fn cut(text: &str, every: &str) -> Vec<(String, Vec<Found>)> {
         let of = |piece: Shaped| {
             let (draft, _) = piece.into_draft().unwrap();

@@ -1,6 +1,6 @@
-//! Options as a schedule records them under `workload.options`, by their names.
+//! Options by name, as a schedule records them under `workload.options`.
 //!
-//! Simulations and plans write them, `check` and `explain` read them back, so that none need be repeated.
+//! Simulations and plans write them. `check` and `explain` read them, so that users need not repeat them.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,10 +14,10 @@ use slackline_trace::{ImportOptions, Importers, Parameters};
 
 use super::workload_options::{DEADLINES_MAX, SlotOptions, WorkloadOptions};
 
-/// Options by their names: numbers as numbers, all else as text.
+/// Options by name. Numbers are stored as numbers, and other values as text.
 pub type RecordedOptions = BTreeMap<String, Value>;
 
-/// Options of simulations and plans, which a schedule records for its reader and nothing reads back.
+/// Options of simulations and plans that a schedule records only for information.
 const FOR_READERS: [&str; 14] = [
     "budget",
     "crash",
@@ -35,25 +35,25 @@ const FOR_READERS: [&str; 14] = [
     "slowstart",
 ];
 
-/// Numbers as numbers, all else as text.
+/// Stores a value: a number as a number, anything else as text.
 pub(super) fn put(options: &mut RecordedOptions, name: &str, value: Option<impl ToString>) {
     let Some(text) = value.map(|value| value.to_string()) else { return };
     let number = serde_json::from_str(&text).ok().filter(Value::is_number);
     options.insert(name.to_owned(), number.unwrap_or(Value::String(text)));
 }
 
-/// The phases given only as work were cut with this grain.
+/// Records the grain of phases given only as work.
 pub(super) fn add_grain(options: &mut RecordedOptions, grain: Span) {
     put(options, "grain", Some(grain.seconds()));
 }
 
-/// The search for a plan had so many seconds.
+/// Records the time limit of the search for a plan, seconds.
 pub fn add_budget(options: &mut RecordedOptions, seconds: Option<f64>) {
     put(options, "budget", seconds);
 }
 
 impl WorkloadOptions {
-    /// What shaped a workload: what its importer assumed, and the options that were given.
+    /// The record of what shaped a workload: the assumptions of its importer, and the given options.
     pub fn record(&self, import: BTreeMap<String, String>) -> RecordedOptions {
         let mut options = RecordedOptions::new();
         for (name, value) in import {
@@ -79,10 +79,10 @@ impl WorkloadOptions {
         options
     }
 
-    /// The options that were recorded, those of these importers among them, and the grain.
+    /// Reads recorded options, including those of these importers, and the grain.
     ///
     /// # Errors
-    /// What was found and what is expected: an option that nothing records, or a value it cannot have.
+    /// The unknown option or the invalid value, and what was expected.
     pub fn read(recorded: &RecordedOptions, importers: &Importers) -> Result<(Self, Option<f64>), String> {
         let mut reader = Reader(recorded.clone());
         let mut import = Vec::new();
@@ -127,10 +127,10 @@ fn weights(text: &str) -> Option<Weights> {
     }
 }
 
-/// What is still to be read.
+/// The options that were not read yet.
 struct Reader(RecordedOptions);
 
-/// A value as the text that it was.
+/// The original text of a value.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What a simulated cluster does beyond running every task for exactly its time, machines by name.
+//! The behaviour of a simulated cluster beyond exact durations, with machines by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,70 +13,70 @@ use super::source::Source;
 use crate::simulate::{Knowledge, Options, WrongOption, check_number};
 use crate::woha::{Plan, PlanFile};
 
-/// How to simulate, as it is said of any workload. Times are seconds.
+/// Simulation options that apply to any workload. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SimulationOptions {
-    /// Machines report, and get work, only this often; 0 for at once.
+    /// The interval at which machines report and get work; 0 for immediately.
     pub heartbeat: f64,
-    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    /// The fraction of a job's maps that must be finished before its reduces may take slots; 1 for all maps.
     pub slowstart: f64,
-    /// Standard deviation of the logarithm of the factor by which estimates are off.
+    /// The standard deviation of the logarithm of the error factor of estimates.
     pub noise: f64,
-    /// What policies may know of durations.
+    /// The knowledge of policies about durations.
     pub knowledge: KnowledgeOption,
-    /// Standard deviation of the logarithm of the factor by which tasks take longer or shorter.
+    /// The standard deviation of the logarithm of the factor that distorts task durations.
     pub jitter: f64,
-    /// Machines that die.
+    /// The machine failures.
     pub crashes: Vec<CrashAt>,
-    /// Every machine dies by itself, instead of `crashes`.
+    /// Random failures of every machine, instead of `crashes`.
     pub crash_rate: Option<CrashRate>,
-    /// How long a task waits for a machine that has its input.
+    /// The time that a task waits for a machine that has its input.
     pub locality_wait: f64,
-    /// Files of plans to follow.
+    /// The plan files to follow.
     pub plan_files: Vec<String>,
-    /// Whether `auto` is told of all flows before they come.
+    /// Whether `auto` knows all flows in advance.
     pub known_releases: bool,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
-    /// How the cluster behaves, if not plainly. Schedules record it by itself.
+    /// The behaviour of the cluster, if not the plain one. Schedules record it separately.
     pub profile: Option<Profile>,
 }
 
-/// What a policy may know of durations.
+/// The knowledge of a policy about durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KnowledgeOption {
-    /// The mean of each phase, and the machines' speeds.
+    /// The mean of each phase, and the speeds of machines.
     #[default]
     Mean,
-    /// Each task, for policies that look at single tasks, and the machines' speeds.
+    /// The duration of each task, for policies that use it, and the speeds of machines.
     Exact,
-    /// Neither durations nor speeds: only tasks that have finished, in this run or in earlier ones.
+    /// No durations and no speeds: only finished tasks, of this run or of earlier ones.
     Learned,
 }
 
-/// A machine that dies: `MACHINE@T`, or `MACHINE@T+D` if it comes back.
+/// A machine failure: `MACHINE@T`, or `MACHINE@T+D` if the machine returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrashAt {
-    /// Name of the machine.
+    /// The name of the machine.
     pub machine: String,
-    /// When it dies.
+    /// The time of the failure.
     pub at: f64,
-    /// How long it is away; forever without it.
+    /// The time until it returns; `None` if it never does.
     pub away: Option<f64>,
 }
 
 /// Random machine failures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrashRate {
-    /// Time up on average.
+    /// The mean time between failures.
     pub between: f64,
-    /// Time away.
+    /// The time until the machine returns.
     pub repair: f64,
 }
 
 impl Default for SimulationOptions {
-    /// Exact durations and means, no early reduces, nothing fails.
+    /// Exact durations and means, slowstart 1, and no failures.
     fn default() -> Self {
         Self {
             heartbeat: 0.0,
@@ -114,8 +114,7 @@ impl fmt::Display for CrashAt {
 }
 
 impl SimulationOptions {
-    /// Adds what shaped a run beyond its workload; what is at its default changes nothing and is left out. Of a
-    /// history it is the hash that counts.
+    /// Records the options that differ from their defaults. A history is recorded by its hash.
     pub fn record(&self, options: &mut RecordedOptions, history_sha256: Option<&str>) {
         let above_zero = |value: f64| Some(value).filter(|value| *value > 0.0);
         put(options, "heartbeat", above_zero(self.heartbeat));
@@ -134,22 +133,23 @@ impl SimulationOptions {
         put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
     }
 
-    /// Whether durations are others than the workload's.
+    /// Whether durations differ from those of the workload.
     pub fn distorts(&self) -> bool {
         self.jitter > 0.0 || self.profile.as_ref().is_some_and(|profile| profile.spread() > 0.0)
     }
 
-    /// Whether anything is drawn.
+    /// Whether anything is random.
     pub fn draws(&self) -> bool {
         let profile = self.profile.as_ref().is_some_and(Profile::draws);
         self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some() || profile
     }
 
-    /// The options for an instance, prepared if there are plan files; `history` counts with [`KnowledgeOption::Learned`].
+    /// Resolves the options for an instance, which must be prepared if there are plan files. `history` is
+    /// used with [`KnowledgeOption::Learned`].
     ///
     /// # Errors
-    /// A number outside its range; a crash of a machine that the cluster does not have, or that is down; plans that cannot
-    /// be read or are of other flows; what does not go with the profile.
+    /// A number out of range; a failure of a machine that does not exist or is down; plans that cannot be
+    /// read or belong to other flows; options that are incompatible with the profile.
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
         self.check_profile()?;
         self.check_seconds()?;
@@ -178,7 +178,7 @@ impl SimulationOptions {
         Ok(options)
     }
 
-    /// Whether all seconds are such that they can be counted.
+    /// Checks that all times are in range.
     fn check_seconds(&self) -> Result<(), WrongOption> {
         let pauses = [("heartbeat", self.heartbeat), ("locality-wait", self.locality_wait)];
         let crashes = self.crashes.iter().map(|crash| ("crash", crash.at));
@@ -193,7 +193,7 @@ impl SimulationOptions {
         Ok(())
     }
 
-    /// Whether the parameters of the profile are given as such.
+    /// Refuses options that are parameters of the profile.
     fn check_profile(&self) -> Result<(), ImportError> {
         let Some(profile) = &self.profile else { return Ok(()) };
         let own = [
@@ -236,7 +236,7 @@ impl SimulationOptions {
             Ok(Crash { machine: machine(instance, &crash.machine)?, at, back })
         };
         let script = self.crashes.iter().map(crash).collect::<Result<Vec<_>, ImportError>>()?;
-        // What overlaps is refused with all other options.
+        // An overlap is refused later, together with all other invalid options.
         Ok(Crashes::script(script.clone()).unwrap_or(Crashes::Script(script)))
     }
 }

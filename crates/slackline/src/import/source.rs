@@ -15,27 +15,27 @@ use super::workload_options::{DEADLINES_MAX, WorkloadOptions};
 use crate::simulate::check_number;
 use crate::woha::PlanFile;
 
-/// A file in memory, so that it can be read more than once even if it came through a pipe; or a folder.
+/// A file in memory, which can be read several times even if it came through a pipe; or a folder.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
-    /// Its content; of a folder the names and hashes of its files.
+    /// Its content; for a folder, the names and hashes of its files.
     pub bytes: Vec<u8>,
     /// The folder, if it is one.
     pub folder: Option<Folder>,
 }
 
 impl Source {
-    /// Bytes under a name, which helps to guess their format.
+    /// Bytes with a name. The name helps to guess their format.
     pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { name: name.into(), bytes: bytes.into(), folder: None }
     }
 
-    /// Reads a file, or looks for the files of a folder; `-` is standard input.
+    /// Reads a file, or lists the files of a folder; `-` is standard input.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub fn read(path: &Path) -> Result<Self, ImportError> {
         if path.as_os_str() == "-" {
             let mut bytes = Vec::new();
@@ -56,7 +56,7 @@ impl Source {
         }
     }
 
-    /// Refuses a folder where a document of ours is needed; `expected` says which.
+    /// Refuses a folder if a document is needed; `expected` names the document.
     pub(super) fn refuse_folder(&self, expected: &str) -> Result<(), ImportError> {
         if self.folder.is_none() {
             return Ok(());
@@ -64,7 +64,7 @@ impl Source {
         Err(TraceError::input(&self.name, None, format!("found a folder, expected {expected}")).into())
     }
 
-    /// Refuses a file of WOHA's plans, which is no text, by its name; `expected` is what it should be.
+    /// Refuses a WOHA plan file, which is binary; `expected` names the expected document.
     pub(super) fn refuse_plans(&self, expected: &str) -> Result<(), ImportError> {
         if !PlanFile::is_one(&self.bytes) {
             return Ok(());
@@ -77,15 +77,15 @@ impl Source {
         .into())
     }
 
-    /// The last part of the name, for headlines.
+    /// The last component of the name, for headlines.
     pub fn short_name(&self) -> &str {
         self.name.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.name)
     }
 
-    /// Imports the workload and applies the options, unchecked.
+    /// Imports the workload and applies the options, without validation.
     ///
     /// # Errors
-    /// A document that is none; options that do not go with it.
+    /// An invalid document; options that are incompatible with it.
     pub fn shape(&self, options: &WorkloadOptions) -> Result<Shaped, ImportError> {
         self.refuse_plans("a workload")?;
         let import = import_options(options)?;
@@ -111,11 +111,11 @@ impl Source {
         Ok(Shaped { name: self.name.clone(), imported, recorded, deadlines: options.deadlines, machines })
     }
 
-    /// The workload as an instance, phases given only as work uncut.
+    /// Loads the workload as an instance. Phases given only as work stay uncut.
     ///
     /// # Errors
-    /// Everything that is wrong with the document, with lines; options that do not go with it; flows that wait for
-    /// others, which only a run can do.
+    /// All errors in the document, with lines; options that are incompatible with it; flows that depend on
+    /// other flows, which only a run supports.
     pub fn load(&self, options: &WorkloadOptions) -> Result<Loaded, ImportError> {
         let shaped = self.shape(options)?;
         shaped.refuse_waiting()?;
@@ -123,7 +123,7 @@ impl Source {
     }
 }
 
-/// The remark that an option's metric is not that of flows which say their own cost.
+/// The remark that the metric option does not apply to flows with a separate cost.
 fn own_costs(imported: &ImportedWorkload, metric: Metric) -> Option<Diagnostic> {
     let mut own = imported.draft.flows.iter().enumerate().filter(|(_, flow)| flow.cost.is_some());
     let (k, flow) = own.next()?;
@@ -140,7 +140,7 @@ fn own_costs(imported: &ImportedWorkload, metric: Metric) -> Option<Diagnostic> 
     })
 }
 
-/// Refuses options of importers for documents of our own, which say everything.
+/// Refuses importer options for Slackline documents, which need none.
 pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> Result<(), ImportError> {
     match options.import.first() {
         Some((name, _)) if importer.is_native() => {
@@ -154,7 +154,7 @@ pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> 
     }
 }
 
-/// The options of importers, after what holds for every format.
+/// The options of importers, after those that apply to every format.
 pub(super) fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
     if let Some(factor) = options.deadlines {
         check_number("deadlines", factor, 0.0, DEADLINES_MAX)?;

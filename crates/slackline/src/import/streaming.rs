@@ -1,4 +1,4 @@
-//! A workload that is read flow by flow, with its options applied to each.
+//! A workload that is read flow by flow, with its options applied to each flow.
 
 use std::io::Read;
 
@@ -13,32 +13,34 @@ use super::source::{import_options, refuse_options};
 use super::workload_options::WorkloadOptions;
 use crate::simulate::{check_cluster, check_horizon, slowest};
 
-/// A workload that is read while it is used: an iterator over its flows as they arrive. After an error there are no more.
+/// A workload that is read while it is used: an iterator over its flows in the order of arrival. It ends
+/// after an error.
 #[derive(Debug)]
 pub struct StreamedWorkload {
-    /// What messages call its document.
+    /// The name of its document in messages.
     pub name: String,
-    /// What a schedule records of how it was shaped.
+    /// The options that a schedule of it records.
     pub options: RecordedOptions,
     empty: Instance,
     stream: WorkloadStream,
     intake: Intake,
-    /// Whether there are no more flows to be read, and whether something went wrong.
+    /// Whether all flows were read, and whether an error occurred.
     is_read: bool,
     is_over: bool,
     slowest: f64,
-    /// The metric that was asked for, flows with a cost of their own, which goes before it, and the line of the first.
+    /// The metric option, the number of flows with a separate cost that overrides it, and the line of the
+    /// first one.
     own_costs: Option<(Metric, u64, u32)>,
     metric: Option<Metric>,
 }
 
 impl StreamedWorkload {
-    /// Begins to read a workload, cut into tasks of at most `grain` seconds where it is given only as work; `name` is what
-    /// messages call it.
+    /// Opens a workload. Phases given only as work are cut into tasks of at most `grain` seconds. `name` is
+    /// used in messages.
     ///
     /// # Errors
-    /// A workload that cannot be read, or not line by line; options that do not go with it; no cluster, or one that is too
-    /// large.
+    /// A workload that cannot be read, or not line by line; options that are incompatible with it; no
+    /// cluster, or one that is too large.
     pub fn open(
         name: &str,
         source: impl Read + Send + 'static,
@@ -88,13 +90,12 @@ impl StreamedWorkload {
         &self.empty
     }
 
-    /// How many tasks were made of work so far.
+    /// The number of tasks cut from work so far.
     pub fn n_cut(&self) -> u64 {
         self.intake.n_cut()
     }
 
-    /// What a schedule of this workload says of itself before anything is known of it; the hash comes with
-    /// [`Self::finish`].
+    /// The initial metadata of a schedule of this workload. [`Self::finish`] returns its hash.
     pub fn meta(&self, options: RecordedOptions, seed: u64) -> Meta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Meta { version, options, seed, ..Meta::default() }
@@ -124,7 +125,7 @@ impl StreamedWorkload {
         check_horizon(horizon, &format!(" up to line {line}")).map_err(too_large)
     }
 
-    /// The hash of the document, read to its end, and what its importer has to say.
+    /// Reads the document to its end. Returns its hash and the diagnostics of the importer.
     ///
     /// # Errors
     /// A document that cannot be read.

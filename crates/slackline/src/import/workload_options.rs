@@ -1,5 +1,5 @@
-//! What makes a workload what it is, beyond its file: import options, another cluster, another objective,
-//! deadlines. A schedule records all of it.
+//! Options that shape a workload: import options, another cluster, another objective, deadlines. A schedule
+//! records all of them.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, Weights};
@@ -8,20 +8,20 @@ use slackline_trace::{Importers, Parameters};
 
 use super::error::{ImportError, MissingOption};
 
-/// The largest factor of deadlines.
+/// The largest factor for deadlines.
 pub(super) const DEADLINES_MAX: f64 = 1e9;
 
-/// Options that shape a workload. What is not given is taken from the document.
+/// Options that shape a workload. Options that are not given are taken from the document.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WorkloadOptions {
-    /// The formats that workloads may come in.
+    /// The formats that workloads may have.
     pub importers: Importers,
-    /// Format of the workload; guessed from the name and the content without it.
+    /// The format of the workload; by default it is guessed from the name and the content.
     pub from: Option<String>,
-    /// Options of importers, by their names.
+    /// Options of importers, by name.
     pub import: Vec<(String, String)>,
-    /// Values of the parameters that a document of ours declares. They are in nothing that is simulated, and no
+    /// Values of the parameters that a Slackline document declares. They do not affect simulations, and no
     /// schedule records them.
     pub parameters: Parameters,
     /// Number of machines.
@@ -30,90 +30,92 @@ pub struct WorkloadOptions {
     pub slots: Option<SlotOptions>,
     /// Speed of each machine.
     pub speed: Option<f64>,
-    /// What a flow costs.
+    /// The cost of a flow.
     pub metric: Option<Metric>,
-    /// Whether the sum or the maximum of the costs is to be small.
+    /// Whether to minimize the sum or the maximum of the costs.
     pub combine: Option<Combine>,
     /// Whether weights count.
     pub weights: Option<Weights>,
-    /// Every flow gets a deadline: its release + this many times its time alone on the cluster.
+    /// If given, the deadline of every flow is its release plus this factor times its run time on an empty
+    /// cluster.
     pub deadlines: Option<f64>,
-    /// Seed of everything that is drawn.
+    /// The seed of all random draws.
     pub seed: Option<u64>,
 }
 
 /// The slots of a cluster of equal machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotOptions {
-    /// So many of either kind a machine.
+    /// Slots of each kind on each machine.
     Typed {
         /// Map slots.
         map: u32,
         /// Reduce slots.
         reduce: u32,
     },
-    /// So many a machine, for maps and reduces alike.
+    /// Slots of each machine, for maps and reduces alike.
     Universal(u32),
-    /// So many in all, for maps and reduces alike: spread evenly over the machines, or else one per machine.
+    /// Slots in total, for maps and reduces alike. They are spread evenly over the machines, or there is one
+    /// machine per slot.
     Total(u32),
 }
 
 impl WorkloadOptions {
-    /// With these formats.
+    /// Sets the formats.
     #[must_use]
     pub fn with_importers(mut self, importers: Importers) -> Self {
         self.importers = importers;
         self
     }
 
-    /// With these values of parameters.
+    /// Sets the values of parameters.
     #[must_use]
     pub fn with_parameters(mut self, parameters: Parameters) -> Self {
         self.parameters = parameters;
         self
     }
 
-    /// With this many machines.
+    /// Sets the number of machines.
     #[must_use]
     pub fn with_machines(mut self, machines: impl Into<Option<u32>>) -> Self {
         self.machines = machines.into();
         self
     }
 
-    /// With these slots.
+    /// Sets the slots.
     #[must_use]
     pub fn with_slots(mut self, slots: impl Into<Option<SlotOptions>>) -> Self {
         self.slots = slots.into();
         self
     }
 
-    /// With machines of this speed.
+    /// Sets the speed of machines.
     #[must_use]
     pub fn with_speed(mut self, speed: impl Into<Option<f64>>) -> Self {
         self.speed = speed.into();
         self
     }
 
-    /// With deadlines; see [`WorkloadOptions::deadlines`].
+    /// Sets the deadlines; see [`WorkloadOptions::deadlines`].
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: impl Into<Option<f64>>) -> Self {
         self.deadlines = deadlines.into();
         self
     }
 
-    /// With this seed of everything that is drawn.
+    /// Sets the seed of all random draws.
     #[must_use]
     pub fn with_seed(mut self, seed: impl Into<Option<u64>>) -> Self {
         self.seed = seed.into();
         self
     }
 
-    /// The seed, 0 if none was given.
+    /// The seed; 0 by default.
     pub fn root_seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 
-    /// Everything given here, the rest from `other`; the formats are those of here.
+    /// Takes missing options from `other`, except for the formats.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let mut import = self.import;
@@ -136,8 +138,7 @@ impl WorkloadOptions {
         }
     }
 
-    /// Puts the cluster of the options into a draft. What no option says is taken from the draft, if all its
-    /// machines are equal.
+    /// Sets the cluster of a draft. Missing options are taken from the draft, if its machines are all equal.
     pub(super) fn apply_cluster(&self, draft: &mut Draft, name: &str) -> Result<(), ImportError> {
         if self.machines.is_none() && self.slots.is_none() && self.speed.is_none() {
             return Ok(());
@@ -146,7 +147,7 @@ impl WorkloadOptions {
             let option = if self.machines == Some(0) { "machines" } else { "total-slots" };
             return Err(ImportError::option(option, "found 0, expected at least 1"));
         }
-        // Slots and speeds are of every machine, however many groups there are.
+        // Slots and speeds apply to every machine of every group.
         if self.machines.is_none()
             && draft.machines.len() > 1
             && !matches!(self.slots, Some(SlotOptions::Total(_)))
@@ -201,7 +202,7 @@ impl WorkloadOptions {
     }
 }
 
-/// A group of machines like these, if they are alike but for names and racks.
+/// A group with all these machines, if they differ only in names and racks.
 fn alike(machines: &[MachineDraft]) -> Option<MachineDraft> {
     let (first, others) = machines.split_first()?;
     let is_like = |other: &MachineDraft| other.slots == first.slots && other.speed == first.speed;

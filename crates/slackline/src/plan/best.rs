@@ -1,8 +1,9 @@
-//! The best task schedule of all policies, of all rules, of orders that a search finds near the best and, of few tasks, of a
-//! search that places them one by one: what `auto` plans where everything is known.
+//! Finds the best task schedule of all policies, all rules, the orders that a search finds near the best one
+//! and, for few tasks, a search that places single tasks. This is the plan of `auto` if everything is known.
 //!
-//! No task schedule of any policy costs less but perhaps of Hadoop's schedulers, as each of the others is a candidate. Those
-//! are none: what they do depends on the queues of a site, which only a file knows (`plan --policy yarn-capacity:file=…`).
+//! All policies except Hadoop's schedulers are candidates, so none of their task schedules costs less.
+//! Hadoop's schedulers are excluded, because they depend on the queues of a site, which only a file defines
+//! (`plan --policy yarn-capacity:file=…`).
 
 use std::sync::Mutex;
 
@@ -24,22 +25,23 @@ use crate::parallel;
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, SimulateError};
 
-/// How many orders a plan tries for each that is tried at an arrival: a plan is made once.
+/// The number of orders that a plan tries for each order tried at an arrival, because a plan is made only
+/// once.
 const TIMES: u64 = 10;
 
-/// What is proven of the plan.
+/// The proven property of the plan.
 const GUARANTEE: &str = "costs no more than the task schedule of any policy, as it is by default, or rule; Hadoop's schedulers, which need a site's queues, left aside";
 
-/// A way to a task schedule.
+/// A candidate for the best task schedule.
 enum Candidate {
-    /// What the policy does if everything goes as it is known.
+    /// The schedule of the policy with exact durations.
     Rehearsed(PolicySpec),
     Planned(PolicySpec, MakePlan),
 }
 
 struct Made {
     cost: f64,
-    /// Place of its candidate.
+    /// The index of its candidate.
     candidate: usize,
     rows: Rows,
     completions: Vec<f64>,
@@ -48,13 +50,13 @@ struct Made {
 /// The cheapest task schedule of all candidates.
 struct Best {
     winner: Candidate,
-    /// The order of flows, where a search found something cheaper.
+    /// The order of flows, if a search found a cheaper schedule.
     order: Option<Vec<FlowId>>,
     rows: Rows,
 }
 
-/// The cheapest of all of them; the first of equals. The search has `TIMES` the settings' `rollouts`. After `stop` says so,
-/// no more than what was found by then.
+/// Proposes the cheapest schedule of all candidates, the first of equal ones. The search tries `TIMES` times
+/// the `rollouts` of the settings. When `stop` returns true, the best schedule so far is used.
 pub(super) fn propose(
     instance: &Instance,
     settings: &Settings,
@@ -77,8 +79,8 @@ pub(super) fn propose(
     })
 }
 
-/// What serves an instance best, simulated so, of which a policy that plans is told before it begins; `None` where it is told
-/// nothing.
+/// The policy that serves an instance best under these options, for a planning policy that knows all flows in
+/// advance; `None` for other policies and options.
 pub(crate) fn foreseeing(
     instance: &Instance,
     policy: &PolicySpec,
@@ -101,7 +103,7 @@ pub(crate) fn foreseeing(
     }))
 }
 
-/// The cheapest of these candidates, simulated so, and of a search.
+/// The cheapest schedule of these candidates, simulated with the options, and of a search.
 fn best(
     instance: &Instance,
     mut candidates: Vec<Candidate>,
@@ -111,7 +113,7 @@ fn best(
     const HELD: &str = "invariant: no candidate panics while it holds the lock";
     let best: Mutex<Option<Made>> = Mutex::new(None);
     parallel::map(candidates.len(), parallel::processors(), |k| {
-        // The first makes a plan in any case.
+        // The first candidate always makes a plan.
         let Some(rows) = candidates[k].rows(instance, options, &|| k > 0 && stop())? else { return Ok(()) };
         let made = made(instance, candidates[k].policy(), (k, rows));
         let mut best = best.lock().expect(HELD);
@@ -132,8 +134,8 @@ fn best(
     })
 }
 
-/// All policies but programs of one's own and Hadoop's schedulers (which without a file of queues are as `fifo` and
-/// `fair`), `auto` with these settings, and all rules.
+/// All policies except external programs and Hadoop's schedulers (which act like `fifo` and `fair` without a
+/// queue file), `auto` with these settings, and all rules.
 fn candidates(settings: &Settings) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     let has_queues = |entry: &&PolicyEntry| entry.params.iter().any(|param| param.name == yarn::FILE);
@@ -173,7 +175,7 @@ impl Candidate {
         }
     }
 
-    /// Its rows; none if it was stopped, or has no plan for such a workload.
+    /// Its rows; `None` if it was stopped or cannot plan the workload.
     fn rows(
         &self,
         instance: &Instance,
@@ -185,7 +187,7 @@ impl Candidate {
         }
         match self {
             Self::Rehearsed(policy) => rehearsed(instance, policy, options, stop),
-            // One that takes still less than its capabilities say has none.
+            // A planner that refuses the workload, although its capabilities allow it, has no rows.
             Self::Planned(policy, make) => {
                 Ok(make(instance, policy.settings(), stop).ok().and_then(|it| it.rows))
             }
@@ -193,7 +195,7 @@ impl Candidate {
     }
 }
 
-/// What rows amount to.
+/// The cost and the completions of rows.
 fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Rows)) -> Made {
     let mut schedule = schedule(instance, policy, rows, f64::INFINITY);
     let completions = slackline_judge::completions(instance, &schedule);
@@ -202,8 +204,8 @@ fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Row
     Made { cost: instance.cost_of(&completions), candidate, rows, completions }
 }
 
-/// The cheapest order of flows that a search finds, begun from all rules and from the order in which flows complete in a
-/// schedule.
+/// The cheapest order of flows that a search finds. It starts from all rules and from the order in which
+/// flows complete in a schedule.
 fn search(
     instance: &Instance,
     (settings, options): (&Settings, &Options),
@@ -229,7 +231,7 @@ fn search(
     Some(found.order.into_iter().map(place).collect())
 }
 
-/// Rows that cost less, of a search that places task by task; none where it finds none, or tasks are many.
+/// Cheaper rows from a search that places single tasks; `None` if it finds none or there are too many tasks.
 fn inserted(instance: &Instance, settings: &Settings, best: &Best, stop: &dyn Fn() -> bool) -> Option<Rows> {
     let Rows::Tasks(tasks) = &best.rows else { return None };
     let tries = TIMES * settings.count("rollouts");

@@ -1,4 +1,4 @@
-//! `capacity-scheduler.xml`: properties with the paths of queues in their names.
+//! Reads `capacity-scheduler.xml`: properties with the paths of queues in their names.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use slackline_trace::{Element, Place, TraceError};
 
 use super::File;
 
-/// What names of properties begin with.
+/// The prefix of property names.
 const PREFIX: &str = "yarn.scheduler.capacity.";
 
-/// How far the percents of queues may be from 100 together.
+/// The tolerance for the sum of percentages of queues, which must be 100.
 const PRECISION: f64 = 0.05;
 
-/// Properties that change nothing a policy decides: who may do what, metrics, files and threads.
+/// Properties that do not affect scheduling: access control, metrics, files and threads.
 const WITHOUT_EFFECT: [&str; 12] = [
     "acl_submit_applications",
     "acl_administer_queue",
@@ -30,10 +30,10 @@ const WITHOUT_EFFECT: [&str; 12] = [
     "maximum-allocation-vcores",
 ];
 
-/// A value of a property, and where it stands.
+/// The value of a property, and its position.
 type Value = (String, Place);
 
-/// The properties that were not used yet.
+/// The properties that were not read yet.
 struct Properties(BTreeMap<String, Value>);
 
 impl Properties {
@@ -42,18 +42,18 @@ impl Properties {
         self.0.remove(name).filter(|(value, _)| !value.is_empty())
     }
 
-    /// Where a property of a queue stands.
+    /// The position of a property of a queue.
     fn place(&self, path: &str, name: &str) -> Option<Place> {
         self.0.get(&format!("{path}.{name}")).map(|(_, place)| *place)
     }
 
-    /// The same of a property of a queue.
+    /// Takes the value of a property of a queue.
     fn of(&mut self, path: &str, name: &str) -> Option<Value> {
         self.take(&format!("{path}.{name}"))
     }
 }
 
-/// The queues that the file says.
+/// The queues of the file.
 pub(super) fn hierarchy(file: &mut File, root: &Element) -> Result<Hierarchy, TraceError> {
     file.expect_root(root, "configuration", "capacity-scheduler.xml")?;
     let mut properties = properties(file, root)?;
@@ -75,7 +75,7 @@ pub(super) fn hierarchy(file: &mut File, root: &Element) -> Result<Hierarchy, Tr
     (hierarchy.queues, hierarchy.user_apps) = (queues, user_apps(file, &mut properties)?);
     mappings(file, &mut properties, &mut hierarchy)?;
     for (name, (_, place)) in properties.0 {
-        // The last parts of a name say what it is, whatever the queue.
+        // The part of the name after the queue identifies the property.
         let what = hierarchy
             .queues
             .iter()
@@ -89,7 +89,7 @@ pub(super) fn hierarchy(file: &mut File, root: &Element) -> Result<Hierarchy, Tr
     Ok(hierarchy)
 }
 
-/// The properties of the scheduler, by their names without the prefix; others have nothing to say here.
+/// The properties of the scheduler, by their names without the prefix. Other properties are ignored.
 fn properties(file: &File, root: &Element) -> Result<Properties, TraceError> {
     let mut properties = BTreeMap::new();
     for property in &root.elements {
@@ -112,14 +112,14 @@ fn properties(file: &File, root: &Element) -> Result<Properties, TraceError> {
     Ok(Properties(properties))
 }
 
-/// What queues have that do not say it.
+/// The default settings of queues.
 #[derive(Clone, Copy)]
 struct Defaults {
     user_limit: f32,
     user_limit_factor: f32,
     masters: f32,
     apps: u32,
-    /// Whether percents must be 100 together.
+    /// Whether percentages must add up to 100.
     is_legacy: bool,
 }
 
@@ -142,7 +142,7 @@ impl Defaults {
     }
 }
 
-/// How the capacity of a queue is given.
+/// The capacity of a queue, as given in the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Given {
     Percent(f32),
@@ -166,12 +166,12 @@ struct Reader<'a> {
     properties: &'a mut Properties,
     defaults: Defaults,
     queues: Vec<Queue>,
-    /// By queue: where its capacity and its maximum stand.
+    /// By queue: the positions of its capacity and its maximum.
     places: Vec<[Option<Place>; 2]>,
 }
 
 impl Reader<'_> {
-    /// A queue and those in it; the root has all of the cluster.
+    /// Reads a queue and its descendants. The root has the whole cluster.
     fn queue(&mut self, path: &str, parent: Option<usize>) -> Result<Given, TraceError> {
         let at = self.queues.len();
         let places = ["capacity", "maximum-capacity"].map(|name| self.properties.place(path, name));
@@ -191,7 +191,7 @@ impl Reader<'_> {
         Ok(given)
     }
 
-    /// The queues in a queue, and what each has of it.
+    /// Reads the children of a queue, and the capacity of each.
     fn children(
         &mut self,
         (path, at, own): (&str, usize, Given),
@@ -289,7 +289,7 @@ impl Reader<'_> {
         Err(self.file.error(last.unwrap_or(place), what))
     }
 
-    /// The capacity as it is given: nothing is none of it.
+    /// The capacity as given. A missing capacity is 0 %, and 100 % for the root.
     fn capacity(&mut self, path: &str) -> Result<Given, TraceError> {
         let Some((text, place)) = self.properties.of(path, "capacity") else {
             return Ok(Given::Percent(if path == "root" { 100.0 } else { 0.0 }));
@@ -314,7 +314,7 @@ impl Reader<'_> {
         Err(self.file.error(place, format!("found {name} {text:?}, expected {EXPECTED}")))
     }
 
-    /// The memory of `[memory=10240,vcores=10]` in MiB.
+    /// The memory of `[memory=10240,vcores=10]`, MiB.
     fn memory(&self, name: &str, text: &str, place: Place) -> Result<u64, TraceError> {
         let wrong = || {
             let expected = "resources such as [memory=10240,vcores=10], the memory in MiB (percentages and weights in \
@@ -336,7 +336,7 @@ impl Reader<'_> {
         digits.parse::<u64>().ok().and_then(|number| number.checked_mul(scale)).ok_or_else(wrong)
     }
 
-    /// Maximum, user limits and how many applications may run.
+    /// Reads the maximum, the user limits and the maximum number of applications.
     fn limits(&mut self, queue: &mut Queue) -> Result<(), TraceError> {
         let path = queue.path.clone();
         if let Some((text, place)) = self.properties.of(&path, "maximum-capacity") {
@@ -376,7 +376,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// How its children or applications take turns.
+    /// Reads the ordering policy of its children or applications.
     fn order(&mut self, at: usize, is_parent: bool) -> Result<(), TraceError> {
         let (path, parent) = (self.queues[at].path.clone(), self.queues[at].parent);
         let said = self.properties.of(&path, "ordering-policy");
@@ -416,7 +416,7 @@ impl Reader<'_> {
     }
 }
 
-/// How many applications of each user may run.
+/// The maximum number of running applications of each user.
 fn user_apps(file: &File, properties: &mut Properties) -> Result<UserApps, TraceError> {
     let mut apps = UserApps::default();
     let is_one = |name: &&String| name.starts_with("user.") && name.ends_with("max-parallel-apps");
@@ -434,7 +434,7 @@ fn user_apps(file: &File, properties: &mut Properties) -> Result<UserApps, Trace
     Ok(apps)
 }
 
-/// Where applications go by their user.
+/// The queue mappings of users.
 fn mappings(
     file: &mut File,
     properties: &mut Properties,

@@ -1,4 +1,4 @@
-//! `fair-scheduler.xml`: the allocation file of the FairScheduler, as its `AllocationFileParser` reads it.
+//! Reads `fair-scheduler.xml`: the allocation file of the FairScheduler, like its `AllocationFileParser`.
 
 use slackline_algo::yarn::Turns;
 use slackline_algo::yarn::fair::{Allocations, Amount, Placement, Queue, Resources};
@@ -6,7 +6,7 @@ use slackline_trace::{Element, TraceError};
 
 use super::File;
 
-/// Elements of queues that change nothing a policy decides: who may do what.
+/// Elements of queues that do not affect scheduling: access control.
 const WITHOUT_EFFECT: [&str; 5] = [
     "aclSubmitApps",
     "aclAdministerApps",
@@ -15,7 +15,7 @@ const WITHOUT_EFFECT: [&str; 5] = [
     "aclSubmitReservations",
 ];
 
-/// The queues that the file says.
+/// The queues of the file.
 pub(super) fn allocations(file: &mut File, root: &Element) -> Result<Allocations, TraceError> {
     file.expect_root(root, "allocations", "fair-scheduler.xml")?;
     let mut allocations = Allocations::default();
@@ -48,7 +48,7 @@ fn is_queue(element: &Element) -> bool {
     matches!(element.name.as_str(), "queue" | "pool")
 }
 
-/// The path of a queue in another.
+/// The path of a queue in its parent.
 fn path_of(file: &File, parent: &str, queue: &Element) -> Result<String, TraceError> {
     let name = queue.attribute("name").unwrap_or_default().trim();
     if name.is_empty() || name.contains('.') {
@@ -58,7 +58,7 @@ fn path_of(file: &File, parent: &str, queue: &Element) -> Result<String, TraceEr
     Ok(format!("{parent}.{name}"))
 }
 
-/// What stands beside the queues.
+/// Reads the elements beside the queues.
 fn defaults(file: &mut File, root: &Element, allocations: &mut Allocations) -> Result<(), TraceError> {
     for element in root.elements.iter().filter(|element| !is_queue(element)) {
         let place = element.place;
@@ -93,7 +93,7 @@ fn defaults(file: &mut File, root: &Element, allocations: &mut Allocations) -> R
     Ok(())
 }
 
-/// A rule that places applications; `None` of one that asks for groups, of which nothing is known.
+/// A placement rule; `None` for a rule on user groups, which are unknown here.
 fn placement(file: &mut File, rule: &Element) -> Result<Option<Placement>, TraceError> {
     let create = rule.attribute("create").is_none_or(|create| create == "true");
     Ok(Some(match rule.attribute("name").unwrap_or_default() {
@@ -191,7 +191,7 @@ fn turns(file: &File, element: &Element) -> Result<Turns, TraceError> {
     }
 }
 
-/// MiB and virtual cores of a minimum.
+/// The memory (MiB) and virtual cores of a minimum.
 fn minimum(file: &File, element: &Element) -> Result<(u64, u64), TraceError> {
     let all = resources(file, element, 0)?;
     if let (Amount::Absolute(memory), Amount::Absolute(vcores)) = (all.memory, all.vcores) {
@@ -201,8 +201,8 @@ fn minimum(file: &File, element: &Element) -> Result<(u64, u64), TraceError> {
     Err(file.error(element.place, what))
 }
 
-/// Memory and cores in one of Hadoop's ways to say them: `10240 mb, 4 vcores`, `50%`, `50% memory, 20% cpu`,
-/// `memory-mb=10240, vcores=4` or `memory-mb=50%, vcores=20%`. What is missing is so much.
+/// Memory and cores in one of Hadoop's formats: `10240 mb, 4 vcores`, `50%`, `50% memory, 20% cpu`,
+/// `memory-mb=10240, vcores=4` or `memory-mb=50%, vcores=20%`. A missing resource is `missing`.
 fn resources(file: &File, element: &Element, missing: u64) -> Result<Resources, TraceError> {
     let text = element.text.to_ascii_lowercase();
     let wrong = || {
@@ -224,7 +224,7 @@ fn resources(file: &File, element: &Element, missing: u64) -> Result<Resources, 
             match name.trim() {
                 "memory-mb" => all.memory = amount,
                 "vcores" => all.vcores = amount,
-                // Other resources are none of a container here.
+                // Other resources do not affect containers here.
                 _ => {}
             }
         }
@@ -247,7 +247,7 @@ fn resources(file: &File, element: &Element, missing: u64) -> Result<Resources, 
     Ok(Resources { memory: of("mb")?, vcores: of("vcores")? })
 }
 
-/// `50%`, or a number of which the whole part counts.
+/// `50%`, or a number, of which only the integer part counts.
 fn amount(text: &str) -> Option<Amount> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
     match text.strip_suffix('%') {

@@ -7,7 +7,7 @@ use slackline_algo::yarn::{Turns, UserApps};
 use super::*;
 use crate::Registry;
 
-/// The text of a capacity-scheduler.xml with these properties, one a line from line 2 on.
+/// A capacity-scheduler.xml with these properties, one per line from line 2 on.
 fn properties(all: &[(&str, &str)]) -> String {
     let property = |(name, value): &(&str, &str)| {
         format!("<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n")

@@ -1,4 +1,4 @@
-//! What no schedule can beat, bound by bound.
+//! Tables and documents of lower bounds.
 
 use slackline_trace::{Bounds, NamedBound};
 
@@ -6,8 +6,8 @@ use crate::report::headline;
 use crate::report::number::{Unit, column, exact};
 use crate::report::table::{Align, Table, View};
 
-/// One row a bound, the best one marked, with how far it was searched for and whether it holds for tasks only; and a
-/// line that none is above 0 if that is so.
+/// One row per bound, with the best one marked. Each row says how far the search went, and whether the bound
+/// holds only for tasks. If no bound is above 0, a line below says so.
 pub fn table(bounds: &Bounds, view: &View) -> String {
     let objective = headline::objective(bounds.objective);
     let mut table =
@@ -25,7 +25,7 @@ pub fn table(bounds: &Bounds, view: &View) -> String {
     table.render(view) + none
 }
 
-/// One row a bound with all digits.
+/// One row per bound, with all digits.
 pub fn csv(bounds: &Bounds) -> String {
     let row = |bound: &NamedBound| {
         let search = bound.search.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The smallest cluster, or the best setting, that meets conditions, and the values that were tried.
+//! Tables and sentences for a capacity search: the answer and the tried values.
 
 use slackline_trace::documents::tuning::{Capacity as Document, TriedValue, write_capacity};
 
@@ -9,23 +9,23 @@ use crate::report::names::shown_alone;
 use crate::report::number::{Unit, counted, exact, number};
 use crate::report::table::{Column, Table, View};
 
-/// What was asked for, beside the workload.
+/// The question of a search, without the workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The policy that runs the cluster.
     pub policy: &'a PolicySpec,
-    /// What was to hold.
+    /// The conditions to meet.
     pub conditions: &'a [Condition],
-    /// What was varied.
+    /// The quantity that was varied.
     pub axis: &'a Axis,
-    /// What a machine costs an hour, in whatever money.
+    /// The price of a machine per hour, in any currency.
     pub price: Option<f64>,
 }
 
-/// Values that the table shows unless all are asked for: those nearest to the answer.
+/// The number of values that the table shows by default: those nearest to the answer.
 const SHOWN: usize = 20;
 
-/// The policy and the answer in a sentence or two.
+/// The policy and the answer, in one or two sentences.
 pub fn outcome(found: &Capacity, asked: &Asked<'_>) -> String {
     format!("{}: {}", shown_alone(asked.policy.spec()), sentence(found, asked))
 }
@@ -59,7 +59,7 @@ fn sentence(found: &Capacity, asked: &Asked<'_>) -> String {
     answer + &proof(found, knob, value) + &price
 }
 
-/// What is known of a search that was stopped.
+/// The result of a cancelled search, in words.
 fn so_far(found: &Capacity, knob: &Knob, wanted: &str) -> String {
     let fails = found.tried.iter().filter(|tried| !tried.meets).map(|tried| tried.value);
     match found.found {
@@ -72,7 +72,7 @@ fn so_far(found: &Capacity, knob: &Knob, wanted: &str) -> String {
     }
 }
 
-/// What was seen beside the answer.
+/// The evidence for the answer.
 fn proof(found: &Capacity, knob: &Knob, value: f64) -> String {
     let failed_above = found.tried.iter().find(|tried| tried.value > value && !tried.meets);
     match (found.is_monotone, failed_above) {
@@ -91,7 +91,7 @@ fn proof(found: &Capacity, knob: &Knob, value: f64) -> String {
     }
 }
 
-/// Which larger sizes were seen to do.
+/// The larger sizes that were tried and meet the conditions.
 fn larger(found: &Capacity, value: f64) -> String {
     let larger: Vec<f64> = found.tried.iter().map(|tried| tried.value).filter(|&size| size > value).collect();
     match (larger.len(), larger.last()) {
@@ -101,7 +101,7 @@ fn larger(found: &Capacity, value: f64) -> String {
     }
 }
 
-/// What a search by halves leaves open where nothing does.
+/// The assumption of a bisection that found no answer.
 fn unproven(found: &Capacity) -> &'static str {
     match found.method {
         Method::Bisect => {
@@ -151,7 +151,7 @@ pub(crate) fn metrics(conditions: &[Condition]) -> impl Iterator<Item = &'static
         .map(|(_, metric)| metric)
 }
 
-/// What may be asked for with `--columns`.
+/// The valid names for `--columns`.
 pub fn columns(asked: &Asked<'_>) -> Vec<&'static str> {
     let head = [asked.axis.knob.name(), "meets"].into_iter();
     head.chain(Condition::metrics())
@@ -160,7 +160,7 @@ pub fn columns(asked: &Asked<'_>) -> Vec<&'static str> {
         .collect()
 }
 
-/// The values that were tried: all, or those nearest to the answer.
+/// The tried values: all of them, or those nearest to the answer.
 pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> String {
     let is_whole = all || view.sort.is_some();
     let from = if is_whole { 0 } else { first_shown(found) };
@@ -176,7 +176,7 @@ pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> Str
     Table::of(columns).render_first(view, most) + &hidden
 }
 
-/// The columns of values that were tried.
+/// The columns of the tried values.
 pub(crate) fn tried_columns(shown: &[Tried], asked: &Asked<'_>) -> Vec<Column> {
     let mut columns =
         vec![axis_column(&asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
@@ -210,7 +210,7 @@ pub(crate) fn entry(figures: &Figures, metric: &str) -> f64 {
     entry.expect("invariant: metrics are those there are").1
 }
 
-/// Where the values that the table shows begin: the answer is among them.
+/// The index of the first value that the table shows. The shown range contains the answer.
 fn first_shown(found: &Capacity) -> usize {
     let answer = found.tried.iter().position(|tried| Some(tried.value) == found.found);
     let answer = answer.unwrap_or(found.tried.len());
@@ -226,7 +226,7 @@ fn verdict(tried: &Tried) -> &'static str {
     }
 }
 
-/// One row a value with all digits, and all metrics.
+/// One row per value, with all metrics and all digits.
 pub fn csv(found: &Capacity, asked: &Asked<'_>) -> String {
     let mut header =
         vec![asked.axis.knob.name(), "meets", "found", "outcome", "cost", "machine_hours", "price"];

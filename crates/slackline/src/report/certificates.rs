@@ -1,4 +1,4 @@
-//! What is certain about a run: bounds on what was left at each decision, and what each rule would have cost.
+//! The bounds of a run: a lower bound at each decision, and the cost of each rule.
 
 use slackline_policy::Choice;
 use slackline_trace::Meta;
@@ -8,10 +8,10 @@ use crate::certificates::Certificates;
 use crate::report::number::Unit;
 use crate::report::table::{Column, Table, View};
 
-/// Decisions that the table shows unless all are asked for: the first ones.
+/// The number of decisions that the table shows by default: the first ones.
 const SHOWN: usize = 20;
 
-/// Puts certificates where the schedule document has them.
+/// Copies certificates into the metadata of the schedule document.
 pub fn note(certificates: &Certificates, meta: &mut Meta) {
     for (choice, &bound) in meta.choices.iter_mut().zip(&certificates.left) {
         choice.bound = Some(bound);
@@ -20,8 +20,9 @@ pub fn note(certificates: &Certificates, meta: &mut Meta) {
     meta.rules = certificates.rules.iter().map(rule).collect();
 }
 
-/// Each decision, if the policy told of some, with what the flows that were there were believed to cost, and a bound that
-/// nothing could have done better than from then on; and each rule with what it would have cost alone, over `cost`.
+/// Two tables. The first has a row for each decision that the policy reports: the estimated cost of the flows
+/// that had arrived, and a lower bound on the cost of any schedule from then on. The second has the cost of
+/// each rule alone, relative to `cost`.
 pub fn tables(
     certificates: &Certificates,
     choices: &[Choice],

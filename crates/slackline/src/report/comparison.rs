@@ -1,4 +1,4 @@
-//! Policies against metrics: one row a policy.
+//! Compares policies: one row per policy, one column per metric.
 
 mod document;
 mod groups;
@@ -22,20 +22,20 @@ pub(crate) use remarks::crowding_of;
 pub use remarks::{crowding, distances};
 pub use sizes::{MACHINES, OnSize, csv_of_sizes, csv_of_spreads, spreads_of_sizes, table_of_sizes};
 
-/// What became of one policy.
+/// The result of one policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The policy with its parameters.
     pub policy: String,
-    /// Its figures, or why there are none.
+    /// Its figures, or the reason why there are none.
     pub result: Result<Figures, String>,
 }
 
-/// Metrics by their names in the comparison document, in its order; `None` where they are about flows that are done
-/// and none is.
+/// Metrics by their names in the comparison document, in its order. A metric of finished flows is `None` if
+/// no flow finished.
 pub type Named = Vec<(&'static str, Option<f64>)>;
 
-/// What a schedule amounts to.
+/// The figures of a schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// The objective's value; `None` if a flow failed.
@@ -44,13 +44,13 @@ pub struct Figures {
     pub lower_bound: Option<f64>,
     /// (cost − bound) / bound.
     pub gap: Option<f64>,
-    /// Flows that failed.
+    /// The number of failed flows.
     pub failed: usize,
     /// Metrics.
     pub metrics: Named,
-    /// The metrics of parts of the flows, where they are wanted ([`groups()`]).
+    /// The metrics of groups of flows, if requested ([`groups()`]).
     pub groups: Vec<Group>,
-    /// For how long masters of jobs held most slots, where they hold any.
+    /// How long ApplicationMasters held most slots, if they hold any.
     pub crowding: Option<Crowding>,
     /// The flows that never finish, by reason.
     pub unfinished: Vec<Unfinished>,
@@ -70,7 +70,7 @@ impl Figures {
         figures
     }
 
-    /// The figures of a schedule. Those of flows that are done are none if none is.
+    /// The figures of a schedule. If no flow finished, the metrics of finished flows are `None`.
     pub fn of_schedule(schedule: &Schedule, metrics: &Metrics) -> Self {
         let failed = failed(schedule);
         Self {
@@ -85,12 +85,12 @@ impl Figures {
         }
     }
 
-    /// The metric of that name.
+    /// The metric of this name.
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|(known, _)| *known == name)?.1
     }
 
-    /// The number of that name in the documents.
+    /// The number of this name in the documents.
     pub(crate) fn value(&self, name: &str) -> Option<f64> {
         match name {
             "cost" => self.cost,
@@ -103,14 +103,14 @@ impl Figures {
     }
 }
 
-/// Metrics by name; where nothing was done, only those that are not about flows that are done.
+/// Metrics by name. If nothing finished, the metrics of finished flows are `None`.
 fn known(metrics: &Metrics, nothing_done: bool) -> Named {
     let of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");
     let entry = |(name, value)| (name, Some(value).filter(|_| !nothing_done || of_all(name)));
     metrics.entries().into_iter().map(entry).collect()
 }
 
-/// How many flows failed.
+/// The number of failed flows.
 pub fn failed(schedule: &Schedule) -> usize {
     schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
 }
@@ -120,9 +120,10 @@ pub(crate) struct Spec {
     /// Its name in the documents.
     pub(crate) name: &'static str,
     heading: &'static str,
-    /// How it is written.
+    /// Its number format.
     pub(crate) unit: Unit,
-    /// When it is left out, the highest first; 0 for only where it is asked for.
+    /// Its priority: columns with the highest rank are left out first. A column of rank 0 is shown only on
+    /// request.
     rank: u8,
 }
 
@@ -130,7 +131,7 @@ const fn spec(name: &'static str, heading: &'static str, unit: Unit, rank: u8) -
     Spec { name, heading, unit, rank }
 }
 
-/// Every number of the comparison document, in the order of the table.
+/// All numbers of the comparison document, in the order of the table.
 const SPECS: [Spec; 32] = [
     spec("cost", "cost", Unit::Measure, 1),
     spec("lower_bound", "lower\nbound", Unit::Measure, 0),
@@ -166,24 +167,25 @@ const SPECS: [Spec; 32] = [
     spec("seconds", "run\n[s]", Unit::Measure, 4),
 ];
 
-/// What may be asked for with `--columns`, in the order of the table.
+/// The valid names for `--columns`, in the order of the table.
 pub fn column_names() -> Vec<&'static str> {
     std::iter::once("policy").chain(SPECS.iter().map(|spec| spec.name)).collect()
 }
 
-/// How the number of that name is written.
+/// The number format of the column of this name.
 pub(crate) fn unit_of(name: &str) -> Unit {
     SPECS.iter().find(|spec| spec.name == name).map_or(Unit::Measure, |spec| spec.unit)
 }
 
 impl Spec {
-    /// A column of these numbers; shown only where it is asked for if it says nothing about these results.
+    /// A column of these numbers. If it carries no information about these results, it is shown only on
+    /// request.
     pub(crate) fn column(&self, values: &[Option<f64>], texts: Vec<String>, figures: &[&Figures]) -> Column {
         let column = Column::written(self.name, values, texts).heading(self.heading);
         let any = |name: &str| figures.iter().any(|f| f.value(name).is_some_and(|value| value > 0.0));
         let says_something = match self.name {
             "missed" | "total_tardiness" | "max_tardiness" => any("deadlines"),
-            // Groups have none.
+            // Groups have no cost.
             "cost" => figures.iter().any(|f| f.cost.is_some() || f.failed > 0),
             "gap" => figures.iter().any(|f| f.gap.is_some()),
             name if name == "rank" || DISTANCE.contains(&name) => {
@@ -204,7 +206,7 @@ impl Spec {
         }
     }
 
-    /// What is shown of a figure: decisions take microseconds.
+    /// The value of a figure as shown. Decision times are shown in microseconds.
     pub(crate) fn value(&self, figures: &Figures) -> Option<f64> {
         let factor = if self.name == "decision_seconds_p99" { 1e6 } else { 1.0 };
         Some(figures.value(self.name)? * factor)
@@ -216,13 +218,14 @@ pub(crate) fn specs() -> &'static [Spec] {
     &SPECS
 }
 
-/// The table of policies with the best values marked; times are seconds, or have units where seconds are unreadable. Reasons of refused policies follow below it.
+/// The table of policies, with the best values marked. Times are in seconds, or have units if seconds would
+/// be unreadable. The reasons of refused policies follow below it.
 pub fn table(rows: &[Row], view: &View) -> String {
     columns(rows, Spec::best).render(view) + &notes(rows) + &distances(rows) + &crowding(rows)
 }
 
-/// A row in a line, for people who wait for the others: the cost, the mean response, late flows and what failed; or why there
-/// are no figures, as far as a line has room for that.
+/// A row as one line of progress: the cost, the mean response time, late flows and failed flows; or the first
+/// line of the reason why there are no figures.
 pub fn line(row: &Row) -> String {
     let figures = match &row.result {
         Ok(figures) => figures,
@@ -237,12 +240,12 @@ pub fn line(row: &Row) -> String {
     [cost, response, missed, failed].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The table without marks, for rows between which there is nothing to choose.
+/// The table without marks, for rows that are not alternatives.
 pub fn table_unmarked(rows: &[Row], view: &View) -> String {
     columns(rows, |_| None).render(view) + &notes(rows) + &crowding(rows)
 }
 
-/// A row for each policy and group: pools, users or size classes, as `by` says.
+/// A row for each policy and group. `by` selects the groups: pools, users or size classes.
 pub fn table_by(by: &'static str, rows: &[Row], view: &View) -> String {
     let (groups, rows_of_groups) = by_group(by, rows);
     let of = |get: &dyn Fn(&Group) -> String| groups.iter().map(|group| get(group)).collect::<Vec<_>>();
@@ -256,17 +259,17 @@ pub fn table_by(by: &'static str, rows: &[Row], view: &View) -> String {
     Table::of(columns).render(view) + &notes(rows) + &crowding(rows)
 }
 
-/// What may be asked for with `--columns` of such a table.
+/// The valid names for `--columns` in such a table.
 pub fn column_names_by(by: &'static str) -> Vec<&'static str> {
     let mut names = column_names();
     names.splice(1..1, [by, FLOWS]);
     names
 }
 
-/// The column of how many flows a group has.
+/// The column with the number of flows of a group.
 pub(crate) const FLOWS: &str = "flows";
 
-/// The groups of every policy that ran, and the row of each.
+/// The groups of every policy that ran, with a row for each.
 fn by_group<'a>(by: &str, rows: &'a [Row]) -> (Vec<&'a Group>, Vec<Row>) {
     let ran = rows.iter().filter_map(|row| Some((&row.policy, row.result.as_ref().ok()?)));
     let groups = ran.flat_map(|(policy, figures)| figures.groups.iter().map(move |group| (policy, group)));
@@ -298,12 +301,12 @@ fn metric_columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Vec<Col
     std::iter::once(names).chain(SPECS.iter().map(of)).collect()
 }
 
-/// What the tables call the policies.
+/// The names of the policies in tables.
 pub(crate) fn shown_names(rows: &[Row]) -> Vec<String> {
     names::shown(rows.iter().map(|row| row.policy.as_str()))
 }
 
-/// `3/8`: deadlines missed, of how many.
+/// `3/8`: missed deadlines of all deadlines.
 fn missed(rows: &[Row]) -> Vec<String> {
     let cell = |row: &Row| {
         let figures = row.result.as_ref().ok()?;
@@ -312,7 +315,7 @@ fn missed(rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| cell(row).unwrap_or_else(|| NOTHING.to_owned())).collect()
 }
 
-/// Why rows are empty, and where flows failed.
+/// The reasons for empty rows, and the numbers of failed flows.
 fn notes(rows: &[Row]) -> String {
     let note = |(row, name): (&Row, String)| match &row.result {
         Err(reason) => Some(format!("{name}: {reason}\n")),
@@ -340,7 +343,7 @@ fn metric_names(rows: &[Row]) -> Vec<&'static str> {
     metrics
 }
 
-/// One row a policy and group with all metrics and all digits.
+/// One row per policy and group, with all metrics and all digits.
 pub fn csv_by(by: &'static str, rows: &[Row]) -> String {
     let (groups, rows) = by_group(by, rows);
     let metrics = metric_names(&rows);
@@ -354,13 +357,13 @@ pub fn csv_by(by: &'static str, rows: &[Row]) -> String {
     crate::report::csv(&header, groups.iter().zip(&rows).map(record))
 }
 
-/// One row a policy with all metrics and all digits.
+/// One row per policy, with all metrics and all digits.
 pub fn csv(rows: &[Row]) -> String {
     let (header, records) = records(rows);
     crate::report::csv(&header, records)
 }
 
-/// The header and the records of that.
+/// The header and the records of [`csv()`].
 fn records(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let metrics = metric_names(rows);
     let header: Vec<&'static str> = ["policy", "cost", "lower_bound", "gap"]

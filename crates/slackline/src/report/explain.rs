@@ -1,5 +1,5 @@
-//! Why a flow or a job waits, for people: first how late and why, then the phases that decided it, who
-//! held the slots meanwhile, and what would make the deadline.
+//! Explains in text why a flow or a job waits: how late it is and why, the phases on the critical chain, the
+//! flows that held the slots, and changes that would meet the deadline.
 
 mod advice;
 mod document;
@@ -20,33 +20,33 @@ pub use document::{csv, json};
 pub use open::{Open, OpenPhase};
 pub use there::There;
 
-/// How many of those who held slots are named.
+/// The number of flows that are named as holders of slots.
 const BLOCKERS: usize = 5;
-/// How many phases beside the chain are shown.
+/// The number of phases outside the chain that are shown.
 const PHASES: usize = 20;
-/// How many tasks that failed are named.
+/// The number of failed tasks that are named.
 const FAILURES: usize = 5;
-/// The part of the time up to which waits are hardly a reason.
+/// The fraction of the time below which waits do not count as a reason.
 const HARDLY: f64 = 0.1;
-/// The share of slots that no job held from which on it is worth a remark.
+/// The fraction of idle slots from which on a remark is made.
 const IDLE: f64 = 0.01;
 
-/// Everything that is told from.
+/// The data that an explanation is written from.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<'a> {
     /// The workload.
     pub instance: &'a Instance,
     /// The policy of the schedule.
     pub policy: &'a str,
-    /// Whether all of it is still to come.
+    /// Whether the schedule is a plan that has not run.
     pub plan: bool,
-    /// What was found.
+    /// The explanation.
     pub explanation: &'a Explanation,
-    /// When the flows started and were done.
+    /// By flow: its start and its completion.
     pub flows: &'a TiVec<FlowId, FlowTimes>,
-    /// Of a run that is not over: how far it is.
+    /// The progress of a run that has not ended.
     pub open: Option<&'a Open>,
-    /// Of a run on a Hadoop cluster: what that did.
+    /// The events on the Hadoop cluster, for a run on one.
     pub there: Option<&'a There>,
 }
 
@@ -62,7 +62,7 @@ fn ordinal(n: usize) -> String {
 }
 
 impl Told<'_> {
-    /// The words for what was, or for what will be.
+    /// The words for the past or, in a plan, for the future.
     fn say<'w>(&self, past: &'w str, future: &'w str) -> &'w str {
         if self.plan { future } else { past }
     }
@@ -72,7 +72,8 @@ impl Told<'_> {
         instant(seconds, self.instance.start())
     }
 
-    /// The date of a time of a run that is not over, where [`Self::at`] leaves it out and it is not of today.
+    /// The date of a time in a run that has not ended, if [`Self::at`] omits the date and the date is not
+    /// today's.
     fn day(&self, seconds: f64) -> Option<String> {
         let (start, open) = (self.instance.start()?, self.open?);
         let [at, today] = [start.after(seconds)?, start.after(open.now)?];
@@ -94,7 +95,7 @@ impl Told<'_> {
         format!("{} {}", self.job_name(of.job), of.kind)
     }
 
-    /// What it is about: the flow, or the job and its flow.
+    /// The subject: the flow, or the job and its flow.
     fn subject(&self) -> String {
         let flow = self.flow_name(self.explanation.flow);
         self.explanation
@@ -156,7 +157,7 @@ impl Told<'_> {
         }
     }
 
-    /// When it was released, started and done, and as which of all flows.
+    /// Its release, start and completion, and its rank among all flows.
     fn place(&self) -> String {
         let explanation = self.explanation;
         let order = explanation.order;
@@ -182,7 +183,8 @@ impl Told<'_> {
         line
     }
 
-    /// What made most of the lateness, or of the time beyond that of the flow alone, and who held most of the slots, if it ever wanted more than it had.
+    /// The main reason for the lateness, or for the time beyond that of the flow alone on the cluster. If the
+    /// flow ever wanted more slots than it had, also the main holder of the slots.
     fn why(&self) -> String {
         let explanation = self.explanation;
         let blocked = &explanation.blocked;
@@ -191,12 +193,12 @@ impl Told<'_> {
             return String::new();
         }
         let starts = self.starts();
-        // Time with some of the slots is wait only as far as all of them would have made it shorter.
+        // Time with some of the slots counts as waiting only as far as all slots would have shortened it.
         let lost = (explanation.waits.lost - explanation.waits.none).clamp(0.0, starts.below);
         let own = starts.cap + starts.last;
         let waited = starts.none + starts.submission + starts.masters + starts.containers + lost;
-        // Of its own work only what the deadline left no room for makes a flow late; else it is a reason where there is
-        // hardly another.
+        // For a late flow, its own work counts only as far as it exceeds the time that the deadline allows.
+        // For other flows it is a reason if there is almost no waiting.
         let excess = match explanation.deadline.as_ref().filter(|of| of.verdict != Verdict::Met) {
             Some(deadline) if explanation.completed.is_some() && explanation.job.is_none() => {
                 (own + starts.below - lost) - (deadline.at - explanation.released).max(0.0)
@@ -219,7 +221,7 @@ impl Told<'_> {
         let (reason, most, _) = reasons.into_iter().fold(reasons[0], |a, b| if b.2 > a.2 { b } else { a });
         let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));
         let word = self.say("the slots it wanted were", "the slots it wants are");
-        // Slots were not what it waited for.
+        // The flow did not wait for slots.
         if reason.starts_with("the start of") {
             return out;
         }
@@ -253,7 +255,7 @@ impl Told<'_> {
         out + &self.losses()
     }
 
-    /// What was lost with machines.
+    /// The output that was lost with machines.
     fn losses(&self) -> String {
         let losses = &self.explanation.losses;
         let mut out = String::new();
@@ -270,7 +272,7 @@ impl Told<'_> {
         out
     }
 
-    /// How the time is divided.
+    /// A table of how the time is divided.
     fn waits(&self, view: &View) -> String {
         let explanation = self.explanation;
         let total = explanation.until - explanation.released;
@@ -314,7 +316,7 @@ impl Told<'_> {
         out
     }
 
-    /// Who held the slots.
+    /// A table of the flows that held the slots.
     fn blockers(&self, view: &View) -> String {
         let blocked = &self.explanation.blocked;
         if blocked.seconds <= 0.0 {
@@ -373,7 +375,7 @@ impl Told<'_> {
         format!("\n{}{}", table.render(view), self.idle(blocked, view))
     }
 
-    /// When a flow is done, and as which.
+    /// The completion of a flow, and its rank.
     fn done(&self, flow: FlowId) -> String {
         let times = self.flows[flow];
         match (times.completed, times.place) {
@@ -382,7 +384,7 @@ impl Told<'_> {
         }
     }
 
-    /// Whether a flow that held slots had more reason to.
+    /// Compares the urgency of a flow that held slots with that of the explained flow.
     fn standing(&self, flow: FlowId, deadline: Option<f64>, waiting: f64) -> String {
         let own = self.explanation.deadline.as_ref().map(|deadline| deadline.at);
         let word = match (own, deadline) {
@@ -400,7 +402,7 @@ impl Told<'_> {
         format!("{word}{comma}{} by reduces that wait for maps", number(waiting, Unit::Percent))
     }
 
-    /// A remark on slots that no job held.
+    /// A remark on idle slots.
     fn idle(&self, blocked: &Blocked, view: &View) -> String {
         if blocked.idle <= IDLE * blocked.slot_seconds() {
             return String::new();
@@ -421,7 +423,7 @@ impl Told<'_> {
         fitted(&format!("{why}{masters}"), view.width)
     }
 
-    /// The phases: those that decide, then the others.
+    /// A table of the phases: those on the chain, then the others.
     fn phases(&self, view: &View) -> String {
         let explanation = self.explanation;
         let mut out = String::new();
@@ -510,7 +512,7 @@ mod tests {
     use crate::explain::Explainer;
     use crate::{Options, Registry, simulate};
 
-    /// What the headline says of a flow that waits 10 s for another and then works 15 s, with that deadline.
+    /// The headline of a flow that waits 10 s for another one and then runs 15 s, with this deadline.
     fn reason(deadline: &str) -> String {
         let text = format!(
             "slackline = 1\ncluster.machines = [{{ name = \"n\", slots = 2 }}]\n\

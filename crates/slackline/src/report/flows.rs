@@ -1,4 +1,4 @@
-//! How each flow of a schedule fared.
+//! The results of each flow of a schedule.
 
 use std::io::{self, Write};
 
@@ -22,16 +22,17 @@ fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
     }
 }
 
-/// The flows of a schedule that the instance has.
+/// The flows of the schedule that exist in the instance.
 fn known<'a>(instance: &'a Instance, schedule: &'a Schedule) -> impl Iterator<Item = &'a FlowRow> {
     schedule.flows.iter().filter(|row| instance.flows().contains(row.flow))
 }
 
-/// What may be asked for with `--columns`.
+/// The valid names for `--columns`.
 pub const COLUMNS: [&str; 9] =
     ["flow", "release", "start", "wait", "completion", "response", "deadline", "cost", "status"];
 
-/// The first `most` flows in the order of the schedule or of the view, and how many more there are.
+/// The first `most` flows, in the order of the schedule or of the view, and the number of flows that are left
+/// out.
 pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View) -> String {
     let flow = |row: &FlowRow| instance.flow(row.flow);
     let rows = || known(instance, schedule);
@@ -66,7 +67,7 @@ pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View)
 const HEADER: [&str; 9] =
     ["flow", "release", "start", "completion", "response", "deadline", "cost", "status", "late"];
 
-/// One row a flow with all digits.
+/// One row per flow, with all digits.
 pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
     crate::report::csv(&HEADER, known(instance, schedule).map(|row| record(instance, row)))
 }
@@ -89,7 +90,7 @@ fn record(instance: &Instance, row: &FlowRow) -> Vec<String> {
     ]
 }
 
-/// The same rows as [`csv()`], written as flows end.
+/// Writes the rows of [`csv()`] when flows end.
 pub struct CsvWriter<W: Write>(csv::Writer<W>);
 
 impl<W: Write> CsvWriter<W> {
@@ -98,10 +99,10 @@ impl<W: Write> CsvWriter<W> {
         Self(csv::Writer::from_writer(out))
     }
 
-    /// Ends the table.
+    /// Finishes the table.
     ///
     /// # Errors
-    /// Those of the output.
+    /// An error of the output.
     pub fn end(mut self) -> io::Result<()> {
         self.0.flush()
     }
@@ -125,7 +126,7 @@ impl<W: Write> RowWriter for CsvWriter<W> {
     }
 }
 
-/// The metrics of one schedule, a few to a line, after whatever else there is to say of it by name.
+/// The metrics of one schedule, several per line, after named remarks.
 pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String {
     let shown = |name, unit| figures.metric(name).map_or_else(|| NOTHING.to_owned(), |v| number(v, unit));
     let measure = |name| shown(name, Unit::Measure);

@@ -1,4 +1,4 @@
-//! What a table is about: the workload, the cluster, the load, in a few lines above it.
+//! The lines above a table: the workload, the cluster and the load.
 
 use slackline_model::cluster::Slots;
 use slackline_model::schedule::Clock;
@@ -14,7 +14,7 @@ pub fn headline(name: &str, instance: &Instance) -> String {
     format!("{} on {}", flows(name, instance), cluster(instance))
 }
 
-/// `nightly.toml: 8 flows, 14 jobs, 310 tasks`, where the cluster is what is looked for.
+/// `nightly.toml: 8 flows, 14 jobs, 310 tasks`, for a command that searches for the cluster.
 pub fn flows(name: &str, instance: &Instance) -> String {
     format!(
         "{name}: {}, {}, {}",
@@ -24,8 +24,8 @@ pub fn flows(name: &str, instance: &Instance) -> String {
     )
 }
 
-/// `2,099 tasks (150 of them cut from work)`, or `1,949 tasks and 1,500 slot-seconds of work` where that work is not
-/// cut into tasks: how many tasks there are depends on whether the work has to be cut.
+/// `2,099 tasks (150 of them cut from work)`. If work is not cut, `1,949 tasks and 1,500 slot-seconds of
+/// work`, because the number of tasks depends on the cut.
 pub fn tasks(instance: &Instance) -> String {
     tasks_text(instance.n_tasks(), instance.n_cut(), instance.work_uncut().slot_seconds())
 }
@@ -41,7 +41,7 @@ fn tasks_text(tasks: u64, cut: u64, uncut: f64) -> String {
     text
 }
 
-/// `8 machines (16 map and 8 reduce slots)`, with the speeds where they are not all 1.
+/// `8 machines (16 map and 8 reduce slots)`, with the speeds if some are not 1.
 pub fn cluster(instance: &Instance) -> String {
     let cluster = instance.cluster();
     let slots = |slot_kind| grouped(f64::from(cluster.slots(slot_kind)), 0);
@@ -64,7 +64,7 @@ pub fn cluster(instance: &Instance) -> String {
     format!("{} ({slot_kinds} {slots}{speeds})", counted(u64::from(cluster.n_machines()), "machine"))
 }
 
-/// `sum of response` or `makespan`: what is to be small.
+/// `sum of response` or `makespan`: the quantity to minimize.
 pub fn objective(objective: Objective) -> String {
     match (objective.metric, objective.combine) {
         (Metric::Makespan, _) => Metric::Makespan.name().to_owned(),
@@ -73,7 +73,7 @@ pub fn objective(objective: Objective) -> String {
     }
 }
 
-/// What a result is about: workload, cluster, load and, if it is known, the start, a line each.
+/// The workload, the cluster, the load and the start if it is known, one line each.
 pub fn lines(name: &str, instance: &Instance) -> String {
     let start = instance.start().map_or_else(String::new, start);
     format!("{}\n{}\n{start}", headline(name, instance), load(&offered_load::offered(instance)))
@@ -87,8 +87,8 @@ fn start(start: &Start) -> String {
     format!("start: {}\n", moment.strftime(&format!("%-d %b %Y %H:%M{seconds}{offset} %:Q")))
 }
 
-/// `offered load: map 81.0 %, reduce 44.0 %`: work that arrives over what the slots can do meanwhile;
-/// `work` instead where flows arrive in a burst.
+/// `offered load: map 81.0 %, reduce 44.0 %`: arriving work relative to the capacity of the slots. `work`
+/// instead if the flows arrive in a burst.
 pub fn load(slot_kinds: &[Load]) -> String {
     let known = slot_kinds.iter().all(|load| load.offered.is_some());
     let each = slot_kinds.iter().map(|load| match load.offered {
@@ -99,7 +99,8 @@ pub fn load(slot_kinds: &[Load]) -> String {
     format!("{}: {each}", if known { "offered load" } else { "work" })
 }
 
-/// The same as [`lines`], of a workload that was read as a stream; `cut` is how many tasks were made of work.
+/// As [`lines`], for a workload that was read as a stream. `cut` is the number of tasks that were cut from
+/// work.
 pub fn lines_of_stream(name: &str, tally: &Tally, cut: u64, empty: &Instance) -> String {
     let start = empty.start().map_or_else(String::new, start);
     let headline = format!(
@@ -112,8 +113,7 @@ pub fn lines_of_stream(name: &str, tally: &Tally, cut: u64, empty: &Instance) ->
     format!("{headline}\n{}\n{start}", load(&tally.offered(empty.cluster())))
 }
 
-/// What should be known before results are believed: that there is nothing to simulate, and a warning for each kind of slots
-/// with more load than it can bear.
+/// Warnings about the results: an empty workload, and each kind of slots that is overloaded.
 pub fn warnings(instance: &Instance) -> Vec<String> {
     if instance.flows().is_empty() {
         return vec![
@@ -124,7 +124,7 @@ pub fn warnings(instance: &Instance) -> Vec<String> {
     warnings_of(offered_load::offered(instance))
 }
 
-/// The same of loads.
+/// The warnings for overloaded kinds of slots.
 pub fn warnings_of(slot_kinds: Vec<Load>) -> Vec<String> {
     let warning = |load: Load| {
         let offered = load.offered.filter(|_| load.is_too_much)?;
@@ -138,7 +138,7 @@ pub fn warnings_of(slot_kinds: Vec<Load>) -> Vec<String> {
     slot_kinds.into_iter().filter_map(warning).collect()
 }
 
-/// `lower bound 1,234`, or that there is none or none above 0.
+/// `lower bound 1,234`, or a note that there is no bound or none above 0.
 pub fn bound(bound: Option<f64>) -> String {
     match bound {
         None => "no lower bound".to_owned(),
@@ -159,7 +159,7 @@ pub fn outcome(schedule: &Schedule, status: &str) -> String {
         }
         (known, _) => bound(known),
     };
-    // Nothing is known of the distance to the optimum if all that is known is that costs are not negative.
+    // A bound of 0 only says that costs are not negative.
     let says_nothing = schedule.lower_bound == Some(0.0) && schedule.cost != Some(0.0);
     let status = match schedule.lower_bound {
         Some(_) if !says_nothing => format!(": {status}"),
@@ -169,8 +169,8 @@ pub fn outcome(schedule: &Schedule, status: &str) -> String {
     format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
 }
 
-/// Which flows were told at their arrival that their deadline cannot be met, and when they can be done at
-/// the earliest: a line each, at most ten of them, after an empty one; nothing if there are none.
+/// The flows whose deadline was reported as infeasible at their arrival, with their earliest completion. One
+/// line each, at most ten, after an empty line; empty if there are none.
 pub fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]) -> String {
     const SHOWN: usize = 10;
     let hopeless: Vec<_> = admissions.iter().filter(|(_, admission)| !admission.feasible).collect();

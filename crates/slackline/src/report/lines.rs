@@ -1,4 +1,4 @@
-//! A simulation as a schedule in lines, written while it goes on.
+//! Writes a schedule line by line during its simulation.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::simulate::{
     NotStreamed, NotWritten, Options, RowWriter, Simulated, Streamed, simulate_stream, simulate_to,
 };
 
-/// The lines of one schedule.
+/// A writer of one schedule in lines.
 struct Lines<'a, W> {
     lines: ScheduleLines<W>,
     meta: &'a mut Meta,
@@ -38,11 +38,11 @@ impl<W: Write> RowWriter for Lines<'_, W> {
     }
 }
 
-/// Simulates as [`simulate_to`] does and writes the schedule in lines, its metrics among its claims; the status of `meta`
-/// follows from it.
+/// Simulates as [`simulate_to`] does, and writes the schedule in lines. Its claims contain the metrics, and
+/// the status of `meta` follows from it.
 ///
 /// # Errors
-/// As [`simulate_to`]. What was written then ends without its last line.
+/// As [`simulate_to`]. The output then lacks its last line.
 pub fn simulate_lines(
     out: &mut dyn Write,
     instance: &Instance,
@@ -63,11 +63,11 @@ pub fn simulate_lines(
     Ok(simulated)
 }
 
-/// The same of a workload that is read meanwhile, whose hash comes into `meta` when it was; also how many
-/// tasks were made of work, and what the importer has to say.
+/// As [`simulate_lines`], for a workload that is read during the simulation. Its hash is stored in `meta` at
+/// the end. Also returns the number of tasks cut from work, and the diagnostics of the importer.
 ///
 /// # Errors
-/// As [`simulate_stream`]. What was written then ends without its last line.
+/// As [`simulate_stream`]. The output then lacks its last line.
 pub fn stream_lines(
     out: &mut dyn Write,
     mut workload: StreamedWorkload,

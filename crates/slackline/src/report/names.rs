@@ -1,13 +1,14 @@
-//! What tables call policies: their names with parameters, but of a file no more than tells it from the others'.
+//! Short names of policies for tables: the name with its parameters, and only as much of a file path as is
+//! needed to distinguish policies.
 
 use std::collections::BTreeSet;
 
-/// What names a file in a policy.
+/// The parameter of a policy that names a file.
 const FILE: &str = ":file=";
 
-/// These policies as tables and pages show them, in their order: `yarn-capacity:file=today/queues.xml` is
-/// `yarn-capacity:file=queues.xml`, unless another of them would be called the same; then both keep as many folders as tell
-/// them apart. Documents have the whole. O(n² · folders) for n policies.
+/// The names of these policies in tables and pages, in their order. `yarn-capacity:file=today/queues.xml`
+/// becomes `yarn-capacity:file=queues.xml`, unless another policy would get the same name. Then both keep as
+/// many folders as they need to differ. Documents contain the full names. O(n² · folders) for n policies.
 pub fn shown<'a>(policies: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let policies: Vec<&str> = policies.into_iter().collect();
     let distinct: BTreeSet<&str> = policies.iter().copied().collect();
@@ -23,12 +24,12 @@ pub fn shown<'a>(policies: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     policies.iter().map(|policy| short(policy)).collect()
 }
 
-/// One policy alone; see [`shown`].
+/// The name of a single policy; see [`shown`].
 pub fn shown_alone(policy: &str) -> String {
     with_folders(policy, 0)
 }
 
-/// The policy with at most so many folders before the name of its file. Command lines are left alone.
+/// The policy with at most `folders` folders before its file name. Command lines stay unchanged.
 fn with_folders(policy: &str, folders: usize) -> String {
     let Some((before, after)) = policy.split_once(FILE).filter(|_| !policy.starts_with("command:")) else {
         return policy.to_owned();

@@ -1,9 +1,9 @@
-//! Numbers for people. Programs read JSON and CSV, which have all digits and times in seconds.
+//! Number formats for tables and messages. JSON and CSV have all digits, and times in seconds.
 //!
-//! A duration is written in seconds as long as that can be read, from 10,000 s on as `1d 14h 27m`; in a column all
-//! are written as the longest. A point in time is written by the clock where the start of the workload is known
-//! (`06:00`, with the day where it is not that of the start and the offset where the clock shows it twice), else as a
-//! duration.
+//! A duration is written in seconds below 10,000 s and as `1d 14h 27m` from there on. A column uses the
+//! format of its longest duration. A point in time is written as a clock time if the start of the workload is
+//! known (`06:00`). It has the day if that is not the day of the start, and the offset if the clock shows
+//! this time twice. Without a start it is written as a duration.
 
 use jiff::tz::AmbiguousOffset;
 use jiff::{RoundMode, Span, SpanRound, Unit as Part, Zoned, ZonedRound};
@@ -14,13 +14,13 @@ use slackline_trace::documents::schedule::gap_text;
 pub use crate::words::counted;
 use crate::words::grouped;
 
-/// What stands where there is no number.
+/// The sign for a missing number.
 pub const NOTHING: &str = "–";
 
-/// How the numbers of a column are written.
+/// The number format of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Costs and everything else that is measured.
+    /// Costs and other measured quantities.
     Measure,
     /// Durations, in seconds.
     Seconds,
@@ -28,37 +28,38 @@ pub enum Unit {
     Count,
     /// Fractions, written as percentages.
     Percent,
-    /// Gaps to a lower bound: percentages that are rounded up ([`slackline_trace::documents::schedule::gap_text`]).
+    /// Gaps to a lower bound: percentages, rounded up ([`slackline_trace::documents::schedule::gap_text`]).
     Gap,
 }
 
-/// A column of numbers with the same digits after the point, so that they can be compared at a glance:
-/// about four significant digits of the largest.
+/// A column of numbers with the same number of decimals, for easy comparison: about four significant digits
+/// of the largest one.
 pub fn column(values: &[Option<f64>], unit: Unit) -> Vec<String> {
     let largest = values.iter().flatten().map(|v| v.abs()).fold(0.0, f64::max);
     values.iter().map(|value| value.map_or_else(|| NOTHING.to_owned(), |v| write(v, unit, largest))).collect()
 }
 
-/// Points in time as the clock shows them, all as exactly; without a start as durations after it.
+/// Points in time as clock times, all with the same precision. Without a start: durations since second 0.
 ///
-/// Tenths of seconds are shown where less than 100 s lie between them, seconds where one of them has any.
+/// Tenths of seconds are shown if the times span less than 100 s, and seconds if one of the times is not a
+/// whole minute.
 pub fn instants(values: &[Option<f64>], start: Option<&Start>) -> Vec<String> {
     start.and_then(|start| clocks(values, start)).unwrap_or_else(|| column(values, Unit::Seconds))
 }
 
-/// A duration by itself, with its unit.
+/// A single duration, with its unit.
 pub fn duration(seconds: f64) -> String {
     let text = number(seconds, Unit::Seconds);
     if seconds.abs() < LONG { text + " s" } else { text }
 }
 
-/// A point in time by itself, with its unit unless it is by the clock.
+/// A single point in time, with its unit unless it is a clock time.
 pub fn instant(seconds: f64, start: Option<&Start>) -> String {
     let clock = start.and_then(|start| clocks(&[Some(seconds)], start)?.pop());
     clock.unwrap_or_else(|| duration(seconds))
 }
 
-/// One number by itself.
+/// A single number.
 pub fn number(value: f64, unit: Unit) -> String {
     write(value, unit, value.abs())
 }
@@ -73,10 +74,10 @@ fn write(value: f64, unit: Unit, largest: f64) -> String {
     }
 }
 
-/// Seconds from which on they are unreadable.
+/// The number of seconds from which on other units are used.
 const LONG: f64 = 10_000.0;
 
-/// `1d 14h 27m`: to the second below a day, else to the minute.
+/// `1d 14h 27m`: in seconds below one day, otherwise in minutes.
 fn in_units(seconds: f64) -> String {
     const DAY: f64 = 86_400.0;
     let smallest = if seconds.abs() < DAY { Part::Second } else { Part::Minute };
@@ -88,7 +89,7 @@ fn in_units(seconds: f64) -> String {
     format!("{}{span:#}", if seconds < 0.0 && !span.is_zero() { "-" } else { "" })
 }
 
-/// What the clock shows; `None` if there is a time that no calendar has.
+/// Clock times; `None` if a time is outside the calendar.
 fn clocks(values: &[Option<f64>], start: &Start) -> Option<Vec<String>> {
     let known = || values.iter().flatten().copied();
     let spread = known().fold(f64::NEG_INFINITY, f64::max) - known().fold(f64::INFINITY, f64::min);
@@ -118,13 +119,13 @@ fn clocks(values: &[Option<f64>], start: &Start) -> Option<Vec<String>> {
     Some(moments.iter().map(|moment| moment.as_ref().map_or_else(|| NOTHING.to_owned(), clock)).collect())
 }
 
-/// Whether the clock shows the same at another moment, because it is set back.
+/// Whether the clock shows the same time twice, because it is set back.
 pub(crate) fn comes_twice(moment: &Zoned) -> bool {
     let offset = moment.time_zone().to_ambiguous_timestamp(moment.datetime()).offset();
     matches!(offset, AmbiguousOffset::Fold { .. })
 }
 
-/// Digits after the point for a column whose largest number this is.
+/// The number of decimals for a column whose largest number is `largest`.
 fn digits(largest: f64) -> usize {
     match largest {
         0.0 => 0,
@@ -134,7 +135,7 @@ fn digits(largest: f64) -> usize {
     }
 }
 
-/// A number with all its digits, as JSON and CSV have it; nothing for nothing.
+/// A number with all its digits, as in JSON and CSV; empty for `None`.
 pub fn exact(value: Option<f64>) -> String {
     value.map_or_else(String::new, |v| v.to_string())
 }
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(at(&[1e18])[0], column(&[Some(1e18)], Unit::Seconds)[0], "no calendar goes so far");
     }
 
-    /// In Berlin 02:00 to 03:00 of 25 October 2026 comes twice.
+    /// In Berlin, 02:00 to 03:00 of 25 October 2026 occurs twice.
     #[test]
     fn a_time_that_comes_twice_has_its_offset() {
         let start = Start::parse("2026-10-25T00:00[Europe/Berlin]").unwrap();

@@ -1,12 +1,13 @@
-//! Results as one page that opens in a browser, from disk and without a network: charts, tables, and why flows waited.
+//! Writes results as one HTML page that works offline: charts, tables, and explanations of waiting flows.
 //!
-//! A [`Collector`] hears the rows of one policy as they leave its run and keeps what is drawn: every row as long as there are
-//! few, else only when each phase ran and how many slots were held when, so that memory does not follow the rows. A [`Page`]
-//! puts what all policies left beside their figures and writes it: a document of columns (`document`), compressed, in a
-//! template with its style and its program, whose source is `crates/slackline/page`.
+//! A [`Collector`] receives the final rows of one policy and keeps the data for the charts. It keeps every
+//! row while there are few. Otherwise it keeps only the time range of each phase and the number of held slots
+//! over time, so that memory does not grow with the rows. A [`Page`] combines the data of all policies with
+//! their figures and writes the page: a compressed document of columns (`document`) in a template with its
+//! style and its program. The source of the program is in `crates/slackline/page`.
 //!
-//! Numbers of tables are written here, as everywhere else; the page only draws. What users named comes to it as data
-//! alone, never as HTML.
+//! The numbers of tables are formatted here; the program of the page only draws. Names given by users reach
+//! the page only as data, never as HTML.
 
 mod clock;
 mod collect;
@@ -41,47 +42,47 @@ use document::{Document, Made, Policy};
 use extras::Extras;
 use least::Least;
 
-/// Bars that are drawn of a policy; where one has more, jobs are drawn instead of tasks. A bar is a row of the schedule on
-/// neighbouring slots.
+/// The maximum number of bars per policy. With more, the page draws jobs instead of tasks. A bar is a row of
+/// the schedule on adjacent slots.
 pub const BARS_MAX: usize = 50_000;
 
-/// The template up to its title, to its style, to its program, to its data, and the rest.
+/// The template has marks for its title, its style, its program and its data.
 const TEMPLATE: &str = include_str!("../../page/template.html");
 const STYLE: &str = include_str!("../../page/built/page.css");
 const PROGRAM: &str = include_str!("../../page/built/page.js");
 
-/// Where results come from.
+/// The origin of results.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// What the workload is called.
+    /// The name of the workload.
     pub name: String,
-    /// The verb that made them.
+    /// The subcommand that produced them.
     pub verb: String,
-    /// The command line that made them.
+    /// The command line that produced them.
     pub command: String,
-    /// The seeds that were drawn from.
+    /// The seeds of the simulations.
     pub seeds: Vec<u64>,
-    /// The options that shaped them.
+    /// The options of the workload and the simulations.
     pub options: RecordedOptions,
     /// Hash of the workload's bytes.
     pub sha256: String,
 }
 
-/// What a page shows.
+/// The content of a page.
 pub struct Page<'a> {
     instance: &'a Instance,
     about: About,
     rows: Vec<Row>,
     drawn: Vec<Option<Drawn>>,
-    /// What stands above all, if it is not the workload.
+    /// The headline, if it is not the one of the workload.
     head: Option<String>,
-    /// The figures of all samples, if there are several, and what one of them is called.
+    /// The figures of all samples, if there are several, and the word for one sample.
     samples: Option<(Vec<Runs>, &'static str)>,
     extras: Extras,
 }
 
 impl<'a> Page<'a> {
-    /// A page about a workload, without policies yet.
+    /// A page for a workload, without policies.
     pub fn new(instance: &'a Instance, about: About) -> Self {
         Self {
             instance,
@@ -94,7 +95,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// With a policy: its figures, or why there are none; and what it did, if there is anything to draw.
+    /// Adds a policy: its figures, or the reason why there are none, and its data for the charts.
     #[must_use]
     pub fn with_policy(mut self, row: Row, drawn: Option<Drawn>) -> Self {
         self.rows.push(row);
@@ -102,10 +103,10 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// Writes the page. The same results are the same bytes.
+    /// Writes the page. The same results give the same bytes.
     ///
     /// # Errors
-    /// Whatever `out` says.
+    /// An error of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let title = format!("{} · slackline {}", self.about.name, self.about.verb);
         let mut rest = TEMPLATE;
@@ -120,7 +121,7 @@ impl<'a> Page<'a> {
         out.write_all(rest.as_bytes())
     }
 
-    /// The document as JSON, compressed by gzip, in base 64.
+    /// Writes the document as JSON, compressed with gzip and encoded in base64.
     fn write_data(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut gzip = GzEncoder::new(EncoderWriter::new(out, &STANDARD), Compression::best());
         serde_json::to_writer(io::BufWriter::new(&mut gzip), &self.document())?;
@@ -161,7 +162,7 @@ impl<'a> Page<'a> {
 }
 
 impl Page<'_> {
-    /// Which policy costs least; not of a run and what was expected of it, which are no choice.
+    /// The policy with the lowest cost. `None` for a run and its prediction, which are not alternatives.
     fn least(&self, objective: &str) -> Option<Least> {
         if self.extras.has_prediction() {
             return None;
@@ -171,12 +172,13 @@ impl Page<'_> {
     }
 }
 
-/// What says how far results may be believed: how far simulations are from what was recorded, and what made them so.
+/// Remarks on the accuracy of results: the differences between simulations and the recording, and crowding by
+/// ApplicationMasters.
 fn believed(rows: &[Row]) -> Vec<String> {
     [distances(rows), crowding(rows)].into_iter().filter(|text| !text.is_empty()).collect()
 }
 
-/// Writes the template up to a mark and returns what follows it.
+/// Writes the template up to a mark and returns the rest after it.
 fn put<'t>(out: &mut dyn Write, template: &'t str, mark: &str) -> io::Result<&'t str> {
     let (before, after) =
         template.split_once(mark).expect("invariant: the template has all its marks in order");
@@ -184,7 +186,7 @@ fn put<'t>(out: &mut dyn Write, template: &'t str, mark: &str) -> io::Result<&'t
     Ok(after)
 }
 
-/// Text as HTML.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for c in escaped_line(text).chars() {

@@ -1,9 +1,9 @@
-//! What is to be said of a plan beside its figures.
+//! Remarks on a plan.
 
 use crate::plan::{Augmented, Planned, Stopped};
 use crate::report::number::{Unit, duration, number};
 
-/// What is to be said of a plan beside its figures, by name.
+/// Remarks on a plan, by name.
 pub fn remarks(
     planned: &Planned,
     budget: Option<f64>,

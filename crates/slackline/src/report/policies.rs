@@ -1,4 +1,4 @@
-//! What is said of the policies of a registry.
+//! Tables and documents of the policies of a registry.
 
 use serde_json::{Value, json};
 use slackline_algo::registry::PolicyEntry;
@@ -7,7 +7,7 @@ use crate::capabilities::{Feature, planned, sentences, values};
 use crate::policy_spec::PlanForm;
 use crate::report::table::{Align, Table, View, wrapped};
 
-/// Name and value of everything that is said of a policy.
+/// The name and the value of every property of a policy.
 fn cells(entry: &PolicyEntry) -> [(&'static str, &'static str); 9] {
     let can = sentences(entry);
     [
@@ -23,14 +23,14 @@ fn cells(entry: &PolicyEntry) -> [(&'static str, &'static str); 9] {
     ]
 }
 
-/// The first words, up to where they go into detail.
+/// The first words of a text, up to the details.
 fn short(text: &str) -> &str {
     text.split([',', ';', ':']).next().unwrap_or(text)
 }
 
-/// A row a policy, and a line on each below.
+/// One row per policy, with a line about each below.
 pub fn table(entries: &[&PolicyEntry], view: &View) -> String {
-    // Sentences go below, and the rest into the details.
+    // Sentences are shown below the table, and the rest in the details.
     const SHOWN: [&str; 6] =
         ["policy", "flows of jobs", "typed slots", "mixed speeds", "plan gives", "minima"];
     let mut table = Table::new(&SHOWN.map(|name| (name, Align::Left)));
@@ -44,7 +44,7 @@ pub fn table(entries: &[&PolicyEntry], view: &View) -> String {
     table.render(view) + "\n" + &wrapped(&summaries, view.width) + more
 }
 
-/// Everything on one policy.
+/// All properties of one policy.
 pub fn details(entry: &PolicyEntry, view: &View) -> String {
     let mut lines: Vec<(&str, &str)> = cells(entry).into_iter().skip(1).collect();
     lines.rotate_right(1);
@@ -61,7 +61,7 @@ pub fn details(entry: &PolicyEntry, view: &View) -> String {
     text
 }
 
-/// A row a policy.
+/// One row per policy.
 pub fn csv(entries: &[&PolicyEntry]) -> String {
     let header: Vec<&str> = entries
         .first()
@@ -78,7 +78,7 @@ pub fn csv(entries: &[&PolicyEntry]) -> String {
     crate::report::csv(&header, entries.iter().map(row))
 }
 
-/// The policies for programs.
+/// The policies as JSON.
 pub fn json(entries: &[&PolicyEntry]) -> String {
     super::pretty(&Value::Array(entries.iter().map(|entry| document(entry)).collect()))
 }

@@ -1,4 +1,4 @@
-//! Progress requirements: what a scheduler needs to follow flows, for people and for programs.
+//! Progress requirements of flows, as tables and documents.
 
 use serde_json::json;
 use slackline_model::{Instance, Time};
@@ -9,7 +9,7 @@ use crate::report::number::{Unit, column, counted, exact, instants};
 use crate::report::table::{Align, Table, View};
 use crate::woha::PlanFile;
 
-/// How many flows there are whose deadline cannot be met.
+/// The number of flows whose deadline cannot be met.
 pub fn hopeless(plans: &[Requirements]) -> u64 {
     plans.iter().filter(|of| !of.admission.feasible).count() as u64
 }
@@ -25,18 +25,18 @@ pub fn outcome(instance: &Instance, policy: &PolicySpec, plans: &[Requirements])
     format!("{}: {verdict}\n", policy.spec())
 }
 
-/// The file that a scheduler takes.
+/// The plan file for a scheduler.
 pub fn plan_file(instance: &Instance, policy: &PolicySpec, plans: &[Requirements]) -> PlanFile {
     let plan = |of: &Requirements| (instance.flow(of.flow).id.clone(), of.plan.clone());
     PlanFile { policy: policy.spec().to_owned(), plans: plans.iter().map(plan).collect() }
 }
 
-/// A row a flow, and the requirements of the only flow, or of all.
+/// One row per flow, and the requirements of the only flow, or of all.
 pub fn table(instance: &Instance, plans: &[Requirements], all: bool, view: &View) -> String {
     flows(instance, plans, view) + &steps(instance, plans, all, view)
 }
 
-/// A row a flow.
+/// One row per flow.
 fn flows(instance: &Instance, plans: &[Requirements], view: &View) -> String {
     let of = |get: &dyn Fn(&Requirements) -> Option<f64>, unit| {
         column(&plans.iter().map(get).collect::<Vec<_>>(), unit)
@@ -99,13 +99,13 @@ fn steps(instance: &Instance, plans: &[Requirements], all: bool, view: &View) ->
     text
 }
 
-/// Names of the jobs in the plan's order.
+/// The names of the jobs in the order of the plan.
 fn jobs<'a>(instance: &'a Instance, of: &Requirements) -> Vec<&'a str> {
     let jobs: Vec<_> = instance.flow(of.flow).jobs().collect();
     of.plan.order().iter().map(|&job| instance.job(jobs[job as usize]).id.as_str()).collect()
 }
 
-/// A row a requirement.
+/// One row per requirement.
 pub fn csv(instance: &Instance, plans: &[Requirements]) -> String {
     let rows = plans.iter().flat_map(|of| {
         let id = &instance.flow(of.flow).id;
@@ -117,7 +117,7 @@ pub fn csv(instance: &Instance, plans: &[Requirements]) -> String {
     crate::report::csv(&["flow", "time_to_deadline", "tasks"], rows)
 }
 
-/// All that is known of the plans, for programs.
+/// The plans as JSON.
 pub fn json(instance: &Instance, policy: &PolicySpec, plans: &[Requirements]) -> String {
     let plan = |of: &Requirements| {
         let flow = instance.flow(of.flow);

@@ -1,4 +1,4 @@
-//! What a policy chose that chooses between rules, in a line or two.
+//! Summarizes the choices of a policy that chooses between rules.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use slackline_policy::{Choice, ChosenBy};
 
 use crate::report::number::counted;
 
-/// Rules with their parameters that are named one by one; there may be some dozens.
+/// The number of rules that are named individually. There may be dozens of them.
 const NAMED: usize = 5;
 
-/// What a policy chose, for people: the rules that its orders came from, the one of most decisions first (`area 12 times,
-/// atc:k=2 once`), and how it came to these orders; nothing of a policy that does not choose.
+/// The choices of a policy in words: the rules of its orders, the most frequent first (`area 12 times,
+/// atc:k=2 once`), and the source of these orders. Empty for a policy that does not choose.
 pub fn rules_chosen(choices: &[Choice]) -> Vec<(&'static str, String)> {
     if choices.is_empty() {
         return Vec::new();
@@ -36,7 +36,7 @@ fn times(what: &str, n: u64) -> String {
     if n == 1 { format!("{what} once") } else { format!("{what} {n} times") }
 }
 
-/// How often each comes; ties by itself.
+/// The frequency of each element, the highest first. Equal ones are in ascending order.
 fn most_often_first<T: Ord + Copy>(all: impl Iterator<Item = T>) -> Vec<(T, u64)> {
     let mut times: BTreeMap<T, u64> = BTreeMap::new();
     all.for_each(|one| *times.entry(one).or_default() += 1);

@@ -1,36 +1,37 @@
-//! The same comparison over several samples, which are seeds, files, or pieces of a workload such as its days: means with 95 %
-//! intervals, and differences to the first policy sample by sample, which say more because both met the same luck.
+//! Compares policies over several samples: seeds, files, or pieces of a workload such as its days. Shows
+//! means with 95 % confidence intervals, and differences to the first policy sample by sample. Paired
+//! differences are more precise, because both policies get the same random draws.
 
 use crate::report::comparison::{self, FLOWS, Figures, Spec};
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, exact};
 use crate::report::table::{Best, Column, Table, View};
 
-/// What samples are called: one of them. `seed`, `day`, `file`.
+/// The word for one sample: `seed`, `day`, `file`.
 pub const SEED: &str = "seed";
 
-/// What became of one policy, sample by sample.
+/// The results of one policy, sample by sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs {
     /// The policy with its parameters.
     pub policy: String,
-    /// Its figures for every sample, or why there are none.
+    /// Its figures for every sample, or the reason why there are none.
     pub result: Result<Vec<Figures>, String>,
 }
 
-/// Mean and spread of a few numbers.
+/// The mean and the spread of several numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The mean.
     pub mean: f64,
-    /// The standard deviation of the sample; 0 of a single number.
+    /// The standard deviation of the sample; 0 for a single number.
     pub sd: f64,
-    /// Half the width of the 95 % interval of the mean (Student's t); 0 of a single number.
+    /// Half the width of the 95 % confidence interval of the mean (Student's t); 0 for a single number.
     pub ci95: f64,
 }
 
 impl Spread {
-    /// Mean and spread; `None` of no numbers.
+    /// The mean and the spread; `None` for no numbers.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -46,8 +47,8 @@ impl Spread {
     }
 }
 
-/// The 97.5th percentile of Student's t. Between the listed degrees of freedom the next lower counts,
-/// which errs towards wider intervals.
+/// The 97.5th percentile of Student's t. Between two listed degrees of freedom the lower one counts, which
+/// makes intervals wider.
 fn student_975(freedom: usize) -> f64 {
     const FEW: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
@@ -65,12 +66,12 @@ fn student_975(freedom: usize) -> f64 {
 }
 
 impl Spread {
-    /// Spread of a number over the seeds that have it.
+    /// The spread of a number over the samples that have it.
     pub(crate) fn over(runs: &[Figures], get: &dyn Fn(&Figures) -> Option<f64>) -> Option<Self> {
         Self::of(&runs.iter().filter_map(get).collect::<Vec<_>>())
     }
 
-    /// Spread of the differences to `first`, over the seeds that both have.
+    /// The spread of the differences to `first`, over the samples that both have.
     pub(crate) fn of_differences(
         runs: &[Figures],
         first: &[Figures],
@@ -81,8 +82,8 @@ impl Spread {
     }
 }
 
-/// Two tables: means ± half the 95 % interval with the best means marked, and the paired differences to the first
-/// policy. `sample` is what one sample is called.
+/// Two tables: means ± half the 95 % confidence interval with the best means marked, and the paired
+/// differences to the first policy. `sample` is the word for one sample.
 pub fn table(all: &[Runs], sample: &str, view: &View) -> String {
     let mut out = means(all).render(view);
     let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
@@ -95,24 +96,24 @@ pub fn table(all: &[Runs], sample: &str, view: &View) -> String {
         let to_first = |runs: &[Figures], spec: &Spec| {
             Spread::of_differences(runs, base, &|figures| spec.value(figures))
         };
-        // A difference of gaps is none that must stay true: it is rounded to the nearest.
+        // The difference of two gaps is no upper limit, so it is rounded to the nearest value.
         let unit = |spec: &Spec| if spec.unit == Unit::Gap { Unit::Percent } else { spec.unit };
         out.extend(["\ndifference to ", name, ", ", sample, " by ", sample, "\n"]);
-        // What does not fit has just been named.
+        // The first table has already named the columns that do not fit.
         let view = View { note: false, ..view.clone() };
         out += &columns(&others, to_first, |spec| (unit(spec), None)).render(&view);
     }
     out + &notes(all, sample)
 }
 
-/// The means with their intervals, a row a policy.
+/// The means with their intervals, one row per policy.
 pub(crate) fn means(all: &[Runs]) -> Table {
     let rows: Vec<&Runs> = all.iter().collect();
     let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
     columns(&rows, own, |spec| (spec.unit, spec.best()))
 }
 
-/// Why policies have no row, how often flows failed, and where masters of jobs crowded out their tasks.
+/// The reasons of policies without a row, the numbers of failures, and crowding by ApplicationMasters.
 fn notes(all: &[Runs], sample: &str) -> String {
     let note = |(runs, name): (&Runs, &String)| match &runs.result {
         Err(reason) => Some(format!("{name}: {reason}\n")),
@@ -127,15 +128,16 @@ fn notes(all: &[Runs], sample: &str) -> String {
     notes + &crowding(all)
 }
 
-/// Where masters of jobs crowded out their tasks, on average.
+/// The policies under which ApplicationMasters held most slots, on average.
 pub fn crowding(all: &[Runs]) -> String {
     let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
     let ran = all.iter().zip(names).filter_map(|(runs, name)| Some((name, runs.result.clone().ok()?)));
     comparison::crowding_of(ran)
 }
 
-/// The runs of each policy for each group, as `by` says, with how many flows are in it on average. Of several seeds the
-/// groups are those of any, and figures are over those that have the group.
+/// The runs of each policy for each group, with the mean number of flows in the group. `by` selects the
+/// groups. If seeds differ in their groups, all groups are shown, and the figures are over the seeds that
+/// have the group.
 fn by_group(by: &str, all: &[Runs]) -> Vec<(String, f64, Runs)> {
     let mut rows = Vec::new();
     for runs in all {
@@ -158,7 +160,8 @@ fn by_group(by: &str, all: &[Runs]) -> Vec<(String, f64, Runs)> {
     rows
 }
 
-/// A row for each policy and group: pools, users or size classes, as `by` says; means ± half the 95 % interval.
+/// A row for each policy and group: means ± half the 95 % confidence interval. `by` selects the groups:
+/// pools, users or size classes.
 pub fn table_by(by: &'static str, all: &[Runs], sample: &str, view: &View) -> String {
     let groups = by_group(by, all);
     let rows: Vec<&Runs> = groups.iter().map(|(_, _, runs)| runs).collect();
@@ -172,7 +175,8 @@ pub fn table_by(by: &'static str, all: &[Runs], sample: &str, view: &View) -> St
     Table::of(columns).render(view) + &notes(all, sample)
 }
 
-/// One row a policy, group and metric: flows, samples, mean, standard deviation and half the 95 % interval.
+/// One row per policy, group and metric: flows, samples, mean, standard deviation and half the 95 %
+/// confidence interval.
 pub fn csv_by(by: &'static str, all: &[Runs], sample: &str) -> String {
     let samples = format!("{sample}s");
     let header = ["policy", by, FLOWS, "metric", &samples, "mean", "sd", "ci95"];
@@ -208,7 +212,7 @@ fn columns(
     Table::of(std::iter::once(names).chain(comparison::specs().iter().map(of)).collect())
 }
 
-/// `12.5 ± 0.4`, `15.6 ± 1.2 %`, with the same digits after the point in a column; means of counts are no counts.
+/// `12.5 ± 0.4`, `15.6 ± 1.2 %`, with the same number of decimals in a column. Means of counts have decimals.
 fn plus_minus(spreads: &[Option<Spread>], unit: Unit) -> Vec<String> {
     let (of_mean, of_half) = match unit {
         Unit::Count | Unit::Measure => (Unit::Measure, Unit::Measure),
@@ -217,7 +221,7 @@ fn plus_minus(spreads: &[Option<Spread>], unit: Unit) -> Vec<String> {
     };
     let means = spreads.iter().map(|spread| Some((*spread)?.mean));
     let halves = spreads.iter().map(|spread| Some((*spread)?.ci95));
-    // Written together, so that the largest of all says how many digits there are.
+    // Formatted together, so that the largest number determines the decimals.
     let both: Vec<Option<f64>> = means.chain(halves).collect();
     let (means, halves) = (column(&both, of_mean), column(&both, of_half));
     let halves = &halves[spreads.len()..];
@@ -231,7 +235,7 @@ fn plus_minus(spreads: &[Option<Spread>], unit: Unit) -> Vec<String> {
     (0..spreads.len()).map(text).collect()
 }
 
-/// Names of everything that was measured, in order.
+/// The names of all metrics, in order.
 fn names(all: &[Runs]) -> Vec<&'static str> {
     let mut names = vec!["cost", "lower_bound", "gap"];
     for (name, _) in all.iter().filter_map(|r| r.result.as_ref().ok()).flatten().flat_map(|f| &f.metrics) {
@@ -243,8 +247,9 @@ fn names(all: &[Runs]) -> Vec<&'static str> {
     names
 }
 
-/// Gives each policy its rank by cost with each seed, as the metric `rank`: 1 for the least, the mean of their places for
-/// equals. Policies that were refused and seeds with which flows failed have none. O(policies² · seeds).
+/// Adds the metric `rank`: the rank of each policy by cost for each seed. The lowest cost has rank 1, and
+/// equal costs share the mean of their ranks. Refused policies and seeds with failed flows have no rank.
+/// O(policies² · seeds).
 pub fn rank(all: &mut [Runs]) {
     let cost_of = |runs: &Runs, seed: usize| runs.result.as_ref().ok()?.get(seed)?.cost;
     let seeds = all.iter().filter_map(|runs| Some(runs.result.as_ref().ok()?.len())).max().unwrap_or(0);
@@ -267,22 +272,22 @@ pub fn rank(all: &mut [Runs]) {
 pub(crate) const HEADER: [&str; 9] =
     ["policy", "metric", SAMPLES, "mean", "sd", "ci95", "difference", "difference_ci95", "refused"];
 
-/// Stands for the column that says how many samples there are, which is called after them.
+/// A placeholder for the column with the number of samples. Its real name contains the word for a sample.
 const SAMPLES: &str = "samples";
 
-/// The columns of [`csv`] for samples that are called so.
+/// The columns of [`csv`] for this word for a sample.
 pub(crate) fn header(sample: &str) -> [String; 9] {
     HEADER.map(|name| if name == SAMPLES { format!("{sample}s") } else { name.to_owned() })
 }
 
-/// One row a policy and metric: samples, mean, standard deviation, half the 95 % interval, and mean and half
-/// interval of the difference to the first policy.
+/// One row per policy and metric: samples, mean, standard deviation, half the 95 % confidence interval, and
+/// the mean and half the interval of the difference to the first policy.
 pub fn csv(all: &[Runs], sample: &str) -> String {
     let header = header(sample);
     crate::report::csv(&header.each_ref().map(String::as_str), records(all))
 }
 
-/// The records of that.
+/// The records of [`csv`].
 pub(crate) fn records(all: &[Runs]) -> Vec<Vec<String>> {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
     let mut rows = Vec::new();

@@ -1,7 +1,7 @@
-//! Columns that line up and fit the width they are shown at.
+//! Text tables with aligned columns that fit a given width.
 //!
-//! A [`Table`] is made of columns; a [`View`] says how wide it may be, which columns are wanted and by which the rows
-//! are ordered. Where not all columns fit, the least important are left out, and a last line says which.
+//! A [`Table`] consists of columns. A [`View`] contains the maximum width, the requested columns and the sort
+//! column. If not all columns fit, the least important ones are left out and named in a last line.
 
 #[cfg(test)]
 mod tests;
@@ -15,39 +15,40 @@ use unicode_width::UnicodeWidthStr;
 use crate::names::did_you_mean;
 use crate::report::number::{self, Unit};
 
-/// The width where there is no terminal, so that the same results are the same bytes in every file.
+/// The width without a terminal. It is constant, so that the same results give the same bytes in every file.
 pub const WIDTH: usize = 100;
 
-/// What stands between columns; a mark takes the first of it.
+/// The number of spaces between columns. A mark replaces the first of them.
 const GAP: usize = 2;
 
-/// How tables are shown.
+/// The options of the display of tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Columns of the terminal.
+    /// The width of the terminal, columns.
     pub width: usize,
-    /// Whether it shows colours, as ANSI escape codes.
+    /// Whether to use colours, as ANSI escape codes.
     pub colour: bool,
-    /// Names of the columns to show, in this order, whether they fit or not; empty for those that fit.
+    /// The names of the columns to show, in this order, even if they do not fit. If empty, the columns that
+    /// fit are shown.
     pub columns: Vec<String>,
-    /// The column by which rows are ordered; without it they stay as they are.
+    /// The sort column; without it the order of the rows is kept.
     pub sort: Option<Sort>,
-    /// Whether the columns that are left out are named.
+    /// Whether to name the columns that are left out.
     pub note: bool,
-    /// What is said there of how to choose columns, where that is possible.
+    /// A hint on how to choose columns, for that line.
     pub hint: &'static str,
 }
 
-/// By which column rows are ordered.
+/// The sort order of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
     /// The name of the column.
     pub column: String,
-    /// Whether the largest comes first.
+    /// Whether the largest value comes first.
     pub descending: bool,
 }
 
-/// A name that no column has.
+/// An unknown column name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "found column {found:?}, expected one of {}{}",
@@ -55,9 +56,9 @@ pub struct Sort {
     did_you_mean(.found, .known.iter().map(String::as_str))
 )]
 pub struct UnknownColumn {
-    /// What was asked for.
+    /// The name that was given.
     pub found: String,
-    /// The names there are.
+    /// The known names.
     pub known: Vec<String>,
 }
 
@@ -68,10 +69,10 @@ impl Default for View {
 }
 
 impl View {
-    /// Whether every column that is asked for is one of these.
+    /// Checks that every requested column is known.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first unknown column.
     pub fn check<S: AsRef<str>>(&self, known: &[S]) -> Result<(), UnknownColumn> {
         let asked = self.columns.iter().chain(self.sort.as_ref().map(|sort| &sort.column));
         let unknown = asked.into_iter().find(|name| !known.iter().any(|known| known.as_ref() == *name));
@@ -81,7 +82,7 @@ impl View {
     }
 }
 
-/// On which side a column is flush.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Names and words.
@@ -99,7 +100,7 @@ pub enum Best {
     Largest,
 }
 
-/// A column: a name, a heading, and a cell a row.
+/// A column: a name, a heading, and one cell per row.
 #[derive(Clone, Debug)]
 pub struct Column {
     name: String,
@@ -114,30 +115,30 @@ pub struct Column {
 #[derive(Clone, Debug)]
 struct Cell {
     text: String,
-    /// What rows are ordered by, and what is best; words are ordered as they are.
+    /// The value for sorting and marking. Words are sorted as text.
     value: Option<f64>,
 }
 
 impl Cell {
-    /// Characters that would break the line are escaped.
+    /// Creates a cell. Characters that would break the line are escaped.
     fn new(text: impl Into<String>, value: Option<f64>) -> Self {
         Self { text: escaped_line(&text.into()).into_owned(), value }
     }
 }
 
 impl Column {
-    /// A column of words. Until it is told more, its heading is its name, and it is never left out.
+    /// A column of words. By default its heading is its name, and it is never left out.
     pub fn words<S: Into<String>>(name: impl Into<String>, cells: impl IntoIterator<Item = S>) -> Self {
         let cells = cells.into_iter().map(|text| Cell::new(text, None)).collect();
         Self::new(name.into(), Align::Left, cells)
     }
 
-    /// A column of numbers with the same digits after the point.
+    /// A column of numbers with the same number of decimals.
     pub fn numbers(name: impl Into<String>, values: &[Option<f64>], unit: Unit) -> Self {
         Self::written(name, values, number::column(values, unit))
     }
 
-    /// A column of numbers that are written so.
+    /// A column of numbers with given texts.
     pub fn written(name: impl Into<String>, values: &[Option<f64>], texts: Vec<String>) -> Self {
         let cells = texts.into_iter().zip(values).map(|(text, &value)| Cell::new(text, value)).collect();
         Self::new(name.into(), Align::Right, cells)
@@ -147,27 +148,27 @@ impl Column {
         Self { heading: name.clone(), name, align, rank: Some(0), best: None, is_key: false, cells }
     }
 
-    /// The same under this heading, which may have several lines.
+    /// Sets the heading, which may have several lines.
     pub fn heading(self, heading: impl Into<String>) -> Self {
         Self { heading: heading.into(), ..self }
     }
 
-    /// The same, left out before columns of a lower rank; those of rank 0 are never left out.
+    /// Sets the rank: columns of a higher rank are left out first, and those of rank 0 never.
     pub fn rank(self, rank: u8) -> Self {
         Self { rank: Some(rank), ..self }
     }
 
-    /// The same, shown only where it is asked for by name.
+    /// Shows the column only if it is requested by name.
     pub fn if_asked(self) -> Self {
         Self { rank: None, ..self }
     }
 
-    /// The same with its best value marked.
+    /// Marks the best value.
     pub fn best(self, best: Option<Best>) -> Self {
         Self { best, ..self }
     }
 
-    /// The same, shown even where other columns are asked for: without it rows could not be told apart.
+    /// Shows the column even if only others are requested, because it distinguishes the rows.
     pub fn key(self) -> Self {
         Self { is_key: true, ..self }
     }
@@ -177,30 +178,30 @@ impl Column {
         &self.name
     }
 
-    /// What stands above it, perhaps in several lines.
+    /// Its heading, possibly with several lines.
     pub(crate) fn title(&self) -> &str {
         &self.heading
     }
 
-    /// Whether it says something about these rows.
+    /// Whether it carries information about these rows.
     pub(crate) fn is_telling(&self) -> bool {
         self.rank.is_some()
     }
 
-    /// Its cells: text, number if it has one, and whether that is the best.
+    /// Its cells: the text, the number if there is one, and whether it is the best.
     pub(crate) fn entries(&self) -> Vec<(&str, Option<f64>, bool)> {
         let all: Vec<usize> = (0..self.cells.len()).collect();
         let marks = self.marks(&all);
         self.cells.iter().zip(marks).map(|(cell, mark)| (cell.text.as_str(), cell.value, mark)).collect()
     }
 
-    /// Widths of its heading and of its cells in these rows.
+    /// The maximum width of its heading and of its cells in these rows.
     fn width(&self, rows: &[usize]) -> usize {
         let cells = rows.iter().map(|&row| self.cells[row].text.width());
         self.heading.lines().map(str::width).chain(cells).max().unwrap_or(0)
     }
 
-    /// Whether each of these rows has the best value; none if all have the same, as far as can be read.
+    /// For each of these rows, whether it has the best value. No row is marked if all look the same.
     fn marks(&self, rows: &[usize]) -> Vec<bool> {
         let known = || rows.iter().map(|&row| &self.cells[row]).filter(|cell| cell.value.is_some());
         let order =
@@ -219,7 +220,7 @@ impl Column {
         let turned = |order: Ordering| if descending { order.reverse() } else { order };
         match (a.value, b.value) {
             (Some(x), Some(y)) => turned(x.total_cmp(&y)),
-            // Where there is no number there is nothing to compare: such rows come last.
+            // Rows without a number come last.
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => turned(a.text.cmp(&b.text)),
@@ -227,14 +228,15 @@ impl Column {
     }
 }
 
-/// A table. The first column names the rows and is always shown, as are others that tell rows apart ([`Column::key`]).
+/// A table. The first column names the rows and is always shown, like other columns that distinguish rows
+/// ([`Column::key`]).
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<Column>,
 }
 
 impl Table {
-    /// A table of these columns, which have equally many cells.
+    /// A table of columns with equal numbers of cells.
     pub fn of(columns: Vec<Column>) -> Self {
         debug_assert!(columns.windows(2).all(|two| two[0].cells.len() == two[1].cells.len()));
         Self { columns }
@@ -244,8 +246,8 @@ impl Table {
         self.columns
     }
 
-    /// A table with these headings, to be filled row by row; later columns are left out first, but a column of remarks,
-    /// which needs no heading, last.
+    /// An empty table with these headings, to be filled row by row. Later columns are left out first. A
+    /// column without a heading is for remarks and is left out last.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let column = |(k, &(heading, align)): (usize, &(&str, Align))| {
             let (name, rank) = match heading {
@@ -265,12 +267,12 @@ impl Table {
         }
     }
 
-    /// The text, each line ended.
+    /// The text; each line ends with a line feed.
     pub fn render(&self, view: &View) -> String {
         self.render_first(view, usize::MAX)
     }
 
-    /// The same with at most so many rows, the first ones in the order of the view.
+    /// As [`Self::render`], with at most `most` rows, the first ones in the order of the view.
     pub fn render_first(&self, view: &View, most: usize) -> String {
         let mut rows: Vec<usize> = (0..self.columns.first().map_or(0, |first| first.cells.len())).collect();
         if let Some((by, sort)) = view.sort.as_ref().and_then(|sort| Some((self.named(&sort.column)?, sort)))
@@ -310,12 +312,12 @@ impl Table {
     }
 }
 
-/// A column that is shown.
+/// A visible column.
 struct Shown<'a> {
     column: &'a Column,
-    /// Of its heading and its cells, without marks.
+    /// The maximum width of its heading and its cells, without marks.
     width: usize,
-    /// Whether each of the rows has the best value.
+    /// For each row, whether it has the best value.
     marks: Vec<bool>,
 }
 
@@ -324,7 +326,7 @@ impl<'a> Shown<'a> {
         Self { column, width: column.width(rows), marks: column.marks(rows) }
     }
 
-    /// Adds a cell to a line, in this style; a mark stands in the gap that follows.
+    /// Appends a cell to a line in a style. A mark is placed in the gap after the cell.
     fn cell(&self, line: &mut String, text: &str, mark: &str, style: Style) {
         let pad = " ".repeat(self.width.saturating_sub(text.width()));
         let gap = " ".repeat(GAP - mark.len());
@@ -341,7 +343,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// How wide these columns are together.
+/// The total width of these columns.
 fn width<'a>(columns: impl Iterator<Item = &'a Shown<'a>>) -> usize {
     let (mut all, mut mark) = (0, false);
     for column in columns {
@@ -351,7 +353,8 @@ fn width<'a>(columns: impl Iterator<Item = &'a Shown<'a>>) -> usize {
     all + usize::from(mark)
 }
 
-/// Which of these columns fit: the first and those of rank 0 always, then by rank whatever finds room.
+/// Whether each column fits. The first column and those of rank 0 always do; then columns are added by rank
+/// while there is room.
 fn fitting(columns: &[Shown<'_>], room: usize) -> Vec<bool> {
     let rank = |k: usize| if k == 0 { 0 } else { columns[k].column.rank.unwrap_or(u8::MAX) };
     let mut order: Vec<usize> = (0..columns.len()).collect();
@@ -365,7 +368,7 @@ fn fitting(columns: &[Shown<'_>], room: usize) -> Vec<bool> {
     fits
 }
 
-/// Headings above a rule above the rows.
+/// The headings, a rule, and the rows.
 fn lines(columns: &[Shown<'_>], rows: &[usize], colour: bool) -> String {
     let style = |style: Style| if colour { style } else { Style::new() };
     let bold = style(Style::new().bold());
@@ -377,7 +380,7 @@ fn lines(columns: &[Shown<'_>], rows: &[usize], colour: bool) -> String {
     for k in 0..height {
         let mut line = String::new();
         for (of, heading) in columns.iter().zip(&headings) {
-            // Short headings stand right above the rule.
+            // Short headings are aligned at the bottom, above the rule.
             let text = (k + heading.len()).checked_sub(height).map_or("", |k| heading[k]);
             of.cell(&mut line, text, "", bold);
         }
@@ -395,10 +398,10 @@ fn lines(columns: &[Shown<'_>], rows: &[usize], colour: bool) -> String {
     out
 }
 
-/// The codes of the styles of tables.
+/// The ANSI codes that tables use.
 const STYLES: [&str; 3] = ["\x1b[0m", "\x1b[1m", "\x1b[32m"];
 
-/// Text with tables, in which all characters that a terminal obeys are escaped: all but the styles of tables in colour.
+/// Escapes all control characters in a text with tables, except the styles of tables if `colour` is set.
 pub fn escaped_but_styles(text: &str, colour: bool) -> String {
     let mut parts = text.split('\x1b');
     let mut out = escaped(parts.next().unwrap_or_default()).into_owned();
@@ -410,7 +413,7 @@ pub fn escaped_but_styles(text: &str, colour: bool) -> String {
     out
 }
 
-/// Text on lines of at most `width` columns, broken between words.
+/// Breaks a text between words into lines of at most `width` columns.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -425,7 +428,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Lines that are too long for `width` columns, each broken between words and indented further from its second line on.
+/// Breaks lines longer than `width` columns between words. Continuation lines are indented further.
 pub fn fitted(text: &str, width: usize) -> String {
     let mut out = String::new();
     for line in escaped(text).lines() {
@@ -439,7 +442,7 @@ pub fn fitted(text: &str, width: usize) -> String {
     out
 }
 
-/// Rows of a name and what it is, lined up, without a header.
+/// Aligned rows of a name and a description, without a header.
 pub fn list<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)]) -> String {
     let width = entries.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
     let mut out = String::new();
@@ -452,7 +455,7 @@ pub fn list<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)]) -> String {
     out
 }
 
-/// The same, with what does not fit into `width` columns on lines of its own below.
+/// As [`list`], with descriptions wrapped to `width` columns.
 pub fn wrapped<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)], width: usize) -> String {
     let names = entries.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
     let room = width.saturating_sub(names + 4).max(20);

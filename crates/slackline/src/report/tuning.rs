@@ -1,4 +1,4 @@
-//! The best split of map and reduce slots, and what it is compared with.
+//! Tables and documents of the best split of map and reduce slots.
 
 use slackline_model::Instance;
 use slackline_trace::documents::tuning::{TunedSplit, Tuning, write_tuning};
@@ -8,10 +8,10 @@ use crate::report::number::{Unit, counted, duration, exact, number};
 use crate::report::table::{Best, Column, Table, View, fitted};
 use crate::tune::{Choice, Front, Method, Mode, Request, Rule, Times, Tuned};
 
-/// What may be asked for with `--columns`.
+/// The valid names for `--columns`.
 pub const COLUMNS: [&str; 5] = ["map_slots", "reduce_slots", "makespan", "total_completion", "order"];
 
-/// Flows of the order that the table shows unless all are asked for.
+/// The number of flows of the order that the table shows by default.
 const SHOWN: usize = 40;
 
 /// The flows of a choice in its order.
@@ -19,7 +19,7 @@ fn flows(instance: &Instance, choice: &Choice) -> Vec<String> {
     choice.order.iter().map(|&job| instance.flow(instance.job(job).flow).id.clone()).collect()
 }
 
-/// What was tuned and how, in two lines.
+/// The subject and the method of the tuning, in two lines.
 pub fn headlines(name: &str, instance: &Instance, request: &Request, tuned: &Tuned) -> String {
     let mode = if request.config.mode == Mode::Strict { ", reduces strictly in order" } else { "" };
     let half = tuned.default.split;
@@ -51,7 +51,7 @@ fn seconds(choice: &Choice) -> (f64, f64) {
     (choice.makespan.seconds(), choice.total_completion as f64 / 1e6)
 }
 
-/// `mk-jr, area`: what made an order.
+/// `mk-jr, area`: the rule that produced an order.
 fn order_name(choice: &Choice) -> &'static str {
     match choice.rule {
         None => "",
@@ -62,7 +62,7 @@ fn order_name(choice: &Choice) -> &'static str {
     }
 }
 
-/// Rows of a name, a choice, and what made its order.
+/// Rows of a name, a choice, and the rule that produced its order.
 type Rows<'a> = Vec<(&'static str, &'a Choice, &'static str)>;
 
 fn compared<'a>(request: &Request, tuned: &'a Tuned) -> Rows<'a> {
@@ -82,8 +82,8 @@ fn compared<'a>(request: &Request, tuned: &'a Tuned) -> Rows<'a> {
     rows
 }
 
-/// The splits that are compared, what the best one gains, its order (all of it, or its beginning) and the
-/// Pareto front.
+/// The compared splits, the gain of the best one, its order (all of it, or its first flows) and the Pareto
+/// front.
 pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool, view: &View) -> String {
     let order = flows(instance, &tuned.best);
     let shown = if all { order.len() } else { order.len().min(SHOWN) };
@@ -101,7 +101,7 @@ pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool, v
         + &tuned.front.as_ref().map_or_else(String::new, |found| format!("\n{}", front(found, view)))
 }
 
-/// What the best split gains over the usual one, and loses by the proportional rule.
+/// The gain of the best split over the default one, and the loss of the proportional rule.
 pub(crate) fn gains(tuned: &Tuned) -> String {
     let percent =
         |of: f64, than: f64| number(if than > 0.0 { (than - of) / than } else { 0.0 }, Unit::Percent);
@@ -119,7 +119,7 @@ pub(crate) fn gains(tuned: &Tuned) -> String {
     gain("", &tuned.default) + &gain(" as submitted", &tuned.submitted) + &loss
 }
 
-/// The Pareto front, with the paper's choice marked.
+/// The Pareto front, with the choice of the paper's algorithm marked.
 fn front(found: &Front, view: &View) -> String {
     let value = |choice: &Choice| (choice.makespan, choice.total_completion);
     let is_paper = |choice: &Choice| value(choice) == value(&found.paper);
@@ -142,7 +142,7 @@ fn choices(rows: &Rows<'_>, view: &View) -> String {
     choice_table(rows).render(view)
 }
 
-/// The splits that are compared, and the Pareto front if there is one.
+/// The compared splits, and the Pareto front if there is one.
 pub(crate) fn compared_columns(request: &Request, tuned: &Tuned) -> Vec<Column> {
     let mut rows = compared(request, tuned);
     if let Some(front) = &tuned.front {
@@ -168,7 +168,7 @@ fn choice_table(rows: &Rows<'_>) -> Table {
     ])
 }
 
-/// One row a split with all digits.
+/// One row per split, with all digits.
 pub fn csv(instance: &Instance, tuned: &Tuned) -> String {
     let row = |(name, choice): (&str, &Choice)| {
         let (makespan, total) = seconds(choice);

@@ -1,4 +1,4 @@
-//! Whether a schedule is feasible and costs what it says.
+//! The verdict on a schedule: whether it is feasible and whether its cost is correct.
 
 use serde_json::{Map, json};
 use slackline_judge::Report;
@@ -8,7 +8,7 @@ use crate::report::comparison::Figures;
 use crate::report::headline;
 use crate::report::number::{Unit, counted, exact, number};
 
-/// The answer in a line.
+/// The verdict as one line.
 pub fn line(verdict: &Verdict) -> String {
     let (schedule, report) = match verdict {
         Verdict::Not { why, .. } => return format!("not feasible: {why}\n"),
@@ -34,12 +34,12 @@ pub fn line(verdict: &Verdict) -> String {
     line + "\n"
 }
 
-/// The sum of no costs is minus nothing, which nobody wants to read.
+/// An empty sum is -0.0; adding 0.0 removes the sign.
 fn cost(report: &Report) -> f64 {
     report.cost + 0.0
 }
 
-/// The answer for programs.
+/// The verdict as JSON.
 pub fn json(verdict: &Verdict) -> String {
     let (schedule, report) = match verdict {
         Verdict::Not { kind, why } => {
@@ -62,7 +62,7 @@ pub fn json(verdict: &Verdict) -> String {
     }))
 }
 
-/// The answer as a row.
+/// The verdict as CSV, one row.
 pub fn csv(verdict: &Verdict) -> String {
     let header = ["valid", "violation", "message", "cost", "rows", "tasks", "failed"];
     let row = match verdict {

@@ -1,4 +1,4 @@
-//! Several sinks as one.
+//! Combines several sinks into one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,17 +7,17 @@ use slackline_model::Time;
 
 use super::{Ending, Forecast, Note, Overview, Sink, Stop};
 
-/// Tells several sinks the same, one after the other.
+/// Forwards each call to several sinks, in order.
 #[derive(Default)]
 pub struct All<'a>(Vec<Box<dyn Sink + 'a>>);
 
 impl<'a> All<'a> {
-    /// None yet.
+    /// An empty list of sinks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// These and one more.
+    /// Adds a sink.
     #[must_use]
     pub fn and(mut self, sink: impl Sink + 'a) -> Self {
         self.0.push(Box::new(sink));

@@ -1,8 +1,8 @@
-//! Engines by name.
+//! The table of engines by name.
 //!
-//! An engine is named as `name` or `name:parameter=value`, more parameters each after a comma; one that is somewhere
-//! else as `name://address`. The table is a value: the standard one has the engines of this library, and
-//! [`Engines::with`] adds one of your own.
+//! An engine is named `name` or `name:parameter=value`, with further parameters after commas. A remote engine
+//! is named `name://address`. The table is a value: the default has the engines of this library, and
+//! [`Engines::with`] adds another one.
 
 use slackline_executor::engine::backend::{ADDRESS, Backend, EngineEntry};
 use slackline_executor::engine::machines::{slurm, ssh};
@@ -12,7 +12,7 @@ use slackline_model::params::{Param, ParamError, Settings};
 
 use crate::names::unknown;
 
-/// The engines of this library, the usual one first.
+/// The engines of this library, the default one first.
 const TABLE: &[EngineEntry] = &[
     this_machine::ENTRY,
     ssh::ENTRY,
@@ -25,24 +25,24 @@ const TABLE: &[EngineEntry] = &[
 #[derive(Clone, Debug)]
 pub struct Engines(Vec<EngineEntry>);
 
-/// Why a text names no engine.
+/// The reason why a text names no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineSpecError {
     /// No such engine.
     #[error("{}", unknown("engine", .found, .known))]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         found: String,
-        /// The names there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// Its parameters cannot be so.
+    /// Its parameters are invalid.
     #[error("engine {engine}: {problem}")]
     Parameter {
         /// The engine.
         engine: &'static str,
-        /// What is wrong.
+        /// The error.
         problem: ParamError,
     },
 }
@@ -61,7 +61,7 @@ impl Default for Engines {
 }
 
 impl Engines {
-    /// These, and one more, instead of one of the same name if there is one.
+    /// Adds an engine. It replaces one of the same name.
     #[must_use]
     pub fn with(mut self, entry: EngineEntry) -> Self {
         self.0.retain(|known| known.name != entry.name);
@@ -69,25 +69,25 @@ impl Engines {
         self
     }
 
-    /// Every one, the usual one first.
+    /// All engines, the default one first.
     pub fn all(&self) -> &[EngineEntry] {
         &self.0
     }
 
-    /// The names, the usual one first.
+    /// The names, the default one first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|entry| entry.name)
     }
 
-    /// Every parameter once, with the engine that is the first to declare it.
+    /// Every parameter once, with the first engine that declares it.
     pub fn params(&self) -> impl Iterator<Item = (&EngineEntry, &'static Param)> {
         let all = || self.0.iter().flat_map(|entry| entry.params.iter().map(move |param| (entry, param)));
         let is_first = move |k: usize, name: &str| all().take(k).all(|(_, param)| param.name != name);
         all().enumerate().filter(move |(k, (_, param))| is_first(*k, param.name)).map(|(_, pair)| pair)
     }
 
-    /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`. With `name+https://address` the engine is
-    /// given `https://address`.
+    /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`. With
+    /// `name+https://address` the engine is given `https://address`.
     ///
     /// # Errors
     /// Unknown names, parameters and values, each with the valid ones.
@@ -126,10 +126,10 @@ impl EngineSpec {
         self.given.iter().any(|(given, said)| given == name && said == value)
     }
 
-    /// The same with more parameters.
+    /// The same engine with more parameters.
     ///
     /// # Errors
-    /// Unknown names and values, each with the valid ones; a parameter a second time.
+    /// Unknown names and values, each with the valid ones; a parameter that is given twice.
     pub fn with(mut self, more: impl IntoIterator<Item = (String, String)>) -> Result<Self, EngineSpecError> {
         self.given.extend(more);
         match self.settings() {
@@ -143,10 +143,10 @@ impl EngineSpec {
         Settings::parse(self.entry.params, given)
     }
 
-    /// Makes the engine.
+    /// Creates the engine.
     ///
     /// # Errors
-    /// Parameters that do not go together, or not here.
+    /// Parameters that contradict each other, or are not possible on this machine.
     pub fn make(&self) -> Result<Box<dyn Backend>, EngineError> {
         (self.entry.make)(&self.settings()?)
     }

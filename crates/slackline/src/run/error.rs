@@ -1,4 +1,4 @@
-//! Why flows cannot be run.
+//! The errors of runs.
 
 use std::io;
 
@@ -11,14 +11,14 @@ use slackline_trace::TraceError;
 
 use crate::simulate::SimulateError;
 
-/// Why a run cannot begin, be resumed or be reported.
+/// The reason why a run cannot start, be resumed or be reported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The flow file, with places.
+    /// An error in the flow file, with its position.
     #[error(transparent)]
     Document(#[from] TraceError),
-    /// The same, of files that cannot be looked at because what has them does not answer now: the next time they may be.
+    /// An input cannot be read because its storage does not answer. A retry may succeed.
     #[error(transparent)]
     Away(TraceError),
     /// A flow file without flows.
@@ -27,39 +27,39 @@ pub enum RunError {
         /// The flow file.
         name: String,
     },
-    /// A deadline.
+    /// An invalid deadline.
     #[error(transparent)]
     Deadline(#[from] DeadlineError),
-    /// The history.
+    /// An error of the history.
     #[error(transparent)]
     History(#[from] LogError),
-    /// Whatever the engine says.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// What is left of the workload is none.
+    /// The remaining workload is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The judge refuses the schedule of what happened, which is written all the same.
+    /// The executed schedule is invalid. It is written nevertheless.
     #[error(
         "internal error: the record of this run contradicts itself: {violation}; what its jobs wrote is not affected: the \
          outputs with _SUCCESS are complete. Please report this with the files journal.log, workload.json and \
          schedule.json in {state}"
     )]
     Infeasible {
-        /// What is wrong with it.
+        /// The violated constraint.
         violation: Box<Violation>,
         /// The state directory.
         state: String,
     },
-    /// There is no prediction: the judge refuses it, or the policy could not go on.
+    /// No prediction is available: it is invalid, or the policy could not continue.
     #[error("the prediction: {0}")]
     Prediction(SimulateError),
-    /// The policy could not go on; what is done stays done, and the run can be resumed.
+    /// The policy could not continue. Finished work stays finished, and the run can be resumed.
     #[error("{policy}: {failure}")]
     Policy {
         /// The policy.
         policy: String,
-        /// What it says.
+        /// The error of the policy.
         failure: String,
     },
     /// A document of the outcome cannot be written.
@@ -67,35 +67,35 @@ pub enum RunError {
     File {
         /// The document.
         path: String,
-        /// What the file system says.
+        /// The error of the file system.
         problem: io::Error,
     },
 }
 
-/// What is wrong with the deadlines of a request.
+/// An error in the deadlines of a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeadlineError {
-    /// Two for one flow.
+    /// Two deadlines for one flow.
     #[error("deadline: found flow {flow:?} twice, expected once")]
     Twice {
         /// The flow.
         flow: String,
     },
-    /// No such flow.
+    /// An unknown flow.
     #[error("deadline: {}", unknown("flow", .flow, .known))]
     Unknown {
         /// The flow.
         flow: String,
-        /// The flows there are.
+        /// The known flows.
         known: Vec<String>,
     },
-    /// A date and time beyond all calendars.
+    /// A date and time outside the calendar.
     #[error("deadline: flow {flow:?}: {what}")]
     When {
         /// The flow.
         flow: String,
-        /// What was found and expected.
+        /// The text that was found, and what was expected.
         what: String,
     },
 }

@@ -1,8 +1,8 @@
-//! Everything that happens in a run, a line of JSON each: the file of `--events`, whose schema is
+//! Writes every event of a run as one line of JSON: the file of `--events`. Its schema is
 //! `docs/schema/events.schema.json`.
 //!
-//! Each line is written at once and as a whole, so that it can be followed. What cannot be written does not disturb the
-//! run: it is remembered, and told at the end.
+//! Each line is written whole and flushed at once, so that a program can follow the file. A write error does
+//! not disturb the run; [`Events::problem`] returns it at the end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,36 +20,36 @@ use slackline_task::base::task_id::TaskId;
 use super::turns::{Turn, Turns};
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
 
-/// Version of the lines.
+/// Version of the line format.
 const VERSION: u32 = 1;
 
-/// Writes events.
+/// A sink that writes events.
 pub struct Events<W: Write> {
     out: W,
-    /// What the first line says of the run.
+    /// The state directory, for the first line.
     state: PathBuf,
     policy: String,
     workload: String,
     is_resumed: bool,
-    /// What becomes of each job.
+    /// The verdict on each job.
     verdicts: Vec<JobVerdict>,
-    /// What earlier sessions made and is gone.
+    /// The outputs of earlier sessions that are lost.
     lost: Vec<LostOutput>,
     now: f64,
     /// By job: its flow and its name.
     jobs: Vec<(String, String)>,
-    /// The machines by their slots.
+    /// Maps slots to machines.
     places: MachineSlots,
     turns: Turns,
-    /// How many attempts of a task this session has started.
+    /// The number of attempts of a task that this session has started.
     attempts: BTreeMap<TaskId, u32>,
-    /// What the engine recorded last, to be told with the next end of an attempt.
+    /// The attempt that the engine recorded last; written with the next end of an attempt.
     recorded: Option<Attempt>,
     problem: Option<io::Error>,
 }
 
 impl<W: Write> Events<W> {
-    /// The events of what is asked for, written to `out`.
+    /// Writes the events of `request` to `out`.
     pub fn new(out: W, request: &Request) -> Self {
         Self {
             out,
@@ -69,7 +69,7 @@ impl<W: Write> Events<W> {
         }
     }
 
-    /// What kept a line from being written, if anything did; after it no line is.
+    /// The first write error, if any. No line is written after it.
     pub fn problem(&self) -> Option<&io::Error> {
         self.problem.as_ref()
     }
@@ -90,7 +90,7 @@ impl<W: Write> Events<W> {
         self.problem = written.err();
     }
 
-    /// What names a task.
+    /// The fields that identify a task.
     fn task(&self, id: TaskId) -> Map<String, Value> {
         let (flow, job) = self.jobs.get(id.job as usize).cloned().unwrap_or_default();
         let mut said = Map::new();
@@ -102,7 +102,7 @@ impl<W: Write> Events<W> {
         said
     }
 
-    /// The end of an attempt, with what the engine has recorded of it.
+    /// Writes the end of an attempt, with the engine's record of it.
     fn ended(&mut self, event: &str, id: TaskId, more: Value) {
         let mut said = self.task(id);
         if let Some(attempt) = self.recorded.take().filter(|attempt| attempt.id == id) {
@@ -114,9 +114,9 @@ impl<W: Write> Events<W> {
             }
             said.insert("seconds".to_owned(), (attempt.micros() as f64 / 1e6).into());
             if let AttemptOutcome::Done(mut outcome) = attempt.ended {
-                // What a resumed run compares is no count.
+                // `output` is for the check of a resumed run, and not a counter.
                 outcome.output = None;
-                // Whatever is counted, in the words of the journal.
+                // All counters, under their names in the journal.
                 said.insert("counters".to_owned(), serde_json::to_value(outcome).unwrap_or_default());
             }
         }
@@ -152,8 +152,8 @@ impl<W: Write> Events<W> {
 }
 
 impl<W: Write> Events<W> {
-    /// Says what is lost of earlier sessions, and of each job of the flow file whether it is done again, after the line
-    /// that says which run it is.
+    /// Writes the lost outputs of earlier sessions and the verdict on each job. Called after the first line,
+    /// which identifies the run.
     fn say_verdicts(&mut self) {
         for LostOutput { flow, job, phase, task, problem, .. } in std::mem::take(&mut self.lost) {
             let phase = phase.name();

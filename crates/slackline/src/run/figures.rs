@@ -1,4 +1,4 @@
-//! What the jobs of a run did: tasks, attempts, time, records and bytes, by what is recorded of their attempts.
+//! The figures of the jobs of a run: tasks, attempts, time, records and bytes, from the recorded attempts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use slackline_trace::{JobCounts, PhaseCounts};
 
 use super::sink::{Progress, count};
 
-/// What a job of a run did so far.
+/// The figures of a job of a run so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct JobFigures {
@@ -25,30 +25,31 @@ pub struct JobFigures {
     pub reduces: PhaseFigures,
 }
 
-/// What the tasks of a phase did so far.
+/// The figures of the tasks of a phase so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PhaseFigures {
-    /// Tasks, and how many of them are done.
+    /// Tasks, and how many of them are finished.
     pub tasks: Progress,
-    /// Attempts that failed.
+    /// The number of failed attempts.
     pub failed: u64,
-    /// Attempts that were stopped.
+    /// The number of killed attempts.
     pub stopped: u64,
-    /// How long the attempts of tasks that are done were at work together, seconds.
+    /// The sum of the durations of the attempts that finished a task, seconds.
     pub seconds: f64,
-    /// How long attempts were at work that came to nothing, seconds.
+    /// The sum of the durations of all other attempts (failed, killed, or with lost output), seconds.
     pub lost_seconds: f64,
-    /// When its first attempt began, seconds since the start of the run.
+    /// The start of its first attempt, seconds since the start of the run.
     pub began: Option<f64>,
-    /// When its last attempt ended, seconds since the start of the run.
+    /// The end of its last attempt, seconds since the start of the run.
     pub ended: Option<f64>,
-    /// What its tasks counted.
+    /// The counters of its tasks.
     pub counts: PhaseCounts,
 }
 
 impl JobFigures {
-    /// Those of every job of a workload, in the order in which [`TaskId`] counts them. O(tasks + attempts · log).
+    /// The figures of every job of a workload, in the order of the job numbers of [`TaskId`]. O(tasks +
+    /// attempts · log).
     pub fn all(workload: &Draft, attempts: &[Attempt]) -> Vec<Self> {
         let mut jobs = Vec::new();
         for flow in &workload.flows {
@@ -61,7 +62,7 @@ impl JobFigures {
                 jobs.push(Self { flow: flow.id.clone(), job: job.id.clone(), maps, reduces });
             }
         }
-        // Of a task that was done a second time, as its output was lost, the last counts.
+        // If a task was rerun because its output was lost, its last attempt counts.
         let done = attempts.iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_)));
         let last: BTreeMap<TaskId, u64> = done.map(|attempt| (attempt.id, attempt.number)).collect();
         for attempt in attempts {
@@ -97,24 +98,24 @@ impl JobFigures {
         if self.reduces.tasks.total > 0 { &self.reduces } else { &self.maps }
     }
 
-    /// Its tasks, and how many of them are done.
+    /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
         let [maps, reduces] = self.phases().map(|phase| phase.tasks);
         Progress { total: maps.total + reduces.total, done: maps.done + reduces.done }
     }
 
-    /// Whether all its tasks are done.
+    /// Whether all its tasks are finished.
     pub fn is_done(&self) -> bool {
         let Progress { total, done } = self.tasks();
         done >= total
     }
 
-    /// Attempts that failed.
+    /// The number of failed attempts.
     pub fn failed(&self) -> u64 {
         self.maps.failed + self.reduces.failed
     }
 
-    /// What its commands counted, by `GROUP,NAME`.
+    /// The counters of its commands, by `GROUP,NAME`.
     pub fn counters(&self) -> BTreeMap<&str, i64> {
         let mut sums = BTreeMap::new();
         for (name, count) in self.phases().into_iter().flat_map(|phase| &phase.counts.counters) {
@@ -124,19 +125,19 @@ impl JobFigures {
         sums
     }
 
-    /// Records that could not be used.
+    /// The number of records that were skipped because they could not be processed.
     pub fn skipped(&self) -> u64 {
         self.maps.counts.skipped + self.reduces.counts.skipped
     }
 
-    /// What it counted, as documents have it.
+    /// Its counters in the format of documents.
     pub fn counts(&self) -> JobCounts {
         let (flow, job) = (self.flow.clone(), self.job.clone());
         JobCounts { flow, job, maps: self.maps.counts.clone(), reduces: self.reduces.counts.clone() }
     }
 }
 
-/// What the jobs counted all of whose tasks are done; recurrences of a flow together.
+/// The counters of the jobs whose tasks are all finished. The runs of a recurring flow are added up.
 pub(super) fn finished_counts(jobs: &[JobFigures]) -> CountsOfJobs {
     let mut finished = CountsOfJobs::new();
     for job in jobs.iter().filter(|job| job.is_done()) {
@@ -148,7 +149,7 @@ pub(super) fn finished_counts(jobs: &[JobFigures]) -> CountsOfJobs {
 }
 
 impl PhaseFigures {
-    /// Adds an attempt; `counts` if it is the one by which its task is done.
+    /// Adds an attempt; `counts` if it is the attempt that finished its task.
     fn add(&mut self, attempt: &Attempt, counts: bool) {
         let seconds = attempt.micros() as f64 / 1e6;
         let [began, ended] = [attempt.start, attempt.end].map(|micros| micros as f64 / 1e6);

@@ -1,5 +1,5 @@
-//! When the flows of a run are going to be done: what is left, simulated from now on under the same policy, with
-//! durations as finished tasks suggest them.
+//! Predicts when the flows of a run finish. It simulates the remaining work under the same policy, with
+//! durations estimated from finished tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -25,33 +25,33 @@ pub(super) use courses::{COURSES, likely};
 #[cfg(test)]
 mod tests;
 
-/// At least this long between two simulations, and this many times as long as one takes, so that watching
-/// takes next to nothing from the tasks.
+/// The minimum time between two simulations, microseconds. The pause is also at least [`SHARE`] times the
+/// duration of the last simulation, so that prediction takes almost no time from the tasks.
 const PAUSE: Span = Span(250_000);
 const SHARE: u64 = 20;
 
-/// A task that takes longer than expected is believed to have this fraction of what it took so far before it.
+/// A task that exceeds its estimate is assumed to need this fraction of its elapsed time in addition.
 const OVERDUE: f64 = 0.1;
 
-/// As many tasks of a phase say enough of how long others may take.
+/// The number of sampled durations of a phase. More samples would not improve the prediction.
 const SAMPLES_MAX: usize = 1_000;
 
-/// What becomes of a flow.
+/// The prediction for a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Prospect {
-    /// Done, after so many seconds since the start of the run.
+    /// It finishes this many seconds after the start of the run.
     Done(f64),
     /// Failed.
     Failed,
-    /// Nothing is known.
+    /// No prediction is available.
     Unknown,
 }
 
-/// Looks ahead.
+/// Predicts completions by simulation.
 pub struct Forecast {
     policy: PolicySpec,
     setting: Setting,
-    /// The workload with the durations that were believed before the run.
+    /// The workload with the durations that were estimated before the run.
     draft: Draft,
     /// By job: its flow.
     flows: Vec<String>,
@@ -59,20 +59,20 @@ pub struct Forecast {
     running: BTreeMap<TaskId, Running>,
     failed: BTreeSet<String>,
     took: BTreeMap<Phase, PhaseCost>,
-    /// What finished tasks took, seconds, each of the first [`SAMPLES_MAX`] of a phase.
+    /// The durations of finished tasks, seconds: the first [`SAMPLES_MAX`] of each phase.
     each: BTreeMap<Phase, Vec<f64>>,
     expected: BTreeMap<String, f64>,
     thinking: Option<Thinking>,
-    /// When to look again.
+    /// The earliest time of the next simulation.
     next: Time,
-    /// When something was heard last.
+    /// The time of the last event.
     now: Time,
 }
 
-/// A phase: the index of its job in the run, and which of its phases.
+/// A phase: the index of its job in the run, and its kind.
 type Phase = (u32, PhaseKind);
 
-/// A task at work.
+/// A running task.
 #[derive(Clone, Copy)]
 struct Running {
     since: Time,
@@ -80,23 +80,23 @@ struct Running {
 }
 
 impl Running {
-    /// Seconds so far.
+    /// Seconds since it started.
     fn elapsed(self, now: Time) -> f64 {
         now.since(self.since.min(now)).seconds()
     }
 }
 
-/// What finished tasks of a phase took together.
+/// The number and the total duration of the finished tasks of a phase.
 #[derive(Clone, Copy, Default)]
 struct PhaseCost {
     tasks: f64,
     seconds: f64,
 }
 
-/// What is being simulated: since when, and where the answer comes.
+/// A simulation that is in progress: its start, and the channel for its result.
 struct Thinking {
     since: Time,
-    /// Locked by nobody: so that several threads may look at what is believed.
+    /// Never locked; the mutex only makes the forecast `Sync`, so that several threads can read it.
     answer: Mutex<Receiver<BTreeMap<String, f64>>>,
 }
 
@@ -119,8 +119,8 @@ impl Forecast {
         }
     }
 
-    /// That of a run which somebody else drives, or which was stopped, as its journal has it: nothing but what is
-    /// recorded is known, and no flow has failed for good.
+    /// The forecast of a run that another process drives or that was stopped, from its journal. Only recorded
+    /// events are known, and no flow has failed for good.
     pub(super) fn of_journal(
         policy: PolicySpec,
         setting: Setting,
@@ -146,7 +146,7 @@ impl Forecast {
         this
     }
 
-    /// Takes in the attempts that are done already, and what they took.
+    /// Adds finished attempts and their durations.
     pub(super) fn learn(&mut self, attempts: &[Attempt]) {
         for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_))) {
             self.done.insert(attempt.id);
@@ -154,7 +154,7 @@ impl Forecast {
         }
     }
 
-    /// A task that is done took so long.
+    /// Records the duration of a finished task.
     fn took_task(&mut self, id: TaskId, seconds: f64) {
         let phase = (id.job, id.phase);
         let took = self.took.entry(phase).or_default();
@@ -162,7 +162,7 @@ impl Forecast {
         self.sample(phase, seconds);
     }
 
-    /// Remembers what a task of a phase took.
+    /// Adds a duration to the samples of a phase.
     fn sample(&mut self, phase: Phase, seconds: f64) {
         let each = self.each.entry(phase).or_default();
         if each.len() < SAMPLES_MAX {
@@ -175,18 +175,18 @@ impl Forecast {
         &self.flows
     }
 
-    /// A flow has failed for good.
+    /// Marks a flow as failed for good.
     pub(super) fn fail(&mut self, flow: &str) {
         self.failed.insert(flow.to_owned());
     }
 
-    /// Takes note of a task that is at work since then.
+    /// Adds a task that has been running since `since`.
     pub(super) fn at_work(&mut self, id: TaskId, since: Time) {
         self.running.entry(id).or_insert(Running { since, attempts: 0 }).attempts += 1;
     }
 
-    /// When the flows that are not done are going to be, seconds since the start of the run: simulated now. `None` if
-    /// that cannot be.
+    /// Simulates now. Returns the predicted completions of unfinished flows, seconds since the start of the
+    /// run; `None` if they cannot be simulated.
     pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
         let draft = self.ahead(&self.believed(now), now);
         if self.policy.is_program() || draft.flows.is_empty() {
@@ -195,7 +195,7 @@ impl Forecast {
         completions(&draft, &self.seats(), &self.policy, &self.setting, now)
     }
 
-    /// What is expected of a flow; never before now.
+    /// The prediction for a flow, never before the time of the last event.
     pub fn of(&self, flow: &str) -> Prospect {
         if self.failed.contains(flow) {
             return Prospect::Failed;
@@ -203,17 +203,17 @@ impl Forecast {
         self.expected.get(flow).map_or(Prospect::Unknown, |&at| Prospect::Done(at.max(self.now.seconds())))
     }
 
-    /// Takes in what happened, and looks ahead if it is time to.
+    /// Processes an event, and simulates if the next simulation is due.
     pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
         self.record(now, what);
         self.take_in(now);
-        // A program would be started anew for every look.
+        // An external policy is not simulated: its program would be restarted for every simulation.
         if now >= self.next && self.thinking.is_none() && !self.policy.is_program() {
             self.look_ahead(now);
         }
     }
 
-    /// Takes in what happened, and does not look ahead.
+    /// Processes an event without simulating.
     pub(super) fn record(&mut self, now: Time, what: Happening<'_>) {
         self.now = now;
         match what {
@@ -234,12 +234,12 @@ impl Forecast {
             Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
             Happening::Lost { tasks, .. } => self.done.retain(|id| !tasks.contains(id)),
             Happening::NeverComes { flow, .. } => drop(self.failed.insert(flow.to_owned())),
-            // The end of a job, the passing of time, and what may be added say nothing of a task.
+            // The other events do not change the state of a task.
             _ => {}
         }
     }
 
-    /// The time of what happens is ahead by so many microseconds more.
+    /// Moves the forecast by a jump of the clock, microseconds: events after it have later times by `by`.
     pub(super) fn clock_jumped(&mut self, by: i64) {
         for running in self.running.values_mut() {
             running.since = Time(running.since.0.saturating_add_signed(by));
@@ -247,7 +247,7 @@ impl Forecast {
         self.next = Time::ZERO;
     }
 
-    /// An attempt has ended, and another of the task may continue.
+    /// An attempt has ended. Another attempt of the task may still run.
     fn stop(&mut self, id: TaskId) {
         if let Some(running) = self.running.get_mut(&id) {
             running.attempts -= 1;
@@ -257,12 +257,12 @@ impl Forecast {
         }
     }
 
-    /// What was being simulated, if that is done by now.
+    /// Takes the result of the simulation, if it has finished.
     fn take_in(&mut self, now: Time) {
         let Some(thinking) = &mut self.thinking else { return };
         match thinking.answer.get_mut().unwrap_or_else(PoisonError::into_inner).try_recv() {
             Err(TryRecvError::Empty) => return,
-            // A policy that cannot be simulated: the last forecast stands.
+            // The policy cannot be simulated. The last prediction stays.
             Err(TryRecvError::Disconnected) => {}
             Ok(expected) => self.expected.extend(expected),
         }
@@ -271,21 +271,21 @@ impl Forecast {
         self.thinking = None;
     }
 
-    /// Simulates what is left on a thread of its own: a large workload must not keep the engine from its tasks.
+    /// Simulates the remaining work on a separate thread, so that a large workload does not delay the engine.
     fn look_ahead(&mut self, now: Time) {
         let draft = self.ahead(&self.believed(now), now);
         let (seats, policy, setting) = (self.seats(), self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
         let work = move || {
-            // The answer is no longer wanted if the run has ended.
+            // The receiver is gone if the run has ended.
             let _ = completions(&draft, &seats, &policy, &setting, now).map(|expected| sender.send(expected));
         };
-        // Without a thread there is no forecast: the channel is closed, and the last one stands.
+        // If no thread can be created, the channel is closed and the last prediction stays.
         let _ = std::thread::Builder::new().spawn(work);
         self.thinking = Some(Thinking { since: now, answer: Mutex::new(answer) });
     }
 
-    /// What is left of the run from now on, if its tasks take so long.
+    /// The remaining work from `now` on, with the given durations.
     pub(super) fn ahead(&self, durations: &Draft, now: Time) -> Draft {
         let mut draft = remaining(durations, &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
@@ -298,7 +298,8 @@ impl Forecast {
         draft
     }
 
-    /// The tasks at work, as they are among what is left. O(tasks at work · done tasks of their phase).
+    /// The running tasks, numbered among the remaining ones. O(running tasks · finished tasks of their
+    /// phase).
     pub(super) fn seats(&self) -> AtWork {
         let jobs: Vec<&JobDraft> = self.draft.flows.iter().flat_map(|flow| &flow.jobs).collect();
         let mut seats = AtWork::new();
@@ -311,8 +312,8 @@ impl Forecast {
         seats
     }
 
-    /// By flow: seconds that starting has taken of what it has at work. It is simulated as if it had come so much earlier, so
-    /// that only what is still to come is counted. O(tasks).
+    /// By flow: the seconds of start-up that its running tasks have behind them. Simulating the flow as
+    /// released that much earlier leaves only the remaining time. O(tasks).
     fn behind(&self) -> BTreeMap<&str, f64> {
         let mut behind = BTreeMap::new();
         let Some(profile) = &self.setting.profile else { return behind };
@@ -336,9 +337,9 @@ impl Forecast {
         behind
     }
 
-    /// The workload with the durations that are believed now: of a phase that has finished tasks, their mean;
-    /// of others, what was believed before, in the unit that finished tasks of their kind suggest, and no less
-    /// than what running tasks have taken already.
+    /// The workload with the durations that are estimated now. A phase with finished tasks gets their mean.
+    /// Any other phase gets its earlier estimate, scaled by the ratio of finished tasks of its kind, but at
+    /// least the elapsed time of its running tasks.
     pub(super) fn believed(&self, now: Time) -> Draft {
         let mut draft = self.draft.clone();
         let mut longest: BTreeMap<Phase, f64> = BTreeMap::new();
@@ -367,8 +368,8 @@ impl Forecast {
         draft
     }
 
-    /// What finished tasks of a flow took over what was believed of them, and how many there are: those of phases of these
-    /// names.
+    /// The ratio of measured to estimated time of the finished tasks of a flow, and the number of these
+    /// tasks. Only the phases in `known` count.
     pub(super) fn off(&self, flow: &str, known: &BTreeSet<PhaseName>) -> Option<(f64, u64)> {
         let (mut took, mut expected, mut tasks) = (0.0, 0.0, 0.0);
         for (job, index) in self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0u32..) {
@@ -389,8 +390,8 @@ impl Forecast {
         (expected > 0.0).then(|| (took / expected, tasks as u64))
     }
 
-    /// The flows of which it is not known how long their tasks take: something is left of a job that has no finished task, and of a
-    /// phase that is not one of these, whose jobs ran before. O(tasks).
+    /// The flows whose task durations are unknown. Such a flow has an unfinished phase that is not in `known`
+    /// (phases whose jobs ran before), in a job without finished tasks. O(tasks).
     pub(super) fn guesses(&self, known: &BTreeSet<PhaseName>) -> BTreeSet<&str> {
         let mut guesses = BTreeSet::new();
         for (job, index) in self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0u32..) {
@@ -412,12 +413,12 @@ impl Forecast {
         guesses
     }
 
-    /// Whether it was seen what tasks of a job take, of either phase.
+    /// Whether a job has a finished task, in either phase.
     fn has_finished_tasks(&self, job: u32) -> bool {
         PhaseKind::ALL.iter().any(|&kind| self.took.contains_key(&(job, kind)))
     }
 
-    /// What finished tasks of a kind took over what was believed of them.
+    /// The ratio of measured to estimated time of the finished tasks of a kind.
     fn unit(&self, kind: PhaseKind) -> f64 {
         let believed = self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0..);
         let (mut took, mut expected) = (0.0, 0.0);
@@ -438,7 +439,8 @@ impl Forecast {
     }
 }
 
-/// Tasks of a job take whole microseconds, as those of all workloads do: of short ones a part is too much to be rounded away unsaid.
+/// Rounds the durations of a job to whole microseconds, as in all workloads. For short tasks the fraction is
+/// too large to be rounded silently.
 fn in_whole_micros(job: &mut JobDraft) {
     for phase in [&mut job.map, &mut job.reduce].into_iter().flatten() {
         if let TasksDraft::Each(seconds) = &mut phase.tasks {
@@ -449,7 +451,7 @@ fn in_whole_micros(job: &mut JobDraft) {
     }
 }
 
-/// The workload without what its tasks do: it is copied for every look.
+/// The workload without the commands of its tasks, because every simulation copies it.
 fn durations(workload: &Draft) -> Draft {
     let mut draft = workload.clone();
     for job in draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs) {
@@ -458,7 +460,8 @@ fn durations(workload: &Draft) -> Draft {
     draft
 }
 
-/// When each flow is done under a policy, not before `now`, with what is at work on its slots; `None` if it cannot be simulated.
+/// The completion of each flow under a policy, at `now` or later, with running tasks on their slots. `None`
+/// if it cannot be simulated.
 pub(super) fn completions(
     draft: &Draft,
     at_work: &AtWork,
@@ -468,7 +471,8 @@ pub(super) fn completions(
 ) -> Option<BTreeMap<String, f64>> {
     let instance = Instance::new(draft).ok()?;
     let named = |flow: FlowId, at: f64| (instance.flow(flow).id.clone(), at.max(now.seconds()));
-    // What starts on a cluster has masters and containers first, which the simulator has and a course has not.
+    // On a cluster, jobs start ApplicationMasters and containers first. The full simulator models them, and a
+    // sample does not.
     if setting.profile.is_some() {
         let schedule = policy::simulated(policy, &instance, setting).ok()?.schedule;
         return Some(

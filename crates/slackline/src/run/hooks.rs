@@ -1,8 +1,8 @@
-//! Commands that are run when something happens to a run: at its end, when a flow fails, when a deadline becomes
-//! unlikely.
+//! Runs commands on events of a run: at its end, when a flow fails, and when a flow is predicted to miss its
+//! deadline.
 //!
-//! They are run by `sh -c` beside the run, which does not wait for them until its end, and then for a bounded time.
-//! What becomes of them changes nothing of the run; a failure is told.
+//! `sh -c` runs the commands beside the run. The run waits for them only at its end, and at most 10 s. A
+//! failed command causes a warning and does not affect the run.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,27 +15,29 @@ use slackline_task::base::clock;
 use super::turns::{Cause, Turn, Turns};
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
 
-/// The longest that commands are waited for at the end of a run.
+/// The longest wait for commands at the end of a run.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two looks whether they have ended.
+/// The interval at which they are polled.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Which commands are run when; `None` for none.
+/// The command of each event; `None` for none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HookCommands {
-    /// When the run ends, however it does.
+    /// Run when the run ends, in any way.
     pub on_end: Option<String>,
-    /// When a flow has failed, once for each.
+    /// Run when a flow has failed, once per flow.
     pub on_failure: Option<String>,
-    /// When a flow is expected to miss its deadline, or has missed it, once for each.
+    /// Run when a flow is predicted to miss its deadline or has missed it, once per flow.
     pub on_late: Option<String>,
 }
 
-/// The longest text that a variable of a command holds, bytes: Linux starts no command with variables above 128 KiB.
+/// The longest text that an environment variable of a command holds, bytes. Linux starts no command with a
+/// variable above 128 KiB.
 const VARIABLE_MAX: usize = 64 << 10;
 
-/// A text as a variable of a command holds it: without zeros, at which it would end, and cut where it is too long.
+/// Converts a text to the value of an environment variable: replaces NUL bytes, which would end it, and cuts
+/// it if it is too long.
 pub fn variable(text: &str) -> String {
     let most = VARIABLE_MAX.min(text.len());
     let end = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
@@ -43,26 +45,26 @@ pub fn variable(text: &str) -> String {
     format!("{}{cut}", text[..end].replace('\0', " "))
 }
 
-/// Runs commands.
+/// A sink that runs commands.
 pub struct Hooks<F: FnMut(&str)> {
     commands: HookCommands,
     state: PathBuf,
     turns: Turns,
-    /// By flow: whether its lateness was told.
+    /// By flow: whether `on_late` was run.
     told: Vec<bool>,
     children: Vec<(&'static str, Child)>,
-    /// Is told what becomes of commands that fail.
+    /// Receives a warning for each command that fails.
     warn: F,
 }
 
 impl<F: FnMut(&str)> Hooks<F> {
-    /// These commands for what is asked for; `warn` is told of those that fail.
+    /// Creates the hooks of a request. `warn` receives a warning for each command that fails.
     pub fn new(commands: HookCommands, request: &Request, warn: F) -> Self {
         let state = std::path::absolute(&request.state).unwrap_or_else(|_| request.state.clone());
         Self { commands, state, turns: Turns::default(), told: Vec::new(), children: Vec::new(), warn }
     }
 
-    /// Starts the command of an event; of a failure with what is known of its cause.
+    /// Starts the command of an event; for a failure, with its cause if known.
     fn start(&mut self, event: &'static str, flow: &str, message: &str, cause: Option<&Cause>) {
         let line = match event {
             "end" => &self.commands.on_end,
@@ -71,7 +73,7 @@ impl<F: FnMut(&str)> Hooks<F> {
         };
         let Some(line) = line else { return };
         let log = cause.and_then(|cause| cause.log.as_deref());
-        // The command may go elsewhere.
+        // The command may change its working directory.
         let log = log.map(|log| std::path::absolute(log).unwrap_or_else(|_| log.to_owned()));
         let mut command = Command::new("sh");
         command
@@ -84,12 +86,12 @@ impl<F: FnMut(&str)> Hooks<F> {
             .env("SLACKLINE_CAUSE", cause.map_or_else(String::new, |cause| variable(&cause.message)))
             .env("SLACKLINE_LOG", log.unwrap_or_default())
             .stdin(Stdio::null())
-            // Standard output is the result of the run alone.
+            // Standard output is for the result of the run alone.
             .stdout(Stdio::from(std::io::stderr()));
         #[cfg(unix)]
         {
             use std::os::unix::process::CommandExt;
-            // Ctrl-C is for the run, which has a command for that.
+            // Ctrl-C is for the run, which has a hook for its end.
             command.process_group(0);
         }
         match command.spawn() {
@@ -98,7 +100,7 @@ impl<F: FnMut(&str)> Hooks<F> {
         }
     }
 
-    /// Takes note of commands that have ended.
+    /// Reaps commands that have ended.
     fn collect(&mut self) {
         let mut running = Vec::new();
         for (event, mut child) in std::mem::take(&mut self.children) {

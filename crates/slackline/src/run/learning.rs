@@ -1,5 +1,5 @@
-//! What a policy knows of durations: what this run has seen, then what earlier runs took, then guesses; and what
-//! corrects it while tasks end.
+//! The durations that a policy knows: those measured in this run, then those of earlier runs, then guesses.
+//! The policy corrects them while tasks finish.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use slackline_policy::{Config, Learning};
 
 use super::{Request, Session};
 
-/// How the driver is configured for what is left of a run.
+/// The configuration of the driver for the remaining work of a run.
 pub(super) fn config<'a>(
     instance: &Instance,
     session: &dyn Session,
@@ -26,8 +26,8 @@ pub(super) fn config<'a>(
     )
 }
 
-/// What finished tasks took: those that this run has seen; of other phases, those of earlier runs, at the sizes that
-/// are expected now.
+/// The measured durations of tasks: those of this run, and for other phases those of earlier runs, scaled to
+/// the sizes expected now.
 pub(super) fn known(session: &dyn Session, instance: &Instance, past: &JobHistory) -> History {
     let (workload, attempts) = whole(session.workload(), session.segments(), session.attempts());
     let mut known = seen(&workload, &attempts);

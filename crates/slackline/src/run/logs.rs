@@ -1,4 +1,4 @@
-//! What the attempts of a job said on standard error, and why they failed.
+//! The standard error of the attempts of a job, and the reasons why they failed.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -12,15 +12,16 @@ use super::{Attempt, AttemptOutcome, RunInspection};
 use crate::names::unknown;
 use crate::report::number::{counted, duration, instant};
 
-/// What is shown of the log of an attempt that is somebody else's, bytes: more than is kept of one.
+/// The number of bytes that are shown of a log that another program wrote. It is larger than any log that an
+/// attempt keeps.
 const LONGEST: u64 = 1 << 20;
 
-/// The tasks whose logs are asked for: all of a phase, or one.
+/// A selection of tasks: all tasks of a phase, or one.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskOf {
     /// The phase.
     pub phase: PhaseKind,
-    /// The task.
+    /// The task; `None` for all tasks.
     pub number: Option<u32>,
 }
 
@@ -28,7 +29,7 @@ impl TaskOf {
     /// Reads `map-3`, `reduce-0`, `map` or `reduce`.
     ///
     /// # Errors
-    /// What was expected.
+    /// The syntax that was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         let expected = "expected map-N, reduce-N, map or reduce";
         let (phase, number) =
@@ -49,22 +50,22 @@ impl std::fmt::Display for TaskOf {
     }
 }
 
-/// What logs are asked for.
+/// A selection of logs.
 #[derive(Clone, Copy, Debug)]
 pub struct LogsOf<'a> {
     /// The flow.
     pub flow: &'a str,
     /// The job.
     pub job: &'a str,
-    /// Its tasks; all of them if nothing is said.
+    /// Its tasks; `None` for all.
     pub task: Option<TaskOf>,
-    /// Only the so manieth attempt of each task, from 1.
+    /// Only this attempt of each task, counted from 1.
     pub attempt: Option<u32>,
     /// Only attempts that failed.
     pub failed: bool,
 }
 
-/// Logs as they are written.
+/// The selected logs, ready to be written.
 pub struct Logs<'a> {
     look: &'a RunInspection,
     asked: Asked<'a>,
@@ -73,10 +74,10 @@ pub struct Logs<'a> {
 }
 
 impl<'a> Logs<'a> {
-    /// Finds the attempts that are asked for.
+    /// Finds the selected attempts.
     ///
     /// # Errors
-    /// A flow, a job or a task that the run has not, with those it has.
+    /// An unknown flow, job or task, with the known ones.
     pub fn find(look: &'a RunInspection, of: LogsOf<'_>) -> Result<Self, String> {
         let asked = Asked::named(look, of.flow, of.job)?;
         if let Some(TaskOf { phase, number: Some(number) }) = of.task
@@ -92,11 +93,11 @@ impl<'a> Logs<'a> {
         Ok(Self { look, asked, wanted, failed: of.failed })
     }
 
-    /// Writes what each attempt said, under a line that names it. Gives what is to be said of attempts that said nothing,
-    /// if there are any.
+    /// Writes the log of each attempt under a heading. Returns a message about attempts without output, if
+    /// there are any.
     ///
     /// # Errors
-    /// What the writer says.
+    /// An error of the writer.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<Option<String>> {
         let mut silent = 0;
         for told in &self.wanted {
@@ -109,18 +110,18 @@ impl<'a> Logs<'a> {
     }
 }
 
-/// The job that is asked for, with its attempts in the run that does it or has done it.
+/// The selected job, with its attempts in the run that executes it or has executed it.
 struct Asked<'a> {
     flow: &'a str,
     job: &'a str,
     maps: u32,
     reduces: u32,
     attempts: Vec<&'a Attempt>,
-    /// The machines by their slots, of the run that does it.
+    /// Maps slots to machines, for the run that executes it.
     places: MachineSlots,
-    /// When second 0 of its attempts is.
+    /// The date of second 0 of its attempts.
     start: Option<Start>,
-    /// Whether an earlier run has done it.
+    /// Whether an earlier run finished it.
     is_kept: bool,
 }
 
@@ -160,7 +161,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// What to say if no attempt of it is wanted.
+    /// The message if no attempt is selected.
     fn nothing(&self, failed: bool) -> &'static str {
         match (self.is_kept, failed) {
             (true, _) if self.attempts.is_empty() => {
@@ -172,7 +173,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What to say of a job that there is not.
+/// The message for an unknown job.
 fn not_there(look: &RunInspection, flow: &str, job: &str) -> String {
     let own = look.jobs.iter().map(|plan| (plan.flow.as_str(), plan.job.as_str()));
     let all = own.chain(look.head.kept.iter().map(|kept| (kept.flow.as_str(), kept.job.as_str())));
@@ -184,13 +185,13 @@ fn not_there(look: &RunInspection, flow: &str, job: &str) -> String {
     format!("flow {flow}: {}", unknown("job", job, &jobs))
 }
 
-/// An attempt, and which of its task's it is, from 1.
+/// An attempt, and its number among the attempts of its task, from 1.
 struct Told<'a> {
     attempt: &'a Attempt,
     nth: u32,
 }
 
-/// The attempts by task, each with its place among those of its task.
+/// The attempts by task, each with its number among those of its task.
 fn numbered<'a>(attempts: &[&'a Attempt]) -> impl Iterator<Item = Told<'a>> {
     let mut attempts = attempts.to_vec();
     attempts.sort_by_key(|attempt| (attempt.id, attempt.number));
@@ -211,7 +212,7 @@ impl Told<'_> {
         is_task && of.attempt.is_none_or(|nth| nth == self.nth) && (is_failed || !of.failed)
     }
 
-    /// Writes what an attempt said, under a line that names it; says whether there was anything.
+    /// Writes the log of an attempt under a heading. Returns whether there was any output.
     fn write(&self, layout: &Layout, asked: &Asked<'_>, out: &mut dyn Write) -> io::Result<bool> {
         let Attempt { id, number, end, .. } = *self.attempt;
         let Asked { flow, job, start, .. } = asked;
@@ -226,7 +227,7 @@ impl Told<'_> {
             AttemptOutcome::Done(_) => ("done", ""),
             AttemptOutcome::Lost(_) => ("lost", ""),
             AttemptOutcome::Killed => ("stopped", ""),
-            // With the log the rest of the message, its last lines, is there already.
+            // The rest of the message consists of the last lines of the log, which is printed below.
             AttemptOutcome::Failed(message) if said.is_empty() => ("failed", message.as_str()),
             AttemptOutcome::Failed(message) => ("failed", message.lines().next().unwrap_or_default()),
         };

@@ -1,4 +1,4 @@
-//! The machines of a run on several, as they are seen from outside: what each has done and does.
+//! The machines of a run on several machines: finished, failed and running attempts of each.
 
 use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_executor::store::machine_slots::MachineSlots;
@@ -7,29 +7,30 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_task::base::task_id::TaskId;
 
-/// What a machine has done, and does.
+/// The state of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MachineState {
     /// Its name.
     pub name: String,
-    /// How many slots it has, of all kinds.
+    /// The number of its slots, of all kinds.
     pub slots: u32,
-    /// How fast it is believed to have been when the run began.
+    /// Its estimated speed when the run started.
     pub speed: f64,
-    /// Attempts that are at work on it.
+    /// The number of attempts running on it.
     pub at_work: u64,
-    /// Tasks that it has done.
+    /// The number of tasks that it finished.
     pub done: u64,
-    /// Attempts that have failed on it.
+    /// The number of attempts that failed on it.
     pub failed: u64,
-    /// Attempts that were stopped on it, or lost with it.
+    /// The number of attempts that were killed on it or lost with it.
     pub stopped: u64,
-    /// How long the tasks took together that it has done, seconds.
+    /// The sum of the durations of the tasks that it finished, seconds.
     pub seconds: f64,
 }
 
-/// Each machine of a workload by its name, with what attempts say of it; none of one machine alone. O(attempts · groups).
+/// Each machine of a workload by name, with the figures of its attempts; empty for a single machine.
+/// O(attempts · groups).
 pub(super) fn machines(
     drafts: &[MachineDraft],
     attempts: &[Attempt],

@@ -1,4 +1,4 @@
-//! How a run went, and how it was expected to go.
+//! The executed schedule of a run, and its prediction.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,47 +17,47 @@ use super::{Run, RunError, policy, session};
 use crate::chosen;
 use crate::simulate::Simulated;
 
-/// How a run went. Tasks that are not done have their expected durations.
+/// The executed schedule of a run. Unfinished tasks have their estimated durations.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The workload with what its tasks took.
+    /// The workload with the measured durations.
     pub instance: Instance,
-    /// What happened, judged; its metrics are among its claims.
+    /// The executed schedule, validated. Its claims contain its metrics.
     pub schedule: Schedule,
-    /// What it amounts to.
+    /// Its metrics.
     pub metrics: Metrics,
-    /// What its document says beside it.
+    /// The metadata of its document.
     pub meta: Meta,
-    /// Where its document is.
+    /// The path of its document.
     pub schedule_file: PathBuf,
-    /// Where the document of the workload is.
+    /// The path of the workload document.
     pub workload_file: PathBuf,
 }
 
-/// How a run was expected to go: the policy on the simulator, with the durations that were believed when it began.
+/// The simulated schedule of a run: the policy on the simulator, with the durations estimated when the run
+/// started.
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// The workload, without flows that cannot be run.
     pub instance: Instance,
-    /// What was expected.
+    /// The simulation.
     pub simulated: Simulated,
 }
 
-/// How far a prediction was off, over the flows that are done and were predicted.
+/// The error of a prediction, over the finished flows that were predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictionError {
     /// Mean of |completion − predicted completion|, seconds.
     pub seconds: f64,
-    /// The same as a share of the mean response.
+    /// The mean error as a fraction of the mean response time.
     pub share: f64,
 }
 
 impl Run {
-    /// How the run went so far: the schedule of what happened, judged, and written with its workload into the state
-    /// directory.
+    /// The executed schedule so far. It is validated, and written with its workload to the state directory.
     ///
     /// # Errors
-    /// Documents that cannot be written; a schedule that the judge refuses, which is an error of this program.
+    /// Documents that cannot be written; an invalid schedule, which is an internal error.
     pub fn outcome(&self) -> Result<Outcome, RunError> {
         let (session, request) = (self.session(), &self.request);
         let (workload, attempts) =
@@ -91,7 +91,7 @@ impl Run {
         Ok(Outcome { instance, schedule, metrics, meta, schedule_file, workload_file })
     }
 
-    /// The policies that it had, in order: `edf, then fair`.
+    /// The policies of the run, in order: `edf, then fair`.
     pub fn policies(&self) -> String {
         match run_schedule::policies(self.session().segments()) {
             none if none.is_empty() => self.request.policy.spec().to_owned(),
@@ -99,10 +99,10 @@ impl Run {
         }
     }
 
-    /// How it was expected to go; none if no flow could be run.
+    /// The prediction; `None` if no flow can run.
     ///
     /// # Errors
-    /// A simulation that the judge refuses, which means that a part of this program is wrong.
+    /// An invalid simulation, which is an internal error.
     pub fn prediction(&self) -> Result<Option<Prediction>, RunError> {
         let unrunnable = session::unrunnable(self.session());
         let mut draft = self.session().workload().clone();
@@ -118,12 +118,12 @@ impl Run {
 }
 
 impl Outcome {
-    /// How many flows failed.
+    /// The number of failed flows.
     pub fn failed(&self) -> usize {
         self.schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
     }
 
-    /// How far a prediction was off; none if no flow that is done was predicted.
+    /// The error of a prediction; `None` if no finished flow was predicted.
     pub fn error_of(&self, prediction: &Prediction) -> Option<PredictionError> {
         let predicted = prediction.completions();
         let (mut flows, mut error, mut response) = (0.0, 0.0, 0.0);
@@ -139,14 +139,14 @@ impl Outcome {
 }
 
 impl Prediction {
-    /// When each flow was expected to be done, by name, seconds after the start of the run.
+    /// By name of a flow: its predicted completion, seconds after the start of the run.
     pub fn completions(&self) -> BTreeMap<&str, f64> {
         let rows = self.simulated.schedule.flows.iter();
         rows.filter_map(|row| Some((self.instance.flow(row.flow).id.as_str(), row.completion?))).collect()
     }
 }
 
-/// The metrics that a schedule claims: those of flows that are done are none if none is.
+/// The metrics that a schedule claims. If no flow is finished, metrics of finished flows are left out.
 fn claims(schedule: &Schedule, metrics: &Metrics) -> Vec<(String, f64)> {
     let is_nothing_done = schedule.flows.iter().all(|row| row.status == FlowStatus::Failed);
     let is_of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");

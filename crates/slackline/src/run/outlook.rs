@@ -1,7 +1,8 @@
-//! When the flows of several runs are going to be done that share the machines of an engine that stays
-//! ([`crate::resident`]), and what would be if this or that were different.
+//! Predicts the completions of flows when several runs share the machines of a service ([`crate::resident`]),
+//! and answers "what if" questions about them.
 //!
-//! Times are seconds since the service began, unless something else is said. A flow is called `RUN/FLOW` here.
+//! Times are in seconds since the start of the service unless stated otherwise. A flow is called `RUN/FLOW`
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,10 +30,10 @@ pub use ahead::{Ahead, Checked, Completions, Kept};
 pub(super) use rations::Rations;
 pub(super) use seats::{AtWork, Seat, Seats};
 
-/// What comes before the name of a flow that is held, of which only what is at work is looked at.
+/// Name prefix of a held flow. Only its running tasks are simulated.
 const HELD: &str = "held:";
 
-/// What is believed of the flows of several runs.
+/// The state of the flows of several runs, from which their completions are predicted.
 pub struct Outlook {
     policy: PolicySpec,
     machines: Vec<MachineDraft>,
@@ -41,12 +42,13 @@ pub struct Outlook {
     runs: BTreeMap<u64, Tracked>,
 }
 
-/// A run that is watched.
+/// A run that is tracked.
 struct Tracked {
     forecast: Forecast,
-    /// How many seconds later than the service it began.
+    /// The start of the run minus the start of the service, seconds.
     later: f64,
-    /// By how many seconds the wall clock has jumped since it began: its own time has not.
+    /// The sum of all jumps of the wall clock since the run started, seconds. The run's own time does not
+    /// jump.
     jumped: f64,
     standings: BTreeMap<String, FlowOverrides>,
     /// The phases whose jobs ran before.
@@ -54,23 +56,24 @@ struct Tracked {
     quota: Option<(String, u32)>,
 }
 
-/// A run as it begins, to be watched.
+/// A run that has just started and is about to be tracked.
 pub struct Followed {
     forecast: Forecast,
     known: BTreeSet<PhaseName>,
-    /// Whose it is, and how many slots all runs of theirs may hold together.
+    /// The owner, and the number of slots that all runs of the owner may hold together.
     quota: Option<(String, u32)>,
 }
 
 impl Followed {
-    /// A run that has just begun, of which nothing but its workload is known: task by task.
+    /// A run that has just started and of which only the workload is known; its engine reports each task.
     pub fn of(workload: &Draft, policy: &PolicySpec) -> Self {
         let setting = Setting { slowstart: 1.0, profile: None };
         let forecast = Forecast::of_journal(policy.clone(), setting, workload, &[]);
         Self { forecast, known: BTreeSet::new(), quota: None }
     }
 
-    /// The same of somebody whose runs may hold only so many slots together; none for as many as there are.
+    /// Sets the owner and the number of slots that all runs of the owner may hold together; `None` for no
+    /// limit.
     #[must_use]
     pub fn with_quota(self, quota: Option<(String, u32)>) -> Self {
         Self { quota, ..self }
@@ -83,10 +86,10 @@ impl Followed {
 }
 
 impl Run {
-    /// The run as it is now, to be watched. What is known of its phases is that of [`Run::known`].
+    /// The current state of the run, to be tracked. `known` is the result of [`Run::known`].
     pub fn follow(&self, known: &History) -> Followed {
         let mut forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
-        // What is done of a run that goes on says how long the rest takes.
+        // The finished tasks of a resumed run tell how long the remaining ones take.
         forecast.learn(self.session().attempts());
         let known = known.records().map(|(name, ..)| name.clone()).collect();
         Followed { forecast, known, quota: None }
@@ -94,22 +97,22 @@ impl Run {
 }
 
 impl Tracked {
-    /// Now in the time of the run.
+    /// Converts `now` to the time of the run.
     fn own(&self, now: Time) -> Time {
         Time::from_seconds_nearest((now.seconds() - self.later - self.jumped).max(0.0))
     }
 }
 
 impl Outlook {
-    /// In how many courses it is looked at what may come.
+    /// The number of samples in a prediction interval.
     pub const COURSES: usize = COURSES as usize;
 
-    /// Between which of several ends, at least one, eight of ten lie; they are sorted.
+    /// The 80 % interval of at least one completion time. Sorts `ends`.
     pub fn likely(ends: &mut [f64]) -> [f64; 2] {
         likely(ends)
     }
 
-    /// What is believed where nothing runs yet, under a policy on these machines.
+    /// A state without runs, under `policy` on these machines.
     pub fn new(
         policy: PolicySpec,
         machines: Vec<MachineDraft>,
@@ -119,14 +122,14 @@ impl Outlook {
         Self { policy, machines, objective, slowstart, runs: BTreeMap::new() }
     }
 
-    /// The machines are these from now on. Without any it is as if the last ones came back at once.
+    /// Replaces the machines. An empty list keeps the last ones, as if they came back at once.
     pub fn stand_on(&mut self, machines: Vec<MachineDraft>) {
         if !machines.is_empty() {
             self.machines = machines;
         }
     }
 
-    /// A run is watched from now on, under a number that no other has; it began so many seconds after the service.
+    /// Tracks a run under a unique number. The run started `later` seconds after the service.
     pub fn track(
         &mut self,
         number: u64,
@@ -138,57 +141,58 @@ impl Outlook {
         self.runs.insert(number, Tracked { forecast, later, jumped: 0.0, standings, known, quota });
     }
 
-    /// The wall clock has jumped by `seconds`.
+    /// The wall clock jumped by `seconds`.
     pub fn clock_jumped(&mut self, seconds: f64) {
         self.runs.values_mut().for_each(|run| run.jumped += seconds);
     }
 
-    /// What finished tasks of a flow took over what was expected of them, and how many there are: of phases whose jobs ran before.
-    /// None if there is no such task.
+    /// The ratio of measured to estimated time of the finished tasks of a flow, and the number of these
+    /// tasks. Only phases whose jobs ran before count. `None` if there is no such task.
     pub fn off(&self, number: u64, flow: &str) -> Option<(f64, u64)> {
         let run = self.runs.get(&number)?;
         run.forecast.off(flow, &run.known)
     }
 
-    /// Something happened in a run, at that time of the run.
+    /// Records an event of a run at time `now` of the run.
     pub fn note(&mut self, number: u64, now: Time, what: Happening<'_>) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.forecast.record(now, what);
         }
     }
 
-    /// A flow stands in another way.
+    /// Replaces the overrides of a flow.
     pub fn stand(&mut self, number: u64, flow: &str, standing: FlowOverrides) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.standings.insert(flow.to_owned(), standing);
         }
     }
 
-    /// A flow does not go on.
+    /// Marks a flow as failed.
     pub fn fail(&mut self, number: u64, flow: &str) {
         if let Some(run) = self.runs.get_mut(&number) {
             run.forecast.fail(flow);
         }
     }
 
-    /// A run is over.
+    /// Forgets a run that has ended.
     pub fn forget(&mut self, number: u64) {
         self.runs.remove(&number);
     }
 
-    /// What is left, as it is believed. Of flows that are held it is what they have at work, of which nothing is said; those of the
-    /// run that `freed` names are not held.
+    /// The remaining work, with estimated durations. A held flow contributes only its running tasks and gets
+    /// no prediction. The flows of the run `freed` do not count as held.
     pub fn ahead(&self, now: Time, freed: Option<u64>) -> Ahead {
         self.made(now, freed, |run, own| run.forecast.believed(own))
     }
 
-    /// What is left in one of [`Outlook::COURSES`] courses that it may take, each drawn; those of the same moment are the same again.
+    /// The remaining work in sample `k` of [`Outlook::COURSES`], with drawn durations. The same `k` at the
+    /// same moment draws the same durations.
     pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> Ahead {
         self.made(now, freed, |run, own| run.forecast.drawn_among_others(own, k as u64, &run.known))
     }
 
-    /// The flows of which it is not known how long their tasks take, so that what is expected of them is a guess: a job of them that is
-    /// not done never ran before, and none of its tasks is done.
+    /// The flows whose task durations are unknown, so that their estimates are guesses. Such a flow has an
+    /// unfinished job that never ran before and has no finished task.
     pub fn guesses(&self) -> BTreeSet<String> {
         let of = |(number, run): (&u64, &Tracked)| {
             run.forecast
@@ -224,7 +228,7 @@ impl Outlook {
                 flow.id = id;
                 quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
                 at_work.insert(flow.id.clone(), seats);
-                // Its deadline is a date, and what is left of it comes in its own time.
+                // The deadline is a date. The remaining tasks are in the time of the run.
                 let deadline = flow.deadline.map(|at| (at + run.later).max(0.0));
                 draft.flows.push(FlowDraft { deadline, ..flow.later(run.later + run.jumped) });
             }

@@ -1,16 +1,17 @@
-//! Relative paths of a flow file that is run by a process which is somewhere else than whoever wrote it.
+//! Makes the relative paths of a flow file absolute, for a run whose process has another working directory
+//! than the user.
 
 use std::path::Path;
 
 use slackline_model::draft::{RunDraft, RunWork};
 use slackline_model::shell;
 
-/// What a job reads and writes, and where its commands run, from a directory on.
+/// Makes the inputs, outputs, files and working directory of a job relative to `directory`.
 pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
     let plain = shell::as_it_is(&directory.display().to_string());
     let directory = Path::new(&plain);
     for input in run.inputs.iter_mut().filter(|input| !input.starts_with('@') && !input.starts_with('/')) {
-        // Where it is a pattern, the directory is none.
+        // If the input is a pattern, the directory must not be read as one.
         let is_pattern = input.contains(['*', '?', '[']);
         *input = format!("{}/{input}", if is_pattern { escaped(&plain) } else { plain.clone() });
     }
@@ -25,12 +26,12 @@ pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
         RunWork::Jar { jar, .. } if !jar.contains("://") => {
             *jar = directory.join(&*jar).display().to_string();
         }
-        // What is built in reads and writes what it is told, wherever it runs.
+        // Built-in programs depend only on the paths they are given, and not on the working directory.
         _ => {}
     }
 }
 
-/// A text in which what patterns mean by their own is meant as it stands.
+/// Escapes the pattern characters of a text.
 fn escaped(text: &str) -> String {
     let escape = |c: char| if "?*[]".contains(c) { format!("[{c}]") } else { c.to_string() };
     text.chars().map(escape).collect()
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!(run.check_texts(), Ok(()));
     }
 
-    /// A document with a `cwd` there would be refused when the run is resumed.
+    /// A document with a `cwd` for such a job would be refused when the run is resumed.
     #[test]
     fn only_commands_run_somewhere() {
         let program = RunWork::Program { name: "sort".into(), args: Vec::new() };

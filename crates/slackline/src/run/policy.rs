@@ -1,4 +1,4 @@
-//! The policy of a run: made for what is left, and simulated on estimated durations.
+//! The policy of a run: creates it for the remaining work, and simulates it on estimated durations.
 
 use slackline_model::{Instance, Profile};
 use slackline_policy::Policy;
@@ -6,22 +6,22 @@ use slackline_policy::Policy;
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, SimulateError, Simulated, simulate};
 
-/// The policy, for what is left of a run.
+/// Creates the policy for the remaining work of a run.
 pub(super) fn make(policy: &PolicySpec, instance: &Instance) -> Box<dyn Policy + Send> {
     policy.build(instance.cluster(), &instance.objective())
 }
 
-/// Where a run is, for the simulator.
+/// The settings of a run for the simulator.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
-    /// The fraction of a job's maps after which its reduces may take slots.
+    /// The fraction of a job's maps that must be finished before its reduces may take slots.
     pub(super) slowstart: f64,
-    /// How its engine differs from machines that do everything at once.
+    /// The delays of its engine; `None` for an engine without delays.
     pub(super) profile: Option<Profile>,
 }
 
-/// What the simulator expects of the policy on durations that are believed. For a policy that cannot be simulated with the
-/// ApplicationMasters of a profile, it is without.
+/// Simulates the policy on estimated durations. If the policy cannot be simulated with the ApplicationMasters
+/// of a profile, the simulation ignores the profile.
 ///
 /// # Errors
 /// As [`simulate`].

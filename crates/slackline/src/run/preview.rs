@@ -1,4 +1,4 @@
-//! What a run would do, before it does anything.
+//! Shows what a run would do, before it starts.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,17 @@ use super::policy::{self, Setting};
 use super::{Prediction, RunError};
 use crate::policy_spec::PolicySpec;
 
-/// What would become of each job, and how the run would go.
+/// The verdict on each job, and the simulated run.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The jobs of the flow file, in its order.
     pub jobs: Vec<JobVerdict>,
-    /// How what has to be done and can be would go, from now on; none if nothing of that is left.
+    /// The simulation of the jobs that have to run and can run, from now on; `None` if there are none.
     pub prediction: Option<Prediction>,
 }
 
 impl Preview {
-    /// `now` is time since the start of the run, which may have begun long ago.
+    /// `now` is relative to the start of the run, which may be long ago.
     pub(super) fn new(
         policy: &PolicySpec,
         setting: &Setting,
@@ -32,7 +32,7 @@ impl Preview {
         let idle = jobs.iter().filter(|job| is_idle(&job.verdict));
         let idle: BTreeSet<(&str, &str)> = idle.map(|job| (job.flow.as_str(), job.job.as_str())).collect();
         let mut draft = workload.clone();
-        // A flow with a job that cannot be run does not run at all.
+        // A flow with an unrunnable job does not run at all.
         draft.flows.retain(|flow| !is_prevented(&jobs, &flow.id));
         for flow in &mut draft.flows {
             flow.release = flow.release.max(now.seconds());
@@ -49,7 +49,7 @@ impl Preview {
         Ok(Self { jobs, prediction: Some(Prediction { instance, simulated }) })
     }
 
-    /// The flows that cannot be run, as one of their jobs cannot, in the order of the flow file.
+    /// The flows that cannot run because one of their jobs cannot, in the order of the flow file.
     pub fn prevented_flows(&self) -> Vec<&str> {
         let mut flows: Vec<&str> = self.jobs.iter().map(|job| job.flow.as_str()).collect();
         flows.dedup();
@@ -58,7 +58,7 @@ impl Preview {
     }
 }
 
-/// Whether a job of a flow cannot be run.
+/// Whether a flow has an unrunnable job.
 fn is_prevented(jobs: &[JobVerdict], flow: &str) -> bool {
     jobs.iter().any(|job| job.flow == flow && matches!(job.verdict, Verdict::Prevented(_)))
 }
@@ -72,7 +72,7 @@ mod tests {
     use crate::run::Backend;
     use crate::run::tests::{fake::Fake, request};
 
-    /// What would become of a flow of one job with a map of a second.
+    /// A flow of one job with a map of 1 s, and the verdict on it.
     fn job(flow: &str, verdict: Verdict) -> (FlowDraft, JobVerdict) {
         let map = Some(TasksDraft::Each(vec![1.0]).into());
         let job = JobDraft { id: "j".to_owned(), map, ..JobDraft::default() };
@@ -95,7 +95,7 @@ mod tests {
         let workload = Draft { machines: Fake::new().machines(), flows, ..Draft::default() };
         let request = request(std::path::Path::new("state"));
         let setting = request.setting(&Fake::new());
-        // The run goes on that began long ago.
+        // The resumed run started long ago.
         let now = Time::from_seconds_nearest(100.0);
         let preview = Preview::new(&request.policy, &setting, (&workload, now), jobs).unwrap();
         let predicted = preview.prediction.as_ref().unwrap().completions();

@@ -1,4 +1,4 @@
-//! What to run, and how.
+//! The request of a run: the flow file, the policy and the options.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,48 +16,48 @@ use super::policy::Setting;
 use super::{Backend, DeadlineError};
 use crate::policy_spec::PolicySpec;
 
-/// What to run, under which policy, and where its state is kept.
+/// The request of a run: the flow file, the policy, and the directory of its state.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Request {
-    /// What messages call the flow file; its ending says in which format it is.
+    /// The name of the flow file in messages. Its extension determines the format.
     pub name: String,
-    /// The flow file: a workload document whose jobs say what they run, or WOHA XML with commands.
+    /// The flow file: a workload document whose jobs have commands, or WOHA XML with commands.
     pub bytes: Vec<u8>,
-    /// The formats that the flow file may come in.
+    /// The formats that the flow file may have.
     pub importers: Importers,
     /// Values of the parameters that the flow file declares.
     pub parameters: Parameters,
-    /// Says what starts where and when.
+    /// The policy.
     pub policy: PolicySpec,
-    /// What a flow costs, instead of the workload's metric.
+    /// The cost of a flow, instead of the workload's metric.
     pub metric: Option<Metric>,
-    /// How the costs of flows are put together, instead of the workload's way.
+    /// The function that combines the costs of flows, instead of the workload's.
     pub combine: Option<Combine>,
-    /// Deadlines of flows, beside or instead of the workload's.
+    /// Deadlines of flows, in addition to the workload's or in place of them.
     pub deadlines: Vec<Deadline>,
-    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    /// The fraction of a job's maps that must be finished before its reduces may take slots; 1 for all maps.
     pub slowstart: f64,
-    /// How often a task may fail before its flow has failed.
+    /// The number of failures of a task after which its flow fails.
     pub attempts_max: u16,
-    /// The directory of the run's state.
+    /// The state directory of the run.
     pub state: PathBuf,
-    /// The store of what jobs took in earlier runs; begun if it is not there.
+    /// The history: a store of the durations of jobs in earlier runs. Created if it does not exist.
     pub history: Option<PathBuf>,
-    /// What is to be done whatever was done before.
+    /// Which jobs are rerun although they are finished.
     pub choices: Choices,
-    /// The directory that relative paths start from, and that commands run in; that of this process if nothing is said.
+    /// The directory of relative paths and commands; by default the working directory of this process.
     pub directory: Option<PathBuf>,
-    /// When it starts, microseconds since 1970; now if nothing is said. Of one that is continued: since when deadlines count; since it
-    /// started if nothing is said.
+    /// The start, microseconds since 1970; by default now. For a resumed run: the time from which deadlines
+    /// count, by default the start of the run.
     pub since: Option<u64>,
-    /// What jobs took in earlier runs, instead of the history's file.
+    /// The durations of jobs in earlier runs, instead of the history file.
     pub past: Option<Arc<JobHistory>>,
-    /// Whose flows they are, where several users have a history together: what is remembered is theirs, and what others' jobs of the same
-    /// names took says nothing of them.
+    /// The owner of the flows, if several users share a history. Records are stored under the owner, and
+    /// records of other owners are ignored.
     pub owner: Option<String>,
-    /// The machines that it shares with others, of an engine that stays ([`crate::resident`]); none if it has an engine to
-    /// itself.
+    /// The machines that the run shares with other runs of a service ([`crate::resident`]); `None` if the run
+    /// has its own engine.
     pub beside_others: Option<Vec<MachineDraft>>,
 }
 
@@ -66,13 +66,13 @@ pub struct Request {
 pub struct Deadline {
     /// The flow.
     pub flow: String,
-    /// When; a time of day is the first one after the release.
+    /// The deadline. A time of day is the first one after the release.
     pub when: When,
 }
 
 impl Request {
-    /// To run a flow file under a policy, with everything else as it usually is: four attempts, no early reduces, no
-    /// history, doing what is not done.
+    /// A request to run a flow file under a policy with default options: four attempts, slowstart 1, no
+    /// history, and finished jobs are kept.
     pub fn new(
         name: impl Into<String>,
         bytes: Vec<u8>,
@@ -101,12 +101,12 @@ impl Request {
         }
     }
 
-    /// The last part of the name.
+    /// The last component of the name.
     pub fn short_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
-    /// How it is begun or continued, to be remembered with it.
+    /// The settings of the run, which are recorded with it.
     pub(super) fn setup(&self, backend: &dyn Backend) -> Setup {
         let mut options = BTreeMap::from([
             ("policy".to_owned(), self.policy.spec().to_owned()),
@@ -128,17 +128,17 @@ impl Request {
         }
     }
 
-    /// Where it is run, for the simulator.
+    /// The settings for the simulator.
     pub(super) fn setting(&self, backend: &dyn Backend) -> Setting {
         Setting { slowstart: self.slowstart, profile: backend.profile() }
     }
 }
 
-/// Sets the deadlines of a workload; gives those that were before the start of the run. Their flows are late whatever is done, and
-/// run all the same: their deadline is the start.
+/// Sets the deadlines of a workload. Returns those before the start of the run: their flows are late in any
+/// case and run nevertheless, with the start as deadline.
 ///
 /// # Errors
-/// Two deadlines for one flow, a flow that there is not, or a time beyond all calendars.
+/// Two deadlines for one flow, an unknown flow, or a time outside the calendar.
 pub fn set_deadlines<'a>(
     deadlines: &'a [Deadline],
     workload: &mut Draft,

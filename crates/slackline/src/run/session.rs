@@ -1,4 +1,4 @@
-//! What a session says, by flows and jobs.
+//! Functions that read a session by flows and jobs.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use slackline_task::base::task_id::TaskId;
 
 use super::Session;
 
-/// The tasks of a run that are done.
+/// The finished tasks of a run.
 pub(super) fn done(session: &dyn Session) -> BTreeSet<TaskId> {
     let done = session.attempts().iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_)));
     done.map(|attempt| attempt.id).collect()
 }
 
-/// A job of a workload, by names.
+/// The names of a job and of its flow.
 pub(super) struct JobAt<'a> {
     pub(super) flow: &'a str,
     pub(super) job: &'a str,
 }
 
-/// The jobs of a workload, in the order in which [`TaskId`] counts them.
+/// The jobs of a workload, in the order of the job numbers of [`TaskId`].
 pub(super) fn jobs(workload: &Draft) -> impl Iterator<Item = JobAt<'_>> {
     workload
         .flows
@@ -28,7 +28,7 @@ pub(super) fn jobs(workload: &Draft) -> impl Iterator<Item = JobAt<'_>> {
         .flat_map(|flow| flow.jobs.iter().map(move |job| JobAt { flow: &flow.id, job: &job.id }))
 }
 
-/// The flows that cannot be run.
+/// The flows that cannot run.
 pub(super) fn unrunnable(session: &dyn Session) -> BTreeSet<String> {
     let flows: Vec<&str> = jobs(session.workload()).map(|job| job.flow).collect();
     session.obstacles().iter().map(|obstacle| flows[obstacle.job].to_owned()).collect()

@@ -1,4 +1,4 @@
-//! Where the progress of a run is reported.
+//! The interface through which a run reports its progress.
 
 use slackline_executor::engine::Happening;
 use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
@@ -11,24 +11,24 @@ use slackline_trace::Diagnostic;
 
 use super::{Forecast, Session, Stop, session};
 
-/// Is told what happens in a run: for a screen, a log, a test. What it does not care for it leaves out.
+/// Receives the events of a run, for a screen, a log or a test. Each method does nothing by default.
 pub trait Sink {
-    /// Something that should be known of how the run begins.
+    /// A note about how the run starts.
     fn note(&mut self, note: &Note<'_>) {
         let _ = note;
     }
 
-    /// Tasks are going to start; `stop` stops the run from another thread.
+    /// Tasks are about to start. `stop` stops the run from another thread.
     fn begin(&mut self, overview: &Overview, stop: Stop) {
         let _ = (overview, stop);
     }
 
-    /// Something happened at that time of the run.
+    /// An event at time `now` of the run.
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
         let _ = (now, what, forecast);
     }
 
-    /// The run is over, or was stopped. Whoever drives a run says so after [`Run::go`](super::Run::go).
+    /// The run has ended or was stopped. The caller of [`Run::go`](super::Run::go) calls this afterwards.
     fn end(&mut self, ending: &Ending) {
         let _ = ending;
     }
@@ -38,13 +38,13 @@ pub trait Sink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
-    /// All flows are done.
+    /// All flows are finished.
     Done,
-    /// So many flows have failed, the others are done.
+    /// This number of flows failed; the others are finished.
     Failed(usize),
-    /// It was stopped, and may be resumed.
+    /// It was stopped, and can be resumed.
     Stopped,
-    /// It could not continue, for this reason; it may be resumed.
+    /// It could not continue, for this reason. It can be resumed.
     Error(String),
 }
 
@@ -59,7 +59,7 @@ impl Ending {
         }
     }
 
-    /// Why it could not continue, or what failed.
+    /// The reason why it could not continue, or the number of failed flows.
     pub fn message(&self) -> Option<String> {
         match self {
             Self::Done | Self::Stopped => None,
@@ -69,7 +69,7 @@ impl Ending {
         }
     }
 
-    /// A sentence for people.
+    /// A sentence for users.
     pub fn sentence(&self) -> String {
         match self {
             Self::Done => "all flows are done".to_owned(),
@@ -97,51 +97,51 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
-/// A sink that leaves everything out.
+/// A sink that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
 impl Sink for Silent {}
 
-/// What should be known of how a run begins.
+/// A note about how a run starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Note<'a> {
-    /// What the importer of the flow file has to say.
+    /// A diagnostic of the importer of the flow file.
     Diagnostic(&'a Diagnostic),
-    /// What the user should know of the flow file's inputs, such as a file that a job reads twice.
+    /// A warning about the inputs of the flow file, such as a file that a job reads twice.
     Warning(&'a str),
-    /// The environment names a time zone that there is not, so that clock times without a zone are taken for UTC.
+    /// The environment names an unknown time zone. Clock times without a zone are read as UTC.
     UnknownZone(&'a str),
-    /// The flow file has a cluster, which is left out.
+    /// The cluster of the flow file is ignored.
     ClusterLeftOut,
-    /// A deadline of the request was before the start of the run: its flow is late already, and runs.
+    /// A deadline of the request is before the start of the run. The flow is late already, and runs.
     LateAlready {
         /// The flow.
         flow: &'a str,
         /// Its deadline.
         when: &'a When,
     },
-    /// Everything is done again that earlier runs had done.
+    /// All jobs run, including those that earlier runs finished.
     StartsOver,
     /// An earlier run is resumed.
     Resumed(Recovery),
-    /// Output of an earlier session is gone or was changed, so that its task counts as done no more.
+    /// An output of an earlier session is lost or was changed, so its task no longer counts as finished.
     Lost(&'a LostOutput),
-    /// What becomes of a job of the flow file.
+    /// The verdict on a job of the flow file.
     Job(&'a JobVerdict),
-    /// A flow fails from the start.
+    /// A flow fails from the start, because one of its jobs cannot run.
     Unrunnable {
         /// The flow.
         flow: &'a str,
         /// The job that cannot be run.
         job: &'a str,
-        /// What is in its way.
+        /// The obstacle.
         problem: &'a str,
     },
-    /// What holds the memory of commands that have a limit.
+    /// The mechanism that enforces the memory limits of commands.
     Memory(&'a str),
-    /// What the engine waits for before anything runs.
+    /// The condition that the engine waits for before the first task starts.
     Waiting(&'a str),
     /// Nothing is left to do.
     NothingLeft,
@@ -152,15 +152,15 @@ pub enum Note<'a> {
 /// A run before its tasks start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
-    /// When second 0 of the run is.
+    /// The date of second 0 of the run.
     pub start: Option<Start>,
-    /// Its flows; the jobs of [`TaskId`] are counted through them.
+    /// Its flows. [`TaskId`] numbers the jobs through all flows in this order.
     pub flows: Vec<FlowOverview>,
-    /// Slots of all machines.
+    /// The number of slots of all machines.
     pub slots: u32,
-    /// The machines, by their slots.
+    /// Maps slots to machines.
     pub places: MachineSlots,
-    /// How often a task may fail before its flow has failed.
+    /// The number of failures of a task after which its flow fails.
     pub attempts_max: u16,
 }
 
@@ -169,7 +169,7 @@ pub struct Overview {
 pub struct FlowOverview {
     /// Its name.
     pub id: String,
-    /// Seconds after the start of the run.
+    /// Its deadline, seconds after the start of the run.
     pub deadline: Option<f64>,
     /// Its jobs.
     pub jobs: Vec<JobOverview>,
@@ -189,14 +189,14 @@ pub struct JobOverview {
 /// Tasks of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// How many there are.
+    /// The number of tasks.
     pub total: usize,
-    /// How many are done.
+    /// The number of finished tasks.
     pub done: usize,
 }
 
 impl Overview {
-    /// That of a session. O(tasks · log tasks).
+    /// The overview of a session. O(tasks · log tasks).
     pub(super) fn of(session: &dyn Session, attempts_max: u16) -> Self {
         let (done, mut index) = (session::done(session), 0);
         let mut job = |draft: &JobDraft| {
@@ -222,7 +222,7 @@ impl Overview {
     }
 }
 
-/// The slots of machines, of all kinds.
+/// The number of slots of machines, of all kinds.
 fn slots(machines: &[MachineDraft]) -> u32 {
     let slots = machines.iter().map(|machine| match machine.slots {
         Slots::Universal(slots) => machine.count * slots,
@@ -231,7 +231,7 @@ fn slots(machines: &[MachineDraft]) -> u32 {
     slots.sum()
 }
 
-/// The tasks of a phase that lists them.
+/// The number of tasks of a phase.
 pub(super) fn count(phase: &PhaseDraft) -> usize {
     match &phase.tasks {
         TasksDraft::Each(seconds) => seconds.len(),

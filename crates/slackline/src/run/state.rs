@@ -1,4 +1,5 @@
-//! A run as it is seen from outside: how far it is, what it does now, and when its flows are going to be done.
+//! The state of a run, read from its state directory: progress, running tasks, and predicted completions of
+//! flows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,17 +25,17 @@ use crate::explain::TaskNow;
 use crate::policy_spec::PolicySpec;
 use crate::words::doing;
 
-/// Where a run is.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// A process is at work on it.
+    /// A process drives it.
     AtWork,
     /// It was stopped or killed, and can be resumed.
     Stopped,
-    /// All its flows are done.
+    /// All its flows are finished.
     Done,
-    /// It came to its end, and flows have failed.
+    /// It has ended, and at least one flow failed.
     Failed,
 }
 
@@ -50,19 +51,19 @@ impl Stage {
     }
 }
 
-/// Where a flow is.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlowStatus {
-    /// It has not been released yet.
+    /// Its release time is in the future.
     Coming,
-    /// It is released, and nothing of it was begun.
+    /// It is released, and none of its tasks has started.
     Waiting,
-    /// Some of it is done or at work.
+    /// Some of its tasks are running or finished.
     Begun,
-    /// All its tasks are done.
+    /// All its tasks are finished.
     Done,
-    /// The run has ended without it.
+    /// The run has ended without finishing it.
     Failed,
 }
 
@@ -79,76 +80,77 @@ impl FlowStatus {
     }
 }
 
-/// A run from outside. Times are seconds since its start unless something else is said.
+/// The state of a run. Times are in seconds since its start unless stated otherwise.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StateOfRun {
     /// Its state directory.
     pub state: PathBuf,
-    /// When it started: microseconds since 1970.
+    /// Its start, microseconds since 1970.
     pub started: u64,
-    /// When its second 0 is, for clock times.
+    /// The date of second 0 of the run.
     pub start: Option<Start>,
-    /// The policy, if it has recorded it; of a run whose policy changed all of them, in order.
+    /// The policy, if it is recorded. If the policy changed, all policies in order.
     pub policy: Option<String>,
-    /// The settings that it had, and has.
+    /// Its settings over time, the current one last.
     pub segments: Vec<Segment>,
-    /// Where it is.
+    /// The state of the run.
     pub stage: Stage,
-    /// Now; of a run that has ended, when something was recorded the last time.
+    /// The current time; for a run that has ended, the time of its last record.
     pub now: f64,
-    /// When something was recorded the last time.
+    /// The time of its last record.
     pub recorded: f64,
-    /// How many slots it has.
+    /// Its number of slots.
     pub slots: u32,
     /// Its flows.
     pub flows: Vec<FlowState>,
-    /// The jobs of the flow file that earlier runs have done and this one leaves as they are.
+    /// The jobs of the flow file that earlier runs finished and that this run keeps.
     pub kept: Vec<KeptJob>,
-    /// Its machines, if it is on several.
+    /// Its machines, if it has several.
     pub machines: Vec<MachineState>,
-    /// What is at work.
+    /// The running tasks.
     pub at_work: Vec<TaskAtWork>,
-    /// Its jobs on a cluster, those that earlier runs have done among them.
+    /// Its jobs on a cluster, including those that earlier runs finished.
     pub there: Vec<ExternalJob>,
 }
 
-/// How far a flow is.
+/// The progress of a flow.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FlowState {
     /// Its name.
     pub id: String,
-    /// When it is released.
+    /// Its release time.
     pub release: f64,
     /// Its deadline.
     pub deadline: Option<f64>,
-    /// Where it is.
+    /// Its state.
     pub status: FlowStatus,
-    /// When it was done.
+    /// Its completion time.
     pub completion: Option<f64>,
-    /// When it is going to be done, if nothing interferes; of a run that was stopped, if it is taken up now.
+    /// Its predicted completion time, if nothing interferes. For a stopped run, assuming that it is resumed
+    /// now.
     pub predicted: Option<f64>,
-    /// Between which times eight of ten courses of the run end it, if durations vary as they did; `None` if that says
-    /// nothing.
+    /// The 80 % prediction interval of its completion time, if durations vary as they did so far. `None` if
+    /// the interval is empty.
     pub predicted_between: Option<[f64; 2]>,
     /// Its jobs.
     pub jobs: Vec<JobState>,
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct JobState {
-    /// The jobs of its flow that come before it.
+    /// The jobs of its flow that it depends on.
     pub after: Vec<String>,
-    /// What it did so far.
+    /// Its figures so far.
     pub figures: JobFigures,
-    /// Its tasks at work, as far as the engine says which they are.
+    /// Its number of running tasks, as far as the engine reports them.
     pub at_work: usize,
 }
 
-/// A task at work.
+/// A running task.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TaskAtWork {
@@ -158,18 +160,18 @@ pub struct TaskAtWork {
     pub job: String,
     /// The task.
     pub id: TaskId,
-    /// The process; none of one on a cluster.
+    /// The process; `None` for a task on a cluster.
     pub process: Option<u64>,
-    /// The machine, if the run is on several.
+    /// The machine, if the run has several.
     pub machine: Option<String>,
-    /// The slot of its machine; none of one on a cluster.
+    /// The slot on its machine; `None` for a task on a cluster.
     pub slot: Option<u32>,
-    /// Since when.
+    /// Its start time.
     pub since: f64,
 }
 
 impl FlowState {
-    /// Its tasks, and how many of them are done.
+    /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
         self.jobs.iter().map(|job| job.figures.tasks()).fold(Progress::default(), |sum, job| Progress {
             total: sum.total + job.total,
@@ -177,25 +179,25 @@ impl FlowState {
         })
     }
 
-    /// Attempts that failed.
+    /// The number of failed attempts.
     pub fn failed(&self) -> u64 {
         self.jobs.iter().map(|job| job.figures.failed()).sum()
     }
 
-    /// Whether it was late, or is going to be; `None` without a deadline, or where nobody knows.
+    /// Whether it missed its deadline or is predicted to miss it; `None` without a deadline or a prediction.
     pub fn is_late(&self, now: f64) -> Option<bool> {
         let deadline = self.deadline?;
         match self.completion.or(self.predicted) {
             Some(at) => Some(is_late(at, deadline)),
-            // What is not done after its deadline is late whenever it will be done.
+            // A flow that is unfinished after its deadline is late, whenever it finishes.
             None => is_late(now, deadline).then_some(true),
         }
     }
 }
 
 impl StateOfRun {
-    /// What there is to say of a run that was looked at, at a moment (microseconds since 1970). With the policy, when
-    /// its flows are going to be done is simulated. O(tasks + attempts · log), and a simulation.
+    /// The state of an inspected run at `moment`, microseconds since 1970. With a policy, the completions of
+    /// its flows are simulated. O(tasks + attempts · log), and a simulation.
     pub fn of(look: &RunInspection, policy: Option<&PolicySpec>, moment: u64) -> Self {
         let workload = &look.head.workload;
         let since = |micros: u64| micros.saturating_sub(look.head.started);
@@ -205,7 +207,8 @@ impl StateOfRun {
             (true, ..) => Stage::AtWork,
             (false, true, true) => Stage::Done,
             (false, false, true) => Stage::Failed,
-            // Even if all is recorded as done: the last of it may not be in its place yet.
+            // Even if all tasks are recorded as finished: the last output may not have been moved into place
+            // yet.
             (false, _, false) => Stage::Stopped,
         };
         let recorded = Time(since(look.recorded));
@@ -253,7 +256,7 @@ impl StateOfRun {
         }
     }
 
-    /// Its tasks, and how many of them are done.
+    /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
         self.flows.iter().map(FlowState::tasks).fold(Progress::default(), |sum, flow| Progress {
             total: sum.total + flow.total,
@@ -261,12 +264,13 @@ impl StateOfRun {
         })
     }
 
-    /// Whether a job on a cluster is of this run, and not of an earlier one.
+    /// Whether a job on a cluster belongs to this run, and not to an earlier one.
     pub fn is_of_run(&self, there: &ExternalJob) -> bool {
         there.run == self.started
     }
 
-    /// What a job does on a cluster, in words; of a run that is driven.
+    /// The state of a job on a cluster, in words. Empty unless a process drives this run and the job is an
+    /// unfinished one of it.
     pub fn stage_there(&self, there: &ExternalJob) -> String {
         if self.stage != Stage::AtWork || !self.is_of_run(there) || self.is_done(there) {
             return String::new();
@@ -279,7 +283,7 @@ impl StateOfRun {
         jobs.find(|job| job.figures.job == there.job).is_none_or(|job| job.figures.is_done())
     }
 
-    /// When it started, by the clock of this machine.
+    /// Its start in the local time zone of this machine.
     pub fn clock(&self) -> Start {
         clock::local(self.started)
     }
@@ -290,7 +294,7 @@ fn root(look: &RunInspection) -> PathBuf {
     look.layout.journal().parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// When the flows of a run are going to be done.
+/// The predicted completions of the flows of a run.
 #[derive(Default)]
 struct Predicted {
     at: BTreeMap<String, f64>,
@@ -309,7 +313,7 @@ fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[Ta
     let Some(at) = forecast.simulated(now) else { return Predicted::default() };
     let mut between = forecast.spread(now);
     between.retain(|flow, [least, most]| {
-        // What is expected is never outside of what is likely.
+        // The interval always contains the predicted completion.
         let expected = at.get(flow).copied().unwrap_or(*least);
         (*least, *most) = (least.min(expected), most.max(expected));
         least < most
@@ -317,7 +321,7 @@ fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[Ta
     Predicted { at, between }
 }
 
-/// What is known of a flow beside its tasks.
+/// The facts about a flow beside its tasks.
 struct Known {
     stage: Stage,
     now: f64,
@@ -366,15 +370,16 @@ fn flow_states(
     flows
 }
 
-/// What became of runs so far.
+/// The schedule of one or several runs so far.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SoFar {
-    /// The workload, with what its tasks took.
+    /// The workload, with the measured durations of its tasks.
     pub instance: Instance,
-    /// What is recorded of its attempts. Flows that are not done count as failed in it, as in every schedule.
+    /// The recorded attempts. Unfinished flows count as failed, as in every schedule.
     pub schedule: Schedule,
-    /// What is at work besides, as far as that can be seen; not of several runs, whose processes are those of a service.
+    /// The tasks that are running, as far as the state directory shows them. Empty for several runs, whose
+    /// processes belong to a service.
     pub at_work: Vec<TaskNow>,
 }
 
@@ -406,25 +411,25 @@ impl SoFar {
     }
 }
 
-/// A run so far.
+/// The schedule of a run so far.
 ///
 /// # Errors
-/// A workload that is none.
+/// An invalid workload.
 pub fn so_far(look: &RunInspection) -> Result<SoFar, RunError> {
     let measured = run_schedule::measured(&look.head.workload, &look.attempts);
     SoFar::new(&measured, &look.attempts, &look.at_work, Some(look), true)
 }
 
-/// Several runs so far that share machines, each with the name that its flows get before their own: `NAME/FLOW`. Times
-/// count from when the first of them began.
+/// The schedule so far of several runs that share machines. Each run has a name, and its flows are called
+/// `NAME/FLOW`. Times count from the start of the first run.
 ///
 /// # Errors
-/// A workload that is none.
+/// An invalid workload.
 pub fn so_far_together(looks: &[(String, RunInspection)]) -> Result<SoFar, RunError> {
     let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
     let mut all = Draft { start: Some(clock::local(began)), ..Draft::default() };
     let (mut attempts, mut jobs): (Vec<Attempt>, u32) = (Vec::new(), 0);
-    // The machines of each run are those of its segments; together they are those of all.
+    // The machines of each run are those of its segments. The merged cluster has the machines of all runs.
     let cluster = |look: &RunInspection| Segment {
         machines: look.head.workload.machines.clone(),
         ..Segment::default()
@@ -458,7 +463,7 @@ pub fn so_far_together(looks: &[(String, RunInspection)]) -> Result<SoFar, RunEr
     SoFar::new(&all, &attempts, &[], looks.first().map(|(_, look)| look), false)
 }
 
-/// Looks at the run of a state directory; `None` if none was begun there.
+/// Inspects the run of a state directory; `None` if the directory has no run.
 ///
 /// # Errors
 /// As [`slackline_executor::run::inspect::look`].

@@ -1,4 +1,4 @@
-//! Runs on an engine of the simulator that keeps its state in memory: beginning, resuming, refusing.
+//! Starts, resumes and refuses runs on an engine that uses the simulator and keeps its state in memory.
 
 pub(super) mod fake;
 
@@ -24,7 +24,7 @@ id = "g"
 jobs = [ { id = "a", run = { mapper = "cat", inputs = ["in"], output = "c" } } ]
 "#;
 
-/// Keeps what is reported, in words.
+/// Records the notes as text.
 #[derive(Default)]
 struct Heard {
     notes: Vec<String>,
@@ -70,7 +70,8 @@ fn a_run_gives_its_schedule_its_documents_and_how_far_the_prediction_was_off() {
     assert_eq!((overview.slots, overview.flows[0].deadline), (2, Some(20.0)));
     assert_eq!(overview.flows[0].jobs[0].maps, Progress { total: 2, done: 0 });
     let outcome = run.outcome().unwrap();
-    // Two maps of a second, a reduce of two, two more maps; g's two maps use the slot that is idle meanwhile.
+    // Two maps of 1 s, a reduce of 2 s, two more maps. The two maps of g use the slot that is idle in the
+    // meantime.
     let completions: Vec<_> = outcome.schedule.flows.iter().map(|row| row.completion.unwrap()).collect();
     assert_eq!((completions, outcome.failed()), (vec![4.0, 3.0], 0));
     assert!(outcome.schedule.metrics.iter().any(|(name, value)| name == "makespan" && *value == 4.0));
@@ -115,7 +116,7 @@ fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
     assert_eq!(rest.overview.unwrap().flows[0].jobs[0].maps, Progress { total: 2, done: 2 });
     assert!(first.done.iter().all(|id| !rest.done.contains(id)));
     assert_eq!(run.outcome().unwrap().failed(), 0);
-    // Now nothing is left.
+    // Now nothing is left to do.
     let (_, end, nothing) = gone(&fake, request(dir.path()));
     assert_eq!((end, nothing.done.len()), (RunEnd::Done, 0));
     assert!(nothing.notes.contains(&"NothingLeft".to_owned()), "{:?}", nothing.notes);
@@ -210,7 +211,7 @@ fn what_a_run_took_is_told_to_the_history_and_believed_by_the_next() {
     gone(&fake, first.clone());
     let known = HistoryStore::existing(&history).latest().unwrap();
     assert_eq!(known[&JobName::new("f", "a")].maps, 2);
-    // The fake engine passes the history on.
+    // The fake engine stores the history that it receives.
     fake.stop_after = Some(0);
     gone(&fake, Request { choices: Choices::again(), ..first });
     assert_eq!(fake.past().unwrap(), known);
@@ -239,6 +240,6 @@ fn what_somebodys_run_took_says_nothing_of_the_same_names_of_others() {
     let known = HistoryStore::existing(&history).latest().unwrap();
     let name = JobName::new("f", "a");
     assert_eq!(known[&name.of_owner("anna")].maps, 2 * 2);
-    // What was remembered before anybody owned it is everybody's.
+    // A record without an owner applies to every owner.
     assert_eq!(past(Some("carl"))[&name], known[&name]);
 }

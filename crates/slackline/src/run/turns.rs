@@ -1,5 +1,5 @@
-//! What becomes of flows while a run goes on: done, failed, past their deadline, likely to miss it. Sinks that tell of
-//! flows share it.
+//! Reports when the state or the prediction of a flow changes: finished, failed, past its deadline, predicted
+//! to miss it. Several sinks share this module.
 
 use std::path::PathBuf;
 
@@ -10,67 +10,67 @@ use slackline_task::base::task_id::TaskId;
 
 use super::{Forecast, Overview, Prospect};
 
-/// Something that happened to a flow. Times are seconds since the start of the run.
+/// A change of a flow. Times are in seconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Turn {
-    /// All its tasks are done.
+    /// All its tasks are finished.
     Done {
-        /// When.
+        /// The completion time.
         at: f64,
-        /// Whether that was after its deadline; `None` without one.
+        /// Whether it missed its deadline; `None` without one.
         late: Option<bool>,
     },
-    /// A task of it failed for good, or it could not be run.
+    /// One of its tasks failed for good, or it cannot run.
     Failed,
-    /// Its deadline has passed, and it is not done.
+    /// Its deadline has passed, and it is not finished.
     DeadlinePassed,
-    /// It is expected to be done after its deadline, and was not before.
+    /// It is now predicted to miss its deadline.
     LikelyLate {
-        /// When it is expected to be done.
+        /// The predicted completion time.
         at: f64,
     },
-    /// It is expected to be done by its deadline again.
+    /// It is again predicted to meet its deadline.
     LikelyInTime {
-        /// When it is expected to be done.
+        /// The predicted completion time.
         at: f64,
     },
 }
 
-/// Why a flow failed: the last failure in it that no other attempt could mend.
+/// The reason why a flow failed: the last failure that a retry could not repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cause {
     /// The job.
     pub job: String,
-    /// The task; none where the flow could not begin.
+    /// The task; `None` if the flow could not start.
     pub task: Option<TaskId>,
-    /// What was found, in one or several lines.
+    /// The error, in one or several lines.
     pub message: String,
-    /// The file that has what the commands of the attempt said, if they did.
+    /// The file with the standard error of the attempt, if it wrote any.
     pub log: Option<PathBuf>,
 }
 
 impl Cause {
-    /// Where it happened and what, in a line: `job j, map 3: found exit status: 7`.
+    /// The place and the error in one line: `job j, map 3: found exit status: 7`.
     pub fn sentence(&self) -> String {
         let task = self.task.map_or_else(String::new, |id| format!(", {} {}", id.phase.name(), id.task));
         let mut lines = self.message.lines();
         let first = lines.next().unwrap_or_default();
-        // Of what a command said last its last line: the first of the message only announces it.
+        // Only the last line of the command's output. The first line of the message introduces it.
         let last = lines.next_back().map_or_else(String::new, |line| format!(" {line}"));
         format!("job {}{task}: {first}{last}", self.job)
     }
 }
 
-/// A flow as it is watched.
+/// The state of a watched flow.
 #[derive(Clone, Debug)]
 pub struct WatchedFlow {
     /// Its name.
     pub id: String,
     /// Its deadline, seconds since the start of the run.
     pub deadline: Option<f64>,
-    /// Why it failed, if it did and that is known.
+    /// The reason why it failed, if it did and the reason is known.
     pub cause: Option<Cause>,
     left: usize,
     is_over: bool,
@@ -87,7 +87,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// The flows of a run whose tasks are about to start. Those that are done already take no turn.
+    /// Watches the flows of a run whose tasks are about to start. Finished flows are not reported again.
     pub fn new(overview: &Overview) -> Self {
         let mut turns = Self::default();
         for (index, flow) in overview.flows.iter().enumerate() {
@@ -117,7 +117,7 @@ impl Turns {
         self.jobs.get(id.job as usize).map(|(flow, _)| *flow)
     }
 
-    /// Remembers why a flow fails.
+    /// Stores the reason why a flow fails.
     fn note_cause(&mut self, what: Happening<'_>) {
         match what {
             Happening::Failed { id, message, log, is_final: true, .. } => {
@@ -138,7 +138,7 @@ impl Turns {
         }
     }
 
-    /// Takes in what happened; gives what it means for flows, by their places. O(flows).
+    /// Processes an event. Returns the changes of flows, each with the index of the flow. O(flows).
     pub fn take(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) -> Vec<(usize, Turn)> {
         self.note_cause(what);
         let mut turns = Vec::new();
@@ -167,7 +167,7 @@ impl Turns {
 }
 
 impl WatchedFlow {
-    /// What is to be said of a flow that is not over.
+    /// The change of an unfinished flow, if there is one.
     fn turn(&mut self, now: f64, prospect: Prospect) -> Option<Turn> {
         if prospect == Prospect::Failed {
             self.is_over = true;

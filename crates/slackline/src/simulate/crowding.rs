@@ -1,18 +1,19 @@
-//! For how long ApplicationMasters held most of the slots, so that their jobs had few to run tasks on.
+//! Measures how long ApplicationMasters held most of the slots, so that few were left for tasks.
 
 use slackline_model::{Instance, Schedule, SlotKind, Time};
 
-/// For how long masters held how much of a cluster. Seconds.
+/// How long ApplicationMasters held large parts of a cluster, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Crowding {
-    /// Two thirds of the slots or more.
+    /// They held two thirds of the slots or more.
     pub most: f64,
-    /// All slots but one, which is all that they can hold.
+    /// They held all slots but one, which is their maximum.
     pub all: f64,
 }
 
 impl Crowding {
-    /// Of a schedule with masters that hold slots; `None` of any other. O(m log m) for m masters.
+    /// The crowding of a schedule; `None` if no ApplicationMaster holds a slot. O(m log m) for m
+    /// ApplicationMasters.
     pub(crate) fn of(instance: &Instance, schedule: &Schedule) -> Option<Self> {
         let holding = schedule.masters.iter().filter(|master| master.slot.is_some());
         let mut changes: Vec<(Time, i64)> =
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
     use crate::{Options, Registry, simulate};
 
-    /// Three slots; jobs a and b come together, and each has a map of 10 s.
+    /// Three slots. Jobs a and b arrive together, and each has a map of 10 s.
     const TWO: &str = r#"
 slackline = 1
 cluster.machines = [{ name = "m", slots = 3 }]
@@ -67,7 +68,8 @@ jobs = [{ id = "j", map = { tasks = 1, seconds = 10.0 } }]
     fn seconds_with_masters_on_most_slots_are_counted() {
         const PROFILE: &str =
             "hadoop:submit=0:am-start=4:am-linger=1:heartbeat=0:am-heartbeat=0:container-start=0";
-        // Both masters start at once; the last slot does one map after the other: 4 + 10 and 10 more, when one is gone.
+        // Both ApplicationMasters start at once. The last slot runs one map after the other: 4 s + 10 s, and
+        // 10 s more after the first job has ended.
         let found = crowding(PROFILE).expect("masters");
         assert_eq!((found.most, found.all), (15.0, 15.0));
         let limited = crowding(&format!("{PROFILE}:am-share=0.4")).expect("masters");

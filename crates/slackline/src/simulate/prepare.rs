@@ -1,5 +1,5 @@
-//! What a simulation takes: an instance that is ready for it, and options within their ranges. Everything that simulates
-//! asks here first, so that nothing behind it meets a value it cannot work with.
+//! Prepares instances for simulation and checks the ranges of options. Every simulation calls this module
+//! first, so later code gets only valid values.
 
 use std::borrow::Cow;
 
@@ -10,27 +10,27 @@ use slackline_sim::{Crashes, Membership};
 
 use super::{Knowledge, Options, SimulateError};
 
-/// The longest task that work is cut into, unless another length is asked for.
+/// The longest task that work is cut into, by default.
 pub const GRAIN: Span = Span(10_000_000);
 
-/// The longest simulation, seconds: far enough below 2^64 microseconds for everything that distorts it.
+/// The longest simulation, seconds. It leaves enough room below 2^64 microseconds for distorted durations.
 const HORIZON_MAX: f64 = 1e12;
 
-/// The largest cluster that is simulated: every machine and slot takes memory.
+/// The largest cluster that is simulated. Every machine and every slot takes memory.
 const SLOTS_MAX: u64 = 20_000_000;
 
 /// The longest heartbeat and the longest wait for local slots: 30 days.
 const PAUSE_MAX: Span = Span(2_592_000_000_000);
 
-/// The largest standard deviation of a logarithm: 3 already means factors of hundreds.
+/// The largest standard deviation of a logarithm. A value of 3 already means factors of hundreds.
 const DEVIATION_MAX: f64 = 3.0;
 
-/// An option of a simulation that cannot be so.
+/// An invalid option of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("option {option}: {problem}")]
 pub(crate) struct WrongOption {
     pub(crate) option: &'static str,
-    /// What was found and what is expected.
+    /// The value that was found, and the expected one.
     pub(crate) problem: String,
 }
 
@@ -40,14 +40,15 @@ impl From<WrongOption> for SimulateError {
     }
 }
 
-/// The same instance, ready to be simulated: phases that are given only as work are cut into tasks of at most `grain`.
+/// Prepares an instance for simulation: cuts phases that are given only as work into tasks of at most
+/// `grain`.
 ///
-/// [`simulate`](crate::simulate()) and everything else that simulates prepare instances with [`GRAIN`]. The rows of a
-/// schedule are of the prepared instance, which is what the judge takes beside the schedule.
+/// [`simulate`](crate::simulate()) and all other simulations prepare instances with [`GRAIN`]. The rows of a
+/// schedule belong to the prepared instance, and the validator takes that instance.
 ///
 /// # Errors
-/// [`SimulateError::Refused`]: work that takes too long, too many machines, slots or tasks, and an instance that has
-/// grown or shrunk since [`Instance::new`] made it.
+/// [`SimulateError::Refused`]: work that takes too long, too many machines, slots or tasks, and an instance
+/// that has grown or shrunk since [`Instance::new`] made it.
 pub fn prepare(instance: &Instance, grain: Span) -> Result<Cow<'_, Instance>, SimulateError> {
     check_instance(instance)?;
     check_grain(instance, grain).map_err(SimulateError::Refused)?;
@@ -55,7 +56,7 @@ pub fn prepare(instance: &Instance, grain: Span) -> Result<Cow<'_, Instance>, Si
     Ok(if is_cut { Cow::Borrowed(instance) } else { Cow::Owned(instance.clone().cut(grain)) })
 }
 
-/// Refuses instances that cannot be scheduled, however their work is cut.
+/// Refuses instances that cannot be scheduled for any grain.
 pub(crate) fn check_instance(instance: &Instance) -> Result<(), SimulateError> {
     if !instance.is_whole() {
         let what = "found an instance to which flows or machines were added, or from which some were removed, expected one \
@@ -69,7 +70,7 @@ pub(crate) fn check_instance(instance: &Instance) -> Result<(), SimulateError> {
         .map_err(SimulateError::Refused)
 }
 
-/// Refuses work that makes too many tasks of that length.
+/// Refuses work that would be cut into too many tasks.
 fn check_grain(instance: &Instance, grain: Span) -> Result<(), String> {
     let is_too_fine = |(_, phase): &(PhaseId, &Phase)| phase.n_to_cut(grain) >= TASKS_MAX;
     let Some((id, phase)) = instance.phases().iter_enumerated().find(is_too_fine) else { return Ok(()) };
@@ -87,7 +88,8 @@ pub(crate) fn slowest(cluster: &Cluster) -> f64 {
     cluster.groups().iter().map(|group| group.speed).fold(f64::INFINITY, f64::min)
 }
 
-/// Refuses work that may take longer than a simulation can; `up_to` says up to where it was read.
+/// Refuses work that may exceed the longest simulation. `up_to` names the position up to which the workload
+/// was read.
 pub(crate) fn check_horizon(seconds: f64, up_to: &str) -> Result<(), String> {
     if seconds <= HORIZON_MAX {
         return Ok(());
@@ -109,7 +111,7 @@ pub(crate) fn check_cluster(cluster: &Cluster) -> Result<(), String> {
     ))
 }
 
-/// Refuses a number of an option outside its range; NaN is in none.
+/// Refuses a number outside the range of its option. NaN is outside every range.
 pub(crate) fn check_number(
     option: &'static str,
     found: f64,
@@ -127,7 +129,7 @@ fn wrong(option: &'static str, problem: impl Into<String>) -> Result<(), WrongOp
 }
 
 impl Options {
-    /// Refuses options that no judged simulation of this instance can have; it was prepared before.
+    /// Refuses options that a validated simulation of this prepared instance cannot have.
     pub(crate) fn check(&self, instance: &Instance) -> Result<(), WrongOption> {
         if !self.sim.membership.is_empty() {
             let problem =
@@ -137,7 +139,7 @@ impl Options {
         self.check_engine(instance)
     }
 
-    /// The same, where machines may join and leave.
+    /// As [`Self::check`], but machines may join and leave.
     pub(crate) fn check_engine(&self, instance: &Instance) -> Result<(), WrongOption> {
         let cluster = instance.cluster();
         check_number("slowstart", self.slowstart, 0.0, 1.0)?;
@@ -161,7 +163,7 @@ impl Options {
         })
     }
 
-    /// Whether what is remembered can have happened.
+    /// Checks that the recorded durations are possible.
     fn check_history(&self) -> Result<(), WrongOption> {
         let Knowledge::Learned(history) = &self.knowledge else { return Ok(()) };
         for (name, group, record) in history.records() {
@@ -177,9 +179,9 @@ impl Options {
         Ok(())
     }
 
-    /// Whether all input of `auto` is certain.
+    /// Checks that the policy knows everything for certain if [`Options::known_releases`] is set.
     fn check_known(&self) -> Result<(), WrongOption> {
-        // A profile brings its own jitter.
+        // A profile has its own jitter.
         let uncertain = [
             ("noise", self.noise > 0.0),
             ("a profile", self.sim.profile.is_some()),
@@ -225,7 +227,7 @@ fn no_machine(machine: MachineId, machines: u32) -> String {
     format!("found machine number {}, expected one below {machines}", machine.0)
 }
 
-/// Whether machines that join can, and those that leave are there.
+/// Checks that machines that join are valid, and that machines that leave exist.
 fn check_membership(membership: &[Membership], cluster: &Cluster) -> Result<(), WrongOption> {
     let mut whole = cluster.clone();
     let mut changes: Vec<&Membership> = membership.iter().collect();
@@ -253,7 +255,7 @@ fn check_membership(membership: &[Membership], cluster: &Cluster) -> Result<(), 
     Ok(())
 }
 
-/// Whether the profile goes with the machines, and with what happens to them.
+/// Checks that the profile is compatible with the machines and with their failures.
 fn check_profile(
     profile: &Profile,
     sim: &slackline_sim::Options,

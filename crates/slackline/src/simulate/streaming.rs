@@ -1,8 +1,9 @@
-//! A simulation of flows that are read while it goes on: memory follows what is live, beside a few numbers for each flow.
+//! Simulates a stream of flows that are read during the simulation. Memory depends on the active flows, with
+//! a few numbers per flow.
 //!
-//! Nobody sees the whole: the engine asks for a flow when the one before it has arrived, the driver and the judge forget
-//! flows that are over, and rows go where they are written. For each flow stay 40 bytes, from which the judge has exact
-//! metrics; there is no lower bound.
+//! No part of the program holds the whole workload. The engine requests a flow when the previous one has
+//! arrived. The driver and the validator drop flows that have ended, and rows are written out. The validator
+//! keeps 40 bytes per flow for exact metrics. There is no lower bound.
 
 use std::cell::RefCell;
 use std::io;
@@ -21,39 +22,40 @@ use crate::offered_load::Tally;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 
-/// How many flows that are over may wait for an earlier one, so that costs are added up in the order of arrival.
+/// The number of ended flows that may wait for an earlier one, so that costs are added in the order of
+/// arrival.
 const OVERTAKING_MAX: usize = 1 << 16;
 
-/// A judged simulation of a stream.
+/// A validated simulation of a stream.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Streamed {
-    /// What came out; its schedule has neither rows nor flows, and there are no facts of single flows.
+    /// The result. Its schedule has neither rows nor flows, and there are no facts about single flows.
     pub simulated: Simulated,
-    /// How many flows, jobs and tasks there were, and how much load.
+    /// The number of flows, jobs and tasks, and the load.
     pub tally: Tally,
-    /// Most flows that the judge held at a time.
+    /// The maximum number of flows that the validator held at a time.
     pub live_max: usize,
-    /// Flows that failed.
+    /// The number of failed flows.
     pub failed: usize,
 }
 
-/// Why there is no simulation of a stream.
+/// The reason why the simulation of a stream failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotStreamed<E> {
-    /// The simulation gave none, or the output cannot be written.
+    /// The simulation failed, or the output cannot be written.
     #[error(transparent)]
     NotWritten(#[from] NotWritten),
-    /// The next flow could not be had.
+    /// The next flow could not be read.
     #[error("{0}")]
     Flows(E),
-    /// What can only be judged of a whole workload.
+    /// The simulation can only be validated as a whole.
     #[error("{0}, which a stream never is")]
     NeedsWhole(String),
 }
 
-/// Why a simulation can only be judged as a whole, as far as that is known before it; `None` if it can be streamed.
-/// `empty` has the cluster.
+/// The reason why a simulation can only be validated as a whole, as far as the options tell; `None` if it can
+/// be streamed. `empty` has the cluster.
 pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
     let none = std::iter::empty();
     let faults = Sim::of_stream(empty.cluster(), none, options.sim.clone()).capabilities().faults;
@@ -75,14 +77,17 @@ pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
     }
 }
 
-/// Simulates `policy` on flows that come in the order of their releases, and judges what leaves; work is cut with [`GRAIN`].
-/// Rows and flows go to `out`. `empty` has the cluster, the pools and the objective.
+/// Simulates `policy` on flows that arrive in the order of their releases, and validates rows when they are
+/// final. Work is cut with [`GRAIN`]. Rows and flows are written to `out`. `empty` has the cluster, the pools
+/// and the objective.
 ///
-/// The rows are those of [`super::simulate_to`] on the same flows. `progress` is told how many tasks are done.
+/// The rows are those of [`super::simulate_to`] for the same flows. `progress` receives the number of
+/// finished tasks.
 ///
 /// # Errors
-/// The first flow that could not be had, or comes too late or from another cluster; the judge's finding; whatever `out` says; what cannot be streamed
-/// ([`needs_whole`], and flows with minima that the policy promises to keep). What was written then has to be thrown away.
+/// The first flow that could not be read, is out of order or belongs to another cluster; an invalid schedule;
+/// an error of `out`; a simulation that cannot be streamed ([`needs_whole`], and flows with minima that the
+/// policy guarantees). The output so far must then be discarded.
 pub fn simulate_stream<E>(
     empty: &Instance,
     arrivals: impl Iterator<Item = Result<Arrival, E>>,
@@ -99,7 +104,7 @@ pub fn simulate_stream<E>(
     }
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
-    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
+    // The cast shortens the lifetime of the captured borrows, which `Option` alone does not.
     let progress = progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(empty.cluster(), &nanos, progress);
     let mut built = policy.build_following(empty.cluster(), &empty.objective(), options.plans.clone());
@@ -145,7 +150,7 @@ pub fn simulate_stream<E>(
     let timings = options.timed_by(&stopwatch, &mut figures);
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
     let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
-    // A stream has no profile, and so no masters.
+    // A stream has no profile, and so no ApplicationMasters.
     let crowding = None;
     let simulated = Simulated {
         schedule,
@@ -163,7 +168,7 @@ pub fn simulate_stream<E>(
     Ok(Streamed { simulated, tally, live_max, failed })
 }
 
-/// Whether free slots are offered at once, as the driver has it: only then can minima be promised.
+/// Whether free slots are offered at once, by the rule of the driver. Minima can be guaranteed only then.
 fn is_prompt(empty: &Instance, options: &Options) -> bool {
     let engine = Sim::of_stream(empty.cluster(), std::iter::empty(), options.sim.clone());
     engine.capabilities().is_prompt() && options.locality_wait == Span::ZERO
@@ -186,7 +191,7 @@ impl Costs {
         });
     }
 
-    /// The cost of all; `None` if a flow failed.
+    /// The total cost; `None` if a flow failed.
     fn total(mut self) -> Option<f64> {
         let Self { combine, waiting, total, failed } = &mut self;
         waiting.flush(|cost| match cost {
@@ -197,16 +202,16 @@ impl Costs {
     }
 }
 
-/// What the engine, which asks for flows, and the driver, which gives rows away, both work on.
+/// The state that the engine (which requests flows) and the driver (which emits rows) share.
 struct Shared<'o, I, E> {
     arrivals: I,
     judge: OpenStream,
     out: &'o mut dyn RowWriter,
     costs: Costs,
     tally: Tally,
-    /// The release of the flow that came last.
+    /// The release of the flow that arrived last.
     latest: Time,
-    /// The first thing that went wrong.
+    /// The first error.
     failed: Option<NotStreamed<E>>,
 }
 
@@ -218,7 +223,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
         Self { arrivals, judge, out, costs, tally: Tally::default(), latest: Time::ZERO, failed: None }
     }
 
-    /// The next flow, of which the judge then knows.
+    /// The next flow, which is also passed to the validator.
     fn next(&mut self) -> Option<Arrival> {
         if self.failed.is_some() {
             return None;
@@ -258,7 +263,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
         }
     }
 
-    /// Remembers the first thing that goes wrong.
+    /// Stores the first error.
     fn note(&mut self, result: Result<(), NotWritten>) {
         if let Err(error) = result
             && self.failed.is_none()
@@ -268,7 +273,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
     }
 
     fn take_row(&mut self, row: &NewRow, places: &[SlotRange], live: &Instance) -> Result<(), NotWritten> {
-        // Both number flows as they arrive.
+        // The driver and the validator number flows in the same order of arrival.
         self.judge.row(*row, places).map_err(SimulateError::Infeasible)?;
         Ok(self.out.row(live, row, places)?)
     }
@@ -280,7 +285,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
         Ok(self.out.flow(live, &row)?)
     }
 
-    /// Flows that had not arrived when nothing could happen any more.
+    /// Marks the flows as failed that had not arrived when the simulation ended.
     fn flows_that_never_came(&mut self) {
         while self.failed.is_none() {
             for id in self.judge.unfinished() {
@@ -301,7 +306,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
     }
 }
 
-/// Hands on what leaves a run, until something goes wrong.
+/// Passes final rows and flows on, until the first error.
 struct Leaving<'s, 'o, I, E>(&'s RefCell<Shared<'o, I, E>>);
 
 impl<I: Iterator<Item = Result<Arrival, E>>, E> Sink for Leaving<'_, '_, I, E> {
@@ -323,7 +328,7 @@ impl<I: Iterator<Item = Result<Arrival, E>>, E> Sink for Leaving<'_, '_, I, E> {
     }
 }
 
-/// A writer for those who want the figures alone.
+/// A writer that discards everything, for callers that need only the figures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nowhere;
 

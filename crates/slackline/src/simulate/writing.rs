@@ -1,5 +1,5 @@
-//! A simulation whose rows are judged as they leave it, and written or dropped: memory follows what is live, beside a few
-//! numbers for each flow. Where all rows are asked for they are kept, and judged as a whole.
+//! Simulates and validates rows when they are final, and writes or drops them. Memory depends on the active
+//! flows, with a few numbers per flow. If the caller wants all rows, they are kept and validated as a whole.
 
 use std::cell::OnceCell;
 use std::io;
@@ -20,37 +20,38 @@ use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 
-/// Writes down a schedule as it comes.
+/// Writes a schedule row by row.
 pub trait RowWriter {
-    /// How the schedule comes about. `instance` has the cluster and the objective.
+    /// Writes the origin of the schedule. `instance` has the cluster and the objective.
     ///
     /// # Errors
-    /// Whatever keeps it from being written, as with the others; then the simulation stops.
+    /// A write error, as for the other methods. It stops the simulation.
     fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()>;
 
-    /// A row that will not change any more; `live` has its flow.
+    /// Writes a row that is final. `live` contains its flow.
     ///
     /// # Errors
     /// See [`Self::begin`].
     fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()>;
 
-    /// The master of a job that is over; `live` has its flow. Only under a profile whose jobs have masters.
+    /// Writes the ApplicationMaster of a job that has ended. `live` contains its flow. Called only under a
+    /// profile with ApplicationMasters.
     ///
     /// # Errors
     /// See [`Self::begin`].
     fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()>;
 
-    /// A flow all of whose rows have come; `live` has it.
+    /// Writes a flow whose rows have all been written. `live` contains it.
     ///
     /// # Errors
     /// See [`Self::begin`].
     fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()>;
 }
 
-/// Why there is no schedule, or not all of it.
+/// The reason why a schedule is missing or incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum NotWritten {
-    /// The simulation gave none.
+    /// The simulation failed.
     #[error(transparent)]
     NotSimulated(#[from] SimulateError),
     /// The output cannot be written.
@@ -59,7 +60,7 @@ pub enum NotWritten {
 }
 
 impl NotWritten {
-    /// Why there is no simulation, of one that is not written.
+    /// The simulation error, for a simulation without output.
     pub(crate) fn simulation(self) -> SimulateError {
         match self {
             Self::NotSimulated(problem) => problem,
@@ -68,24 +69,25 @@ impl NotWritten {
     }
 }
 
-/// What becomes of the rows of a run.
+/// What happens to the rows of a run.
 pub(crate) enum Leave<'o> {
-    /// The schedule has them, in the order in which they started.
+    /// The schedule keeps them, in the order of their starts.
     Kept,
-    /// Nothing; the schedule has none.
+    /// They are dropped; the schedule has none.
     Dropped,
-    /// They are written as they leave; the schedule has none.
+    /// They are written when they are final; the schedule has none.
     To(&'o mut dyn RowWriter),
 }
 
-/// As [`super::simulate`], but rows and flows go to `out` as they leave the run, and the schedule that is returned has no
-/// rows.
+/// As [`super::simulate`], but rows and flows are written to `out` when they are final, and the returned
+/// schedule has no rows.
 ///
-/// Rows leave in the order in which they end; where machines may take output with them, those of a flow when it is
-/// over. What the judge can only decide on as a whole is kept until the end ([`Stream::new`] says what).
+/// Rows are written in the order of their ends. If machines may lose finished output, the rows of a flow are
+/// written when the flow has ended. Data that only the validation of the whole schedule needs is kept until
+/// the end (see [`Stream::new`]).
 ///
 /// # Errors
-/// The judge's finding; whatever `out` says. What was written then has to be thrown away.
+/// An invalid schedule; an error of `out`. The output so far must then be discarded.
 pub fn simulate_to(
     instance: &Instance,
     policy: &PolicySpec,
@@ -98,10 +100,10 @@ pub fn simulate_to(
     simulate_watched(instance, policy, options, bound, watch, Leave::To(out))
 }
 
-/// Simulates, judges and does with the rows what is asked for.
+/// Simulates, validates, and keeps, drops or writes the rows.
 ///
 /// # Errors
-/// The judge's finding; a policy that could not go on; a run that was stopped; whatever the output says.
+/// An invalid schedule; a policy that could not continue; a run that was stopped; an error of the output.
 pub(crate) fn simulate_watched(
     instance: &Instance,
     policy: &PolicySpec,
@@ -114,7 +116,7 @@ pub(crate) fn simulate_watched(
     options.check(instance).map_err(SimulateError::from)?;
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
-    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
+    // The cast shortens the lifetime of the captured borrows, which `Option` alone does not.
     let progress = watch.progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &nanos, progress);
     let mut built = match plan::foreseeing(instance, policy, options, watch.cancel)? {
@@ -126,7 +128,7 @@ pub(crate) fn simulate_watched(
     }
     let mut engine = Sim::new(instance, options.sim.clone());
     let capabilities = engine.capabilities();
-    // As the driver has it.
+    // The same rule as in the driver.
     let is_prompt = capabilities.is_prompt() && options.locality_wait == Span::ZERO;
     let origin = Origin {
         policy: policy.spec().to_owned(),
@@ -197,7 +199,7 @@ pub(crate) fn simulate_watched(
     })
 }
 
-/// The flows that never finish, with those that never arrived; `failed` in all.
+/// The flows that never finish, including those that never arrived; `failed` in total.
 pub(super) fn all_unfinished(mut arrived: Vec<Unfinished>, failed: usize) -> Vec<Unfinished> {
     let known: u64 = arrived.iter().map(|unfinished| unfinished.flows).sum();
     let flows = (failed as u64).saturating_sub(known);
@@ -208,21 +210,21 @@ pub(super) fn all_unfinished(mut arrived: Vec<Unfinished>, failed: usize) -> Vec
     arrived
 }
 
-/// How the rows are judged.
+/// How the rows are validated.
 enum Judged<'a> {
     AsTheyCome(Box<Stream<'a>>),
     AtTheEnd(TaskRows),
 }
 
 impl<'a> Judged<'a> {
-    /// As they come, where that can be and nobody asks for all of them.
+    /// Validates rows as they arrive if that is possible and the caller does not want all rows.
     fn new(instance: &'a Instance, head: &Schedule, leave: &Leave<'_>, faults: Faults) -> Self {
         let is_whole = matches!(leave, Leave::Kept) || faults == Faults::TasksAndOutput;
         let stream = if is_whole { None } else { Stream::new(instance, head) };
         stream.map_or_else(|| Self::AtTheEnd(TaskRows::new()), |stream| Self::AsTheyCome(Box::new(stream)))
     }
 
-    /// Judges the schedule; rows that are here are in it then.
+    /// Validates the schedule. Rows that were kept are moved into it.
     fn finish(self, instance: &Instance, schedule: &mut Schedule) -> Result<Report, Violation> {
         match self {
             Self::AsTheyCome(stream) => stream.finish(schedule),
@@ -234,28 +236,28 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Hands on what leaves a run, until something goes wrong.
+/// Passes final rows and flows on, until the first error.
 struct Leaving<'a, 'o, 'f> {
-    /// The whole workload, under whose ids the judge knows flows and phases.
+    /// The whole workload. The validator uses its ids of flows and phases.
     instance: &'a Instance,
     leave: Leave<'o>,
     judged: Judged<'a>,
-    /// The masters so far, which are judged at the end.
+    /// The ApplicationMasters so far. They are validated at the end.
     masters: Vec<MasterRow>,
-    /// When each flow ran that is over.
+    /// By flow that has ended: its times.
     times: TiVec<FlowId, Option<FlowTimes>>,
-    /// Hears of each of them.
+    /// Receives each of these flows.
     ended: Option<&'f dyn Fn(FlowId, FlowTimes)>,
-    /// Hears of each row.
+    /// Receives each row.
     left: Option<&'f mut dyn FnMut(Left<'_>)>,
     failed: &'f OnceCell<NotWritten>,
 }
 
 impl Leaving<'_, '_, '_> {
-    /// Remembers the first thing that goes wrong.
+    /// Stores the first error.
     fn note(&self, result: Result<(), NotWritten>) {
         if let Err(error) = result {
-            // A later error follows from the first one.
+            // A later error is a consequence of the first one.
             let _ = self.failed.set(error);
         }
     }
@@ -309,7 +311,7 @@ impl Leaving<'_, '_, '_> {
         }
     }
 
-    /// Flows that had not arrived when nothing could happen any more.
+    /// Marks the flows as failed that had not arrived when the simulation ended.
     fn flows_that_never_came(&mut self) {
         let instance = self.instance;
         for flow in instance.flows().keys() {

@@ -1,9 +1,10 @@
-//! A file of plans: made where flows are submitted, followed by the master.
+//! A plan file. The submitting client creates it, and the scheduler follows its plans.
 //!
-//! The form: the letters `SLKPLAN`, a version byte, the policy that made the plans (parameters included),
-//! how many plans there are, and for each the id of its flow, its length and the plan's own compact form
-//! (`slackline_algo::woha::plan`); at the end the CRC-32 of all that, four bytes, low ones first. Texts
-//! are their length in bytes and then UTF-8; numbers are varints, seven bits a byte, low ones first.
+//! The format: the letters `SLKPLAN`, a version byte, the policy that made the plans (with parameters) and
+//! the number of plans. Then for each plan: the id of its flow, its length and its compact encoding
+//! (`slackline_algo::woha::plan`). At the end: the CRC-32 of all preceding bytes, four bytes, little-endian.
+//! A text is its length in bytes followed by UTF-8. A number is a varint with seven bits per byte, low bits
+//! first.
 
 use std::collections::BTreeMap;
 
@@ -14,80 +15,80 @@ use slackline_model::{FlowId, Instance};
 
 const MAGIC: &[u8] = b"SLKPLAN";
 const VERSION: u8 = 1;
-/// Bytes of the CRC at the end.
+/// The length of the CRC at the end, bytes.
 const TAIL: usize = 4;
 
 /// Plans of flows, by the ids of the flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanFile {
-    /// The policy that made them, parameters included.
+    /// The policy that made them, with parameters.
     pub policy: String,
     /// A flow and its plan.
     pub plans: Vec<(String, Plan)>,
 }
 
-/// Why bytes are no file of plans.
+/// The reason why bytes are no plan file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanFileError {
-    /// They do not begin as one does.
+    /// The signature is missing.
     #[error(
         "found a file that does not begin with SLKPLAN, expected plans as slackline plan --output writes them"
     )]
     NoPlans,
-    /// A version other than ours.
+    /// An unsupported version.
     #[error("found plans of version {0}, expected version {VERSION}")]
     Version(u8),
-    /// They are not what was written.
+    /// The checksum is wrong.
     #[error(
         "found plans whose check sum is {found:08x}, expected {expected:08x}; the file was cut or changed"
     )]
     Sum {
-        /// That of the bytes.
+        /// The checksum of the bytes.
         found: u32,
-        /// That in the file.
+        /// The checksum in the file.
         expected: u32,
     },
-    /// They end in the middle, or not where they should, or a text is none.
+    /// The file is truncated or too long, or a text is invalid.
     #[error("found plans that break off at byte {0}, expected more")]
     Broken(usize),
-    /// A plan is none.
+    /// A plan is invalid.
     #[error("plan of flow {flow:?}: {problem}")]
     Plan {
         /// Its flow.
         flow: String,
-        /// What is wrong.
+        /// The error.
         problem: PlanError,
     },
 }
 
-/// Why a plan does not go with a workload.
+/// The reason why a plan does not fit a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanMismatch {
-    /// No such flow.
+    /// An unknown flow.
     #[error("found a plan of another workload: {}", unknown("flow", .found, .known))]
     Flow {
-        /// Whose it is.
+        /// The flow of the plan.
         found: String,
-        /// The flows there are.
+        /// The known flows.
         known: Vec<String>,
     },
-    /// A second plan of one flow.
+    /// A second plan for a flow.
     #[error("found a second plan of flow {0:?}, expected one")]
     Twice(String),
-    /// The flow is another than the one that the plan was made for.
+    /// The flow differs from the one that the plan was made for.
     #[error("flow {flow:?}: {mismatch}")]
     Shape {
         /// The flow.
         flow: String,
-        /// How they differ.
+        /// The difference.
         mismatch: Mismatch,
     },
 }
 
 impl PlanFile {
-    /// Whether bytes are a file of plans, sound or not.
+    /// Whether bytes have the signature of a plan file; they may still be invalid.
     pub fn is_one(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }
@@ -110,8 +111,7 @@ impl PlanFile {
     /// Reads the bytes of a file.
     ///
     /// # Errors
-    /// Whatever keeps them from being what [`Self::encode`] writes; nothing is allocated for what is not
-    /// there.
+    /// Bytes that [`Self::encode`] does not write. Memory is allocated only for data that is present.
     pub fn decode(bytes: &[u8]) -> Result<Self, PlanFileError> {
         let Some(rest) = bytes.strip_prefix(MAGIC) else { return Err(PlanFileError::NoPlans) };
         match rest.first() {
@@ -142,10 +142,10 @@ impl PlanFile {
         }
     }
 
-    /// Adds the plans to those of an instance that was cut into tasks.
+    /// Adds the plans for an instance that was cut into tasks.
     ///
     /// # Errors
-    /// A plan of no flow, of a flow that has one, or of another flow of that name.
+    /// A plan for an unknown flow, for a flow that already has one, or for a different flow of the same name.
     pub fn assign(
         &self,
         instance: &Instance,
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(error.to_string(), "found plans of version 2, expected version 1");
     }
 
-    /// Whatever lies between, with a sum that is right.
+    /// Arbitrary bytes between the signature and a correct checksum.
     #[test]
     fn bytes_with_a_right_sum_are_survived() {
         let good = file().encode();

@@ -1,4 +1,4 @@
-//! What charts share: panels with axes in a fitting unit of time, titles, legends.
+//! Common parts of charts: panels with axes in a suitable unit of time, titles, legends.
 
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -11,13 +11,13 @@ use super::{Area, Drawn, FONT};
 const TITLE: u32 = 34;
 const LEGEND: u32 = 230;
 
-/// Most letters of a name in the legend.
+/// The maximum length of a name in the legend, characters.
 const LETTERS: usize = 26;
 
-/// A panel with both axes in numbers.
+/// A panel with two numeric axes.
 pub(super) type Panel<'a, D> = ChartContext<'a, D, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// The unit that suits times up to `last` seconds: seconds in it, and its name.
+/// A suitable unit for times up to `last` seconds: its length in seconds, and its name.
 pub(super) fn unit(last: f64) -> (f64, &'static str) {
     match last {
         _ if last < 600.0 => (1.0, "s"),
@@ -27,21 +27,21 @@ pub(super) fn unit(last: f64) -> (f64, &'static str) {
     }
 }
 
-/// A number without zeros after its digits.
+/// A number without trailing zeros.
 pub(super) fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Writes the title and returns what is left of the picture.
+/// Draws the title and returns the rest of the chart.
 pub(super) fn titled<D: DrawingBackend>(root: &Area<D>, title: &str) -> Result<Area<D>, DrawError<D>> {
     let (head, body) = root.split_vertically(TITLE);
     text(&head, title, (12, 8), 18, HPos::Left)?;
     Ok(body)
 }
 
-/// What a backend may say.
+/// The error of a backend.
 pub(super) type DrawError<D> = plotters::drawing::DrawingAreaErrorKind<<D as DrawingBackend>::ErrorType>;
 
 fn text<D: DrawingBackend>(area: &Area<D>, text: &str, at: (i32, i32), size: i32, side: HPos) -> Drawn<D> {
@@ -49,7 +49,8 @@ fn text<D: DrawingBackend>(area: &Area<D>, text: &str, at: (i32, i32), size: i32
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
-/// A panel with its axes: from 0 to `last` seconds across, up to `top` of what `what` says upwards.
+/// A panel with its axes: horizontally from 0 to `last` seconds, vertically up to `top` in the unit of
+/// `what`.
 pub(super) fn panel<'a, D: DrawingBackend>(
     area: &'a Area<D>,
     last: f64,
@@ -76,13 +77,13 @@ pub(super) fn panel<'a, D: DrawingBackend>(
     Ok(panel)
 }
 
-/// The picture without the legend, and the legend.
+/// Splits off the legend: returns the rest of the chart, and the legend.
 pub(super) fn with_legend<D: DrawingBackend>(body: &Area<D>) -> (Area<D>, Area<D>) {
     let (width, _) = body.dim_in_pixel();
     body.split_horizontally(width.saturating_sub(LEGEND.min(width / 3)))
 }
 
-/// Which colour is which flow, and how it fared.
+/// The legend: the colour and the result of each flow.
 pub(super) fn legend<D: DrawingBackend>(area: &Area<D>, timeline: &Timeline, largest: &Largest) -> Drawn<D> {
     let mut y = 12;
     for (place, flow) in largest.flows().iter().enumerate() {
@@ -107,7 +108,7 @@ fn entry<D: DrawingBackend>(area: &Area<D>, y: i32, colour: RGBColor, words: &st
     text(area, words, (24, y), 13, HPos::Left)
 }
 
-/// The beginning of a name that is long.
+/// Shortens a long name to its beginning.
 fn shortened(name: &str) -> String {
     if name.chars().count() <= LETTERS {
         return name.to_owned();
@@ -117,7 +118,7 @@ fn shortened(name: &str) -> String {
     short
 }
 
-/// A line where each flow that has a colour is due, as far as it is on the axis.
+/// Draws a line at the deadline of each coloured flow, if it is on the axis.
 pub(super) fn deadlines<D: DrawingBackend>(
     panel: &mut Panel<'_, D>,
     timeline: &Timeline,

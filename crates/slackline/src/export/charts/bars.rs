@@ -1,4 +1,4 @@
-//! The Gantt chart: a row a slot, a bar where a task holds it.
+//! The Gantt chart: one row per slot, and one bar per task.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -7,7 +7,7 @@ use super::axis::{deadlines, legend, titled, unit, with_legend};
 use super::timeline::{Bar, Largest, Timeline};
 use super::{Area, Drawn, FONT};
 
-/// Below so many pixels a row has neither a gap beside it nor a name.
+/// The minimum height of a row that has a gap and a name, pixels.
 const NAMED: f64 = 12.0;
 
 /// The row of the first slot of each slot kind.
@@ -24,7 +24,7 @@ pub(super) fn gantt<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
     let (last, rows) = (timeline.last(), timeline.slots() as f64);
     let (seconds, name) = unit(last);
     let height = f64::from(body.dim_in_pixel().1.saturating_sub(54)) / rows;
-    // The first slot is on top.
+    // The first slot is at the top.
     let mut panel = ChartBuilder::on(&body)
         .margin(8)
         .margin_right(18)
@@ -55,7 +55,7 @@ pub(super) fn gantt<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
     };
     panel.draw_series(timeline.bars.iter().flat_map(bar))?;
     if height >= 4.0 {
-        // Tasks of one flow that follow each other are told apart by their beginnings.
+        // White lines at the starts separate consecutive tasks of one flow.
         let begins = timeline.bars.iter().flat_map(|bar| {
             let (row, x) = (rows - first_row(timeline, bar), bar.start.seconds() / seconds);
             (0..bar.slots.len).map(move |k| {
@@ -71,7 +71,7 @@ pub(super) fn gantt<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
     deadlines(&mut panel, timeline, &largest, rows)
 }
 
-/// The name of its machine beside each slot; `place` says where on the picture the middle of a row begins.
+/// The name of the machine beside each slot. `place` maps the middle of a row to its pixel position.
 fn names<D: DrawingBackend>(
     body: &Area<D>,
     timeline: &Timeline,

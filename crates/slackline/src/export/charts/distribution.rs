@@ -1,4 +1,4 @@
-//! Distributions over flows: for each value, the share of flows that have at most it.
+//! Distributions over flows: for each value, the fraction of flows with at most this value.
 
 use plotters::prelude::*;
 
@@ -6,7 +6,7 @@ use super::axis::{plain, titled, unit};
 use super::timeline::{Largest, Timeline};
 use super::{Area, Chart, Drawn, FONT};
 
-/// From this ratio of the largest value to the smallest on the axis is logarithmic.
+/// The ratio of the largest to the smallest value from which on the axis is logarithmic.
 const WIDE: f64 = 100.0;
 
 pub(super) fn ecdf<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline, chart: Chart) -> Drawn<D> {

@@ -1,7 +1,7 @@
-//! Slots over time: how many each flow holds, and how many are held at all.
+//! Slots over time: the number that each flow holds, and the total.
 //!
-//! Time is cut into equal columns, and a chart has the mean of each: the changes themselves may be thousands of times as many
-//! as can be seen.
+//! Time is divided into equal columns, and a chart shows the mean of each column. There may be thousands of
+//! times more changes than visible columns.
 
 use plotters::prelude::*;
 
@@ -10,8 +10,8 @@ use super::timeline::{COLUMNS, Largest, Timeline};
 use super::{Area, Drawn, SHOWN};
 use slackline_model::{SlotKind, Time};
 
-/// Adds what lasts from `start` to `end`, `times` over, to the columns of that many microseconds that it touches. Sums are
-/// of whole numbers, so that the order in which rows come changes nothing.
+/// Adds `times` times the interval from `start` to `end` to the columns that it overlaps, each `width`
+/// microseconds wide. Sums are whole numbers, so the order of rows does not affect them.
 fn add(columns: &mut [u128], width: u64, [start, end]: [Time; 2], times: u32) {
     let (first, last) = (start.0 / width, end.0 / width);
     let touched =
@@ -22,7 +22,8 @@ fn add(columns: &mut [u128], width: u64, [start, end]: [Time; 2], times: u32) {
     }
 }
 
-/// Means of slots of a kind over columns, for each place of [`Largest`] and, last, all others. O(bars · columns of each).
+/// The mean numbers of held slots of a kind over the columns, for each place of [`Largest`] and then for all
+/// other flows. O(bars · columns of each).
 fn columns(timeline: &Timeline, slot_kind: SlotKind, largest: &Largest) -> Vec<Vec<f64>> {
     let width = timeline.column();
     let mut sums = vec![vec![0; COLUMNS]; SHOWN + 1];
@@ -33,7 +34,7 @@ fn columns(timeline: &Timeline, slot_kind: SlotKind, largest: &Largest) -> Vec<V
     sums.into_iter().map(|of| of.into_iter().map(mean).collect()).collect()
 }
 
-/// The outline of columns of these heights from the axis on: columns of one height are drawn as one.
+/// The outline of columns with these heights. Adjacent columns of equal height are merged.
 fn outline(heights: impl Iterator<Item = f64>, width: f64) -> Vec<(f64, f64)> {
     let mut points = vec![(0.0, 0.0)];
     let mut before = 0.0;
@@ -49,7 +50,7 @@ fn outline(heights: impl Iterator<Item = f64>, width: f64) -> Vec<(f64, f64)> {
     points
 }
 
-/// Slots that each flow holds, stacked, a panel for each kind of slots.
+/// The slots that each flow holds, stacked, with one panel per slot kind.
 pub(super) fn flows<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> Drawn<D> {
     let largest = timeline.largest();
     let body = titled(root, &format!("Slots that flows hold: {}", timeline.policy))?;
@@ -62,7 +63,7 @@ pub(super) fn flows<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
         let top = f64::from(slots).max(1.0);
         let means = columns(timeline, slot_kind, &largest);
         let mut panel = panel(area, last, top, &format!("{} slots", slot_kind.name()))?;
-        // The whole stack first, then what is below its last flow, each over the one before.
+        // Draws the whole stack first, then the stack without its last flow, and so on.
         for place in (0..means.len()).rev().filter(|&place| means[place].iter().any(|&mean| mean > 0.0)) {
             let upto = |k: usize| means[..=place].iter().map(|of| of[k]).sum::<f64>();
             let points = outline((0..COLUMNS).map(upto), width);
@@ -73,7 +74,7 @@ pub(super) fn flows<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
     Ok(())
 }
 
-/// The share of slots that are held, by kind of slots, and how many flows are released and not over.
+/// The fraction of held slots by slot kind, and the number of active flows.
 pub(super) fn utilisation<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> Drawn<D> {
     let largest = timeline.largest();
     let body = titled(root, &format!("Slots held, and flows that are not over: {}", timeline.policy))?;
@@ -103,7 +104,7 @@ fn stepped<D: DrawingBackend>(
     Ok(())
 }
 
-/// The mean number of flows in each column that are released and not over; those that failed stay to the end.
+/// The mean number of active flows in each column. Failed flows count until the end.
 fn open(timeline: &Timeline) -> Vec<f64> {
     let (width, last) = (timeline.column(), timeline.last());
     let mut sums = vec![0; COLUMNS];

@@ -1,4 +1,4 @@
-//! What charts show of a schedule: which flow held which slots when, and how flows fared.
+//! The data of charts: the slots that each flow held over time, and the results of flows.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,20 +10,20 @@ use super::{COLOURS, Chart, OTHERS, SHOWN};
 use crate::simulate::RowWriter;
 use plotters::style::RGBColor;
 
-/// Columns that the time is cut into.
+/// The number of columns into which time is divided.
 pub(super) const COLUMNS: usize = 480;
 
-/// Collects rows for charts: some 40 bytes for each range of slots, and a name for each flow.
+/// Collects rows for charts: about 40 bytes per range of slots, and a name per flow.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     pub(super) policy: String,
-    /// Kinds of slots, how many there are, and the number of their first.
+    /// The slot kinds, each with its number of slots.
     pub(super) slot_kinds: Vec<(SlotKind, u32)>,
     pub(super) bars: Vec<Bar>,
     pub(super) flows: BTreeMap<FlowId, Flow>,
-    /// Names of machines of slots that were held, by slot kind and slot.
+    /// By slot kind and slot: the name of the machine of each slot that was held.
     pub(super) names: BTreeMap<(usize, u32), String>,
-    /// Charts end at this time or later.
+    /// The minimum end of the time axis.
     least_end: Time,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Bar {
     pub(super) counts: bool,
 }
 
-/// How a flow fared.
+/// The result of a flow.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) name: String,
@@ -50,16 +50,16 @@ pub(super) struct Flow {
     alone: f64,
 }
 
-/// Which flows are shown by name, the largest first: their places in it are their colours.
+/// The flows that are shown by name. The position of a flow determines its colour.
 pub(super) struct Largest(Vec<FlowId>);
 
 impl Largest {
-    /// The place of a flow, [`SHOWN`] for all others.
+    /// The place of a flow; [`SHOWN`] for all others.
     pub(super) fn place(&self, flow: FlowId) -> usize {
         self.0.iter().position(|&it| it == flow).unwrap_or(SHOWN)
     }
 
-    /// Their ids, the largest first.
+    /// Their ids, in the order of their places.
     pub(super) fn flows(&self) -> &[FlowId] {
         &self.0
     }
@@ -71,33 +71,34 @@ impl Largest {
 }
 
 impl Timeline {
-    /// Nothing yet.
+    /// An empty timeline.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Nothing yet; charts end at this time or later, so that those of several schedules have one axis.
+    /// An empty timeline whose time axis ends at `least_end` or later, so that several charts can share an
+    /// axis.
     pub fn until(least_end: Time) -> Self {
         Self { least_end, ..Self::default() }
     }
 
-    /// Slots of all kinds.
+    /// The number of slots of all kinds.
     pub fn slots(&self) -> u64 {
         self.slot_kinds.iter().map(|&(_, slots)| u64::from(slots)).sum()
     }
 
-    /// Microseconds of a column: they end when the last attempt has, or just after.
+    /// The width of a column, microseconds. The last column ends with the last attempt, or shortly after it.
     pub(super) fn column(&self) -> u64 {
         let last = self.bars.iter().map(|bar| bar.end).fold(self.least_end, Time::max);
         last.0.div_ceil(COLUMNS as u64).max(1)
     }
 
-    /// When the last column ends, seconds.
+    /// The end of the last column, seconds.
     pub(super) fn last(&self) -> f64 {
         Time(self.column() * COLUMNS as u64).seconds()
     }
 
-    /// The flows that held most slot-seconds, ties by id, in the order of their first starts.
+    /// The flows that held the most slot-seconds (ties by id), in the order of their first starts.
     pub(super) fn largest(&self) -> Largest {
         let mut held: BTreeMap<FlowId, (u128, Time)> = BTreeMap::new();
         for bar in &self.bars {
@@ -113,7 +114,7 @@ impl Timeline {
         Largest(flows.into_iter().map(|(.., flow)| flow).collect())
     }
 
-    /// The values of a distribution of flows that are done, sorted.
+    /// The values of a distribution over finished flows, sorted.
     pub(super) fn values(&self, chart: Chart) -> Vec<f64> {
         let value = |flow: &Flow| {
             let completion = flow.completion?;

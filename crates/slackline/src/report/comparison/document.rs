@@ -1,4 +1,4 @@
-//! The comparison document: numbers of one seed, or means and spreads over several.
+//! The comparison document: the numbers of one seed, or means and spreads over several.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{Figures, unit_of};
 use crate::report::number::Unit;
 use crate::report::spread::{Runs, Spread};
 
-/// What a comparison is about.
+/// The subject of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct About {
     /// Hash of the workload.
@@ -21,15 +21,16 @@ pub struct About {
     pub options: BTreeMap<String, serde_json::Value>,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// What was compared, where that are several files or pieces of a workload; empty otherwise.
+    /// The names of the compared files or pieces of a workload, if there are several; empty otherwise.
     pub samples: Vec<String>,
-    /// A lower bound on the cost of any schedule, for each sample.
+    /// For each sample, a lower bound on the cost of any schedule.
     pub lower_bounds: Vec<Option<f64>>,
-    /// What was to be small.
+    /// The objective.
     pub objective: Objective,
 }
 
-/// The comparison document, of policies with as many figures each as there are samples: as there are lower bounds.
+/// The comparison document. Each policy has one set of figures per sample, and there is one lower bound per
+/// sample.
 pub fn json(about: &About, all: &[Runs]) -> String {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
     let entry = |runs: &Runs| {
@@ -72,7 +73,7 @@ fn figure(own: Spread, difference: Option<Spread>) -> Figure {
     Figure::Spread(slackline_trace::documents::comparison::Spread { mean, sd, ci95, difference })
 }
 
-/// One policy's figures for each sample, and those of the first policy.
+/// The figures of one policy for each sample, and those of the first policy.
 struct Of<'a> {
     figures: &'a [Figures],
     base: &'a [Figures],
@@ -110,7 +111,8 @@ impl Of<'_> {
         names.map(|name| (name.to_owned(), self.figure(name, &|figures| figures.value(name)))).collect()
     }
 
-    /// The groups of the first sample; where others give other sizes, over those that have the group.
+    /// The groups of the first sample. If other samples differ in their groups, the spread is over the
+    /// samples that have the group.
     fn groups(&self) -> Vec<GroupResult> {
         let groups = self.figures.first().into_iter().flat_map(|figures| &figures.groups);
         let result = |group: &super::Group| {

@@ -1,4 +1,4 @@
-//! What became of the flows of each pool, of each user and of each size class.
+//! The metrics of the flows of each pool, each user and each size class.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use slackline_model::{FlowId, Instance, Work};
 
 use super::{Named, known};
 
-/// What flows may have in common, as documents and flags call it.
+/// The properties by which flows are grouped, as named in documents and options.
 pub const GROUPS: [&str; 3] = ["pool", "user", "size"];
 
-/// Flows that have something in common.
+/// A group of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What: `pool`, `user` or `size`.
+    /// The property: `pool`, `user` or `size`.
     pub by: &'static str,
-    /// Which pool, user or size class.
+    /// The name of the pool, the user or the size class.
     pub name: String,
-    /// How many flows there are in it.
+    /// The number of its flows.
     pub flows: usize,
-    /// What became of them.
+    /// The metrics of its flows.
     pub metrics: Named,
 }
 
-/// The groups of a workload with their metrics, from what the judge found of each flow: pools in the order of the
-/// document, users by name, size classes from small to large. Flows without a pool or a user are in none, and one size
-/// class alone is left out. O(flows · groups).
+/// The groups of a workload with their metrics, from the facts about each flow. Pools are in document order,
+/// users in alphabetical order, and size classes in ascending order. A flow without a pool or a user is in no
+/// such group. If there is only one size class, it is omitted. O(flows · groups).
 pub fn groups(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>) -> Vec<Group> {
     let mut all: BTreeMap<(u8, usize, String), Vec<FlowId>> = BTreeMap::new();
     for (id, flow) in instance.flows().iter_enumerated() {
@@ -55,8 +55,8 @@ pub fn groups(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>) -> Vec<Grou
     .collect()
 }
 
-/// The class of a flow with so much work, by powers of ten of slot-seconds: 0 for none, 1 for less than 1, 2 for less
-/// than 10, …; and its name, such as `1..10`.
+/// The size class of a flow, by powers of ten of its slot-seconds of work: 0 for none, 1 for less than 1, 2
+/// for less than 10, and so on. Returns its number and its name, such as `1..10`.
 fn size_class(work: Work) -> (usize, String) {
     if work.0 == 0 {
         return (0, "0".to_owned());
@@ -116,7 +116,7 @@ mod tests {
         let expected =
             ["pool night 2", "pool adhoc 1", "user bob 1", "user eve 1", "size 1..10 1", "size 10..100 2"];
         assert_eq!(names, expected);
-        // First a, then b from 5 to 25, then c to 45.
+        // First a, then b from 5 s to 25 s, then c to 45 s.
         let wait = |k: usize| groups[k].metrics.iter().find(|(name, _)| *name == "mean_wait").unwrap().1;
         assert_eq!((wait(0), wait(1), wait(2), wait(3)), (Some(12.5), Some(5.0), Some(25.0), Some(0.0)));
     }

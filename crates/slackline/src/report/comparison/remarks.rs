@@ -1,15 +1,15 @@
-//! What stands below a comparison: how far simulations are from what was recorded, and where masters of jobs crowded out
-//! their tasks.
+//! Remarks below a comparison: the differences between simulations and the recording, and crowding by
+//! ApplicationMasters.
 
 use super::{Figures, Row, shown_names};
 use crate::recorded::DISTANCE;
 use crate::report::number::duration;
 use crate::simulate::Crowding;
 
-/// The part of the makespan from which on it is said that masters held most slots.
+/// The fraction of the makespan from which on crowding is reported.
 const CROWDED: f64 = 0.1;
 
-/// How far each simulation is from what was recorded, a line each; nothing where nothing was.
+/// The difference between each simulation and the recording, one line each; empty without a recording.
 pub fn distances(rows: &[Row]) -> String {
     let line = |(row, name): (&Row, String)| {
         let [mean, p95, makespan] = DISTANCE.map(|name| row.result.as_ref().ok()?.metric(name));
@@ -25,14 +25,14 @@ pub fn distances(rows: &[Row]) -> String {
     )
 }
 
-/// The policies under which ApplicationMasters held most slots for a good part of the time, a line each, and what keeps
-/// them from it; nothing if there are none.
+/// The policies under which ApplicationMasters held most slots for at least a tenth of the makespan, one line
+/// each, with the options that prevent this; empty if there are none.
 pub fn crowding(rows: &[Row]) -> String {
     let figures = |row: &Row| row.result.as_ref().ok().map(std::slice::from_ref).map(<[Figures]>::to_vec);
     crowding_of(rows.iter().zip(shown_names(rows)).filter_map(|(row, name)| Some((name, figures(row)?))))
 }
 
-/// The same of policies by name with the figures of several runs, of which the means count.
+/// As [`crowding`], for policies with the figures of several runs, whose means count.
 pub(crate) fn crowding_of(policies: impl IntoIterator<Item = (String, Vec<Figures>)>) -> String {
     let line = |(name, runs): (String, Vec<Figures>)| {
         let mean = |get: &dyn Fn(&Figures) -> Option<f64>| {

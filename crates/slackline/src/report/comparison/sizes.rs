@@ -1,23 +1,24 @@
-//! The same comparison on clusters of several sizes: a row for each size and policy.
+//! Compares policies on clusters of several sizes: one row per size and policy.
 
 use super::{Row, crowding, metric_columns, notes, records};
 use crate::report::number::{Unit, counted};
 use crate::report::spread::{self, Runs};
 use crate::report::table::{Column, Table, View};
 
-/// What the policies gave on a cluster of so many machines.
+/// The results of the policies on a cluster of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnSize<T> {
-    /// How many machines.
+    /// The number of machines.
     pub machines: u32,
-    /// A row, or the figures of several seeds, for each policy.
+    /// For each policy: a row, or the figures of several seeds.
     pub policies: Vec<T>,
 }
 
-/// The column of the sizes.
+/// The column with the sizes.
 pub const MACHINES: &str = "machines";
 
-/// A row for each size and policy. Nothing is marked: what is best of all is so on the largest cluster.
+/// One row per size and policy. No value is marked, because the best ones are nearly always on the largest
+/// cluster.
 pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
     let rows: Vec<Row> = sizes.iter().flat_map(|size| size.policies.clone()).collect();
     let machines: Vec<Option<f64>> = of_each(sizes).map(|machines| Some(machines.into())).collect();
@@ -32,10 +33,11 @@ pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
     Table::of(columns).render(view) + &notes(&named) + &crowding(&named)
 }
 
-/// Two tables for each size: means, and paired differences to the first policy. `sample` is what one sample is called.
+/// Two tables for each size: means, and paired differences to the first policy. `sample` is the word for one
+/// sample.
 pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sample: &str, view: &View) -> String {
     let one = |(k, size): (usize, &OnSize<Runs>)| {
-        // What does not fit has been named by the first.
+        // The first table has already named the columns that do not fit.
         let view = View { note: view.note && k == 0, ..view.clone() };
         let table = spread::table(&size.policies, sample, &view);
         format!("{}\n{table}", counted(size.machines.into(), "machine"))
@@ -43,14 +45,14 @@ pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sample: &str, view: &View) -> St
     sizes.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// One row a size and policy with all metrics and all digits.
+/// One row per size and policy, with all metrics and all digits.
 pub fn csv_of_sizes(sizes: &[OnSize<Row>]) -> String {
     let rows: Vec<Row> = sizes.iter().flat_map(|size| size.policies.clone()).collect();
     let (header, records) = records(&rows);
     with_machines(&header, of_each(sizes).zip(records))
 }
 
-/// One row a size, policy and metric, as [`spread::csv`].
+/// One row per size, policy and metric, as [`spread::csv`].
 pub fn csv_of_spreads(sizes: &[OnSize<Runs>], sample: &str) -> String {
     let rows = sizes.iter().flat_map(|size| {
         spread::records(&size.policies).into_iter().map(move |record| (size.machines, record))

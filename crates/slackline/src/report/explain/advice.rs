@@ -1,18 +1,18 @@
-//! What would make a deadline, in sentences with the numbers they rest on.
+//! Advice on how a flow could meet its deadline, in sentences with the underlying numbers.
 
 use crate::explain::{Deadline, SlotKindNeed, Verdict};
 
 use super::Told;
 use crate::report::number::{Unit, duration, number};
 
-/// The share that flows of less urgency must hold for another order to be worth a word.
+/// The share of slots that less urgent flows must hold for advice about the order.
 const WORTH_AN_ORDER: f64 = 0.1;
 
-/// A few words and a sentence.
+/// A short title and a sentence.
 type Advice = (&'static str, String);
 
 impl Told<'_> {
-    /// What would make the deadline, the weightiest first; nothing if it is met, or if there is none.
+    /// The advice, the most effective first; empty without a deadline or if it is met.
     pub(super) fn advice(&self) -> Vec<Advice> {
         let Some(deadline) = &self.explanation.deadline else { return Vec::new() };
         let mut lines = match deadline.verdict {
@@ -36,7 +36,7 @@ impl Told<'_> {
         lines
     }
 
-    /// Time from release to deadline.
+    /// The time from the release to the deadline.
     fn allowed(&self, deadline: &Deadline) -> String {
         duration((deadline.at - self.explanation.released).max(0.0))
     }
@@ -58,7 +58,7 @@ impl Told<'_> {
         ("a larger cluster", why)
     }
 
-    /// Whether all the slots it could use would have done. A job's own waits are not those of its flow.
+    /// Whether unlimited slots would have been enough. For a job, the waits of its flow are unknown.
     fn slots(&self, deadline: &Deadline) -> Option<Advice> {
         let late = deadline.lateness.filter(|_| self.explanation.job.is_none())?;
         if let Some(why) = self.slow_starts() {
@@ -72,7 +72,8 @@ impl Told<'_> {
         })
     }
 
-    /// Where most of the time without a slot was that ApplicationMasters took to start: more slots do not help.
+    /// Whether the start of ApplicationMasters took most of the time without a slot. If so, more slots do not
+    /// help.
     fn slow_starts(&self) -> Option<String> {
         let starts = self.starts();
         (starts.masters > starts.none).then(|| {
@@ -81,7 +82,7 @@ impl Told<'_> {
         })
     }
 
-    /// Whether those who held the slots had more reason to.
+    /// Whether the flows that held the slots were more urgent.
     fn order(&self, deadline: &Deadline) -> Option<Advice> {
         let blocked = &self.explanation.blocked;
         let others: f64 = blocked.others.iter().map(|other| other.slot_seconds).sum();
@@ -106,7 +107,7 @@ impl Told<'_> {
         })
     }
 
-    /// Whether its waits without a slot are longer than it is late.
+    /// Whether its waits without a slot are longer than its lateness.
     fn sooner(&self, deadline: &Deadline) -> Option<Advice> {
         let (none, late) = (self.explanation.waits.none, deadline.lateness?);
         if self.explanation.job.is_some() || none < late || self.slow_starts().is_some() {
@@ -118,7 +119,7 @@ impl Told<'_> {
         Some(("slots sooner", why))
     }
 
-    /// By when it had to start with the slots it got.
+    /// The latest start that meets the deadline with the slots that it got.
     fn start(&self, deadline: &Deadline) -> Option<Advice> {
         let (by, started) = (deadline.start_by?, self.explanation.started?);
         let (took, got) = (duration(self.explanation.completed? - started), self.say("got", "gets"));
@@ -133,7 +134,7 @@ impl Told<'_> {
         })
     }
 
-    /// How many slots it needed on average.
+    /// The mean number of slots that it needed.
     fn mean(&self, deadline: &Deadline) -> Option<Advice> {
         let (needed, held) = (self.say("needed", "needs"), self.say("held", "holds"));
         let need = |need: &SlotKindNeed| {

@@ -1,4 +1,4 @@
-//! The same for programs: a JSON document, and a row a phase as CSV.
+//! The explanation as a JSON document, and as CSV with one row per phase.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use slackline_model::PhaseId;
 use super::Told;
 use crate::report::number::exact;
 
-/// The document: everything that was found, times in seconds.
+/// The document: all findings, with times in seconds.
 pub fn json(told: &Told<'_>) -> String {
     let explanation = told.explanation;
     let phase = |&phase: &PhaseId| json!(phase_of(told, phase));
@@ -134,7 +134,7 @@ fn of_phase(told: &Told<'_>, story: &PhaseStory) -> Value {
     })
 }
 
-/// A row a phase, all digits.
+/// One row per phase, with all digits.
 pub fn csv(told: &Told<'_>) -> String {
     let header = [
         "job",

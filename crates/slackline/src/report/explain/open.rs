@@ -1,4 +1,4 @@
-//! What a flow that is not done waits for, phase by phase.
+//! Explains what an unfinished flow waits for, phase by phase.
 
 use std::collections::BTreeMap;
 
@@ -11,44 +11,45 @@ use crate::words::doing;
 
 use super::Told;
 
-/// How many phases are told.
+/// The maximum number of phases that are shown.
 const PHASES: usize = 20;
 
-/// A run that is not over: it goes on, or can be resumed.
+/// A run that has not ended: it is running or can be resumed.
 #[derive(Clone, Debug, Default)]
 pub struct Open {
-    /// Now, seconds since its start.
+    /// The current time, seconds since its start.
     pub now: f64,
-    /// Whether a process is at work on it.
+    /// Whether a process drives it.
     pub is_at_work: bool,
-    /// How far its phases are.
+    /// The progress of its phases.
     pub phases: BTreeMap<PhaseId, OpenPhase>,
-    /// Why nothing more of the flow starts, where that is for anything but want of slots.
+    /// The reason why no more tasks of the flow start, unless it is a lack of slots.
     pub why: Option<String>,
 }
 
-/// How far a phase is.
+/// The progress of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenPhase {
-    /// Tasks that are done.
+    /// The number of finished tasks.
     pub done: usize,
-    /// Tasks that are at work, as far as that is known.
+    /// The number of running tasks, as far as it is known.
     pub at_work: usize,
-    /// All its tasks.
+    /// The number of all its tasks.
     pub total: usize,
-    /// Attempts that failed.
+    /// The number of failed attempts.
     pub failed: u64,
 }
 
 impl Told<'_> {
-    /// Why each phase that is not done is not, in the order of the flow; nothing of a run that is over.
+    /// The reason why each unfinished phase is unfinished, in the order of the flow; empty for a run that has
+    /// ended.
     pub(super) fn open_phases(&self) -> Vec<(String, String)> {
         let Some(open) = self.open else { return Vec::new() };
         let stories = self.explanation.phases.iter().filter(|story| !story.done);
         stories.map(|story| (self.phase_name(story.phase), self.reason(open, story))).collect()
     }
 
-    /// The same as text.
+    /// The reasons as text.
     pub(super) fn open_text(&self, view: &View) -> String {
         let mut reasons = self.open_phases();
         if reasons.is_empty() {
@@ -91,7 +92,7 @@ impl Told<'_> {
         }
     }
 
-    /// What a phase waits for on a cluster that is ready and has no task at work.
+    /// The reason why a ready phase on a cluster has no running task.
     fn waits_there(&self, story: &PhaseStory, since: &str) -> String {
         let Some(there) = self.job_there(story) else {
             return format!(
@@ -101,7 +102,7 @@ impl Told<'_> {
         format!("{} ({}), ready for {since}", doing(there), there.applications.join(", "))
     }
 
-    /// What comes before a phase that is not ready, and is not done.
+    /// The unfinished phases that a phase depends on.
     fn inputs(&self, open: &Open, phase: PhaseId) -> String {
         let of = self.instance.phase(phase);
         let job = self.instance.job(of.job);

@@ -1,4 +1,5 @@
-//! What a flow waited for on a Hadoop cluster: the submission of its jobs, their ApplicationMasters, their containers.
+//! Explains what a flow waited for on a Hadoop cluster: the submission of its jobs, their ApplicationMasters
+//! and their containers.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +12,32 @@ use crate::report::table::{Column, Table, View};
 
 use super::Told;
 
-/// What is known of a run on a cluster.
+/// The events of a run on a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct There {
-    /// Its jobs that were submitted.
+    /// Its submitted jobs.
     pub jobs: BTreeMap<JobId, ExternalJob>,
-    /// When the own code of the first task of each phase began, seconds since the start of the run.
+    /// By phase: when the first task started to execute its own code, seconds since the start of the run.
     pub began: BTreeMap<PhaseId, f64>,
 }
 
-/// How the time of the phases that decide is divided, seconds: their waits, less what was no wait for slots.
+/// How the time of the phases on the chain is divided, seconds. It is the division of their waits, without
+/// delays that no slot would shorten.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Starts {
-    /// Their jobs were not submitted yet.
+    /// The jobs were not submitted yet.
     pub(super) submission: f64,
-    /// The ApplicationMasters of these started.
+    /// The ApplicationMasters of these jobs were starting.
     pub(super) masters: f64,
-    /// The first container of each phase started.
+    /// The first container of each phase was starting.
     pub(super) containers: f64,
-    /// No slot.
+    /// The phases had no slot.
     pub(super) none: f64,
-    /// Too few slots.
+    /// The phases had too few slots.
     pub(super) below: f64,
-    /// All slots that they could use.
+    /// The phases had all slots that they could use.
     pub(super) cap: f64,
-    /// Last tasks.
+    /// Only the last tasks were running.
     pub(super) last: f64,
 }
 
@@ -48,7 +50,7 @@ impl Told<'_> {
         self.there?.jobs.get(&self.instance.phase(story.phase).job)
     }
 
-    /// How the time is divided; of a run on this machine by the waits alone.
+    /// The division of the time. For a run on this machine it follows from the waits alone.
     pub(super) fn starts(&self) -> Starts {
         let Waits { none, below, cap, last, .. } = self.explanation.waits;
         let mut starts = Starts { none, below, cap, last, ..Starts::default() };
@@ -56,7 +58,7 @@ impl Told<'_> {
             let known = (self.job_there(story), story.ready, story.started);
             let (Some(there), Some(ready), Some(started)) = known else { continue };
             if there.submitted.is_some_and(|at| seconds(at) > started) {
-                // It was submitted again, and what began first was of an earlier submission.
+                // The job was submitted again, and its first start belongs to an earlier submission.
                 continue;
             }
             let within = |at: Option<u64>| at.map_or(ready, seconds).clamp(ready, started.max(ready));
@@ -76,12 +78,12 @@ impl Told<'_> {
         starts
     }
 
-    /// From the first slot of a phase to the own code of its first task.
+    /// The time from the first slot of a phase until its first task executes its own code.
     fn first_startup(&self, story: &PhaseStory) -> Option<f64> {
         Some((self.there?.began.get(&story.phase)? - story.started?).max(0.0))
     }
 
-    /// When what happened, phase by phase; nothing of a run on this machine.
+    /// The times of the events, phase by phase; empty for a run on this machine.
     pub(super) fn starts_text(&self, view: &View) -> String {
         let known = self.explanation.steps().filter_map(|story| Some((story, self.job_there(story)?)));
         let steps: Vec<(&PhaseStory, &ExternalJob)> = known.collect();

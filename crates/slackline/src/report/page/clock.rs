@@ -1,25 +1,26 @@
-//! Clock times for the axes: the page adds seconds to a local time and need not know time zones.
+//! Clock times for the axes. The page adds seconds to a local time and needs no time zones.
 
 use jiff::Zoned;
 use serde::Serialize;
 use slackline_model::Start;
 
-/// What the clock shows at second 0, and where it is set forward or back.
+/// The clock time of second 0, and the times at which the clock is set forward or back.
 #[derive(Debug, Serialize)]
 pub(super) struct Clock {
     /// `2026-03-28T22:00:00`.
     local: String,
     zone: String,
-    /// Seconds after the start, and the seconds that the clock is ahead of second 0's from then on.
+    /// Pairs of seconds after the start, and the offset to the clock of second 0 from then on, seconds.
     shifts: Vec<(f64, i32)>,
 }
 
-/// Looks are this many seconds apart, or more where the workload is longer than as many as [`LOOKS`] of them.
+/// The interval between two samples of the clock, seconds, and the maximum number of samples. A longer
+/// workload has longer intervals.
 const LOOK: f64 = 6.0 * 3600.0;
 const LOOKS: f64 = 4000.0;
 
 impl Clock {
-    /// The clock up to `horizon` microseconds; `None` where no calendar goes that far.
+    /// The clock up to `horizon` microseconds; `None` if that is outside the calendar.
     pub(super) fn of(start: &Start, horizon: u64) -> Option<Self> {
         let seconds = horizon as f64 / 1e6;
         let first = start.moment();
@@ -44,7 +45,7 @@ impl Clock {
     }
 }
 
-/// The first whole second after one time and up to another at which something holds that holds at the second.
+/// The first whole second after `from` and up to `to` at which the condition holds. It must hold at `to`.
 fn turn(from: f64, to: f64, holds: &dyn Fn(f64) -> bool) -> f64 {
     let (mut before, mut after) = (from.floor() as i64, to.ceil() as i64);
     while after - before > 1 {

@@ -1,4 +1,4 @@
-//! What is kept of a run for its page while its rows go by.
+//! Collects the data for the page of a run from its rows.
 
 use std::cmp::Reverse;
 
@@ -15,40 +15,40 @@ use super::{BARS_MAX, document};
 use crate::explain::Explainer;
 use crate::simulate::{Left, Simulated};
 
-/// Flows whose slots over time are drawn apart from those of all others.
+/// The number of flows with a separate curve of held slots. All other flows share one curve.
 pub(super) const SHARES: usize = 11;
 
-/// Rows that are kept so that flows can be explained: 10 MB of them.
+/// The maximum number of rows that are kept to explain flows: 10 MB.
 const ROWS_MAX: usize = 1 << 18;
 
-/// Hears the rows of one policy and keeps what is drawn.
+/// Receives the rows of one policy and keeps the data for the charts.
 #[derive(Debug)]
 pub struct Collector<'a> {
     instance: &'a Instance,
     kept: Kept,
-    /// Ranges of slots so far.
+    /// The number of slot ranges so far.
     bars: usize,
     masters: Vec<MasterRow>,
-    /// From when to when each phase held slots, microseconds.
+    /// By phase: the time from its first to its last held slot, microseconds.
     extents: TiVec<PhaseId, Option<(u64, u64)>>,
-    /// Slots held over time, slot kind by slot kind.
+    /// By slot kind: the held slots over time.
     held: Vec<Series>,
-    /// The same of the flows with the most work, and of all others.
+    /// The held slots over time of the flows with the most work, and of all others together.
     shares: Vec<Series>,
-    /// Which of them a flow belongs to.
+    /// By flow: the index of its curve in `shares`.
     share_of: TiVec<FlowId, u8>,
 }
 
-/// What flows are explained from.
+/// The data that explanations are made from.
 #[derive(Debug)]
 enum Kept {
     /// All rows, until there are too many.
     Rows(TaskRows),
-    /// What they held, summed up.
+    /// The sums of the held slots.
     Sums(Sums),
 }
 
-/// What is drawn of a policy.
+/// The data for the charts of a policy.
 #[derive(Debug)]
 pub struct Drawn {
     pub(super) rows: Option<TaskRows>,
@@ -61,11 +61,11 @@ pub struct Drawn {
     pub(super) flows: Vec<document::Times>,
     pub(super) choices: Vec<Choice>,
     pub(super) explained: Vec<Explained>,
-    /// Where rows were summed up: in spans of so many seconds.
+    /// The length of a span, seconds, if rows were summed up.
     pub(super) spans: Option<f64>,
 }
 
-/// The flows with the most work, those with the most first.
+/// The flows with the most work, in descending order.
 fn largest(instance: &Instance) -> Vec<FlowId> {
     let mut flows: Vec<FlowId> = instance.flows().keys().collect();
     let by_work = |&flow: &FlowId| (Reverse(instance.flow(flow).work), flow);
@@ -99,7 +99,7 @@ fn head(schedule: &Schedule) -> Schedule {
 }
 
 impl Drawn {
-    /// What is drawn of a judged schedule. `is_plan` says whether all of it is still to come.
+    /// The data for a validated schedule. `is_plan` says whether it is a plan that has not run.
     pub fn of_schedule(instance: &Instance, schedule: &Schedule, is_plan: bool) -> Self {
         let mut collector = Collector::new(instance);
         collector.take_schedule(schedule);
@@ -108,7 +108,7 @@ impl Drawn {
 }
 
 impl<'a> Collector<'a> {
-    /// One that has heard of nothing yet.
+    /// A collector without rows.
     pub fn new(instance: &'a Instance) -> Self {
         let mut share_of: TiVec<FlowId, u8> = vec![SHARES as u8; instance.flows().len()].into();
         for (flow, share) in largest(instance).into_iter().zip(0..) {
@@ -127,7 +127,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes note of a row. Amortised O(slot ranges).
+    /// Adds a row. Amortized O(slot ranges).
     pub fn take(&mut self, left: Left<'_>) {
         match left {
             Left::Row(row, places) => self.row(row, places),
@@ -140,7 +140,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes note of all rows of a schedule, or of all its allocations.
+    /// Adds all rows of a schedule, or all its allocations.
     pub fn take_schedule(&mut self, schedule: &Schedule) {
         Left::of_schedule(schedule, &mut |left| self.take(left));
         if schedule.tasks.is_empty() {
@@ -165,7 +165,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A phase held slots from `start` to `end`, microseconds.
+    /// Records that a phase held slots from `start` to `end`, microseconds.
     fn extend(&mut self, phase: PhaseId, start: u64, end: u64, slots: f64) {
         let Some(extent) = self.extents.get_mut(phase) else { return };
         *extent = Some(extent.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
@@ -181,12 +181,13 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What is drawn of a simulation whose rows were all heard of.
+    /// The data for a simulation whose rows were all added.
     pub fn finish_simulation(self, simulated: &Simulated) -> Drawn {
         self.finish(&simulated.schedule, &simulated.choices, false)
     }
 
-    /// What is drawn of a judged schedule whose rows were all heard of. `is_plan` says whether all of it is still to come.
+    /// The data for a validated schedule whose rows were all added. `is_plan` says whether it is a plan that
+    /// has not run.
     pub fn finish(self, schedule: &Schedule, choices: &[Choice], is_plan: bool) -> Drawn {
         let (rows, explained, spans) = match self.kept {
             Kept::Rows(rows) => {
@@ -224,7 +225,7 @@ impl Drawn {
         self.bars <= BARS_MAX
     }
 
-    /// When the last of it ended, microseconds.
+    /// The end of its last row, microseconds.
     pub(super) fn end(&self) -> u64 {
         let phases = self.extents.iter().flatten().map(|&(_, last)| last);
         let masters = self.masters.iter().map(|master| master.end.0);

@@ -1,50 +1,50 @@
-//! Columns of whole numbers: times in ticks, names once each.
+//! Columns of whole numbers: times in ticks, and deduplicated names.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Where there is no time.
+/// A missing time.
 pub(super) const NONE: i64 = -1;
 
-/// How long a tick is: what is drawn need not be more exact than can be seen, and digits are bytes.
+/// The length of a tick. More precision than is visible would only make the page larger.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale(u64);
 
 impl Scale {
-    /// Ticks of microseconds up to 1,000 s, else of milliseconds.
+    /// Ticks of 1 µs up to 1,000 s, otherwise of 1 ms.
     pub(super) fn of(horizon: u64) -> Self {
         if horizon <= 1_000_000_000 { Self(1) } else { Self(1000) }
     }
 
-    /// A tick in seconds.
+    /// The length of a tick, seconds.
     pub(super) fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Microseconds as ticks, to the nearest.
+    /// Converts microseconds to ticks, rounded to nearest.
     pub(super) fn ticks(self, micros: u64) -> i64 {
         (micros.saturating_add(self.0 / 2) / self.0).cast_signed()
     }
 
-    /// From one to another, both to the nearest tick, so that what meets in time meets on the page.
+    /// The difference of two times, each rounded to a tick, so that adjacent bars stay adjacent on the page.
     pub(super) fn between(self, from: u64, to: u64) -> i64 {
         self.ticks(to) - self.ticks(from)
     }
 }
 
-/// Seconds as microseconds; times that no calendar has are as late as can be.
+/// Converts seconds to microseconds. Times outside the calendar saturate.
 pub(super) fn micros(seconds: f64) -> u64 {
     (seconds * 1e6).round() as u64
 }
 
-/// Words of which many are the same.
+/// A list of words with many duplicates.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Names<'a> {
-    /// Each once, in the order in which they came.
+    /// Each word once, in the order of its first use.
     #[serde(rename = "names")]
     words: Vec<&'a str>,
-    /// Which one stands where; [`NONE`] for none.
+    /// By position: the index of the word; [`NONE`] for none.
     at: Vec<i64>,
     #[serde(skip)]
     known: BTreeMap<&'a str, i64>,
@@ -70,7 +70,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Each number as the difference to the one before.
+/// The differences between consecutive numbers.
 pub(super) fn deltas(values: impl IntoIterator<Item = i64>) -> Vec<i64> {
     let mut last = 0;
     let delta = |value: i64| value - std::mem::replace(&mut last, value);

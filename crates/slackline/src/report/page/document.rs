@@ -1,4 +1,4 @@
-//! The document that a page draws from. Times are ticks from the start of the workload, −1 for none.
+//! The document with the data of a page. Times are ticks from the start of the workload, −1 for none.
 
 use serde::Serialize;
 use slackline_model::cluster::Slots;
@@ -22,17 +22,17 @@ use crate::report::table::Column;
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     pub(super) version: u32,
-    /// Seconds a tick.
+    /// The length of a tick, seconds.
     pub(super) tick: f64,
-    /// When the last of all that is drawn ends.
+    /// The end of the last visible item.
     pub(super) end: i64,
     pub(super) title: &'a str,
-    /// The lines above the tables of the program.
+    /// The lines above the tables, as in the command-line output.
     pub(super) head: String,
     pub(super) made: Made<'a>,
     pub(super) objective: String,
     pub(super) least: Option<Least>,
-    /// What says how far the figures may be believed, in lines.
+    /// Remarks on the accuracy of the figures, one per line.
     pub(super) believed: Vec<String>,
     pub(super) clock: Option<Clock>,
     pub(super) cluster: Cluster,
@@ -40,18 +40,18 @@ pub(super) struct Document<'a> {
     pub(super) table: Table,
     pub(super) groups: Vec<GroupTable>,
     pub(super) extras: &'a Extras,
-    /// Whether rows of schedules are there to be drawn.
+    /// Whether the document contains rows of schedules.
     pub(super) with_bars: bool,
     pub(super) policies: Vec<Policy<'a>>,
 }
 
-/// What made the page.
+/// The origin of the page.
 #[derive(Serialize)]
 pub(super) struct Made<'a> {
     version: &'static str,
     verb: &'a str,
     command: &'a str,
-    /// As text: they have more digits than a number of JavaScript holds.
+    /// As text, because seeds have more digits than a JavaScript number.
     seeds: Vec<String>,
     options: &'a RecordedOptions,
     workload_sha256: &'a str,
@@ -82,14 +82,14 @@ struct SlotKindOf {
     slots: u32,
 }
 
-/// Machines that are alike; slots of a kind are numbered group by group and machine by machine.
+/// Equal machines. The slots of a kind are numbered by group and machine.
 #[derive(Serialize)]
 struct Group {
     name: String,
     count: u32,
     speed: f64,
     rack: Option<String>,
-    /// Slots of each machine, slot kind by slot kind.
+    /// By slot kind: the slots of each machine.
     slots: Vec<u32>,
 }
 
@@ -119,7 +119,7 @@ impl Cluster {
     }
 }
 
-/// A table as the program shows it.
+/// A table as in the command-line output.
 #[derive(Debug, Serialize)]
 pub(super) struct Table {
     columns: Vec<TableColumn>,
@@ -129,7 +129,7 @@ pub(super) struct Table {
 struct TableColumn {
     name: String,
     heading: String,
-    /// Whether it is shown without being asked for.
+    /// Whether it is shown by default.
     shown: bool,
     texts: Vec<String>,
     values: Vec<Option<f64>>,
@@ -153,24 +153,24 @@ impl Table {
     }
 }
 
-/// What became of a group of flows under each policy.
+/// The results of a group of flows under each policy.
 #[derive(Serialize)]
 pub(super) struct GroupTable {
     by: &'static str,
     name: String,
     flows: usize,
-    /// By policy, then by metric as [`GROUP_METRICS`]; none where a policy did not run.
+    /// By policy, then by metric as in [`GROUP_METRICS`]; `None` for a policy that did not run.
     values: Vec<Option<Vec<Cell>>>,
 }
 
-/// A number, if there is one, and how it is written.
+/// A number, if there is one, and its text.
 type Cell = (Option<f64>, String);
 
-/// What is shown of groups.
+/// The metrics that are shown for groups.
 const GROUP_METRICS: [&str; 6] =
     ["missed", "mean_response", "p95_response", "mean_wait", "mean_bounded_slowdown", "utilisation"];
 
-/// The groups of all policies, which have the same.
+/// The groups of all policies. All policies have the same groups.
 pub(super) fn groups(rows: &[Row]) -> Vec<GroupTable> {
     let ran = || rows.iter().filter_map(|row| row.result.as_ref().ok());
     let Some(first) = ran().next() else { return Vec::new() };
@@ -193,7 +193,7 @@ pub(super) fn groups(rows: &[Row]) -> Vec<GroupTable> {
     first.groups.iter().enumerate().map(table).collect()
 }
 
-/// When a flow ran: microseconds; and what it cost.
+/// The start and the completion of a flow, microseconds, and its cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
     start: Option<u64>,
@@ -201,7 +201,7 @@ pub(super) struct Times {
     cost: Option<f64>,
 }
 
-/// When each flow ran, as the schedule has it, which was judged.
+/// The times of each flow in a validated schedule.
 pub(super) fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
     let mut times = vec![Times::default(); instance.flows().len()];
     for row in &schedule.flows {
@@ -217,11 +217,11 @@ pub(super) fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
     times
 }
 
-/// What a policy did.
+/// The results of a policy.
 #[derive(Serialize)]
 pub(super) struct Policy<'a> {
     name: String,
-    /// Why there are no figures.
+    /// The reason why there are no figures.
     refused: Option<&'a str>,
     failed: usize,
     bound: Option<f64>,
@@ -229,33 +229,33 @@ pub(super) struct Policy<'a> {
     ran: Option<Ran<'a>>,
 }
 
-/// What there is to draw of it.
+/// The data for the charts of a policy.
 #[derive(Serialize)]
 struct Ran<'a> {
-    /// By flow: from its release to its first start.
+    /// By flow: the time from its release to its first start.
     wait: Vec<i64>,
-    /// By flow: from its release to its completion.
+    /// By flow: the time from its release to its completion.
     took: Vec<i64>,
-    /// By flow, where it is not the seconds it took.
+    /// By flow: its cost, unless that is its response time in seconds.
     cost: Option<Vec<Option<f64>>>,
-    /// By phase: from the release of its flow to when it first held a slot.
+    /// By phase: the time from the release of its flow to its first held slot.
     start: Vec<i64>,
-    /// By phase: from then on, to when it last did.
+    /// By phase: the time from then to its last held slot.
     held: Vec<i64>,
-    /// By slot kind: slots held over time.
+    /// By slot kind: the held slots over time.
     slot_kinds: Vec<Curve>,
-    /// The flows that have a curve of their own in `shares`, whose last is that of all others.
+    /// The flows with a separate curve in `shares`. The last curve is that of all other flows.
     largest: Vec<usize>,
     shares: Vec<Curve>,
     bars: Option<Bars>,
     masters: Vec<Master>,
     choices: Vec<Choice<'a>>,
     explained: &'a [Explained],
-    /// Where flows are explained from sums: over spans of so many seconds.
+    /// The length of the spans, seconds, if flows are explained from sums.
     spans: Option<f64>,
 }
 
-/// A mean for each span of a width.
+/// A curve of means over spans of equal width.
 #[derive(Serialize)]
 struct Curve {
     width: f64,
@@ -266,20 +266,20 @@ struct Curve {
 #[derive(Default, Serialize)]
 struct Bars {
     phase: Vec<i64>,
-    /// The first task; that of the k-th slot is k more.
+    /// The first task; the k-th slot runs task `task + k`.
     task: Vec<u32>,
     slot: Vec<u32>,
     slots: Vec<u32>,
-    /// Each as the difference to the one before.
+    /// The differences between consecutive starts.
     start: Vec<i64>,
     length: Vec<i64>,
     startup: Vec<i64>,
     attempt: Vec<u16>,
-    /// 0 done, 1 failed, 2 killed, 3 lost.
+    /// 0 finished, 1 failed, 2 killed, 3 lost.
     outcome: Vec<u8>,
 }
 
-/// The master of a job.
+/// The ApplicationMaster of a job.
 #[derive(Serialize)]
 struct Master {
     job: usize,
@@ -289,7 +289,7 @@ struct Master {
     end: i64,
 }
 
-/// What a policy chose.
+/// A choice of a policy.
 #[derive(Serialize)]
 struct Choice<'a> {
     at: i64,
@@ -365,7 +365,7 @@ impl<'a> Ran<'a> {
     }
 }
 
-/// What flows cost, unless that is how long they took.
+/// The costs of flows, unless they equal the response times.
 fn costs(instance: &Instance, flows: &[Times]) -> Option<Vec<Option<f64>>> {
     let response = |(flow, times): (&slackline_model::instance::Flow, &Times)| {
         let took = times.completion.map(|at| (at as f64 - flow.release.0 as f64) / 1e6);

@@ -1,4 +1,5 @@
-//! What `explain` says of the flows that cost most and of the latest, and who held the slots that they wanted.
+//! The explanations of the flows with the highest costs and of the latest ones, and the flows that held the
+//! slots that they wanted.
 
 use std::collections::BTreeMap;
 
@@ -11,33 +12,35 @@ use crate::explain::{Blocked, Explainer};
 use crate::report::View;
 use crate::report::explain::Told;
 
-/// So many flows that cost most are explained, and so many of the latest.
+/// The number of explained flows with the highest costs, and of the latest ones.
 const FLOWS: usize = 200;
 const LATEST: usize = 20;
 
-/// So many flows that held the slots are named.
+/// The number of slot holders that are named.
 const HOLDERS: usize = 5;
 
-/// How wide what is said is, columns.
+/// The width of the text, columns.
 pub(super) const WIDTH: usize = 112;
 
-/// What is said of a flow.
+/// The explanation of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Explained {
     flow: usize,
     text: String,
-    /// Seconds in which it wanted slots and had fewer.
+    /// The seconds during which it wanted more slots than it had.
     wanted: f64,
-    /// Who held them: flows, the flow itself among them, and which share of the slot-seconds.
+    /// The flows that held slots during that time (possibly the flow itself), and their share of the
+    /// slot-seconds.
     holders: Vec<(usize, f64)>,
-    /// The share that nobody held.
+    /// The share of idle slots.
     idle: f64,
 }
 
-/// What is said of the flows that cost most, failed ones first, and then of the latest that are not among them; ties by id.
+/// The explanations of the flows with the highest costs, failed ones first, and then of the latest other
+/// flows; ties by id.
 pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan: bool) -> Vec<Explained> {
     let instance = explainer.instance();
-    // Whole tables: what is too wide for the page is scrolled.
+    // Whole tables: the page scrolls tables that are too wide.
     let view = View { width: WIDTH, note: false, ..View::default() };
     let explain = |flow: FlowId| {
         let explanation = explainer.explain(flow, None)?;
@@ -61,7 +64,8 @@ pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
     flows.into_iter().filter_map(explain).collect()
 }
 
-/// Which flows held how much of the slots while a flow wanted more, those with most first; and how much was idle.
+/// The flows that held slots while a flow wanted more, with their shares in descending order, and the share
+/// of idle slots.
 fn shares(instance: &Instance, flow: FlowId, blocked: &Blocked) -> (Vec<(usize, f64)>, f64) {
     let all = blocked.slot_seconds();
     if all <= 0.0 {
@@ -82,7 +86,7 @@ fn shares(instance: &Instance, flow: FlowId, blocked: &Blocked) -> (Vec<(usize, 
     (shares, rounded(blocked.idle))
 }
 
-/// The flows that cost most, by what they cost, then by how long they took.
+/// The flows by descending cost, then by descending response time.
 fn most_costly(schedule: &Schedule) -> Vec<FlowId> {
     let mut rows: Vec<&FlowRow> = schedule.flows.iter().collect();
     let cost = |row: &FlowRow| row.cost.unwrap_or(f64::INFINITY);
@@ -94,7 +98,7 @@ fn most_costly(schedule: &Schedule) -> Vec<FlowId> {
     rows.into_iter().map(|row| row.flow).collect()
 }
 
-/// The flows that were done the longest after their deadlines, the latest first.
+/// The late flows, by descending lateness.
 fn latest(instance: &Instance, schedule: &Schedule) -> Vec<FlowId> {
     let late = |row: &FlowRow| {
         let deadline = instance.flow(row.flow).deadline?.seconds();

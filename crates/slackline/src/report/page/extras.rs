@@ -1,4 +1,4 @@
-//! What some verbs show beside policies: sentences, tables, and curves over something that was varied.
+//! Additional content of some subcommands: sentences, tables, and curves over a varied quantity.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use crate::tune::{Choice, Request, Tuned};
 
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Extras {
-    /// Why the figures may mislead.
+    /// Warnings about the figures.
     warnings: Vec<String>,
     /// Sentences about the result.
     notes: Vec<String>,
     tables: Vec<Titled>,
     curves: Vec<Curves>,
-    /// By flow: when it was expected to be done, seconds; −1 of flows for which nothing was.
+    /// By flow: its predicted completion, seconds; −1 without a prediction.
     predicted: Option<Vec<f64>>,
 }
 
@@ -43,7 +43,7 @@ struct Titled {
     table: Table,
 }
 
-/// Numbers over something that was varied.
+/// Curves over a varied quantity.
 #[derive(Debug, Serialize)]
 struct Curves {
     title: String,
@@ -70,18 +70,18 @@ fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
-/// What comparisons of several sizes are drawn by.
+/// The metrics that are drawn in comparisons of several sizes.
 const OF_SIZES: [&str; 5] = ["cost", "missed", "mean_response", "p95_response", "utilisation"];
 
 impl Page<'_> {
-    /// With a sentence about the result.
+    /// Adds a sentence about the result.
     #[must_use]
     pub fn with_note(mut self, note: impl Into<String>) -> Self {
         self.extras.notes.push(note.into());
         self
     }
 
-    /// With a sentence on why the figures may mislead.
+    /// Adds a warning about the figures.
     #[must_use]
     pub fn with_warning(mut self, warning: impl Into<String>) -> Self {
         self.extras.warnings.push(warning.into());
@@ -92,8 +92,8 @@ impl Page<'_> {
         self.extras.tables.push(Titled { title: title.to_owned(), table: Table::of(columns) });
     }
 
-    /// With means over several samples, one of which is called so (`seed`, `day`); what is drawn is of the first, which has that
-    /// name where it has one.
+    /// Adds means over several samples. `sample` is the word for one sample (`seed`, `day`). The charts show
+    /// the first sample, whose name is `first` if it has one.
     #[must_use]
     pub fn with_samples(mut self, all: &[Runs], sample: &'static str, first: Option<&str>) -> Self {
         self.table(&format!("All {sample}s: means ± half their 95 % interval"), means(all).into_columns());
@@ -102,7 +102,7 @@ impl Page<'_> {
         self.with_note(format!("The charts and the flows are those of the first {sample}{first}."))
     }
 
-    /// With what policies give on clusters of several sizes; what is drawn is of the first.
+    /// Adds the results of policies on clusters of several sizes. The charts show the first size.
     #[must_use]
     pub fn with_sizes(mut self, sizes: &[OnSize<Row>]) -> Self {
         let policies = sizes.first().map_or(&[][..], |size| size.policies.as_slice());
@@ -130,7 +130,7 @@ impl Page<'_> {
         self.with_note(format!("The charts of time and the flows are those on {first} machines."))
     }
 
-    /// With the splits that were compared, and how much depends on the split.
+    /// Adds the compared splits, and the influence of the split.
     #[must_use]
     pub fn with_tuning(mut self, request: &Request, tuned: &Tuned, curve: &[Choice]) -> Self {
         self.table("Splits that are compared", compared_columns(request, tuned));
@@ -153,7 +153,7 @@ impl Page<'_> {
         gains(tuned).lines().fold(self, Page::with_note)
     }
 
-    /// With the sizes or settings that were tried, and the answer.
+    /// Adds the tried sizes or settings, and the answer.
     #[must_use]
     pub fn with_capacity(mut self, found: &Capacity, asked: &Asked<'_>) -> Self {
         self.table("Values that were tried", tried_columns(&found.tried, asked));
@@ -185,7 +185,7 @@ impl Page<'_> {
         self
     }
 
-    /// With how far the prediction was off on average: seconds, and as a share of the mean response.
+    /// Adds the mean error of the prediction: seconds, and the fraction of the mean response time.
     #[must_use]
     pub fn with_prediction_error(self, seconds: f64, share: f64) -> Self {
         let (seconds, share) = (duration(seconds), number(share, Unit::Percent));
@@ -194,7 +194,7 @@ impl Page<'_> {
         ))
     }
 
-    /// With when flows were expected to be done, by their names, in seconds.
+    /// Adds the predicted completions of flows, by name, in seconds.
     #[must_use]
     pub fn with_prediction(mut self, completions: &BTreeMap<&str, f64>) -> Self {
         let of = |flow: &slackline_model::instance::Flow| completions.get(flow.id.as_str()).copied();
@@ -204,7 +204,8 @@ impl Page<'_> {
     }
 }
 
-/// Whether what was drawn of one workload can be shown beside another: flows, jobs and phases stand for each other.
+/// Whether the charts of one workload can be shown beside those of another: their flows, jobs and phases
+/// correspond.
 pub fn is_alike(one: &Instance, other: &Instance) -> bool {
     let names = |instance: &Instance| -> Vec<String> {
         instance.flows().iter().map(|flow| flow.id.clone()).collect()

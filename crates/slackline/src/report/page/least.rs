@@ -1,4 +1,4 @@
-//! Which policy costs least, in words: several where the difference says nothing.
+//! Names the policy with the lowest cost, or several policies if their difference is not significant.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use crate::report::comparison::{Figures, Row, shown_names};
 use crate::report::number::{Unit, column, number};
 use crate::report::spread::{Runs, Spread};
 
-/// The part of the least cost up to which another is about the same.
+/// Two costs are about equal if they differ by at most this fraction of the lowest cost.
 const ABOUT: f64 = 0.01;
 
-/// The sentence in three parts, of which the middle one names the policies.
+/// The sentence in three parts. The middle part names the policies.
 #[derive(Debug, Serialize)]
 pub(super) struct Least {
     before: &'static str,
@@ -18,8 +18,8 @@ pub(super) struct Least {
 }
 
 impl Least {
-    /// Of the policies of `rows`, by the means of `all` if there are several samples, one of which is called so. `None` if none
-    /// has a cost.
+    /// The sentence for the policies of `rows`. With several samples, the means of `all` count, and one
+    /// sample is called by the given word. `None` if no policy has a cost.
     pub(super) fn of(rows: &[Row], all: Option<(&[Runs], &str)>, objective: &str) -> Option<Self> {
         let names = shown_names(rows);
         let costs: Vec<Vec<f64>> = match all {
@@ -63,13 +63,13 @@ impl Least {
     }
 }
 
-/// Whether a cost is about the least: within a hundredth of it, or not told apart from it by the samples.
+/// Whether a cost is about the lowest: within 1 % of it, or not significantly different over the samples.
 fn is_about(costs: &[f64], best: &[f64], least: f64) -> bool {
     let differences: Vec<f64> = costs.iter().zip(best).map(|(cost, best)| cost - best).collect();
     Spread::of(&differences).is_some_and(|spread| spread.mean <= spread.ci95.max(ABOUT * least.abs()))
 }
 
-/// The costs of the runs; none if flows failed in any.
+/// The costs of the runs; empty if flows failed in one of them.
 fn costs(figures: &[Figures]) -> Vec<f64> {
     figures.iter().map(|figures| figures.cost).collect::<Option<Vec<f64>>>().unwrap_or_default()
 }

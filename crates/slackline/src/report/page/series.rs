@@ -1,18 +1,19 @@
-//! How many slots are held over time, in a bounded number of spans that grow as time does.
+//! The number of held slots over time, in a bounded number of spans whose width grows with time.
 
-/// At most this many spans.
+/// The maximum number of spans.
 const SPANS: usize = 1024;
 
-/// The first width, microseconds.
+/// The initial width, microseconds.
 const WIDTH: u64 = 1 << 10;
 
-/// Slots held over time. Spans are of one width, which doubles whenever time goes beyond the last of them.
+/// Held slots over time. All spans have the same width, which doubles when time exceeds the last span.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     width: u64,
-    /// Slot-microseconds of spans that are held in part.
+    /// By span: the slot-microseconds that are held during a part of it.
     parts: Vec<f64>,
-    /// By how much more slots are held through the whole of a span than of the one before.
+    /// By span: the change in the number of slots that are held during the whole span, relative to the
+    /// previous span.
     steps: Vec<f64>,
 }
 
@@ -23,7 +24,7 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Adds so many slots from `start` to `end`, microseconds. O(1), but for the doublings.
+    /// Adds `slots` slots from `start` to `end`, microseconds. O(1), except for the doublings.
     pub(super) fn add(&mut self, start: u64, end: u64, slots: f64) {
         if start >= end {
             return;
@@ -42,7 +43,7 @@ impl Series {
         self.steps[last] -= slots;
     }
 
-    /// Slot-microseconds of each span.
+    /// By span: its slot-microseconds.
     fn areas(&self) -> Vec<f64> {
         let mut held = 0.0;
         let area = |(part, step): (&f64, &f64)| {
@@ -63,7 +64,7 @@ impl Series {
         self.width
     }
 
-    /// Slots held on average, span by span, to the last in which any are; to a thousandth.
+    /// By span: the mean number of held slots, up to the last span with any; rounded to a thousandth.
     pub(super) fn means(&self) -> Vec<f64> {
         let mean = |area: f64| (area / self.width as f64 * 1e3).round() / 1e3;
         let mut means: Vec<f64> = self.areas().into_iter().map(mean).collect();

@@ -1,5 +1,5 @@
-//! What phases held of slots, summed up in spans of time: enough to say who held the slots that others wanted, in memory
-//! that does not follow the rows.
+//! Sums of the slots that phases held, by spans of time. They suffice to explain which flows held the slots
+//! that others wanted, in memory that does not grow with the rows.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::TaskRows;
@@ -7,27 +7,27 @@ use slackline_model::{Instance, PhaseId};
 
 use crate::explain::SummedRow;
 
-/// All of time is at most this many spans.
+/// The maximum number of spans.
 const SPANS: u64 = 1024;
 
-/// What every phase held.
+/// The sums of all phases.
 #[derive(Debug)]
 pub(super) struct Sums {
-    /// The width of a span, microseconds; it doubles as time goes on.
+    /// The width of a span, microseconds. It doubles when time exceeds the last span.
     width: u64,
     phases: TiVec<PhaseId, PhaseSums>,
 }
 
-/// What a phase held.
+/// The sums of a phase.
 #[derive(Clone, Debug, Default)]
 struct PhaseSums {
-    /// From when to when, and when it took slots for the last time, microseconds.
+    /// Its first start, its last end and its last start of a slot, microseconds.
     first: u64,
     last: u64,
     last_start: u64,
-    /// The span of the first of `areas`.
+    /// The index of the span of `areas[0]`.
     from: u64,
-    /// Slot-microseconds, span by span.
+    /// By span: the slot-microseconds.
     areas: Vec<f64>,
 }
 
@@ -42,7 +42,7 @@ impl Sums {
         sums
     }
 
-    /// A phase held so many slots from `start` to `end`, microseconds.
+    /// Records that a phase held `slots` slots from `start` to `end`, microseconds.
     pub(super) fn add(&mut self, phase: PhaseId, start: u64, end: u64, slots: u32) {
         if start >= end || phase >= PhaseId(self.phases.len() as u32) {
             return;
@@ -59,8 +59,8 @@ impl Sums {
         self.width as f64 / 1e6
     }
 
-    /// Rows that hold the same in every span: as many slots as were held throughout, and one for the part of the time that is
-    /// left over. A phase begins and ends when it did.
+    /// Rows that hold the same slot-seconds in every span: one for the slots held throughout, and one for the
+    /// rest. The start and the end of each phase are exact.
     pub(super) fn into_held(self) -> Vec<SummedRow> {
         let mut rows = Vec::new();
         for (phase, sums) in self.phases.iter_enumerated() {
@@ -92,7 +92,7 @@ impl PhaseSums {
         }
     }
 
-    /// Spans of twice the width.
+    /// Merges pairs of spans.
     fn double(&mut self) {
         if self.areas.is_empty() {
             return;
@@ -122,7 +122,7 @@ impl PhaseSums {
                 push(start, end, throughout as u32);
             }
             if rest > 1.0 {
-                // The last span ends as the phase did.
+                // The last span ends with the phase.
                 let is_last = end == self.last as f64;
                 let (from, to) = if is_last { (end - rest, end) } else { (start, start + rest) };
                 push(from, to, 1);

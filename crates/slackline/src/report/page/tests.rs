@@ -1,4 +1,4 @@
-//! What lies in a page: the same as in the texts, as data, and no more than can be drawn.
+//! Tests that a page contains the same data as the text output, and no more than can be drawn.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::report::explain::Told;
 use crate::report::{Figures, View, comparison};
 use crate::simulate::{Left, Options, Simulated, simulate};
 
-/// Two flows on two machines, with names that would be HTML.
+/// Two flows on two machines, with names that contain HTML.
 const HOSTILE: &str = r#"
 slackline = 1
 [cluster]
@@ -54,7 +54,7 @@ fn drawn(instance: &Instance, simulated: &Simulated) -> Drawn {
     collector.finish_simulation(simulated)
 }
 
-/// A page of two policies and the rows of its table.
+/// A page of two policies, and the rows of its table.
 fn page(instance: &Instance) -> (Page<'_>, Vec<Row>) {
     let about = About {
         name: "</title><b>".to_owned(),
@@ -79,7 +79,7 @@ fn html(page: &Page<'_>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The document in a page.
+/// The document of a page.
 fn document(html: &str) -> Value {
     let (_, rest) = html.split_once(r#"id="data">"#).unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
@@ -242,7 +242,7 @@ fn sums_explain_nearly_what_rows_do() {
         assert_eq!(summed.chain, exact.chain);
         assert_eq!((summed.completed, summed.order), (exact.completed, exact.order));
         assert!((summed.until - exact.until).abs() < 1e-6);
-        // A span is about a second, and a phase may end or begin to want more within any.
+        // A span is about 1 s long, and a phase may end, or start to want more, inside a span.
         let near = |near: f64, far: f64| (near - far).abs() <= 0.05 * far + 30.0;
         let (some, all) = (&summed.blocked, &exact.blocked);
         assert!(near(some.slot_seconds(), all.slot_seconds()), "{some:?} and {all:?}");

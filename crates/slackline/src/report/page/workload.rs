@@ -21,9 +21,9 @@ struct Flows<'a> {
     deadline: Vec<i64>,
     pool: Names<'a>,
     user: Names<'a>,
-    /// Slot-seconds, to a thousandth.
+    /// Slot-seconds, rounded to a thousandth.
     work: Vec<f64>,
-    /// Seconds alone on the cluster.
+    /// The run time on an empty cluster, seconds.
     alone: Vec<f64>,
     jobs: Vec<usize>,
 }
@@ -31,7 +31,7 @@ struct Flows<'a> {
 #[derive(Debug, Serialize)]
 struct Jobs<'a> {
     id: Names<'a>,
-    /// How many phases each has.
+    /// By job: the number of its phases.
     phases: Vec<usize>,
 }
 
@@ -42,8 +42,8 @@ struct Phases {
     tasks: Vec<u32>,
 }
 
-/// Until when there is something to be seen, in microseconds, if the last of all that ran ends then: deadlines long after it
-/// would leave the rest no room.
+/// The end of the visible time, microseconds, for schedules that end at `last`. Deadlines long after that are
+/// outside, because they would leave no room for the rest.
 pub(super) fn horizon(instance: &Instance, last: u64) -> u64 {
     let last = instance.flows().iter().map(|flow| flow.release.0).fold(last, u64::max);
     let deadlines = instance.flows().iter().filter_map(|flow| flow.deadline);

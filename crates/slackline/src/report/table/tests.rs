@@ -1,8 +1,8 @@
-//! Widths, marks, order, colours.
+//! Tests of widths, marks, sort order and colours.
 
 use super::*;
 
-/// Two policies and what they gave.
+/// Two policies and their results.
 fn table() -> Table {
     let column = |name: &str, values: [f64; 2]| Column::numbers(name, &values.map(Some), Unit::Measure);
     Table::of(vec![

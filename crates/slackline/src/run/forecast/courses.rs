@@ -1,4 +1,4 @@
-//! The spread of what is predicted: the run is simulated in several courses that it may take.
+//! Prediction intervals: simulates several samples of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,33 +10,35 @@ use slackline_task::base::task_id::TaskId;
 
 use super::{Forecast, OVERDUE, completions, count};
 
-/// In how many courses a run is simulated for the spread of what is predicted: a look ahead at a hundred flows has time for no more, and
-/// each of the usual errors comes twice.
+/// The number of samples of a prediction interval. A prediction for a hundred flows has no time for more, and
+/// each of the five usual ratios occurs twice.
 pub(in crate::run) const COURSES: u64 = 10;
 
-/// Steps that have no divisor with that number.
+/// Steps that are coprime to the number of samples.
 const STEPS: [u64; 4] = [1, 3, 7, 9];
 
-/// By how much a phase is off what is believed of it whose job ran before or has a finished task, and one of which neither is so. That is
-/// an assumption, for as long as a run has not shown how much its phases differ: eight in ten are believed to be off by less than a
-/// quarter, and by less than a factor of two.
+/// The assumed ratios of measured to estimated duration of a phase: the first for phases whose job ran before
+/// or that have a finished task, the second for all others. The assumption holds until a run has shown how
+/// much its phases differ. It puts 80 % of phases within a quarter, or within a factor of two, of the
+/// estimate.
 const AS_BEFORE: [f64; 5] = [0.8, 0.9, 1.0, 1.1, 1.25];
 const AS_GUESSED: [f64; 5] = [0.5, 0.75, 1.0, 1.5, 2.0];
 
-/// As many phases say by how much others are off; the assumption counts beside fewer.
+/// From this number of phases on, only the measured ratios count. With fewer phases, the assumed ratios count
+/// too.
 const RATIOS_MIN: usize = 5;
 
-/// Phases are off by as much if they differ by less than this part: what is left of rounding.
+/// Relative difference below which two ratios are equal up to rounding.
 const SAME: f64 = 1e-9;
 
-/// Most tasks of a run whose courses are simulated.
+/// The largest number of unfinished tasks of a run that is sampled.
 pub(super) const COURSE_TASKS_MAX: usize = 20_000;
 
 impl Forecast {
-    /// The same in other courses that the run may take: between which times eight of ten of them end each flow. What tasks
-    /// are going to take is drawn from what those of their phase took, and, where none is done, off what is believed by as
-    /// much as a phase was that has finished tasks, or as phases are of which nothing is known. Nothing is said where so many tasks are left that it would take long. What is
-    /// drawn does not change from look to look.
+    /// By flow: the 80 % prediction interval of its completion time. Durations of tasks are drawn from those
+    /// of finished tasks of the phase. A phase without finished tasks is scaled by the ratio of a phase that
+    /// has some, or by an assumed ratio. The result is empty if more than [`COURSE_TASKS_MAX`] tasks are
+    /// unfinished. The draws are the same in every prediction.
     pub(in crate::run) fn spread(&self, now: Time) -> BTreeMap<String, [f64; 2]> {
         let mut courses: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let left = self.draft.flows.iter().flat_map(|flow| &flow.jobs);
@@ -56,8 +58,8 @@ impl Forecast {
         courses.into_iter().map(|(flow, mut ends)| (flow, likely(&mut ends))).collect()
     }
 
-    /// A course that the run may take: the workload with durations that are drawn. What is believed of a phase is off by as much as
-    /// it usually is, where the run itself does not show by how much.
+    /// Sample `k` of the run: the workload with drawn durations. If the run does not show the ratios of its
+    /// phases, the ratios of a phase depend on whether it is in `known`.
     pub(in crate::run) fn drawn_among_others(&self, now: Time, k: u64, known: &BTreeSet<PhaseName>) -> Draft {
         self.drawn_off(now, k, &|name| if known.contains(name) { &AS_BEFORE } else { &AS_GUESSED })
     }
@@ -66,7 +68,7 @@ impl Forecast {
         let mut draft = self.believed(now);
         let mut rng = random::rng(Seed(0), "courses", k);
         let ratios = sorted(self.ratios());
-        // Where all phases were off by as much, nothing is known of how they differ.
+        // If all ratios are equal, they do not show how phases differ.
         let differ = ratios.iter().any(|ratio| (ratio - ratios[0]).abs() > SAME * ratios[0]);
         let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
         for (job, index) in jobs.zip(0..) {
@@ -75,7 +77,7 @@ impl Forecast {
                 let flow = recurring(&self.flows[index as usize]).to_owned();
                 let usual = usual(&PhaseName { flow, job: job.id.clone(), kind });
                 let seen = self.each.get(&(index, kind)).map_or(&[][..], Vec::as_slice);
-                // One task that is done says how long the others take, and not by how much they differ.
+                // One finished task tells the typical duration of the others, but not their spread.
                 let (each, usual) = if seen.len() == 1 { (&[][..], &AS_BEFORE[..]) } else { (seen, usual) };
                 let with_usual;
                 let off = match ratios.len() {
@@ -88,7 +90,7 @@ impl Forecast {
                 };
                 let off = of_course(k, key(&self.flows[index as usize], index, kind), off).unwrap_or(1.0);
                 for (seconds, task) in seconds.iter_mut().zip(0..) {
-                    // What is believed of a task at work is what is left of it.
+                    // The estimate of a running task is its remaining time.
                     let so_far = self.running.get(&TaskId { job: index, phase: kind, task });
                     let so_far = so_far.map_or(0.0, |running| running.elapsed(now));
                     let whole = one_of(&mut rng, each).unwrap_or((*seconds + so_far) * off);
@@ -99,7 +101,7 @@ impl Forecast {
         draft
     }
 
-    /// By how much phases that have finished tasks were off what is believed of phases that have none.
+    /// The ratios of measured to estimated duration of the phases that have finished tasks.
     fn ratios(&self) -> Vec<f64> {
         let units = PhaseKind::ALL.map(|kind| self.unit(kind));
         let jobs = self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0..);
@@ -118,8 +120,8 @@ impl Forecast {
     }
 }
 
-/// Between which of several ends, at least one, eight of ten lie: their tenth and ninetieth percentiles, linear between two of them. They
-/// are sorted. O(n log n)
+/// The 80 % interval of at least one completion time: the 10th and the 90th percentile, with linear
+/// interpolation. Sorts `ends`. O(n log n)
 pub(in crate::run) fn likely(ends: &mut [f64]) -> [f64; 2] {
     ends.sort_by(f64::total_cmp);
     let last = ends.len() - 1;
@@ -130,9 +132,9 @@ pub(in crate::run) fn likely(ends: &mut [f64]) -> [f64; 2] {
     })
 }
 
-/// One of several numbers, which are sorted, for a course: over all courses they come as evenly as can be, for each phase in an order of its
-/// own. So few courses that draw by themselves may miss what is likely. The order is a step with which all places are come by, from one
-/// of them on.
+/// One of several sorted numbers, for sample `k`. The samples cover the numbers evenly, in a different order
+/// for each phase, because ten independent draws may miss a likely value. The order has a start and a step
+/// that is coprime to the number of samples.
 fn of_course(k: u64, phase: u64, numbers: &[f64]) -> Option<f64> {
     let mixed = phase.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let step = STEPS[(mixed % STEPS.len() as u64) as usize];
@@ -141,7 +143,7 @@ fn of_course(k: u64, phase: u64, numbers: &[f64]) -> Option<f64> {
     numbers.get((part * numbers.len() as f64) as usize).copied()
 }
 
-/// A number of a phase, by the name of its flow (FNV-1a), that of no other as a rule.
+/// A hash of a phase, from the name of its flow (FNV-1a). It is usually unique.
 fn key(flow: &str, job: u32, kind: PhaseKind) -> u64 {
     let mix = |sum: u64, byte: u64| (sum ^ byte).wrapping_mul(0x0100_0000_01b3);
     let name = flow.bytes().map(u64::from).fold(0xcbf2_9ce4_8422_2325, mix);
@@ -153,7 +155,7 @@ fn sorted(mut numbers: Vec<f64>) -> Vec<f64> {
     numbers
 }
 
-/// One of several numbers, all as likely.
+/// One of several numbers, drawn uniformly.
 fn one_of(rng: &mut ChaCha8Rng, numbers: &[f64]) -> Option<f64> {
     let last = numbers.len().checked_sub(1)?;
     Some(numbers[random::integer(rng, 0, last as u64) as usize])

@@ -1,4 +1,4 @@
-//! Estimated durations and expected completions, against numbers worked out by hand.
+//! Estimated durations and predicted completions, against numbers calculated by hand.
 
 use slackline_model::Profile;
 use slackline_model::draft::TasksDraft;
@@ -8,7 +8,7 @@ use super::*;
 use crate::run::tests::{fake::Fake, request};
 use crate::run::{Run, Silent};
 
-/// A forecast of two jobs one after the other, before anything runs: maps of 1 and 10 seconds, reduces of 2 and 3.
+/// A forecast of two jobs in a chain, before anything runs: maps of 1 s and 10 s, reduces of 2 s and 3 s.
 fn forecast() -> Forecast {
     let mut fake = Fake::new();
     fake.phases = vec![(vec![1.0; 4], vec![2.0]), (vec![10.0; 2], vec![3.0]), (vec![1.0], vec![])];
@@ -42,14 +42,15 @@ fn durations_are_believed_as_finished_and_running_tasks_suggest() {
     }
     forecast.record(at(4.0), Happening::Done(id(0, Map, 0), 4.0));
     let now = forecast.believed(at(5.0));
-    // Four times the estimate: so are all maps. The overdue one has a tenth of its five seconds before it.
+    // The finished map took four times its estimate, so all maps are scaled by four. The overdue map gets a
+    // tenth of its elapsed 5 s.
     assert_eq!(seconds(&now, 0), [vec![4.0, 0.5, 4.0, 4.0], vec![2.0]]);
     assert_eq!(seconds(&now, 1), [vec![40.0, 40.0], vec![3.0]]);
-    // Halfway through, what is left is the rest; reduces have a unit of their own.
+    // A task halfway through has half its duration left. Reduces are scaled separately.
     assert_eq!(seconds(&forecast.believed(at(3.0)), 0)[0][1], 1.0);
     forecast.record(at(6.0), Happening::Done(id(0, Reduce, 0), 1.0));
     assert_eq!(seconds(&forecast.believed(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
-    // No task of a phase is believed to be shorter than what another of it has taken already.
+    // The estimate of a task is at least the elapsed time of any running task of its phase.
     forecast.record(at(10.0), Happening::Started(id(1, Map, 0)));
     assert_eq!(seconds(&forecast.believed(at(60.0)), 1)[0], [5.0, 50.0]);
 }
@@ -64,7 +65,8 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
         forecast.record(Time::ZERO, Happening::Started(map(task)));
     }
     forecast.record(at(4.0), Happening::Done(map(0), 4.0));
-    // Left of a: 0.5 and 4 seconds, then 4 from 5.5 on, reduce from 9.5; of b: 40 from 11.5 on, then the reduce.
+    // Left of a: 0.5 s and 4 s, then 4 s from 5.5 on, reduce from 9.5. Left of b: 40 s from 11.5 on, then the
+    // reduce.
     forecast.look_ahead(at(5.0));
     let expected = forecast.thinking.take().unwrap().answer.into_inner().unwrap().recv().unwrap();
     forecast.expected = expected;
@@ -81,7 +83,7 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     assert_eq!(forecast.of("f"), Prospect::Failed);
 }
 
-/// A profile without anything that is drawn: half a second to submit, 6 s for an ApplicationMaster, 3 s for a container.
+/// A profile without random delays: 0.5 s to submit, 6 s for an ApplicationMaster, 3 s for a container.
 fn profile() -> Option<Profile> {
     Profile::parse("hadoop:submit=0.5:am-start=6:am-linger=5:container-start=3:heartbeat=0:am-heartbeat=0")
         .unwrap()
@@ -92,14 +94,16 @@ fn on_a_cluster_the_starts_of_application_masters_and_containers_are_expected() 
     let at = Time::from_seconds_nearest;
     let mut forecast = forecast();
     let expected = |forecast: &Forecast, now| forecast.simulated(at(now)).unwrap()["f"];
-    // On two slots, of maps of 1 s: two and two, then the reduce of 2 s; of maps of 10 s both at once, then the reduce of 3 s.
+    // On two slots: two pairs of 1 s maps, then the reduce of 2 s; both 10 s maps at once, then the reduce of
+    // 3 s.
     assert_eq!(expected(&forecast, 0.0), 2.0 + 2.0 + 10.0 + 3.0);
     forecast.setting.profile = profile();
-    // A slot is the ApplicationMaster's, so that there is one for tasks, and the second is started when the first has left.
+    // The ApplicationMaster takes one slot and leaves one for tasks. The second ApplicationMaster starts when
+    // the first has left.
     let first = 0.5 + 6.0 + 4.0 * (3.0 + 1.0) + 3.0 + 2.0;
     let second = 5.0 + 6.0 + 2.0 * (3.0 + 10.0) + 3.0 + 3.0;
     assert_eq!(expected(&forecast, 0.0), first + second);
-    // The first is up and a map of it runs that is nearly done: nothing of that is expected again.
+    // The first ApplicationMaster is up, and one map is nearly finished. Neither start-up is predicted again.
     forecast.record(at(9.5), Happening::Started(id(0, PhaseKind::Map, 0)));
     assert_eq!(expected(&forecast, 10.0), 10.0 + 0.5 + 3.0 * (3.0 + 1.0) + 3.0 + 2.0 + second);
 }
@@ -126,24 +130,24 @@ fn the_spread_is_that_of_what_tasks_of_a_phase_took() {
         forecast.record(at(took), Happening::Done(map(task), took));
     }
     forecast.each.insert((0, PhaseKind::Map), vec![1.0, 3.0]);
-    // Of the reduces and of the second job nothing is known: by as much as a factor of two they are off.
+    // The reduces and the second job are unknown, so their ratios go up to a factor of two.
     let [least, most] = forecast.spread(at(3.0))["f"];
     let expected = forecast.simulated(at(3.0)).unwrap()["f"];
     assert!(least < 0.8 * expected && most > 1.3 * expected, "{least} to {most}, expected {expected}");
-    // Two maps are left, of 1 or 3 seconds on a slot each.
+    // Two maps are left, of 1 s or 3 s, one on each slot.
     let jobs = std::mem::take(&mut forecast.draft.flows[0].jobs);
     forecast.draft.flows[0].jobs = vec![JobDraft { reduce: None, ..jobs[0].clone() }];
     let spread = forecast.spread(at(3.0));
     assert_eq!(spread["f"], [3.0 + 1.0, 3.0 + 3.0]);
     assert_eq!(spread, forecast.spread(at(3.0)));
-    // Where all take as long there is none; one that is done does not say that.
+    // Equal durations have no spread. A single finished task does not show that.
     forecast.each.insert((0, PhaseKind::Map), vec![2.0; 2]);
     assert_eq!(forecast.spread(at(3.0))["f"], [5.0; 2]);
     forecast.each.insert((0, PhaseKind::Map), vec![2.0]);
     let [least, most] = forecast.spread(at(3.0))["f"];
     assert!(least < 5.0 && most > 5.0, "{least} to {most}");
     forecast.draft.flows[0].jobs = jobs;
-    // Of very many tasks it would take long.
+    // Too many tasks: sampling would take long.
     let many = PhaseDraft::from(TasksDraft::Each(vec![1.0; COURSE_TASKS_MAX + 5]));
     forecast.draft.flows[0].jobs[1].map = Some(many);
     assert!(forecast.spread(at(3.0)).is_empty());

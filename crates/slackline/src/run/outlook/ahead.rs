@@ -1,4 +1,5 @@
-//! What is left of all flows at a moment, to be simulated, and what would be if this or that were different.
+//! The remaining work of all flows at a moment, ready to be simulated, and variants of it for "what if"
+//! questions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +15,17 @@ use super::seats::{AtWork, Seats};
 use super::{HELD, course};
 use crate::policy_spec::PolicySpec;
 
-/// When flows are going to be done, by name.
+/// By name of a flow: its predicted completion time.
 pub type Completions = BTreeMap<String, f64>;
 
-/// By flow: whose it is, and how many slots all flows of theirs may hold together, where that is not all there are.
+/// By flow: its owner, and the number of slots that all flows of the owner may hold together. Flows without
+/// such a limit are absent.
 pub(super) type Quotas = BTreeMap<String, (String, u32)>;
 
-/// What is left of all flows at a moment, to be simulated.
+/// The remaining work of all flows at a moment, to be simulated.
 #[derive(Clone, Debug)]
 pub struct Ahead {
-    /// The flows, with what is believed of them.
+    /// The flows, with estimated durations.
     pub draft: Draft,
     pub(super) now: Time,
     pub(super) policy: PolicySpec,
@@ -33,7 +35,7 @@ pub struct Ahead {
     pub(super) kept: Kept,
 }
 
-/// What is left of all flows, ready to be simulated.
+/// The remaining work of all flows, checked and ready to be simulated.
 #[derive(Debug)]
 pub struct Checked {
     ahead: Ahead,
@@ -41,7 +43,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// When the flows are going to be done where the policy keeps to what it has come to.
+    /// The completions of the flows under a policy that keeps the decision `kept`.
     ///
     /// # Errors
     /// As [`Ahead::completions`].
@@ -51,16 +53,16 @@ impl Checked {
     }
 }
 
-/// What a policy has come to in a look ahead, for looks at the same flows where something else is different; nothing of policies that
-/// come to nothing that could be kept.
+/// The decision that a policy made in one simulation, for reuse in variants with the same flows. Empty for
+/// policies whose decision cannot be reused.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(Option<Arc<Order>>);
 
-/// What `auto` has come to.
+/// The decision of `auto`.
 #[derive(Debug)]
 struct Order {
     resolve: Resolve,
-    /// By name: the rank of a flow.
+    /// By name of a flow: its rank.
     ranks: Option<BTreeMap<String, u32>>,
 }
 
@@ -71,7 +73,7 @@ impl Order {
         Self { resolve, ranks }
     }
 
-    /// The same for flows of another instance.
+    /// The same order for the flows of another instance.
     fn policy(&self, instance: &Instance) -> Keeping {
         let order = self.ranks.as_ref().map(|ranks| {
             let rank = |flow: &FlowId| ranks.get(&instance.flow(*flow).id).copied().unwrap_or(u32::MAX);
@@ -84,15 +86,15 @@ impl Order {
 }
 
 impl Ahead {
-    /// When the flows are going to be done.
+    /// The completions of the flows.
     ///
     /// # Errors
-    /// Why that cannot be simulated: the policy is a program, or cannot go on.
+    /// The reason why they cannot be simulated: the policy is an external program, or it failed.
     pub fn completions(&self) -> Result<Completions, String> {
         self.resolved().map(|(completions, _)| completions)
     }
 
-    /// The same, and what the policy has come to.
+    /// The completions, and the decision of the policy.
     ///
     /// # Errors
     /// As [`Self::completions`].
@@ -103,7 +105,7 @@ impl Ahead {
         }
     }
 
-    /// The same, checked, so that it only has to be simulated: what of it need not wait for what the policy comes to in another look.
+    /// Checks the remaining work. This part of a prediction does not depend on the decision of another one.
     ///
     /// # Errors
     /// As [`Self::completions`].
@@ -111,7 +113,7 @@ impl Ahead {
         Ok(Checked { instance: self.instance()?, ahead: self })
     }
 
-    /// What is left; none if nothing is.
+    /// The instance of the remaining work; `None` if nothing is left.
     fn instance(&self) -> Result<Option<Instance>, String> {
         if self.draft.flows.is_empty() {
             return Ok(None);
@@ -152,14 +154,14 @@ impl Ahead {
         Ok(ends.into_iter_enumerated().filter_map(named).collect())
     }
 
-    /// The same where the policy keeps to what it has come to.
+    /// The same work under a policy that keeps the decision `kept`.
     #[must_use]
     pub fn keeping(mut self, kept: &Kept) -> Self {
         self.kept = kept.clone();
         self
     }
 
-    /// The same without some flows.
+    /// The same work without some flows.
     #[must_use]
     pub fn without(&self, is_one: impl Fn(&str) -> bool) -> Self {
         let flows = self.draft.flows.iter().filter(|flow| !is_one(&flow.id)).cloned().collect();
@@ -182,13 +184,13 @@ impl Ahead {
         }
     }
 
-    /// The same under another policy.
+    /// The same work under another policy.
     #[must_use]
     pub fn under(self, policy: PolicySpec) -> Self {
         Self { policy, kept: Kept::default(), ..self }
     }
 
-    /// The same with so many times the slots on each machine, rounded up.
+    /// The same work with `times` times the slots on each machine, rounded up.
     #[must_use]
     pub fn with_slots(&self, times: f64) -> Self {
         let mut other = self.clone();
@@ -202,7 +204,7 @@ impl Ahead {
         other
     }
 
-    /// How many slots there are.
+    /// The number of slots of all machines.
     pub fn slots(&self) -> u64 {
         let of = |machine: &MachineDraft| {
             let each = match machine.slots {

@@ -1,6 +1,7 @@
-//! One course: flows under a policy on the simulator, for when they are done and for nothing else.
+//! Simulates one sample: flows under a policy, to find only their completion times.
 //!
-//! No row is kept, and so none is judged: it is what [`crate::simulate`] does with exact durations, which tests hold it to.
+//! No rows are recorded and the schedule is not validated. The result equals that of [`crate::simulate`] with
+//! exact durations, which tests check.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::NewRow;
@@ -12,10 +13,11 @@ use slackline_sim::{Options, Sim};
 use super::rations::{Rationed, Rations};
 use super::seats::{Seated, Seats};
 
-/// When each flow of an instance is done; `None` of one that never is. O(log) an instant, batch and decision.
+/// By flow of an instance: its completion time; `None` if it never completes. O(log) per instant, batch and
+/// decision.
 ///
 /// # Errors
-/// Why the policy cannot go on.
+/// The reason why the policy cannot continue.
 pub(in crate::run) fn ends(
     instance: &Instance,
     policy: &mut dyn Policy,
@@ -32,7 +34,7 @@ pub(in crate::run) fn ends(
     failure.map_or(Ok(ends.0), Err)
 }
 
-/// When flows are done, by their places in the document.
+/// The completion times of flows, by their positions in the document.
 struct Ends(TiVec<FlowId, Option<Time>>);
 
 impl Sink for Ends {

@@ -1,4 +1,4 @@
-//! Users who may hold only so many slots, on the simulator: the rule of an engine that stays ([`Engine::room`]), for looks ahead.
+//! Limits on the slots of users in a simulation. The rule is that of the service ([`Engine::room`]).
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, Start};
 
-/// Whose flows are, where that is somebody who may hold only so many slots.
+/// The owners of flows and their slot limits.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run) struct Rations {
-    /// By the place of a flow in the document: the number of its owner.
+    /// By position of a flow in the document: the number of its owner.
     owners: Vec<Option<usize>>,
-    /// By owner: how many slots.
+    /// By owner: the slot limit.
     most: Vec<u32>,
 }
 
 impl Rations {
-    /// Those of flows in the order of the document, each with its owner and how many slots that may hold, if it has one.
+    /// The limits for flows in document order: each with its owner and the owner's slot limit, if it has one.
     pub(super) fn new<'a>(flows: impl IntoIterator<Item = Option<(&'a str, u32)>>) -> Self {
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut owners, mut all) = (Vec::new(), Vec::new());
@@ -32,15 +32,15 @@ impl Rations {
     }
 }
 
-/// An engine whose users hold no more than they may.
+/// An engine that keeps users within their slot limits.
 pub(super) struct Rationed<'r, E> {
     engine: E,
     rations: &'r Rations,
-    /// By flow as the driver numbers them, which is as they arrive: its owner.
+    /// By flow, as the driver numbers them (in order of arrival): its owner.
     flows: Vec<Option<usize>>,
-    /// By owner: how many slots are held.
+    /// By owner: the number of held slots.
     held: Vec<u32>,
-    /// Of what runs: whose it is, and how many slots it holds.
+    /// By running row: its owner, and the number of slots that it holds.
     rows: BTreeMap<RowId, (usize, u32)>,
 }
 
@@ -50,7 +50,7 @@ impl<'r, E: Engine> Rationed<'r, E> {
         Self { engine, rations, flows: Vec::new(), held, rows: BTreeMap::new() }
     }
 
-    /// What a row held is free.
+    /// Frees the slots of a row.
     fn release(&mut self, row: RowId) {
         if let Some((owner, slots)) = self.rows.remove(&row) {
             self.held[owner] -= slots;

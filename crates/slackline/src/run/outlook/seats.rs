@@ -1,5 +1,6 @@
-//! Tasks that are at work as a look ahead begins. They hold slots until they end, whatever the policy would rather start: a
-//! simulation that had them start anew would give their slots to whatever comes first.
+//! The tasks that are running when a prediction starts. They hold their slots until they end, whatever the
+//! policy would rather start. A simulation that restarted them would give their slots to the flow that the
+//! policy serves first.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +9,20 @@ use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, SlotKind, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, Running, Start};
 
-/// A task at work.
+/// A running task.
 #[derive(Clone, Debug)]
 pub(in crate::run) struct Seat {
     pub(in crate::run) job: String,
     pub(in crate::run) phase: PhaseKind,
-    /// Its place among the tasks of its phase that are not done.
+    /// Its position among the unfinished tasks of its phase.
     pub(in crate::run) task: u32,
 }
 
-/// By flow: its tasks at work.
+/// By flow: its running tasks.
 pub(in crate::run) type AtWork = BTreeMap<String, Vec<Seat>>;
 
-/// What a flow that is held has at work, which holds its slots until it ends, as a flow of its own; the tasks have their places in that.
-/// O(tasks at work · jobs).
+/// The running tasks of a held flow, as a separate flow: they hold their slots until they end. Renumbers the
+/// tasks in `seats` for the new flow. O(running tasks · jobs).
 pub(super) fn alone(mut flow: FlowDraft, seats: &mut [Seat]) -> FlowDraft {
     for job in &mut flow.jobs {
         (job.after, job.min_slots) = (Vec::new(), PerPhase::default());
@@ -40,23 +41,23 @@ pub(super) fn alone(mut flow: FlowDraft, seats: &mut [Seat]) -> FlowDraft {
     FlowDraft { deadline: None, ..flow }
 }
 
-/// The tasks at work of an instance.
+/// The running tasks of an instance.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run) struct Seats {
-    /// By the place of a flow in the document.
+    /// By position of a flow in the document.
     flows: Vec<Vec<Placed>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Placed {
-    /// How many phases of the flow come before that of the task.
+    /// The index of the phase within its flow.
     phase: u32,
     slot_kind: SlotKind,
     task: u32,
 }
 
 impl Seats {
-    /// Those of flows that are in the instance. O(flows · log + tasks at work · jobs of their flow).
+    /// The running tasks of the flows of the instance. O(flows · log + running tasks · jobs of their flow).
     pub(in crate::run) fn new(instance: &Instance, at_work: &AtWork) -> Self {
         let of = |flow: FlowId| {
             let flow = instance.flow(flow);
@@ -75,12 +76,12 @@ impl Seats {
     }
 }
 
-/// An engine on which tasks are at work as their flows arrive, each on the first slot that no other of them has: on which one it
-/// really is nobody knows here. A task for which there is no slot waits.
+/// An engine on which tasks are running when their flows arrive. Each task gets the first slot that no other
+/// one has, because the real slot is unknown here. A task without a free slot waits.
 pub(super) struct Seated<'s, E> {
     engine: E,
     seats: &'s Seats,
-    /// How many phases have arrived.
+    /// The number of phases that have arrived.
     phases: u32,
     /// By slot kind: the next slot.
     slots: [u32; 2],
@@ -92,7 +93,7 @@ impl<'s, E: Engine> Seated<'s, E> {
         Self { engine, seats, phases: 0, slots: [0; 2], names: 0 }
     }
 
-    /// What is at work of a flow that arrives.
+    /// Reports the running tasks of a flow that arrives.
     fn seat(&mut self, flow: FlowId, n_phases: u32, since: Time, reports: &mut Vec<Report>) {
         for &Placed { phase, slot_kind, task } in self.seats.flows.get(flow.index()).into_iter().flatten() {
             let slot = self.slots[slot_kind.index()];

@@ -1,4 +1,5 @@
-//! Looks at what is left of several runs: as the judged simulator has it, and within what users may hold.
+//! Tests of predictions for several runs: they agree with the validated simulator, and they respect the slot
+//! limits of users.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ fn machines(slots: u32) -> Vec<MachineDraft> {
     vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }]
 }
 
-/// A workload of one flow: jobs one after the other, each of maps and reduces of so many seconds.
+/// A workload of one flow: a chain of jobs, each with maps and reduces of the given durations in seconds.
 fn workload(name: &str, jobs: &[(&[f64], &[f64])]) -> Draft {
     let phase = |seconds: &[f64]| (!seconds.is_empty()).then(|| TasksDraft::Each(seconds.to_vec()).into());
     let job = |(k, (maps, reduces)): (usize, &(&[f64], &[f64]))| JobDraft {
@@ -39,7 +40,7 @@ fn drawn(rng: &mut ChaCha8Rng) -> Draft {
     workload("f", &[(&a, &b), (&c, &d)])
 }
 
-/// Runs that begin so many seconds one after the other, each with its quota.
+/// Runs that start `apart` seconds after each other, each with its quota.
 fn outlook(policy: &str, slots: u32, apart: f64, runs: Vec<(Draft, Option<(String, u32)>)>) -> Outlook {
     let policy = Registry::standard().parse(policy).unwrap();
     let objective = Objective::new(Metric::Response, Combine::Sum);
@@ -66,7 +67,8 @@ fn completions_are_those_of_the_simulation_that_is_judged() {
     }
 }
 
-/// A flow that comes first by its policy was expected to take the slots of tasks that are at work, which nobody stops.
+/// Regression: the prediction gave the slots of running tasks to a flow that the policy serves first,
+/// although nothing stops these tasks.
 #[test]
 fn what_is_at_work_keeps_its_slots_whatever_would_come_first() {
     let at = Time::from_seconds_nearest;
@@ -88,7 +90,8 @@ fn what_is_at_work_keeps_its_slots_whatever_would_come_first() {
     }
 }
 
-/// Nothing more of a held flow starts, and what is at work of it goes on: it was left out, so that others were promised its slots.
+/// A held flow starts no more tasks, and its running ones continue. Regression: they were left out, so their
+/// slots were promised to other flows.
 #[test]
 fn what_a_held_flow_has_at_work_keeps_its_slots() {
     let at = Time::from_seconds_nearest;
@@ -135,14 +138,14 @@ fn of_somebody_who_may_hold_one_slot_one_task_at_a_time_is_expected() {
             ends
         };
         let (with, free) = (ends(anna()), ends(None));
-        // Eight tasks of ten seconds one after the other; of the other user two at a time, from 10 s on.
+        // Eight tasks of 10 s, one after the other. The other user runs two at a time from 10 s on.
         assert_eq!(with["1/a"].max(with["2/b"]), 80.0, "{policy}: {with:?}");
         assert_eq!(with["3/c"], 30.0, "{policy}: {with:?}");
         assert!(with["3/c"] < free["3/c"], "{policy}: {with:?} and {free:?}");
     }
 }
 
-/// When the flow of the first run is done in the courses that are drawn.
+/// The completion times of the flow of the first run in all samples.
 fn courses(outlook: &Outlook, now: Time) -> Vec<f64> {
     (0..Outlook::COURSES).map(|k| outlook.course(now, None, k).completions().unwrap()["1/f"]).collect()
 }
@@ -167,13 +170,15 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
     assert_eq!(outlook.guesses(), guess, "of its second job nothing has ended");
     outlook.note(1, at(20.0), Happening::Done(id(1, PhaseKind::Map, 0), 6.0));
     assert_eq!(outlook.guesses(), BTreeSet::new());
-    // What is left is a reduce that nothing is known of but what maps of its job took: its times differ by a factor of two.
+    // One reduce is left. The only known durations are those of the maps of its job, so its samples differ by
+    // a factor of two.
     let ends = courses(&outlook, at(20.0));
     assert!(ends.contains(&21.0) && ends.contains(&24.0), "{ends:?}");
     assert!(ends.iter().all(|end| (21.0..=24.0).contains(end)), "{ends:?}");
 }
 
-/// A third of a millisecond times 0.8 is no whole number of microseconds, and was refused as it is rounded by more than a thousandth.
+/// Regression: a third of a millisecond times 0.8 is no whole number of microseconds. It was refused, because
+/// rounding changes it by more than a thousandth.
 #[test]
 fn tasks_of_less_than_a_millisecond_are_looked_ahead_at() {
     let flow = workload("f", &[(&[0.000_383; 3], &[0.000_477])]);

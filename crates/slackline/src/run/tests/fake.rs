@@ -1,4 +1,4 @@
-//! An engine for tests: durations are those it is given, time is the simulator's, and runs are kept in memory.
+//! An engine for tests: durations are given, time is simulated, and runs are kept in memory.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::run::{
     Obstacle, Opening, Prepared, Recovery, RunEnd, Session, Stop, TaskId,
 };
 
-/// A run, as if it were on disk.
+/// A run, as it would be stored on disk.
 #[derive(Clone)]
 struct Stored {
     started: u64,
@@ -31,10 +31,10 @@ struct Disk {
 
 pub(in crate::run) struct Fake {
     pub(in crate::run) slots: u32,
-    /// By job: what its maps and reduces take; a job that is not listed has two maps of a second, and a reduce of two
-    /// if it has a reducer.
+    /// By job: the durations of its maps and reduces. A job that is not listed has two maps of 1 s; the first
+    /// job, if it is called a, also has a reduce of 2 s.
     pub(in crate::run) phases: Vec<(Vec<f64>, Vec<f64>)>,
-    /// How many tasks are done when it is stopped.
+    /// The number of finished tasks after which the run stops.
     pub(in crate::run) stop_after: Option<usize>,
     disk: Arc<Mutex<Disk>>,
 }
@@ -44,7 +44,7 @@ impl Fake {
         Self { slots: 2, phases: Vec::new(), stop_after: None, disk: Arc::default() }
     }
 
-    /// What it was told of earlier runs when it was asked to prepare the last time.
+    /// The history that the last call of `prepare` received.
     pub(in crate::run) fn past(&self) -> Option<JobHistory> {
         self.disk.lock().unwrap().past.clone()
     }
@@ -134,7 +134,7 @@ struct FakeSession {
 }
 
 impl FakeSession {
-    /// The tasks of the run that those of a phase of the remaining instance are.
+    /// The task numbers in the run of the remaining tasks of a phase.
     fn numbers(&self, instance: &Instance, phase: PhaseId) -> Vec<TaskId> {
         let (info, mut index) = (instance.phase(phase), 0);
         let job = instance.job(info.job);
