@@ -177,11 +177,10 @@ impl<'o> Elsewhere<'o> {
         })
     }
 
-    /// Whether an earlier session has recorded the failure of a task with this start or this end, or later
-    /// where its slot was not free.
-    pub fn is_recorded(&self, id: TaskId, start: Time, end: Time) -> bool {
+    /// Whether an earlier session has recorded this failure of a task; its message names the attempt.
+    pub fn is_recorded(&self, id: TaskId, message: &str) -> bool {
         let (first, member) = self.member(id.job);
-        member.held.there().is_recorded(own_id(first, id), member.own_time(start), member.own_time(end))
+        member.held.there().is_recorded(own_id(first, id), message)
     }
 
     /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes

@@ -87,15 +87,12 @@ impl<'a> ExternalRun<'a> {
         }
     }
 
-    /// Whether an earlier session has recorded the failure of a task with this start or this end, or later
-    /// where its slot was not free. An end that was ahead of this machine's clock was recorded as earlier
-    /// than it is.
-    pub(crate) fn is_recorded(&self, id: TaskId, start: Time, end: Time) -> bool {
-        self.work.attempts.iter().any(|attempt| {
-            let was_shifted = attempt.start == attempt.end && attempt.end > end.0;
-            let is_it = attempt.start == start.0 || attempt.end == end.0 || was_shifted;
-            attempt.id == id && matches!(attempt.ended, AttemptOutcome::Failed(_)) && is_it
-        })
+    /// Whether an earlier session has recorded this failure of a task: its message names the attempt. Times do
+    /// not identify it, as the clock of its machine may differ from this one.
+    pub(crate) fn is_recorded(&self, id: TaskId, message: &str) -> bool {
+        let is_it =
+            |ended: &AttemptOutcome| matches!(ended, AttemptOutcome::Failed(known) if known == message);
+        self.work.attempts.iter().any(|attempt| attempt.id == id && is_it(&attempt.ended))
     }
 
     pub(crate) fn describe(&self, job: u32, memory_bytes: u64) -> io::Result<JobSpec> {

@@ -32,11 +32,9 @@ impl FlowEngine<'_> {
         let failures = own.failures.entry((phase, task)).or_default();
         *failures += 1;
         let is_final = is_final || *failures >= most;
-        // The report may be younger than the look: it was written while the look lasted.
-        let (id, now) = (TaskId { job, phase, task }, self.runs.now());
-        let since = |ms| self.runs.since_start(ms).min(now);
+        let (id, since) = (TaskId { job, phase, task }, |ms| self.runs.since_start(ms).min(self.now));
         let (start, end) = (since(ended.started), since(ended.ended));
-        if self.runs.is_recorded(id, start, end) && !is_final {
+        if self.runs.is_recorded(id, message) && !is_final {
             return;
         }
         let (slot, start) = self.places.take(&ended.host, start, end);
