@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The program `slackline`: from command-line arguments to calls of the library, and from results to exit
 //! codes.
 //!
@@ -5,8 +7,6 @@
 //!
 //! Read first: `verbs.rs` (the table of verbs), `verbs/analyse/simulate.rs` (a verb from flags to output),
 //! and `args/shape.rs` (flags that several verbs share).
-//!
-#![doc = include_str!("../README.md")]
 //!
 //! # Modules
 //!

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Reads and writes Slackline's documents, imports workloads from other formats, and generates the workloads
 //! of papers.
 //!
@@ -5,8 +7,6 @@
 //!
 //! Read first: `documents/workload.rs` (the workload document), `importers.rs` (the table of formats), and
 //! `importers/import.rs` ([`read_workload`], which reads any format).
-//!
-#![doc = include_str!("../README.md")]
 //!
 //! # Modules
 //!
