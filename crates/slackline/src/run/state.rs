@@ -466,7 +466,7 @@ pub fn so_far_together(looks: &[(String, RunInspection)]) -> Result<SoFar, RunEr
 /// Inspects the run of a state directory; `None` if the directory has no run.
 ///
 /// # Errors
-/// As [`slackline_executor::run::inspect::look`].
+/// As [`slackline_executor::run::inspect::inspect`].
 pub fn look(state: &Path) -> Result<Option<RunInspection>, RunError> {
     slackline_executor::run::inspect::inspect(state).map_err(|error: EngineError| error.into())
 }
