@@ -509,7 +509,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     /// What is finished leaves, and nothing more is known of it.
     fn give_up_what_is_over(&mut self) {
         let Self { ledger, estimates, assigner, sink, config, .. } = self;
-        ledger.let_go(*sink);
+        ledger.drop_rows(*sink);
         for flow in ledger.state.take_over() {
             let phases = ledger.instance.flow(flow).phases();
             assigner.forget(phases.clone());
@@ -527,7 +527,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     pub fn close(mut self) -> Figures {
         let unfinished = self.unfinished();
         self.ledger.abandon();
-        self.ledger.let_go(self.sink);
+        self.ledger.drop_rows(self.sink);
         for flow in self.ledger.instance.flows().keys().collect::<Vec<_>>() {
             self.ledger.give_away(flow, self.sink);
         }

@@ -217,7 +217,7 @@ impl Ledger {
     }
 
     /// Rows that ended and that nothing can happen to any more leave. To be called when the instant is over.
-    pub(crate) fn let_go(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn drop_rows(&mut self, sink: &mut dyn Sink) {
         for id in self.leaving.drain(..) {
             if let Some(row) = self.log.remove(id) {
                 sink.row(id, &row.task, row.places(), &self.instance);
