@@ -35,7 +35,8 @@
 //!
 //! # Who uses them
 //!
-//! `slackline bound` and what simulations claim: [`task_bounds`]; plans by the form of their rows: [`bounds_until`]. As steps of algorithms: `algo::dmrs` ([`pb`],
+//! `slackline bound`: [`task_bounds`]. Simulations: [`quick_task_bounds`]. Plans, by the form of their rows:
+//! [`bounds_until`]. As steps of algorithms: `algo::dmrs` ([`pb`],
 //! [`preemptive`]), `algo::flowflex` ([`flow`] and [`pb`] for orders, [`level_choice`] for steps), `algo::flex`
 //! ([`deadlines`], [`minimax`](mod@minimax), [`levels`], [`pb`]), `algo::ordering` ([`johnson`]).
 //!
