@@ -291,7 +291,8 @@ fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
         let dir = tempfile::tempdir().unwrap();
         let place = Place::new(dir.path());
         let mut resident = place.resident();
-        // The tasks of the other user hold their slot until a task of hers was seen beside them.
+        // Of two slots, the task of the other user holds one until a task of hers was seen beside it; if he might hold both,
+        // hers would wait for it, and it for them.
         let go = dir.path().join("go");
         let waits = format!("while ! test -e {}; do sleep 0.02; done; cat", go.display());
         let ann = Some(("ann".to_owned(), 1));
@@ -306,7 +307,7 @@ fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
             assert!(at_work <= 1, "{at_work} at work");
             if !is_late && of_ann(is_done) >= 1 {
                 is_late = true;
-                let bob = Some(("bob".to_owned(), 2));
+                let bob = Some(("bob".to_owned(), 1));
                 place.bring_of(driver.engine(), place.flow("c", &waits, 4), bob);
             }
             was_beside |= at_work == 1 && place.count("c", is_start) > place.count("c", is_done);
