@@ -243,8 +243,8 @@ impl HistoryStore {
     }
 
     fn content(&self) -> Result<Content, LogError> {
-        let read = regular_file::open(&self.path)
-            .and_then(|mut file| regular_file::rest(&mut file, regular_file::LARGEST));
+        let read =
+            regular_file::open(&self.path).and_then(|file| regular_file::whole(&file, regular_file::LARGEST));
         let bytes = read.map_err(|e| self.refused(e))?;
         let (history, runs) = read_history_and_runs(&self.name(), &bytes)
             .map_err(|error| LogError::History { problem: format!("{error}; {ADVICE}") })?;

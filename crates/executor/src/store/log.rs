@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -281,9 +281,7 @@ impl Log {
 
     /// What is in the file, and where its whole records end; 0 if not even its first line is whole.
     fn content(&self) -> Result<(Vec<u8>, usize), LogError> {
-        let mut file = &self.file;
-        let read = || file.rewind().and_then(|()| regular_file::rest(&mut file, regular_file::LARGEST));
-        let bytes = during("read", &self.name, read);
+        let bytes = during("read", &self.name, || regular_file::whole(&self.file, regular_file::LARGEST));
         let bytes = bytes.map_err(|e| self.refused(e))?;
         let line = self.kind.line.as_bytes();
         if !bytes.starts_with(line) {

@@ -187,7 +187,7 @@ impl Tokens {
     }
 
     fn tokens(&self) -> Result<Vec<Token>, TokenError> {
-        let read = regular_file::open(&self.path).and_then(|mut file| regular_file::rest(&mut file, LARGEST));
+        let read = regular_file::open(&self.path).and_then(|file| regular_file::whole(&file, LARGEST));
         let text = match read {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

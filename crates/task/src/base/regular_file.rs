@@ -75,7 +75,19 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] if it has more; those of [`open`].
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    rest(&mut open_no_link(path)?, most)
+    whole(&open_no_link(path)?, most)
+}
+
+/// Reads a file from its beginning, at most `most` bytes. A file that says that it is longer is not read at all.
+///
+/// # Errors
+/// [`io::ErrorKind::FileTooLarge`] if it has more; any error of the file.
+pub fn whole(mut file: &File, most: u64) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    if file.metadata()?.len() > most {
+        return Err(too_large(most));
+    }
+    rest(&mut file, most)
 }
 
 /// Reads a text of at most `most` bytes. The path must not be a link.
@@ -107,10 +119,14 @@ pub fn rest(source: &mut impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        let problem = format!("found more than {most} bytes, expected at most that many");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+        return Err(too_large(most));
     }
     Ok(bytes)
+}
+
+fn too_large(most: u64) -> io::Error {
+    let problem = format!("found more than {most} bytes, expected at most that many");
+    io::Error::new(io::ErrorKind::FileTooLarge, problem)
 }
 
 /// What a file is, in words, if it is not a regular file.

@@ -2,14 +2,14 @@
 //! it did, on machines of the same speed.
 //!
 //! Without crashes, jitter and heartbeats, which go by the numbers of machines, and without hosts, which name them.
-//! `SLACKLINE_GROUPS=N` tries N workloads (default 40), from seed `SLACKLINE_GROUPS_FROM` on (default 0).
 
 use std::collections::BTreeMap;
 
-use slackline::{PolicySpec, Registry, parallel};
+use slackline::{PolicySpec, Registry};
 use slackline_model::draft::{Draft, TasksDraft};
 use slackline_model::{Instance, Schedule, Seed, Span, random};
 use slackline_testkit::harness::{self, Setup};
+use slackline_testkit::instances;
 
 use crate::arb;
 
@@ -79,13 +79,7 @@ fn broken(seed: u64) -> Vec<String> {
 
 #[test]
 fn the_order_of_machine_groups_does_not_matter() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
-    let from = number("SLACKLINE_GROUPS_FROM").unwrap_or(0);
-    let n = number("SLACKLINE_GROUPS").unwrap_or(40);
-    let checked = parallel::map(n as usize, parallel::processors(), |k| {
-        Ok::<_, std::convert::Infallible>(broken(from + k as u64))
-    });
-    let found = checked.expect("it cannot fail").concat();
+    let found = instances::on_each_seed(14, broken);
     assert!(
         found.is_empty(),
         "{} runs; the first:\n{}",

@@ -1,7 +1,5 @@
 //! Plans of `auto`, where everything is known: no task schedule of any policy costs less, and the search knows what its
 //! orders cost.
-//!
-//! `SLACKLINE_KNOWN=N` tries N workloads (default 40), from seed `SLACKLINE_KNOWN_FROM` on (default 0).
 
 use slackline::algo::auto::foreseen::{Idle, InOrder, Search};
 use slackline::plan::{Options as PlanOptions, Plan, plan};
@@ -13,21 +11,17 @@ use slackline_model::{FlowId, Instance, Seed, SlotRange};
 use slackline_policy::engine::RowId;
 use slackline_policy::{Config, Driver, FlowEnd, Sink};
 use slackline_sim::{Options, Sim};
+use slackline_testkit::instances::seeds;
 
-use crate::rollouts::{number, workload};
-
-/// Workloads in which flows come over time, each under an objective that its flows have a cost by.
-fn workloads() -> impl Iterator<Item = (u64, Instance)> {
-    let from = number("SLACKLINE_KNOWN_FROM", 0);
-    (from..from + number("SLACKLINE_KNOWN", 40)).map(|seed| (seed, workload(Seed(seed)).0))
-}
+use crate::rollouts::workload;
 
 #[test]
 fn no_task_schedule_of_any_policy_costs_less() {
     let registry = Registry::standard();
     let auto = registry.parse("auto:rollouts=20").unwrap();
     let mut better = 0;
-    for (seed, instance) in workloads() {
+    for seed in seeds(14) {
+        let (instance, _) = workload(Seed(seed));
         let Ok(Plan::Schedule(best)) = plan(&instance, &auto, PlanOptions::default()) else {
             panic!("seed {seed}: no plan");
         };
@@ -62,8 +56,7 @@ fn who_is_told_of_all_flows_does_no_worse_than_any_policy_that_is_not() {
     let registry = Registry::standard();
     let auto = registry.parse("auto:rollouts=5").unwrap();
     let mut better = 0;
-    let from = number("SLACKLINE_KNOWN_FROM", 0);
-    for seed in from..from + number("SLACKLINE_KNOWN", 40) {
+    for seed in seeds(40) {
         let (instance, slowstart) = workload(Seed(seed));
         let plain = SimOptions::exact().with_slowstart(slowstart);
         let cost = |policy: &PolicySpec, options: &SimOptions| {
@@ -116,7 +109,8 @@ fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
 #[test]
 fn an_order_costs_what_the_search_believes() {
     let mut compared = 0;
-    for (seed, instance) in workloads() {
+    for seed in seeds(40) {
+        let (instance, _) = workload(Seed(seed));
         if let Some((believed, found)) = believed_and_found(&instance) {
             assert!(
                 (believed - found).abs() <= 1e-9 * found.abs().max(1.0),

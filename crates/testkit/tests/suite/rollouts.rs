@@ -11,6 +11,7 @@ use slackline_model::params::Settings;
 use slackline_model::{Instance, Objective, Seed, Span, Time, random};
 use slackline_policy::{Action, Ask, Config, Event, Grant, Policy, Style, View};
 use slackline_sim::{Options, Sim};
+use slackline_testkit::instances::seeds;
 
 use crate::arb;
 
@@ -88,10 +89,6 @@ fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usi
     (wrong.collect(), completions.len())
 }
 
-pub(crate) fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
-}
-
 /// `auto` and each of its rules alone on the workload of a seed; how many completions were compared.
 fn check(seed: u64) -> usize {
     let (instance, slowstart) = workload(Seed(seed));
@@ -110,8 +107,7 @@ fn check(seed: u64) -> usize {
 
 #[test]
 fn flows_complete_when_they_are_believed_to() {
-    let from = number("SLACKLINE_ROLLOUTS_FROM", 0);
-    let compared: usize = (from..from + number("SLACKLINE_ROLLOUTS", 150)).map(check).sum();
+    let compared: usize = seeds(150).map(check).sum();
     assert!(compared > 5_000, "{compared} completions were compared");
 }
 
@@ -214,9 +210,8 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
 /// waited too long, so nobody ever has.
 #[test]
 fn flows_complete_when_they_are_believed_to_before_those_came_that_were_announced() {
-    let from = number("SLACKLINE_ROLLOUTS_FROM", 0);
     let mut compared = 0;
-    for seed in from..from + number("SLACKLINE_ROLLOUTS", 150) {
+    for seed in seeds(150) {
         let (instance, slowstart) = recurring(Seed(seed));
         for &rule in RULES.iter().filter(|rule| ["fifo", "edf"].contains(&rule.name)) {
             let auto = auto(instance.objective(), 1, 1e9).with_rules(vec![(rule, KNOBS)]);

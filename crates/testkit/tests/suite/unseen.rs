@@ -1,13 +1,12 @@
 //! Nobody knows of flows that have not arrived: whatever is changed about flows that are released after an instant, if it
 //! was not announced, every decision up to that instant stays the same.
-//!
-//! `SLACKLINE_UNSEEN=N` tries N workloads (default 60), from seed `SLACKLINE_UNSEEN_FROM` on (default 0).
 
-use slackline::{Registry, parallel};
+use slackline::Registry;
 use slackline_model::draft::{Draft, FlowDraft};
 use slackline_model::{Instance, PhaseId, Schedule, Seed, SlotKind, Span, Time, random};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 use slackline_testkit::harness::{self, Setup};
+use slackline_testkit::instances;
 
 use crate::arb;
 use crate::swarm::{goes_with, setup_of, under_profile};
@@ -107,13 +106,7 @@ fn broken(seed: u64) -> Vec<String> {
 
 #[test]
 fn decisions_do_not_depend_on_what_has_not_arrived() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
-    let from = number("SLACKLINE_UNSEEN_FROM").unwrap_or(0);
-    let n = number("SLACKLINE_UNSEEN").unwrap_or(60);
-    let checked = parallel::map(n as usize, parallel::processors(), |k| {
-        Ok::<_, std::convert::Infallible>(broken(from + k as u64))
-    });
-    let found = checked.expect("it cannot fail").concat();
+    let found = instances::on_each_seed(20, broken);
     assert!(found.is_empty(), "{} runs; the first:\n{}", found.len(), found[..found.len().min(9)].join("\n"));
 }
 

@@ -9,8 +9,9 @@ use slackline::conformance::judged;
 use slackline_model::schedule::TaskRow;
 use slackline_model::{FlowId, Instance, PhaseId, Schedule, Seed, Time};
 use slackline_testkit::harness::Setup;
+use slackline_testkit::instances::seeds;
 
-use crate::rollouts::{number, workload};
+use crate::rollouts::workload;
 
 /// Limits are sums of rounded times: what starts so near to one may be on either side of it. Microseconds.
 const NEAR: u64 = 1_000;
@@ -140,9 +141,8 @@ fn small(seed: u64) -> f64 {
 
 #[test]
 fn nothing_starts_before_who_has_waited_long_enough() {
-    let from = number("SLACKLINE_WAITING_FROM", 0);
     let mut compared = 0;
-    for seed in from..from + number("SLACKLINE_WAITING", 120) {
+    for seed in seeds(120) {
         let (wrong, of) = check(seed, small(seed), small(seed));
         assert!(wrong.is_empty(), "seed {seed}: {}", wrong.join("\n"));
         compared += of;

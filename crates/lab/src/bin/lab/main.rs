@@ -14,7 +14,7 @@ const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
 cargo xtask counters [NAME]   counters of shape and size, held to record/limits.toml; all places of one counter
-cargo xtask swarm [n] [--seed S]
+cargo xtask swarm [scale] [--seed S]
                               n random simulations with random faults (default 2000) and all property tests,
                               from a fresh seed, which is printed first, or from the one given
 ";
@@ -53,33 +53,32 @@ fn fresh_seed() -> u32 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
 }
 
-/// Random simulations and property tests.
+/// Random simulations and property tests, `scale` times as many as `cargo test` has.
 struct Swarm {
-    simulations: u32,
+    scale: u32,
     seed: u32,
 }
 
 impl Swarm {
     /// From the arguments; `None` if they name no command.
     fn of(args: &[String]) -> Option<Self> {
-        let (mut simulations, mut seed) = (None, None);
+        let (mut scale, mut seed) = (None, None);
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let (slot, value) =
-                if arg == "--seed" { (&mut seed, args.next()?) } else { (&mut simulations, arg) };
+            let (slot, value) = if arg == "--seed" { (&mut seed, args.next()?) } else { (&mut scale, arg) };
             if slot.replace(value.parse().ok()?).is_some() {
                 return None;
             }
         }
-        Some(Self { simulations: simulations.unwrap_or(2000), seed: seed.unwrap_or_else(fresh_seed) })
+        Some(Self { scale: scale.unwrap_or(3), seed: seed.unwrap_or_else(fresh_seed) })
     }
 
     fn run(&self) -> ExitCode {
-        let (n, seed) = (self.simulations.to_string(), self.seed.to_string());
+        let (n, seed) = (self.scale.to_string(), self.seed.to_string());
         eprint(&format!("seed {seed}; to repeat: cargo xtask swarm {n} --seed {seed}\n"));
         let env = [
-            ("SLACKLINE_SWARM", n.as_str()),
-            ("SLACKLINE_SWARM_FROM", seed.as_str()),
+            ("SLACKLINE_SCALE", n.as_str()),
+            ("SLACKLINE_FROM", seed.as_str()),
             ("PROPTEST_RNG_SEED", seed.as_str()),
         ];
         cargo(
