@@ -21,7 +21,7 @@ pub use fifo::Fifo;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Rows;
 use slackline_model::{Instance, JobId, PhaseId, Time};
-use slackline_policy::{Event, Grown, View};
+use slackline_policy::{Event, IdTable, View};
 
 use crate::registry::{Capabilities, Flows, Proposal, Refused, Speeds, Typed};
 
@@ -29,7 +29,7 @@ use crate::registry::{Capabilities, Flows, Proposal, Refused, Speeds, Typed};
 const CAPABILITIES: Capabilities =
     Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Ignored, minima: false };
 
-/// The parameter of FIFO and Fair that [`By`] stands for.
+/// The parameter of FIFO and Fair that [`ShareUnit`] stands for.
 const BY: Param = Param::new(
     "by",
     "job",
@@ -45,14 +45,14 @@ fn propose(instance: &Instance, rule: fluid::Rule) -> Result<Proposal, Refused> 
 
 /// What a baseline treats as one customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum ShareUnit {
     /// Each job by itself, as Hadoop does, which knows no flows.
     Job,
     /// Each flow as a whole.
     Flow,
 }
 
-impl By {
+impl ShareUnit {
     /// What the parameter `by` says.
     fn chosen(settings: &Settings) -> Self {
         if settings.choice(BY.name) == "flow" { Self::Flow } else { Self::Job }
@@ -61,7 +61,7 @@ impl By {
 
 /// When each job became ready: its first phase did.
 #[derive(Clone, Debug, Default)]
-struct JobReady(Grown<JobId, Option<Time>>);
+struct JobReady(IdTable<JobId, Option<Time>>);
 
 impl JobReady {
     /// Forgets jobs of flows that are over.

@@ -1,7 +1,7 @@
 //! What policies that push targets share: when they plan, and which of their targets are news.
 
 use slackline_model::{Instance, PhaseId, Span, Time};
-use slackline_policy::{Action, Event, Grown};
+use slackline_policy::{Action, Event, IdTable};
 
 /// At most one plan an epoch: the first at once, the next when something has changed and the epoch is over.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ impl<T: Copy + PartialEq> Favourite<T> {
 
 /// The targets pushed last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Targets(Grown<PhaseId, f64>);
+pub(crate) struct Targets(IdTable<PhaseId, f64>);
 
 impl Targets {
     /// How many slots a phase was to hold.

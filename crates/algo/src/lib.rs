@@ -20,10 +20,10 @@
 
 pub mod auto;
 pub mod baseline;
-mod believed;
 pub mod classic;
 pub mod dmrs;
 mod epochs;
+mod estimated;
 pub mod flex;
 pub mod flowflex;
 pub(crate) mod machines;

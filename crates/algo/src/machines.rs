@@ -8,7 +8,7 @@
 use slackline_model::{PhaseId, Span, Time};
 use slackline_policy::{Ask, Grant, SpeedClass, View};
 
-use crate::believed;
+use crate::estimated;
 
 /// Slots that are faster than the one that is free.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +46,8 @@ pub(crate) fn willing(room: u32, free: u32, sooner: u64) -> u32 {
 
 /// For how much longer a task that began at `since` holds its slot: as believed or, if it should have ended before, for a
 /// tenth more of its time. What has just begun and takes no time ends now.
-pub(crate) fn busy(since: Time, believed: Span, now: Time) -> Span {
-    let ends = since + believed;
+pub(crate) fn busy(since: Time, estimated: Span, now: Time) -> Span {
+    let ends = since + estimated;
     if ends > now || since >= now { ends.since(now) } else { Span((now.since(since).0 / 10).max(1)) }
 }
 
@@ -151,8 +151,8 @@ fn wanted(phase: PhaseId, ask: &Ask<'_>, view: &View<'_>, offer: &Offer<'_>) -> 
         else {
             continue;
         };
-        let believed = believed::size(view, holding.phase, holding.first).at_speed_nearest(class.speed);
-        let busy = Span(busy(since, believed, view.now).0.saturating_add(ahead.0));
+        let estimated = estimated::size(view, holding.phase, holding.first).at_speed_nearest(class.speed);
+        let busy = Span(busy(since, estimated, view.now).0.saturating_add(ahead.0));
         sooner += Faster { slots: holding.count, busy, ..idle(class) }.sooner(slow);
     }
     willing(rest, free, sooner)
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn what_is_overdue_takes_a_tenth_more() {
         let now = Time(60_000_000);
-        let after = |elapsed: Span, believed: Span| busy(Time(now.0 - elapsed.0), believed, now);
+        let after = |elapsed: Span, estimated: Span| busy(Time(now.0 - elapsed.0), estimated, now);
         assert_eq!([after(seconds(50), seconds(50)), after(Span(3), Span(2))], [seconds(5), Span(1)]);
         assert_eq!([after(seconds(50), seconds(52)), after(Span(0), Span(0))], [seconds(2), Span(0)]);
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use slackline_algo::baseline::{By, Fair, Fifo, edf};
+use slackline_algo::baseline::{Fair, Fifo, ShareUnit, edf};
 use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_executor::engine::backend::{
     Backend, EndedRun, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
@@ -22,10 +22,7 @@ use slackline_executor::store::journal::Setup;
 use slackline_executor::store::run_schedule;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
-use slackline_model::schedule::NewRow;
-use slackline_model::{Cluster, Draft, Instance, SlotRange, Time};
-use slackline_policy::engine::RowId;
-use slackline_policy::log::{FlowEnd, Sink};
+use slackline_model::{Cluster, Draft, Instance, Time};
 use slackline_policy::{Config, Driver, Policy};
 use slackline_task::base::clock::unix_micros;
 use slackline_task::base::task_id::TaskId;
@@ -56,15 +53,6 @@ impl Observer for Watcher {
         };
         self.log.lock().unwrap().push((self.name.clone(), what));
     }
-}
-
-/// Rows and flows are in the journals of their runs.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
-    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
 }
 
 /// A service in a directory, with two slots.
@@ -189,7 +177,7 @@ fn drive(
     policy: &mut dyn Policy,
     mut act: impl FnMut(&mut Drive<'_>) -> bool,
 ) {
-    let (empty, mut nowhere) = (resident.empty().clone(), Nowhere);
+    let (empty, mut nowhere) = (resident.empty().clone(), ());
     let mut driver: Drive<'_> = Driver::new(empty, policy, resident, &mut nowhere, Config::plain().audited());
     for _ in 0..2_000 {
         assert!(driver.step(), "the driver goes on");
@@ -222,7 +210,7 @@ fn runs_share_slots_and_each_has_its_own_output_and_journal() {
     let flows = ["a", "b", "c"].map(|name| place.bring(resident.as_mut(), place.flow(name, "cat", 4)));
     let mut ends = Vec::new();
     let mut late = None;
-    drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
+    drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
         ends.extend(judged(driver.engine().finished_runs()));
         if late.is_none() && ends.len() == 1 {
             // One that comes while others are at work.
@@ -250,7 +238,7 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
     let a = place.bring(resident.as_mut(), place.flow("a", &waits, 5));
     let (mut step, mut ends) = (0, Vec::new());
-    drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
+    drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
         ends.extend(judged(driver.engine().finished_runs()));
         match step {
             0 if place.count("a", is_start) == 2 => {
@@ -283,8 +271,8 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
 fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
     let cluster = Place::new(tempfile::tempdir().unwrap().path()).cluster();
     let policies: [Box<dyn Policy>; 3] = [
-        Box::new(Fifo::new(By::Flow)),
-        Box::new(Fair::new(By::Flow)),
+        Box::new(Fifo::new(ShareUnit::Flow)),
+        Box::new(Fair::new(ShareUnit::Flow)),
         Box::new(Dmrs::new(&cluster, OnlineConfig::default())),
     ];
     for mut policy in policies {
@@ -328,7 +316,7 @@ fn a_flow_that_is_cancelled_is_stopped_and_the_others_go_on() {
     let mut resident = place.resident();
     let a = place.bring(resident.as_mut(), place.flow("a", "sleep 100", 3));
     let (mut is_cancelled, mut ends) = (false, Vec::new());
-    drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
+    drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
         ends.extend(judged(driver.engine().finished_runs()));
         if !is_cancelled && place.count("a", is_start) == 2 {
             driver.engine().cancel_flow(a, "a");
@@ -354,7 +342,7 @@ fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
     let flow = place.flow("a", &waits, 3);
     let a = place.bring_as(resident.as_mut(), flow, [("a".to_owned(), again)].into());
     let (mut seen, mut is_changed) = (Vec::new(), false);
-    drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
+    drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
         let next = driver.view().instance.flows().iter_enumerated().map(|(_, flow)| flow.next_release).next();
         if let Some(next) = next.filter(|next| seen.last() != Some(next)) {
             seen.push(next);
@@ -420,7 +408,7 @@ fn what_is_stopped_is_resumed_by_the_next_and_nothing_is_done_twice() {
         for name in ["a", "b"] {
             place.bring(resident.as_mut(), place.flow(name, "cat; sleep 0.02", 6));
         }
-        drive(resident.as_mut(), &mut Fifo::new(By::Job), |_| {
+        drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Job), |_| {
             place.heard().iter().filter(|(_, what)| is_done(*what)).count() < stop_after
         });
         let left = resident.stop();
@@ -433,7 +421,7 @@ fn what_is_stopped_is_resumed_by_the_next_and_nothing_is_done_twice() {
     for name in ["a", "b"] {
         place.bring(resident.as_mut(), place.flow(name, "cat; sleep 0.02", 6));
     }
-    drive(resident.as_mut(), &mut Fifo::new(By::Job), |driver| {
+    drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Job), |driver| {
         ends.extend(judged(driver.engine().finished_runs()));
         ends.len() < 2
     });

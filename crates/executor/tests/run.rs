@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use slackline_algo::baseline::{By, Fifo};
+use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_executor::engine::backend::Drive;
 use slackline_executor::engine::{Happening, Interrupt, Observer, Settings};
 use slackline_executor::run::opening::{Opening, StatusCallback, open};
@@ -128,7 +128,7 @@ fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
 
 fn go_with(session: &mut Session, watcher: &mut Watcher, attempts_max: u16) -> RunEnd {
     let Some(instance) = session.remaining().unwrap() else { return RunEnd::Done };
-    let mut policy = Fifo::new(By::Job);
+    let mut policy = Fifo::new(ShareUnit::Job);
     let config = Config::plain().audited().with_attempts_max(attempts_max);
     let (sender, receiver) = std::sync::mpsc::channel();
     watcher.stop = Some(receiver);
@@ -229,7 +229,7 @@ fn a_mapper_that_hangs_is_killed() {
     let hang = mapper("sleep 1000 & sleep 1000", &input, &dir.path().join("out/hang"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("hang", vec![job("j", &[], hang)])]));
     let instance = session.remaining().unwrap().unwrap();
-    let mut policy = Fifo::new(By::Job);
+    let mut policy = Fifo::new(ShareUnit::Job);
     let config = Config::plain().with_attempts_max(1);
     let settings = settings().with_timeout(Some(Span::from_seconds_nearest(0.5)));
     let mut watcher = Watcher::default();
@@ -326,7 +326,7 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     let slow = mapper(&command, &inputs, &dir.path().join("out"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], slow)])]));
     let instance = session.remaining().unwrap().unwrap();
-    let mut policy = Fifo::new(By::Job);
+    let mut policy = Fifo::new(ShareUnit::Job);
     let settings = settings().with_speculate(true);
     let mut watcher = Watcher::default();
     let config = Config::plain().audited();

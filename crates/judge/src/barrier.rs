@@ -22,7 +22,7 @@ pub(crate) struct Barrier {
     /// When every map had finished once, if ever.
     first: Option<Time>,
     /// By segment: what lets reduces take slots early.
-    enough: Vec<Enough>,
+    enough: Vec<SlowstartMaps>,
     /// Starts of re-runs in order, each with the end of the latest of the re-runs up to it.
     reruns: Vec<Rerun>,
     /// The same by the ends of the lost attempts, from which on output may have been missing.
@@ -31,7 +31,7 @@ pub(crate) struct Barrier {
 
 /// As many maps as let reduces take slots early.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Enough {
+pub(crate) struct SlowstartMaps {
     pub(crate) maps: u32,
     /// When that number of maps had finished once, if ever.
     pub(crate) at: Option<Time>,
@@ -78,7 +78,7 @@ impl Barrier {
         let first = when(&ends, maps);
         let enough = |&slowstart: &f64| {
             let needed = enough_of(maps, slowstart);
-            Enough { maps: needed, at: if needed == maps { first } else { when(&ends, needed) } }
+            SlowstartMaps { maps: needed, at: if needed == maps { first } else { when(&ends, needed) } }
         };
         let enough = slowstarts.iter().map(enough).collect();
         Some(Self { first, enough, reruns: cumulative(reruns), losses: cumulative(losses) })
@@ -90,7 +90,7 @@ impl Barrier {
     }
 
     /// The maps that let reduces take slots in a segment.
-    pub(crate) fn enough(&self, segment: usize) -> Enough {
+    pub(crate) fn enough(&self, segment: usize) -> SlowstartMaps {
         self.enough[segment]
     }
 

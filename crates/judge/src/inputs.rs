@@ -46,7 +46,7 @@ pub(crate) fn factor(
 }
 
 /// A first attempt that starts.
-struct Begun {
+struct FirstAttempt {
     at: Time,
     task: u32,
     slot: u32,
@@ -70,7 +70,7 @@ pub(crate) fn check_delays(ledger: &Ledger<'_>, schedule: &Schedule, first: &mut
         let begun = begun(ledger, phase);
         let times = |far| begun.iter().filter(move |b| b.distance == far).map(|b| b.at).collect::<Vec<_>>();
         let (on_node, in_rack) = (times(Distance::Node), times(Distance::Rack));
-        for Begun { at, task, slot, distance } in &begun {
+        for FirstAttempt { at, task, slot, distance } in &begun {
             let (wait, again) = match distance {
                 Distance::Node => continue,
                 Distance::Rack => (node, None),
@@ -94,13 +94,13 @@ pub(crate) fn check_delays(ledger: &Ledger<'_>, schedule: &Schedule, first: &mut
 }
 
 /// The first attempts of tasks that have their input on certain machines, in the order of their starts.
-fn begun(ledger: &Ledger<'_>, phase: PhaseId) -> Vec<Begun> {
+fn begun(ledger: &Ledger<'_>, phase: PhaseId) -> Vec<FirstAttempt> {
     let mut begun = Vec::new();
     for row in ledger.of(phase).filter(|row| row.attempt == 0) {
         let slots = ledger.rows.places(row).iter().flat_map(|place| place.first..place.end());
         for (task, slot) in (row.first..).zip(slots) {
             let distance = distance(ledger.instance, phase, task, slot);
-            begun.extend(distance.map(|distance| Begun { at: row.start, task, slot, distance }));
+            begun.extend(distance.map(|distance| FirstAttempt { at: row.start, task, slot, distance }));
         }
     }
     begun

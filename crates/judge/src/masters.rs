@@ -169,15 +169,15 @@ fn check_share(instance: &Instance, profile: &Profile, masters: &[MasterRow], fi
 }
 
 /// A slot that something holds from a time to a time.
-struct Taken {
+struct SlotUse {
     slot: u32,
     start: Time,
     end: Time,
-    by: By,
+    by: SlotHolder,
 }
 
 #[derive(Clone, Copy)]
-enum By {
+enum SlotHolder {
     Master(JobId),
     Task(PhaseId, u32),
 }
@@ -186,16 +186,21 @@ enum By {
 fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First) {
     let instance = ledger.instance;
     let of_masters: BTreeSet<u32> = masters.iter().filter_map(|row| row.slot).collect();
-    let mut taken: Vec<Taken> = Vec::new();
+    let mut taken: Vec<SlotUse> = Vec::new();
     for row in masters {
-        let by = By::Master(row.job);
-        taken.extend(row.slot.map(|slot| Taken { slot, start: row.start, end: row.end, by }));
+        let by = SlotHolder::Master(row.job);
+        taken.extend(row.slot.map(|slot| SlotUse { slot, start: row.start, end: row.end, by }));
     }
     for &i in ledger.by_start() {
         let row = ledger.row(i);
         let slots = ledger.rows.places(row).iter().flat_map(|place| place.first..place.end());
         for (task, slot) in (row.first..).zip(slots).filter(|(_, slot)| of_masters.contains(slot)) {
-            taken.push(Taken { slot, start: row.start, end: row.end, by: By::Task(row.phase, task) });
+            taken.push(SlotUse {
+                slot,
+                start: row.start,
+                end: row.end,
+                by: SlotHolder::Task(row.phase, task),
+            });
         }
     }
     taken.retain(|taken| tolerance::shrunk(taken.end) > taken.start);
@@ -205,12 +210,13 @@ fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First)
             continue;
         }
         let (job, other) = match (before.by, after.by) {
-            (By::Master(job), By::Task(phase, task)) | (By::Task(phase, task), By::Master(job)) => {
+            (SlotHolder::Master(job), SlotHolder::Task(phase, task))
+            | (SlotHolder::Task(phase, task), SlotHolder::Master(job)) => {
                 (job, Some(Box::new(Subject::task(instance, phase, task))))
             }
-            (By::Master(_), By::Master(job)) => (job, None),
+            (SlotHolder::Master(_), SlotHolder::Master(job)) => (job, None),
             // Tasks among themselves are looked at elsewhere.
-            (By::Task(..), By::Task(..)) => continue,
+            (SlotHolder::Task(..), SlotHolder::Task(..)) => continue,
         };
         let place = Place::new(instance.cluster(), SlotKind::Any, after.slot);
         offer(instance, first, job, after.start, MasterProblem::Overlap { place, other });
@@ -218,8 +224,8 @@ fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First)
 }
 
 /// Each with what held its slot longest of those before it.
-fn latest_before(taken: &[Taken]) -> impl Iterator<Item = (&Taken, &Taken)> {
-    let mut last: Option<&Taken> = None;
+fn latest_before(taken: &[SlotUse]) -> impl Iterator<Item = (&SlotUse, &SlotUse)> {
+    let mut last: Option<&SlotUse> = None;
     taken.iter().filter_map(move |next| {
         let before = last.filter(|last| last.slot == next.slot);
         last = Some(before.filter(|before| before.end > next.end).unwrap_or(next));

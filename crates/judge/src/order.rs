@@ -4,7 +4,7 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{Outcome, Schedule, TaskRow};
 use slackline_model::{Instance, JobId, PhaseId, PhaseKind, SlotKind, Time};
 
-use crate::barrier::{Barrier, Enough};
+use crate::barrier::{Barrier, SlowstartMaps};
 use crate::ledger::Ledger;
 use crate::occupancy::{Hold, first_excess};
 use crate::segments::Timeline;
@@ -165,7 +165,7 @@ fn check_early(ledger: &Ledger<'_>, waits: Vec<Hold>, slots: u32, first: &mut Fi
 /// A reduce starts when the maps are done; with slow-start, earlier, once enough maps had been done.
 fn check_start(
     ledger: &Ledger<'_>,
-    early: Option<Enough>,
+    early: Option<SlowstartMaps>,
     barrier: &Barrier,
     row: &TaskRow,
     first: &mut First,

@@ -14,13 +14,13 @@ use crate::violation::{First, Place, Subject, Violation};
 pub(crate) const DENSE_SLOTS: u32 = 1 << 22;
 
 /// Until when each slot of a kind is taken.
-struct Taken {
+struct BusyUntil {
     /// First slots of stretches that every row takes whole or not at all; none if each slot is one.
     cuts: Option<Vec<u32>>,
     until: Vec<Time>,
 }
 
-impl Taken {
+impl BusyUntil {
     fn new(slots: u32, places: impl Iterator<Item = SlotRange>) -> Self {
         if slots <= DENSE_SLOTS {
             return Self { cuts: None, until: vec![Time::ZERO; slots as usize] };
@@ -55,7 +55,7 @@ pub(crate) fn check_overlaps(ledger: &Ledger<'_>, first: &mut First) {
     for &slot_kind in cluster.slot_kinds() {
         let rows = ledger.by_start().iter().filter(|&&i| slot_kind_of(i) == slot_kind);
         let places = rows.flat_map(|&i| ledger.rows.places(ledger.row(i))).copied();
-        taken[slot_kind.index()] = Some(Taken::new(cluster.slots(slot_kind), places));
+        taken[slot_kind.index()] = Some(BusyUntil::new(cluster.slots(slot_kind), places));
     }
     let mut found_at = None;
     for &i in ledger.by_start() {

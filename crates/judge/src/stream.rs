@@ -102,14 +102,14 @@ pub(crate) struct Passing {
     /// Flows that are over, to be judged next.
     over: BTreeMap<FlowId, (FlowRow, TaskRows)>,
     rows_over: usize,
-    taken: [Vec<Taken>; 3],
+    taken: [Vec<LastUse>; 3],
     /// How many rows came.
     pub(crate) rows: usize,
 }
 
 /// Until when a slot was taken last, and by what.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct LastUse {
     until: Time,
     phase: PhaseId,
     task: u32,
@@ -127,7 +127,7 @@ impl Passing {
         if is_bound {
             return None;
         }
-        let free = Taken { until: Time::ZERO, phase: PhaseId(0), task: 0 };
+        let free = LastUse { until: Time::ZERO, phase: PhaseId(0), task: 0 };
         let mut taken = [const { Vec::new() }; 3];
         for &slot_kind in cluster.slot_kinds() {
             taken[slot_kind.index()] = vec![free; cluster.slots(slot_kind) as usize];
@@ -179,7 +179,7 @@ impl Passing {
                 if taken.until > row.start {
                     return Err(overlap(instance, row, (slot_kind, slot), task, *taken));
                 }
-                *taken = Taken { until, phase: row.phase, task };
+                *taken = LastUse { until, phase: row.phase, task };
                 task += 1;
             }
         }
@@ -234,7 +234,7 @@ fn overlap(
     row: &TaskRow,
     (slot_kind, slot): (SlotKind, u32),
     task: u32,
-    before: Taken,
+    before: LastUse,
 ) -> Violation {
     let other = match instance.phases().get(before.phase) {
         Some(_) => Subject::task(instance, before.phase, before.task),

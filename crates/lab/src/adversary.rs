@@ -35,7 +35,7 @@ const WARMTH: f64 = 0.3;
 
 /// What a policy is held against.
 #[derive(Clone, Debug)]
-pub enum Against {
+pub enum Opponent {
     /// Another policy on the same workload.
     Policy(PolicySpec),
     /// The best schedule of tasks there is.
@@ -47,7 +47,7 @@ pub struct Adversary {
     /// Who is to be worst.
     pub policy: PolicySpec,
     pub objective: Objective,
-    pub against: Against,
+    pub against: Opponent,
     /// Of everything that is drawn.
     pub seed: Seed,
     /// Workloads looked at, over all chains.
@@ -56,7 +56,7 @@ pub struct Adversary {
 
 /// A workload and what it costs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct WorstCase {
     pub draft: Draft,
     /// What the policy costs.
     pub cost: f64,
@@ -92,7 +92,7 @@ impl Adversary {
         &self,
         threads: usize,
         progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Vec<Found>, ReproError> {
+    ) -> Result<Vec<WorstCase>, ReproError> {
         let done = std::sync::atomic::AtomicUsize::new(0);
         let chain = |k: usize| {
             let found = self.chain(k as u64);
@@ -102,17 +102,17 @@ impl Adversary {
         };
         let found: Result<Vec<_>, Problem> = parallel::map(CHAINS as usize, threads, chain);
         let problem = |problem| ReproError::Figure { figure: "adversary".to_owned(), problem };
-        let mut found: Vec<Found> = found.map_err(problem)?.into_iter().flatten().collect();
+        let mut found: Vec<WorstCase> = found.map_err(problem)?.into_iter().flatten().collect();
         found.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
         found.dedup();
         Ok(found)
     }
 
     /// Simulated annealing from one workload; `None` if the policy cost more on none of those within reach.
-    fn chain(&self, k: u64) -> Result<Option<Found>, Problem> {
+    fn chain(&self, k: u64) -> Result<Option<WorstCase>, Problem> {
         let mut rng = random::rng(self.seed, "adversary", k);
         let budget = (self.budget / CHAINS).max(1);
-        let (mut present, mut worst): (Option<Found>, Option<Found>) = (None, None);
+        let (mut present, mut worst): (Option<WorstCase>, Option<WorstCase>) = (None, None);
         for step in 0..budget {
             let mut draft = match &present {
                 Some(present) => present.draft.clone(),
@@ -135,23 +135,23 @@ impl Adversary {
     }
 
     /// What a workload costs; `None` if it is none or the optimum is out of reach.
-    fn look(&self, draft: Draft) -> Result<Option<Found>, Problem> {
+    fn look(&self, draft: Draft) -> Result<Option<WorstCase>, Problem> {
         if mutate::tasks(&draft) > mutate::TASKS {
             return Ok(None);
         }
         let Ok(instance) = Instance::new(&draft) else { return Ok(None) };
         let other = match &self.against {
-            Against::Policy(policy) => cost(&instance, policy)?,
-            Against::Optimum => brute(&instance),
+            Opponent::Policy(policy) => cost(&instance, policy)?,
+            Opponent::Optimum => brute(&instance),
         };
         let Some((other, cost)) = other.zip(cost(&instance, &self.policy)?) else { return Ok(None) };
         let more = if may_be_nothing(self.objective.metric) { 1.0 } else { 0.0 };
         let ratio = (cost + more) / (other + more);
-        Ok(ratio.is_finite().then_some(Found { draft, cost, other, ratio }))
+        Ok(ratio.is_finite().then_some(WorstCase { draft, cost, other, ratio }))
     }
 
     /// The same with everything left out that the ratio does not need.
-    fn smaller(&self, mut found: Found) -> Result<Found, Problem> {
+    fn smaller(&self, mut found: WorstCase) -> Result<WorstCase, Problem> {
         loop {
             let mut less = None;
             for draft in mutate::parts(&found.draft) {
@@ -168,7 +168,7 @@ impl Adversary {
     }
 
     /// The workloads as documents, worst first, and a summary of them.
-    pub fn artifacts(&self, found: &[Found]) -> Vec<Artifact> {
+    pub fn artifacts(&self, found: &[WorstCase]) -> Vec<Artifact> {
         let mut files = vec![Artifact { name: "summary.csv".to_owned(), text: self.summary(found) }];
         files.extend(
             found.iter().enumerate().map(|(k, found)| Artifact {
@@ -182,8 +182,8 @@ impl Adversary {
     /// What there is to say if nothing was found.
     pub fn nothing(&self) -> String {
         let against = match &self.against {
-            Against::Policy(policy) => policy.spec(),
-            Against::Optimum => "the optimum",
+            Opponent::Policy(policy) => policy.spec(),
+            Opponent::Optimum => "the optimum",
         };
         let Self { policy, budget, .. } = self;
         format!(
@@ -200,16 +200,16 @@ impl Adversary {
     }
 
     /// A row a workload.
-    fn summary(&self, found: &[Found]) -> String {
+    fn summary(&self, found: &[WorstCase]) -> String {
         let against = match &self.against {
-            Against::Policy(policy) => policy.spec(),
-            Against::Optimum => "optimum",
+            Opponent::Policy(policy) => policy.spec(),
+            Opponent::Optimum => "optimum",
         };
         let measure = self.measure();
         let mut text =
             String::from("file,policy,against,objective,cost,cost_against,ratio,flows,tasks,seed,budget\n");
         for (k, found) in found.iter().enumerate() {
-            let Found { draft, cost, other, ratio } = found;
+            let WorstCase { draft, cost, other, ratio } = found;
             let (flows, tasks) = (draft.flows.len(), mutate::tasks(draft));
             let row = format!(
                 "{},{},{against},{measure},{cost},{other},{ratio},{flows},{tasks},{},{}\n",
@@ -254,13 +254,13 @@ mod tests {
 
     use super::*;
 
-    fn search(policy: &str, metric: &str, against: Option<&str>, budget: u32) -> (Adversary, Vec<Found>) {
+    fn search(policy: &str, metric: &str, against: Option<&str>, budget: u32) -> (Adversary, Vec<WorstCase>) {
         let registry = Registry::standard();
         let of = |spec| registry.parse(spec).expect("a policy");
         let adversary = Adversary {
             policy: of(policy),
             objective: objective(metric).expect("an objective"),
-            against: against.map_or(Against::Optimum, |spec| Against::Policy(of(spec))),
+            against: against.map_or(Opponent::Optimum, |spec| Opponent::Policy(of(spec))),
             seed: Seed(1),
             budget,
         };

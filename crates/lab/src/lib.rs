@@ -30,13 +30,13 @@ pub mod adversary;
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;
 pub mod context;
+pub mod counterexamples;
 pub mod error;
 pub mod experiments;
 pub mod kinds;
 mod ordering;
 mod packings;
 pub mod papers;
-pub mod printed;
 mod progress;
 pub mod provenance;
 pub mod rows;
@@ -48,7 +48,7 @@ mod sweep;
 mod values;
 mod workload;
 
-pub use adversary::{Adversary, Against};
+pub use adversary::{Adversary, Opponent};
 pub use context::{Artifact, Context};
 pub use error::{PolicyFailure, ReproError, SpecError};
 pub use experiments::{Experiment, experiment, experiments};

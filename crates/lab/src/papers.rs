@@ -22,7 +22,7 @@ use crate::spec::{Figure, Spec};
 
 pub use chart::picture;
 pub use expectation::{Checked, Expectation, Verdict, verdict};
-pub use page::{Made, Shown, markdown, page, verdicts};
+pub use page::{ExperimentPage, FigurePage, markdown, page, verdicts};
 pub use points::{Row, fits, rows};
 
 /// What a paper says of the figures of an experiment.

@@ -19,7 +19,7 @@ use crate::workload::{Cluster, Problem, SaidWorkload, Shape, Word};
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-enum By {
+enum RunMode {
     /// The policy drives the simulator.
     Simulate,
     /// The policy plans the whole workload.
@@ -82,7 +82,7 @@ struct Simulation {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Sweep"))]
 pub(crate) struct Settings {
     /// How schedules come about.
-    by: By,
+    by: RunMode,
     /// What is scheduled.
     workload: SaidWorkload,
     /// Machines instead of the workload's own.
@@ -163,8 +163,8 @@ impl Sweep {
             weights: settings.weights,
             // What is planned may stay uncut.
             grain: match settings.by {
-                By::Simulate => Some(grain_span(settings.grain).seconds()),
-                By::Plan => settings.grain,
+                RunMode::Simulate => Some(grain_span(settings.grain).seconds()),
+                RunMode::Plan => settings.grain,
             },
         };
         let shapes = Vary::shapes(settings.vary.as_ref(), &base);
@@ -212,12 +212,12 @@ impl Sweep {
     /// One policy on an instance.
     fn run(&self, instance: &Instance, policy: &PolicySpec, seed: u64) -> Result<Run, Problem> {
         let (schedule, metrics) = match self.settings.by {
-            By::Simulate => {
+            RunMode::Simulate => {
                 let done = slackline::simulate(instance, policy, &self.options(seed), None, None)
                     .map_err(|error| PolicyFailure::of_simulation(policy, error))?;
                 (done.schedule, done.metrics)
             }
-            By::Plan => match slackline::plan(instance, policy, slackline::plan::Options::default())
+            RunMode::Plan => match slackline::plan(instance, policy, slackline::plan::Options::default())
                 .map_err(|error| PolicyFailure::of_plan(policy, error))?
             {
                 slackline::Plan::Schedule(planned) => (planned.schedule, planned.metrics),

@@ -1,6 +1,6 @@
 //! Clock times against seconds after the start of a workload: dates and times, times of day, time zones.
 //!
-//! A [`Start`] says when second 0 is and in which time zone clock times are meant; a [`When`] is a point in time as it
+//! A [`Start`] says when second 0 is and in which time zone clock times are meant; a [`TimeSpec`] is a point in time as it
 //! is written. Rules, which `docs/times.md` tells users:
 //! - a time of day stands for the first such time from a given second on;
 //! - a time that a change of clocks leaves out is as much later as the clocks are put forward (02:30 becomes 03:30);
@@ -83,11 +83,11 @@ impl Start {
     /// # Errors
     /// What was expected instead.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match Written::parse(text)
+        match ClockTime::parse(text)
             .map_err(|expected| expected.unwrap_or_else(|| EXPECTED_START.to_owned()))?
         {
-            Written::Zoned(moment) => Ok(Self(moment)),
-            Written::Local(_) | Written::Daily(_) => Err(EXPECTED_START.to_owned()),
+            ClockTime::Zoned(moment) => Ok(Self(moment)),
+            ClockTime::Local(_) | ClockTime::Daily(_) => Err(EXPECTED_START.to_owned()),
         }
     }
 
@@ -168,10 +168,10 @@ impl Zone {
     /// Milliseconds from 1970-01-01T00:00Z to a date and time, which is meant in this zone if it has neither zone nor
     /// offset; `None` if it is none.
     pub fn unix_millis(&self, text: &str) -> Option<i64> {
-        let moment = match Written::parse(text).ok()? {
-            Written::Zoned(moment) => moment,
-            Written::Local(time) => time.to_zoned(self.0.clone()).ok()?,
-            Written::Daily(_) => return None,
+        let moment = match ClockTime::parse(text).ok()? {
+            ClockTime::Zoned(moment) => moment,
+            ClockTime::Local(time) => time.to_zoned(self.0.clone()).ok()?,
+            ClockTime::Daily(_) => return None,
         };
         Some(moment.timestamp().as_millisecond())
     }
@@ -186,7 +186,7 @@ impl Zone {
 
 /// A point in time as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum When {
+pub enum TimeSpec {
     /// Seconds after the start of the workload.
     Seconds(f64),
     /// A date and time with a time zone or an offset.
@@ -197,13 +197,13 @@ pub enum When {
     Daily(Time),
 }
 
-impl Default for When {
+impl Default for TimeSpec {
     fn default() -> Self {
         Self::Seconds(0.0)
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for TimeSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Seconds(seconds) => seconds.fmt(f),
@@ -214,7 +214,7 @@ impl fmt::Display for When {
     }
 }
 
-impl When {
+impl TimeSpec {
     /// Reads a duration after the start, a date and time, or a time of day.
     ///
     /// # Errors
@@ -229,10 +229,10 @@ impl When {
             };
             return duration::parse(text).map(Self::Seconds).map_err(reason);
         }
-        match Written::parse(text).map_err(|expected| expected.unwrap_or_else(|| EXPECTED.to_owned()))? {
-            Written::Zoned(moment) => Ok(Self::Moment(moment.timestamp())),
-            Written::Local(date) => Ok(Self::Local(date)),
-            Written::Daily(time) => Ok(Self::Daily(time)),
+        match ClockTime::parse(text).map_err(|expected| expected.unwrap_or_else(|| EXPECTED.to_owned()))? {
+            ClockTime::Zoned(moment) => Ok(Self::Moment(moment.timestamp())),
+            ClockTime::Local(date) => Ok(Self::Local(date)),
+            ClockTime::Daily(time) => Ok(Self::Daily(time)),
         }
     }
 
@@ -292,13 +292,13 @@ impl When {
 }
 
 /// A clock time by what it leaves open.
-enum Written {
+enum ClockTime {
     Zoned(Zoned),
     Local(DateTime),
     Daily(Time),
 }
 
-impl Written {
+impl ClockTime {
     /// Reads a clock time; where one was meant, the error says what in it is wrong.
     fn parse(text: &str) -> Result<Self, Option<String>> {
         let Ok(pieces) = Pieces::parse(text) else {
@@ -328,7 +328,7 @@ impl Written {
 /// What was expected of a text that is almost a clock time: a number that the calendar has, or all its digits.
 fn fault(text: &str) -> Option<String> {
     match mended(text) {
-        Ok(mended) => Some(mended).filter(|mended| mended != text && Written::parse(mended).is_ok()),
+        Ok(mended) => Some(mended).filter(|mended| mended != text && ClockTime::parse(mended).is_ok()),
         Err(fault) => fault,
     }
 }
@@ -386,7 +386,7 @@ mod tests {
     }
 
     fn seconds(when: &str, start: &Start, bound: Bound<f64>) -> f64 {
-        When::parse(when).unwrap().seconds(Some(start), bound).unwrap()
+        TimeSpec::parse(when).unwrap().seconds(Some(start), bound).unwrap()
     }
 
     const FROM: Bound<f64> = Bound::Included(0.0);
@@ -494,11 +494,11 @@ mod tests {
     #[test]
     fn what_is_no_point_in_time_is_refused() {
         for text in ["", "noon", " 06:00", "06:00Z", "T06:00", "06:00 pm", "０６:００", "1:2:3:4"] {
-            assert_eq!(When::parse(text), Err(EXPECTED.to_owned()), "{text}");
+            assert_eq!(TimeSpec::parse(text), Err(EXPECTED.to_owned()), "{text}");
         }
-        assert!(When::parse("1y").unwrap_err().contains("of the calendar"));
-        assert!(When::parse("-2h").unwrap_err().contains("not negative"));
-        assert_eq!(When::parse_option("90"), Ok(When::Seconds(90.0)));
+        assert!(TimeSpec::parse("1y").unwrap_err().contains("of the calendar"));
+        assert!(TimeSpec::parse("-2h").unwrap_err().contains("not negative"));
+        assert_eq!(TimeSpec::parse_option("90"), Ok(TimeSpec::Seconds(90.0)));
     }
 
     #[test]
@@ -517,15 +517,16 @@ mod tests {
             ("2026-03-01 6:00+01:00", "2026-03-01T06:00+01:00"),
             ("2026-03-01", "a time of day after the date, as in 2026-03-01T00:00"),
         ] {
-            assert_eq!(When::parse(text), Err(expected.to_owned()), "{text}");
+            assert_eq!(TimeSpec::parse(text), Err(expected.to_owned()), "{text}");
         }
-        assert!(When::parse("1.5d").unwrap_err().starts_with("36h"));
+        assert!(TimeSpec::parse("1.5d").unwrap_err().starts_with("36h"));
     }
 
     #[test]
     fn a_clock_time_without_a_start_or_before_it_says_so() {
-        let error =
-            |text: &str, start: Option<&Start>| When::parse(text).unwrap().seconds(start, FROM).unwrap_err();
+        let error = |text: &str, start: Option<&Start>| {
+            TimeSpec::parse(text).unwrap().seconds(start, FROM).unwrap_err()
+        };
         assert_eq!(
             error("06:00", None),
             "found a time of day, 06:00:00, expected seconds or a duration, or a `start` at the top of the workload"
@@ -539,7 +540,7 @@ mod tests {
             error("2026-02-28T06:00", Some(&start))
                 .contains("before the start of the workload, 2026-03-01T00:00:00+01:00[Europe/Berlin]")
         );
-        let far = When::parse("06:00").unwrap().seconds(Some(&start), Bound::Excluded(1e18)).unwrap_err();
+        let far = TimeSpec::parse("06:00").unwrap().seconds(Some(&start), Bound::Excluded(1e18)).unwrap_err();
         assert!(far.contains("beyond the year 9999"), "{far}");
     }
 
@@ -548,7 +549,7 @@ mod tests {
         fn any_text_is_survived(text in "[0-9:.+\\-TZ /\\[\\]a-zEB]{0,24}", from in 0.0..1e12) {
             let start = start("2026-03-29T00:00[Europe/Berlin]");
             let _ = Start::parse(&text);
-            if let Ok(when) = When::parse(&text)
+            if let Ok(when) = TimeSpec::parse(&text)
                 && let Ok(seconds) = when.seconds(Some(&start), Bound::Excluded(from))
             {
                 prop_assert!(seconds.is_finite() && seconds >= 0.0, "{}: {}", text, seconds);
@@ -559,7 +560,7 @@ mod tests {
         fn the_clock_and_seconds_are_inverse(seconds in 0..3_000_000_000_u32, zone in prop::sample::select(vec!["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia"])) {
             let start = start(&format!("2026-03-01T12:00[{zone}]"));
             let clock = start.after(f64::from(seconds)).unwrap();
-            let when = When::parse(&clock.to_string()).unwrap();
+            let when = TimeSpec::parse(&clock.to_string()).unwrap();
             prop_assert_eq!(when.seconds(Some(&start), FROM), Ok(f64::from(seconds)));
         }
     }

@@ -52,7 +52,7 @@ pub mod tasks;
 pub mod time;
 pub mod tolerance;
 
-pub use calendar::{Start, When};
+pub use calendar::{Start, TimeSpec};
 pub use cluster::{Cluster, SlotKind, SlotRange};
 pub use cost::{Combine, CostFn, Metric, Objective};
 pub use draft::Draft;

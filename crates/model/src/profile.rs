@@ -85,7 +85,7 @@ pub struct Profile {
 
 /// Something that is drawn, each value as likely as any other. Both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Between {
+pub struct UniformSpan {
     /// The least it may be.
     pub least: Span,
     /// The most.
@@ -173,17 +173,17 @@ impl Profile {
     /// Whether anything is drawn.
     pub fn draws(&self) -> bool {
         let ranges = [self.submit(), self.am_start(), self.container_start()];
-        let is_drawn = |range: &Between| range.least < range.most;
+        let is_drawn = |range: &UniformSpan| range.least < range.most;
         ranges.iter().any(is_drawn) || self.spread() > 0.0 || self.straggler_share() > 0.0
     }
 
     /// From when a job may start (its flow released, the jobs before it done) to when the cluster knows of it.
-    pub fn submit(&self) -> Between {
+    pub fn submit(&self) -> UniformSpan {
         self.between("submit")
     }
 
     /// From when an ApplicationMaster takes its slot to when its job's tasks may take theirs.
-    pub fn am_start(&self) -> Between {
+    pub fn am_start(&self) -> UniformSpan {
         self.between("am-start")
     }
 
@@ -208,7 +208,7 @@ impl Profile {
     }
 
     /// From when an ApplicationMaster asks for a task to be begun on a slot to when its code runs.
-    pub fn container_start(&self) -> Between {
+    pub fn container_start(&self) -> UniformSpan {
         self.between("container-start")
     }
 
@@ -263,9 +263,9 @@ impl Profile {
         Span::from_seconds_nearest(self.settings.real(name))
     }
 
-    fn between(&self, name: &str) -> Between {
+    fn between(&self, name: &str) -> UniformSpan {
         let (least, most) = self.settings.reals(name);
-        Between { least: Span::from_seconds_nearest(least), most: Span::from_seconds_nearest(most) }
+        UniformSpan { least: Span::from_seconds_nearest(least), most: Span::from_seconds_nearest(most) }
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
     fn a_profile_is_a_name_with_parameters() {
         let profile = Profile::parse("hadoop:am-share=0.25:submit=1s..2s").unwrap().unwrap();
         assert_eq!((profile.am_share(), profile.am_linger()), (0.25, Span(5_200_000)));
-        assert_eq!(profile.submit(), Between { least: Span(1_000_000), most: Span(2_000_000) });
+        assert_eq!(profile.submit(), UniformSpan { least: Span(1_000_000), most: Span(2_000_000) });
         assert_eq!(Profile::parse(&profile.to_string()), Ok(Some(profile)));
         assert_eq!(Profile::parse("plain"), Ok(None));
     }

@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::locality::{self, Locality, Waits};
 use crate::policy::{Action, Ask, Policy, Style};
-use crate::spot::{Scope, Spot};
+use crate::slot_scope::{Scope, Spot};
 use crate::view::{Estimates, View};
 
 /// A policy with what it believes: what it takes to ask it for the next phase.

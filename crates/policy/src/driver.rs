@@ -10,13 +10,13 @@ use crate::assign::{Assigner, Deciding};
 use crate::audit;
 use crate::engine::{Engine, Offers, Report};
 use crate::event::Event;
-use crate::kept::Kept;
 use crate::learning::Learning;
 use crate::ledger::{Ledger, Rules};
 use crate::locality::Waits;
 use crate::log::Sink;
 use crate::policy::{Action, Ask, Policy, Style};
-use crate::spot::Scope;
+use crate::row_collector::RowCollector;
+use crate::slot_scope::Scope;
 use crate::unfinished::{Stuck, Unfinished};
 use crate::view::{Estimates, View, mean_of};
 
@@ -205,7 +205,7 @@ pub fn run_unless<E: Engine + ?Sized>(
     config: Config<'_>,
     mut stop: impl FnMut() -> bool,
 ) -> Option<Run> {
-    let mut kept = Kept::new(instance);
+    let mut kept = RowCollector::new(instance);
     let mut driver = Driver::new(instance.without_flows(), policy, engine, &mut kept, config);
     while driver.step() {
         if stop() {
@@ -381,7 +381,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         sink: &'b mut dyn Sink,
     ) -> Driver<'b, 'b, F> {
         let mut ledger = self.ledger.clone();
-        ledger.hand_over(engine);
+        ledger.transfer(engine);
         let (policy, is_new): (&mut dyn Policy, bool) = match heir {
             Heir::Copy(policy) => (policy, false),
             Heir::New(policy) => (policy, true),
@@ -519,7 +519,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             phases.for_each(|phase| {
                 estimates.task.remove(phase);
             });
-            ledger.give_away(flow, *sink);
+            ledger.retire_flow(flow, *sink);
         }
     }
 
@@ -529,7 +529,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.ledger.abandon();
         self.ledger.drop_rows(self.sink);
         for flow in self.ledger.instance.flows().keys().collect::<Vec<_>>() {
-            self.ledger.give_away(flow, self.sink);
+            self.ledger.retire_flow(flow, self.sink);
         }
         Figures {
             decisions: self.assigner.decisions,

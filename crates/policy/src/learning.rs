@@ -19,7 +19,7 @@ use slackline_model::history::{History, PhaseName, Record};
 use slackline_model::{Cluster, FlowId, GroupId, Instance, JobId, PhaseId, PhaseKind, Span};
 
 use crate::event::Event;
-use crate::grown::Grown;
+use crate::id_table::IdTable;
 use crate::view::Estimates;
 
 /// Length of a task of which nothing at all is known.
@@ -45,16 +45,16 @@ pub struct Learning {
     at: BTreeMap<PhaseName, usize>,
     /// Which names are forgotten when.
     memory: Memory,
-    name_of: Grown<PhaseId, usize>,
+    name_of: IdTable<PhaseId, usize>,
     /// What each phase has finished itself.
-    own: Grown<PhaseId, Records>,
+    own: IdTable<PhaseId, Records>,
     kinds: [Records; 2],
     /// Whether what is believed of a phase when it arrives is a guess to go on.
     guessing: bool,
     /// Whether what is said of the speeds of machines is believed.
     believes: bool,
     /// Size of a task of each phase as guessed, seconds.
-    guesses: Grown<PhaseId, Option<f64>>,
+    guesses: IdTable<PhaseId, Option<f64>>,
     /// By kind: the size of all finished tasks of this run, and what was guessed of them, seconds.
     against_guess: [(f64, f64); 2],
     /// What is believed of speeds before anything shows them.
@@ -90,12 +90,12 @@ impl Learning {
             names: Vec::new(),
             at: BTreeMap::new(),
             memory: Memory::default(),
-            name_of: Grown::default(),
-            own: Grown::default(),
+            name_of: IdTable::default(),
+            own: IdTable::default(),
             kinds: [Records::new(), Records::new()],
             guessing: false,
             believes: false,
-            guesses: Grown::default(),
+            guesses: IdTable::default(),
             against_guess: [(0.0, 0.0); 2],
             tasks: 0,
             tasks_then: 0,
@@ -554,22 +554,22 @@ mod tests {
         known.insert(PhaseName::of(&whole, PhaseId(0)), "node".into(), Record { tasks: 2, seconds: 14.0 });
         learning.know(&known);
         // Each comes, has its task done in as many seconds as its number says, and goes; some come again.
-        let mut believed = Vec::new();
+        let mut estimated = Vec::new();
         for (number, took) in [(0, 7.0), (1, 2.0), (0, 7.0), (2, 3.0), (0, 9.0), (3, 4.0), (0, 1.0), (1, 5.0)]
         {
             let id = live.admit(whole.excerpt(FlowId(number)));
             let phase = live.flow(id).phases().next().unwrap();
             estimates.task.insert(phase, Span::from_seconds_nearest(100.0));
             learning.learn(&[Event::FlowArrived(id)], &live, &mut estimates);
-            believed.push(estimates.task[phase].seconds());
+            estimated.push(estimates.task[phase].seconds());
             learning.learn(&[done(phase.0, 1, 0, took)], &live, &mut estimates);
             learning.forget([phase].into_iter());
             live.retire(id);
         }
         // f0 is known from the beginning, and then by all that it took; f1 was forgotten when it came again.
-        assert_eq!(believed[0], 7.0);
-        assert_eq!((believed[2], believed[4], believed[6]), (7.0, 7.0, 7.4));
-        assert!(believed[7] > 2.0, "a guess in the unit that others suggest: {believed:?}");
+        assert_eq!(estimated[0], 7.0);
+        assert_eq!((estimated[2], estimated[4], estimated[6]), (7.0, 7.0, 7.4));
+        assert!(estimated[7] > 2.0, "a guess in the unit that others suggest: {estimated:?}");
         assert!(learning.names.len() <= 3, "{:?}", learning.names);
     }
 

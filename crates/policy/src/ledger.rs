@@ -14,12 +14,12 @@ use slackline_model::{
 
 use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, Running, Start};
 use crate::event::Event;
-use crate::fastest::Fastest;
-use crate::grown::Grown;
-use crate::horizon::Horizons;
+use crate::id_table::IdTable;
 use crate::log::{FlowEnd, Log, RUNNING, Row, Sink};
+use crate::machine_expiry::Horizons;
 use crate::slots::SlotSet;
-use crate::state::{Finished, State, Taken};
+use crate::speed_order::Fastest;
+use crate::state::{Finished, State, TaskRange};
 pub(crate) use masters::Masters;
 
 /// The rules of a run that no policy may bend.
@@ -48,7 +48,7 @@ pub(crate) struct Ledger {
     capabilities: Capabilities,
     rules: Rules,
     /// Running rows of each reduce phase, kept only where reduces may have to wait.
-    reduces: Option<Grown<PhaseId, Vec<RowId>>>,
+    reduces: Option<IdTable<PhaseId, Vec<RowId>>>,
     /// When held rows last began to compute; only of rows that were held.
     pub(crate) went: BTreeMap<RowId, Time>,
     /// Of each task that has two attempts that run, each with the other.
@@ -56,13 +56,13 @@ pub(crate) struct Ledger {
     /// Rows on each machine, kept only if machines may die; some may have left the log.
     on_machine: Vec<Vec<RowId>>,
     /// Rows of each flow that stay until it is over; empty if rows leave when they end.
-    of_flow: Grown<FlowId, Vec<RowId>>,
+    of_flow: IdTable<FlowId, Vec<RowId>>,
     /// Rows that ended at this instant and leave when it is over.
     leaving: Vec<RowId>,
     /// Rows that were opened and that the engine has not heard of yet, where they may still grow.
     opened: Vec<RowId>,
     /// The last row of each phase, where rows may grow.
-    last_row: Grown<PhaseId, Option<RowId>>,
+    last_row: IdTable<PhaseId, Option<RowId>>,
     /// Machines that are away, for now or for good, and since when.
     pub(crate) down: BTreeMap<MachineId, Time>,
     /// Machines that left for good.
@@ -111,14 +111,14 @@ impl Ledger {
             now: Time::ZERO,
             capabilities,
             rules,
-            reduces: (rules.slowstart < 1.0 || may_die).then(Grown::default),
+            reduces: (rules.slowstart < 1.0 || may_die).then(IdTable::default),
             went: BTreeMap::new(),
             twins: BTreeMap::new(),
             on_machine: vec![Vec::new(); if may_die { cluster.n_machines() as usize } else { 0 }],
-            of_flow: Grown::default(),
+            of_flow: IdTable::default(),
             leaving: Vec::new(),
             opened: Vec::new(),
-            last_row: Grown::default(),
+            last_row: IdTable::default(),
             down: BTreeMap::new(),
             left: BTreeSet::new(),
             horizons: Horizons::default(),
@@ -229,7 +229,7 @@ impl Ledger {
     }
 
     /// Gives up a flow that is over, or that will never be: its rows leave, and nothing of it is known any more.
-    pub(crate) fn give_away(&mut self, flow: FlowId, sink: &mut dyn Sink) {
+    pub(crate) fn retire_flow(&mut self, flow: FlowId, sink: &mut dyn Sink) {
         for &id in &self.of_flow[flow] {
             if let Some(row) = self.log.remove(id) {
                 sink.row(id, &row.task, row.places(), &self.instance);
@@ -279,7 +279,7 @@ impl Ledger {
         let (row, _) = self.free_places(id);
         self.end_row(id, at, Outcome::Failed);
         let other = self.end_twin(id, at, engine, events).unwrap_or_default();
-        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt.max(other) };
+        let tasks = TaskRange { first: row.first, count: row.count, attempt: row.attempt.max(other) };
         self.state.kill(&self.instance, row.phase, tasks, events);
         let mut worst = 0;
         for task in row.first..row.first + row.count {
@@ -338,7 +338,7 @@ impl Ledger {
         &mut self,
         engine: &mut E,
         phase: PhaseId,
-        taken: Taken,
+        taken: TaskRange,
         slots: &[SlotRange],
     ) {
         let info = self.instance.phase(phase);
@@ -351,7 +351,7 @@ impl Ledger {
             let most =
                 if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
             let count = self.cut_piece(slot_kind, most, &mut rest, &mut slots);
-            let piece = Taken { first, count, attempt: taken.attempt };
+            let piece = TaskRange { first, count, attempt: taken.attempt };
             if !self.rows_grow() {
                 let row = self.open_row(phase, piece, self.now);
                 self.start_row(row, None, engine);
@@ -384,7 +384,7 @@ impl Ledger {
 
     /// The opened row of a phase that tasks on the slots of `piece` may be added to: those that follow its own, alike, on
     /// slots of its speed.
-    fn growing(&self, phase: PhaseId, tasks: Taken) -> Option<RowId> {
+    fn growing(&self, phase: PhaseId, tasks: TaskRange) -> Option<RowId> {
         let id = self.last_row[phase]?;
         if id < *self.opened.first()? {
             return None;
@@ -486,8 +486,8 @@ impl Ledger {
     }
 
     /// Enters tasks that were taken and run on the slots of `piece`.
-    fn open_row(&mut self, phase: PhaseId, taken: Taken, start: Time) -> RowId {
-        let Taken { first, count, attempt } = taken;
+    fn open_row(&mut self, phase: PhaseId, taken: TaskRange, start: Time) -> RowId {
+        let TaskRange { first, count, attempt } = taken;
         let (startup, outcome) = (Span::ZERO, Outcome::Done);
         let new = NewRow { phase, first, count, start, end: RUNNING, startup, attempt, outcome };
         let row = self.log.push(Row::new(new, &self.piece));
@@ -621,7 +621,7 @@ impl Ledger {
         self.end_row(id, self.now, Outcome::Killed);
         engine.order(Order::Kill(id));
         let other = self.end_twin(id, self.now, engine, events).unwrap_or_default();
-        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt.max(other) };
+        let tasks = TaskRange { first: row.first, count: row.count, attempt: row.attempt.max(other) };
         self.state.kill(&self.instance, row.phase, tasks, events);
     }
 
@@ -630,7 +630,7 @@ impl Ledger {
         task.outcome = Outcome::Lost;
         let row = *task;
         let complete = self.state.phase(row.phase).is_done();
-        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
+        let tasks = TaskRange { first: row.first, count: row.count, attempt: row.attempt };
         self.state.lose(&self.instance, row.phase, tasks, self.now, events);
         let job = self.instance.phase(row.phase).job;
         if complete && let Some(reduce) = self.instance.job(job).reduce {
@@ -661,7 +661,7 @@ impl Ledger {
     }
 
     /// Another engine goes on with what runs now; machines that die there take with them what they do here.
-    pub(crate) fn hand_over<E: Engine + ?Sized>(&mut self, engine: &mut E) {
+    pub(crate) fn transfer<E: Engine + ?Sized>(&mut self, engine: &mut E) {
         let Capabilities { batch, offers, .. } = engine.capabilities();
         self.capabilities = Capabilities { batch, offers, ..self.capabilities };
         for (id, _) in self.log.iter_enumerated().filter(|(_, row)| row.is_running()) {

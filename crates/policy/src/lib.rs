@@ -26,46 +26,46 @@
 //! - [`driver`]: the loop, and the schedule it leaves behind;
 //! - [`unfinished`]: why flows never finish;
 //! - [`ready`]: a queue of runnable phases for policies that order them;
-//! - [`Grown`]: tables that grow with the ids that arrive.
+//! - [`IdTable`]: tables that grow with the ids that arrive.
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
 pub mod assign;
 mod audit;
+pub mod busy_slots;
 pub mod driver;
 pub mod engine;
 pub mod event;
-mod fastest;
-mod grown;
-pub mod held;
-mod horizon;
-mod kept;
+mod id_table;
 pub mod learning;
 mod ledger;
 mod locality;
 pub mod log;
+mod machine_expiry;
 pub mod minima;
 mod pending;
 pub mod plans;
 pub mod policy;
 pub mod ready;
+mod row_collector;
+mod slot_scope;
 pub mod slots;
-mod spot;
+mod speed_order;
 pub mod state;
 #[cfg(test)]
 mod testing;
 pub mod unfinished;
 pub mod view;
 
+pub use busy_slots::{BusySlots, Holding};
 pub use driver::{Config, Driver, Figures, Heir, Run, run, run_unless};
 pub use engine::Engine;
 pub use event::Event;
-pub use fastest::SpeedClass;
-pub use grown::Grown;
-pub use held::{Held, Holding};
+pub use id_table::IdTable;
 pub use learning::Learning;
 pub use log::{FlowEnd, Sink};
 pub use policy::{Action, Admission, Ask, Choice, ChosenBy, Grant, Policy, Style};
 pub use ready::ReadyQueue;
+pub use speed_order::SpeedClass;
 pub use state::{PhaseState, State};
 pub use view::{Estimates, View};

@@ -12,8 +12,8 @@ use slackline_model::{Cluster, GroupId, Instance, MachineId, PhaseId, SlotRange,
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::spot::Spot;
-use crate::state::Taken;
+use crate::slot_scope::Spot;
+use crate::state::TaskRange;
 
 /// How long a phase waits for slots near its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +226,13 @@ impl Locality {
     }
 }
 
-fn begin<E: Engine + ?Sized>(at: Spot, phase: PhaseId, taken: Taken, ledger: &mut Ledger, engine: &mut E) {
+fn begin<E: Engine + ?Sized>(
+    at: Spot,
+    phase: PhaseId,
+    taken: TaskRange,
+    ledger: &mut Ledger,
+    engine: &mut E,
+) {
     let mut slots: Vec<SlotRange> = Vec::new();
     ledger.state.take_exactly(&ledger.instance, phase, taken);
     at.take(ledger, taken.count, &mut slots);
@@ -266,12 +272,12 @@ fn by_host(instance: &Instance, phase: PhaseId, has_racks: bool) -> Hosts {
 }
 
 /// The next pending tasks among `splits`, at most `most`; splits without any are dropped.
-fn next_on(splits: &mut Vec<u32>, ledger: &Ledger, phase: PhaseId, most: u32) -> Option<Taken> {
+fn next_on(splits: &mut Vec<u32>, ledger: &Ledger, phase: PhaseId, most: u32) -> Option<TaskRange> {
     let all = ledger.instance.phase(phase).tasks()?.splits();
     while let Some(&k) = splits.last() {
         let split = &all[k as usize];
         if let Some(near) = ledger.state.pending_within(phase, split.first, split.count) {
-            return Some(Taken { count: near.count.min(most), ..near });
+            return Some(TaskRange { count: near.count.min(most), ..near });
         }
         splits.pop();
     }

@@ -8,21 +8,21 @@ use crate::engine::RowId;
 /// The end of a row whose tasks still run.
 pub(crate) const RUNNING: Time = Time(u64::MAX);
 
-/// Where a run leaves what is finished: a list, a file, a judge.
+/// Where a run leaves what is finished: a list, a file, a judge. `()` keeps nothing.
 pub trait Sink {
     /// A row that will not change any more. Rows of a run come in any order; `id` says in which they started. `live`
     /// still has the row's flow.
-    fn row(&mut self, id: RowId, row: &NewRow, places: &[SlotRange], live: &Instance);
+    fn row(&mut self, _id: RowId, _row: &NewRow, _places: &[SlotRange], _live: &Instance) {}
 
     /// The master of a job that is over or was stopped; `live` still has the job. Only of engines whose jobs need them.
-    fn master(&mut self, row: &MasterRow, live: &Instance) {
-        let _ = (row, live);
-    }
+    fn master(&mut self, _row: &MasterRow, _live: &Instance) {}
 
     /// A flow that is done or was abandoned, or that has not ended when the run does; its rows have come before.
     /// `live` still has it.
-    fn flow(&mut self, flow: &FlowEnd, live: &Instance);
+    fn flow(&mut self, _flow: &FlowEnd, _live: &Instance) {}
 }
+
+impl Sink for () {}
 
 /// How a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

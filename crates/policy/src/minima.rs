@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use slackline_model::id::PoolId;
 use slackline_model::{Instance, PhaseId, PhaseKind, SlotKind, Time};
 
-use crate::grown::Grown;
+use crate::id_table::IdTable;
 use crate::state::State;
 
 /// Effective minima of all phases, kept current by [`Minima::refresh`]. At first no phase is ready.
 #[derive(Clone, Debug, Default)]
 pub struct Minima {
-    effective: Grown<PhaseId, u32>,
+    effective: IdTable<PhaseId, u32>,
     /// Phases with an effective minimum above 0, by slot kind.
     held: [Vec<PhaseId>; 2],
 }

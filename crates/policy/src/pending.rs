@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::state::Taken;
+use crate::state::TaskRange;
 
 /// Tasks to start. What is lowest starts first nearly always, so that the lowest piece stands apart and is shortened where
 /// it is: O(1). Anything else is O(log pieces).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// The lowest piece.
-    head: Option<Taken>,
+    head: Option<TaskRange>,
     /// The others: first task → (how many, which attempt).
     rest: BTreeMap<u32, (u32, u16)>,
 }
@@ -17,51 +17,51 @@ pub(crate) struct Pending {
 impl Pending {
     /// The first attempt of tasks `0..count`.
     pub(crate) fn all(count: u32) -> Self {
-        let head = (count > 0).then_some(Taken { first: 0, count, attempt: 0 });
+        let head = (count > 0).then_some(TaskRange { first: 0, count, attempt: 0 });
         Self { head, rest: BTreeMap::new() }
     }
 
     /// The lowest piece.
-    pub(crate) fn first(&self) -> Option<Taken> {
+    pub(crate) fn first(&self) -> Option<TaskRange> {
         self.head
     }
 
     /// The pieces in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Taken> + '_ {
-        let rest = self.rest.iter().map(|(&first, &(count, attempt))| Taken { first, count, attempt });
+    pub(crate) fn iter(&self) -> impl Iterator<Item = TaskRange> + '_ {
+        let rest = self.rest.iter().map(|(&first, &(count, attempt))| TaskRange { first, count, attempt });
         self.head.into_iter().chain(rest)
     }
 
     /// The piece that begins last of those that begin with `task` or before it.
-    fn before(&self, task: u32) -> Option<Taken> {
+    fn before(&self, task: u32) -> Option<TaskRange> {
         let head = self.head.filter(|head| head.first <= task)?;
         let rest = self.rest.range(..=task).next_back();
-        Some(rest.map_or(head, |(&first, &(count, attempt))| Taken { first, count, attempt }))
+        Some(rest.map_or(head, |(&first, &(count, attempt))| TaskRange { first, count, attempt }))
     }
 
     /// Up to `most` tasks of a piece, from `task` on; `None` if `task` is in none.
-    pub(crate) fn at(&self, task: u32, most: u32) -> Option<Taken> {
+    pub(crate) fn at(&self, task: u32, most: u32) -> Option<TaskRange> {
         let piece = self.before(task)?;
         let left = (piece.first + piece.count).checked_sub(task).filter(|&left| left > 0)?;
-        Some(Taken { first: task, count: left.min(most), attempt: piece.attempt })
+        Some(TaskRange { first: task, count: left.min(most), attempt: piece.attempt })
     }
 
     /// The first tasks of a piece among the `count` from `first` on.
-    pub(crate) fn within(&self, first: u32, count: u32) -> Option<Taken> {
+    pub(crate) fn within(&self, first: u32, count: u32) -> Option<TaskRange> {
         if let Some(here) = self.at(first, count) {
             return Some(here);
         }
         let head = self.head.filter(|head| head.first > first);
         let next = || {
             let (&first, &(count, attempt)) = self.rest.range(first..).next()?;
-            Some(Taken { first, count, attempt })
+            Some(TaskRange { first, count, attempt })
         };
         let next = head.or_else(next).filter(|next| next.first < first + count)?;
-        Some(Taken { count: next.count.min(first + count - next.first), ..next })
+        Some(TaskRange { count: next.count.min(first + count - next.first), ..next })
     }
 
     /// Adds tasks that are not there.
-    pub(crate) fn insert(&mut self, piece: Taken) {
+    pub(crate) fn insert(&mut self, piece: TaskRange) {
         let mut later = piece;
         match &mut self.head {
             None => {
@@ -75,7 +75,7 @@ impl Pending {
     }
 
     /// Takes tasks out, which must all be of one piece.
-    pub(crate) fn take(&mut self, take: Taken) {
+    pub(crate) fn take(&mut self, take: TaskRange) {
         if let Some(head) = &mut self.head
             && (head.first, head.attempt) == (take.first, take.attempt)
             && take.count < head.count
@@ -87,9 +87,9 @@ impl Pending {
             piece.attempt == take.attempt && take.first + take.count <= piece.first + piece.count
         });
         let piece = piece.expect("invariant: taken tasks are pending");
-        let front = Taken { count: take.first - piece.first, ..piece };
+        let front = TaskRange { count: take.first - piece.first, ..piece };
         let first = take.first + take.count;
-        let back = Taken { first, count: piece.first + piece.count - first, attempt: piece.attempt };
+        let back = TaskRange { first, count: piece.first + piece.count - first, attempt: piece.attempt };
         if self.head == Some(piece) {
             self.head = (front.count > 0).then_some(front);
             if back.count > 0 && self.head.is_none() {
@@ -98,7 +98,7 @@ impl Pending {
             }
             if self.head.is_none() {
                 let next = self.rest.pop_first();
-                self.head = next.map(|(first, (count, attempt))| Taken { first, count, attempt });
+                self.head = next.map(|(first, (count, attempt))| TaskRange { first, count, attempt });
             }
         } else if front.count > 0 {
             self.rest.insert(front.first, (front.count, front.attempt));
@@ -122,8 +122,9 @@ mod tests {
     use super::*;
 
     fn tasks(pending: &Pending) -> Vec<(u32, u16)> {
-        let each =
-            |piece: Taken| (piece.first..piece.first + piece.count).map(move |task| (task, piece.attempt));
+        let each = |piece: TaskRange| {
+            (piece.first..piece.first + piece.count).map(move |task| (task, piece.attempt))
+        };
         pending.iter().flat_map(each).collect()
     }
 
@@ -135,7 +136,7 @@ mod tests {
             let mut model: BTreeMap<u32, u16> = (0..20).map(|task| (task, 0)).collect();
             for (first, most, is_lost) in steps {
                 if is_lost && !model.contains_key(&first) {
-                    pending.insert(Taken { first, count: 1, attempt: 3 });
+                    pending.insert(TaskRange { first, count: 1, attempt: 3 });
                     model.insert(first, 3);
                 } else if let Some(taken) = pending.at(first, most) {
                     prop_assert_eq!((taken.first, taken.count <= most), (first, true));

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use slackline_model::{PhaseId, SlotKind};
 
 use crate::event::Event;
-use crate::grown::Grown;
+use crate::id_table::IdTable;
 use crate::policy::Ask;
 use crate::view::View;
 
@@ -18,14 +18,14 @@ use crate::view::View;
 pub struct ReadyQueue<K> {
     slot_kinds: [BTreeSet<(K, PhaseId)>; 2],
     /// Phases that were ready.
-    known: Grown<PhaseId, Option<Known<K>>>,
+    known: IdTable<PhaseId, Option<QueueEntry<K>>>,
     /// Early reduces that were barred from taking a slot when they came to the head.
     barred: Vec<PhaseId>,
 }
 
 /// A phase that was ready.
 #[derive(Clone, Copy, Debug)]
-struct Known<K> {
+struct QueueEntry<K> {
     /// The key under which it was queued last.
     key: K,
     is_queued: bool,
@@ -33,7 +33,7 @@ struct Known<K> {
 
 impl<K> Default for ReadyQueue<K> {
     fn default() -> Self {
-        Self { slot_kinds: [BTreeSet::new(), BTreeSet::new()], known: Grown::default(), barred: Vec::new() }
+        Self { slot_kinds: [BTreeSet::new(), BTreeSet::new()], known: IdTable::default(), barred: Vec::new() }
     }
 }
 
@@ -50,7 +50,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                 Event::PhaseReady(phase) => {
                     let key = key(phase);
                     self.remove(phase, view);
-                    self.known[phase] = Some(Known { key, is_queued: false });
+                    self.known[phase] = Some(QueueEntry { key, is_queued: false });
                     self.insert(phase, view);
                 }
                 Event::TasksDone { phase, .. } | Event::TasksLost { phase, .. } => self.insert(phase, view),
@@ -149,7 +149,7 @@ mod tests {
     use slackline_model::{FlowId, Instance, Time};
 
     use super::*;
-    use crate::held::Held;
+    use crate::busy_slots::BusySlots;
     use crate::state::{Finished, State};
     use crate::testing::{flow, instance, machines, uniform};
     use crate::view::Estimates;
@@ -179,21 +179,21 @@ mod tests {
 
         fn tell(&mut self, events: &[Event]) {
             let Self { instance, state, estimates, queue, keys } = self;
-            let view = View { instance, state, estimates, held: Held::none(), now: Time::ZERO };
+            let view = View { instance, state, estimates, held: BusySlots::none(), now: Time::ZERO };
             queue.update(events, &view, |phase| keys[phase.index()]);
         }
 
         fn first(&mut self, skip: &[u32]) -> Option<u32> {
             let Self { instance, state, estimates, queue, .. } = self;
             let skip: Vec<PhaseId> = skip.iter().copied().map(PhaseId).collect();
-            let view = View { instance, state, estimates, held: Held::none(), now: Time::ZERO };
+            let view = View { instance, state, estimates, held: BusySlots::none(), now: Time::ZERO };
             let ask = Ask { slot_kind: SlotKind::Any, machine: None, slots: 1, skip: &skip };
             queue.first(&ask, &view).map(|phase| phase.0)
         }
 
         fn rekey(&mut self, keys: &[u32]) {
             let Self { instance, state, estimates, queue, .. } = self;
-            let view = View { instance, state, estimates, held: Held::none(), now: Time::ZERO };
+            let view = View { instance, state, estimates, held: BusySlots::none(), now: Time::ZERO };
             queue.rekey(&view, |phase| keys[phase.index()]);
         }
 

@@ -91,7 +91,7 @@ impl PhaseState {
 
 /// Consecutive tasks that are about to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct TaskRange {
     /// First task.
     pub first: u32,
     /// How many.
@@ -497,31 +497,31 @@ impl State {
     }
 
     /// Takes up to `most` consecutive tasks to start, the lowest first; they then count as running.
-    pub(crate) fn take(&mut self, instance: &Instance, phase: PhaseId, most: u32) -> Taken {
+    pub(crate) fn take(&mut self, instance: &Instance, phase: PhaseId, most: u32) -> TaskRange {
         let taken = self.next_pending(phase, most);
         self.take_exactly(instance, phase, taken);
         taken
     }
 
     /// The lowest tasks to start, up to `most` consecutive ones; there must be some.
-    pub(crate) fn next_pending(&self, phase: PhaseId, most: u32) -> Taken {
+    pub(crate) fn next_pending(&self, phase: PhaseId, most: u32) -> TaskRange {
         let first = self.phases[phase].pending.first();
         let first = first.expect("invariant: a runnable phase has tasks to start");
-        Taken { count: first.count.min(most), ..first }
+        TaskRange { count: first.count.min(most), ..first }
     }
 
     /// Up to `most` tasks from `task` on that still have to start and are the same attempt.
-    pub(crate) fn pending_at(&self, phase: PhaseId, task: u32, most: u32) -> Option<Taken> {
+    pub(crate) fn pending_at(&self, phase: PhaseId, task: u32, most: u32) -> Option<TaskRange> {
         self.phases[phase].pending.at(task, most)
     }
 
     /// The first pending tasks among the `count` from `first` on, as one attempt.
-    pub(crate) fn pending_within(&self, phase: PhaseId, first: u32, count: u32) -> Option<Taken> {
+    pub(crate) fn pending_within(&self, phase: PhaseId, first: u32, count: u32) -> Option<TaskRange> {
         self.phases[phase].pending.within(first, count)
     }
 
     /// Takes those tasks to start; they must be pending, as one attempt.
-    pub(crate) fn take_exactly(&mut self, instance: &Instance, phase: PhaseId, take: Taken) {
+    pub(crate) fn take_exactly(&mut self, instance: &Instance, phase: PhaseId, take: TaskRange) {
         let info = instance.phase(phase);
         let early = self.waits_for_maps(instance, info);
         let state = &mut self.phases[phase];
@@ -665,7 +665,7 @@ impl State {
         &mut self,
         instance: &Instance,
         phase: PhaseId,
-        tasks: Taken,
+        tasks: TaskRange,
         events: &mut Vec<Event>,
     ) {
         let early = self.is_early(instance, phase);
@@ -683,7 +683,7 @@ impl State {
         &mut self,
         instance: &Instance,
         map: PhaseId,
-        tasks: Taken,
+        tasks: TaskRange,
         now: Time,
         events: &mut Vec<Event>,
     ) {
@@ -708,14 +708,14 @@ impl State {
         self.touched.push(reduce);
     }
 
-    fn again(&mut self, phase: PhaseId, tasks: Taken, events: &mut Vec<Event>) {
+    fn again(&mut self, phase: PhaseId, tasks: TaskRange, events: &mut Vec<Event>) {
         let state = &mut self.phases[phase];
         state.unstarted += tasks.count;
         let attempt = tasks.attempt.checked_add(1).unwrap_or_else(|| {
             self.hopeless = true;
             u16::MAX
         });
-        state.pending.insert(Taken { attempt, ..tasks });
+        state.pending.insert(TaskRange { attempt, ..tasks });
         self.touched.push(phase);
         events.push(Event::TasksLost { phase, count: tasks.count });
     }

@@ -213,7 +213,7 @@ pub(crate) struct Listed {
     /// The events of each call.
     pub(crate) heard: Vec<Vec<Event>>,
     /// What it believed of the first phase at each call, seconds.
-    pub(crate) believed: Vec<f64>,
+    pub(crate) estimated: Vec<f64>,
     /// The questions it was asked: machine, slots, how many phases to skip.
     pub(crate) asked: Vec<(Option<MachineId>, u32, usize)>,
 }
@@ -227,7 +227,7 @@ impl Listed {
             keeps_minima: false,
             fills_early: true,
             heard: Vec::new(),
-            believed: Vec::new(),
+            estimated: Vec::new(),
             asked: Vec::new(),
         }
     }
@@ -256,7 +256,7 @@ impl Policy for Listed {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         self.heard.push(events.to_vec());
-        self.believed.extend(view.estimates.task.get(PhaseId(0)).map(|task| task.seconds()));
+        self.estimated.extend(view.estimates.task.get(PhaseId(0)).map(|task| task.seconds()));
         out.append(&mut self.actions);
     }
 

@@ -4,7 +4,7 @@ use slackline_model::id::TiVec;
 use slackline_model::instance::Phase;
 use slackline_model::{Cluster, GroupId, Instance, PhaseId, Span, Table, Time};
 
-use crate::held::Held;
+use crate::busy_slots::BusySlots;
 use crate::ledger::Ledger;
 use crate::state::{PhaseState, State};
 
@@ -19,7 +19,7 @@ pub struct View<'a> {
     /// What is believed of durations.
     pub estimates: &'a Estimates,
     /// What holds slots, and which are free.
-    pub held: Held<'a>,
+    pub held: BusySlots<'a>,
     /// The instant.
     pub now: Time,
 }
@@ -28,7 +28,7 @@ impl<'a> View<'a> {
     /// What a policy sees of a run now.
     pub(crate) fn of(ledger: &'a Ledger, estimates: &'a Estimates) -> Self {
         let Ledger { instance, state, now, .. } = ledger;
-        Self { instance, state, estimates, held: Held::of(ledger), now: *now }
+        Self { instance, state, estimates, held: BusySlots::of(ledger), now: *now }
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
             instance: &instance,
             state: &state,
             estimates: &estimates,
-            held: Held::none(),
+            held: BusySlots::none(),
             now: Time::ZERO,
         };
         assert_eq!((view.work_left(map), view.runnable(map)), (9.0, 2));

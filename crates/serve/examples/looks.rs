@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-use slackline::run::{Followed, Outlook, TaskId};
+use slackline::run::{NewRun, ServiceForecast, TaskId};
 use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
@@ -102,7 +102,7 @@ impl Asked {
         let (looks, to_look) = channel();
         let (tell, told) = channel();
         let began = clock::unix_micros();
-        let outlook = Outlook::new(policy.clone(), machines(slots), objective(), 1.0);
+        let outlook = ServiceForecast::new(policy.clone(), machines(slots), objective(), 1.0);
         let forecaster = Forecaster::new(outlook, policy.clone(), began, SharedHistogram::default());
         let tell = move |event| {
             if let StateEvent::Predicted(outlooked) = event {
@@ -120,7 +120,7 @@ impl Asked {
                 number,
                 name: format!("{number}"),
                 started: self.began,
-                followed: Box::new(Followed::of(&run.workload, &self.policy)),
+                followed: Box::new(NewRun::of(&run.workload, &self.policy)),
                 standings: BTreeMap::new(),
                 deadlines: deadlines.into_iter().collect(),
             })
@@ -131,7 +131,7 @@ impl Asked {
     }
 
     fn look(&self, number: u64) -> f64 {
-        self.looks.send(ForecastRequest::Ahead(Some(number))).unwrap();
+        self.looks.send(ForecastRequest::Predict(Some(number))).unwrap();
         self.told.recv().unwrap().took as f64 / SECOND as f64
     }
 }
@@ -154,9 +154,9 @@ fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
 
 /// How long the parts of a look take by themselves.
 fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut ChaCha8Rng) {
-    let mut outlook = Outlook::new(policy.clone(), machines(slots), objective(), 1.0);
+    let mut outlook = ServiceForecast::new(policy.clone(), machines(slots), objective(), 1.0);
     for (number, run) in (1..).zip(runs) {
-        outlook.track(number, Followed::of(&run.workload, policy), 0.0, BTreeMap::new());
+        outlook.track(number, NewRun::of(&run.workload, policy), 0.0, BTreeMap::new());
         for what in run.happened(rng) {
             what.told(|what| outlook.note(number, Time::ZERO, what));
         }
@@ -167,7 +167,9 @@ fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut Ch
         let (ahead, copied) = timed(|| outlook.ahead(now, None));
         let ((_, kept), expected) = timed(|| ahead.resolved().unwrap());
         let (courses, drawn) = timed(|| {
-            (0..Outlook::COURSES).map(|k| outlook.course(now, None, k).checked().unwrap()).collect::<Vec<_>>()
+            (0..ServiceForecast::COURSES)
+                .map(|k| outlook.course(now, None, k).checked().unwrap())
+                .collect::<Vec<_>>()
         });
         let ((), simulated) =
             timed(|| courses.iter().for_each(|course| assert!(course.completions(&kept).is_ok())));
@@ -185,9 +187,9 @@ fn apart(policies: &[PolicySpec; 2], slots: u32, (flows, looks): (u64, u64)) {
     for k in 0..looks {
         let mut rng = random::rng(Seed(2 + k), "looks", flows);
         let runs: Vec<Run> = (0..flows).map(|_| Run::drawn(&mut rng, flows)).collect();
-        let mut outlook = Outlook::new(policies[0].clone(), machines(slots), objective(), 1.0);
+        let mut outlook = ServiceForecast::new(policies[0].clone(), machines(slots), objective(), 1.0);
         for (number, run) in (1..).zip(&runs) {
-            outlook.track(number, Followed::of(&run.workload, &policies[0]), 0.0, BTreeMap::new());
+            outlook.track(number, NewRun::of(&run.workload, &policies[0]), 0.0, BTreeMap::new());
             for what in run.happened(&mut rng) {
                 what.told(|what| outlook.note(number, Time::ZERO, what));
             }

@@ -40,7 +40,7 @@ use std::time::Duration;
 use slackline::PolicySpec;
 use slackline::report::headline;
 use slackline::resident::{FlowOverrides, Rules};
-use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
+use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
 use slackline_task::base::activity::{self, Duty};
@@ -236,7 +236,7 @@ impl Setup {
 
     /// The forecaster of a service that was first started at `began`.
     fn forecaster(&self, began: Moment, timings: &Timings) -> Forecaster {
-        let outlook = Outlook::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
+        let outlook = ServiceForecast::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
         Forecaster::new(outlook, self.looks_with.clone(), began, timings.predictions.clone())
     }
 
@@ -619,7 +619,7 @@ impl EventLoop {
                     let _ = self.errands.send(WorkItem::RemoveAside(before));
                 }
                 Effect::ClockJumped(by) => drop(self.looks.send(ForecastRequest::ClockJumped(by))),
-                Effect::Predict { number } => drop(self.looks.send(ForecastRequest::Ahead(number))),
+                Effect::Predict { number } => drop(self.looks.send(ForecastRequest::Predict(number))),
                 Effect::Alert(alert) => {
                     if let Some(alerts) = &self.alerts {
                         let _ = alerts.send(alert);

@@ -35,7 +35,7 @@ const WAKES_IN_VAIN: u32 = 100_000;
 
 /// A batch that is followed one by one, because it waits, or its machine may die or reports late.
 #[derive(Clone, Copy, Debug)]
-struct Tracked {
+struct TrackedBatch {
     /// When it took its slots.
     started: Time,
     /// How long after that its own work begins.
@@ -58,7 +58,7 @@ pub struct Sim<'a> {
     queue: Queue,
     /// Flows that have not arrived yet.
     arrivals: Arrivals<'a>,
-    tracked: BTreeMap<RowId, Tracked>,
+    tracked: BTreeMap<RowId, TrackedBatch>,
     heartbeats: Option<Heartbeats>,
     /// Machines whose offers are in the reports being made.
     offered: BTreeSet<MachineId>,
@@ -282,7 +282,7 @@ impl<'a> Sim<'a> {
     }
 
     /// The slots of a batch come free; `is_done` if it ended.
-    fn leave(&mut self, tracked: &Tracked, is_done: bool) {
+    fn leave(&mut self, tracked: &TrackedBatch, is_done: bool) {
         let Some(seconds) = &mut self.seconds else { return };
         let spot = tracked.spot;
         seconds.leave(spot.slot_kind, spot.slot);
@@ -405,8 +405,8 @@ impl<'a> Sim<'a> {
     }
 
     /// Batches of some that had ended but were not reported yet, and when.
-    fn ended(&self, of: impl Fn(&Tracked) -> bool) -> Vec<(RowId, Time)> {
-        let end = |t: &Tracked| t.ends.map(|(at, _)| at).filter(|&at| at <= self.now);
+    fn ended(&self, of: impl Fn(&TrackedBatch) -> bool) -> Vec<(RowId, Time)> {
+        let end = |t: &TrackedBatch| t.ends.map(|(at, _)| at).filter(|&at| at <= self.now);
         let tracked = self.tracked.iter().filter(|(_, t)| of(t));
         tracked.filter_map(|(&row, t)| Some((row, end(t)?))).collect()
     }
@@ -567,7 +567,7 @@ impl Engine for Sim<'_> {
             let info = live.phase(start.phase);
             let (slots, started) = (start.count, start.since);
             let spot = Spot { job: info.job, phase: start.phase, task: start.first, slot_kind, slot };
-            let tracked = Tracked { started, startup, duration, ends, machine, slots, spot };
+            let tracked = TrackedBatch { started, startup, duration, ends, machine, slots, spot };
             if self.machines_may_go {
                 self.due.entry(start.phase).or_insert_with(|| info.tasks().map_or(0, Tasks::count));
             }
@@ -590,7 +590,7 @@ impl Engine for Sim<'_> {
                 let Some(&tracked) = self.tracked.get(&row).filter(|t| t.ends.is_none()) else { return };
                 let at = since.max(tracked.started + tracked.startup) + tracked.duration;
                 let reported = self.reported(tracked.machine, at);
-                self.tracked.insert(row, Tracked { ends: Some((at, reported)), ..tracked });
+                self.tracked.insert(row, TrackedBatch { ends: Some((at, reported)), ..tracked });
                 let (spot, now) = (tracked.spot, self.now);
                 let next = self.seconds.as_mut().and_then(|seconds| seconds.go(spot, at, now));
                 self.look_at(spot.job, next);

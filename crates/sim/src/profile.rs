@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::profile::Between;
+use slackline_model::profile::UniformSpan;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::tasks::Tasks;
 use slackline_model::{Cluster, Instance, JobId, MachineId, PhaseId, Profile, Seed, SlotKind, Span, Time};
@@ -37,7 +37,7 @@ impl Starts {
 
     /// Whether tasks that start together may begin or end apart, or be tried a second time one by one.
     pub(crate) fn are_drawn(&self) -> bool {
-        let Between { least, most } = self.profile.container_start();
+        let UniformSpan { least, most } = self.profile.container_start();
         let differ = self.profile.straggler_share() > 0.0 || self.factors() != (1.0, 1.0);
         least < most || differ || self.profile.speculation().is_some()
     }
@@ -103,11 +103,11 @@ impl Starts {
         Span(heard + between(self.profile.container_start(), rng).0)
     }
 
-    fn draw(&self, range: Between, stream: &str, index: u64) -> Span {
+    fn draw(&self, range: UniformSpan, stream: &str, index: u64) -> Span {
         between(range, &mut random::rng(self.seed, stream, index))
     }
 }
 
-fn between(Between { least, most }: Between, rng: &mut ChaCha8Rng) -> Span {
+fn between(UniformSpan { least, most }: UniformSpan, rng: &mut ChaCha8Rng) -> Span {
     if least == most { least } else { Span(random::integer(rng, least.0, most.0)) }
 }

@@ -81,7 +81,7 @@ struct Job {
 }
 
 /// Second attempts that a look asks for: beside which row, on which slot.
-pub(crate) type Wanted = Vec<(RowId, u32)>;
+pub(crate) type SecondAttempts = Vec<(RowId, u32)>;
 
 /// The masters that look, and the slots.
 #[derive(Clone, Debug)]
@@ -179,14 +179,14 @@ impl Seconds {
         job: JobId,
         now: Time,
         is_idle: impl Fn(MachineId) -> bool,
-    ) -> (Wanted, Option<Time>) {
+    ) -> (SecondAttempts, Option<Time>) {
         let Some(of) = self.jobs.get(&job).filter(|of| of.next == Some(now)) else {
             return (Vec::new(), None);
         };
         let (mut wanted, mut taken) = (Vec::new(), Vec::new());
         let mut is_slow = false;
         for phase in of.phases.values() {
-            let seen = Seen::new(phase, now);
+            let seen = PhaseProgress::new(phase, now);
             is_slow |= seen.will_be_slow;
             let Some(row) = seen.slowest.filter(|_| seen.twins < seen.allowed(phase, &self.rules)) else {
                 continue;
@@ -213,7 +213,7 @@ impl Seconds {
 }
 
 /// What a look at a phase shows.
-struct Seen {
+struct PhaseProgress {
     /// Tasks that run, and those of them with two attempts.
     running: u32,
     twins: u32,
@@ -223,7 +223,7 @@ struct Seen {
     will_be_slow: bool,
 }
 
-impl Seen {
+impl PhaseProgress {
     /// O(tasks that run).
     fn new(phase: &Phase, now: Time) -> Self {
         let mut seen = Self { running: 0, twins: 0, slowest: None, will_be_slow: false };

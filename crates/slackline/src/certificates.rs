@@ -1,14 +1,14 @@
 //! Certificates of a simulation: a lower bound for any policy at each decision, and the final cost of each
 //! rule alone.
 
-mod left;
+mod remaining_work;
 
 use slackline_algo::rule::orders::RULES;
 use slackline_model::{Instance, Schedule};
 use slackline_policy::Choice;
 use slackline_relax::{Form, best_of, bounds_until};
 
-use self::left::Looking;
+use crate::certificates::remaining_work::RemainingWork;
 use crate::registry::Registry;
 use crate::simulate::{GRAIN, Options, SimulateError, Watch, prepare, simulate_figures};
 
@@ -40,7 +40,7 @@ pub fn certify(
 ) -> Result<Certificates, SimulateError> {
     let instance = &*prepare(instance, GRAIN)?;
     slackline_judge::check(instance, schedule).map_err(SimulateError::Infeasible)?;
-    let looking = Looking::new(instance, schedule);
+    let looking = RemainingWork::new(instance, schedule);
     let left = choices.iter().map(|choice| looking.at(choice.at).map_or(0.0, |left| bound(&left))).collect();
     let rules = RULES.iter().map(|rule| alone(rule.name, instance, options)).collect();
     Ok(Certificates { left, rules })

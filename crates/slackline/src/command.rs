@@ -16,9 +16,9 @@ mod answer;
 mod child;
 mod order;
 mod policy;
+mod program_view;
 #[cfg(test)]
 mod schema;
-mod told;
 mod wire;
 
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::parallel;
 use crate::policy_spec::PolicySpec;
 use crate::recorded::{self, Recorded};
 use crate::simulate::{
-    GRAIN, Leave, Left, NotWritten, Options, SimulateError, Simulated, Watch, prepare, simulate_watched,
+    FinalRow, GRAIN, Leave, NotWritten, Options, SimulateError, Simulated, Watch, prepare, simulate_watched,
 };
 
 /// Schedules with at most this number of tasks are validated as a whole and then dropped if the caller does
@@ -26,7 +26,7 @@ pub struct Compared {
 }
 
 /// Receives a row of the policy with this index.
-pub type HearLeft<'a> = &'a (dyn Fn(usize, Left<'_>) + Sync);
+pub type HearLeft<'a> = &'a (dyn Fn(usize, FinalRow<'_>) + Sync);
 
 /// The options of parallel simulations. Policies are identified by their index in the list.
 #[derive(Clone, Copy)]
@@ -129,8 +129,8 @@ pub fn compare(
     let one = |k: usize| {
         let mut told = |done| (how.progress)(k, done);
         let cancel = || (how.cancel)(k);
-        let mut heard = |row: Left<'_>| how.left.into_iter().for_each(|left| left(k, row));
-        let left = how.left.is_some().then_some(&mut heard as &mut dyn FnMut(Left<'_>));
+        let mut heard = |row: FinalRow<'_>| how.left.into_iter().for_each(|left| left(k, row));
+        let left = how.left.is_some().then_some(&mut heard as &mut dyn FnMut(FinalRow<'_>));
         let watch = Watch::default().with_progress(Some(&mut told)).with_cancel(&cancel).with_left(left);
         let policy = policies[k].clone();
         let run = |instance: &Instance| -> Result<Simulated, NotWritten> {
@@ -138,7 +138,7 @@ pub fn compare(
                 let happened = how.recorded.ok_or_else(recorded::nothing)?.replay(instance)?;
                 how.left
                     .iter()
-                    .for_each(|left| Left::of_schedule(&happened.schedule, &mut |row| left(k, row)));
+                    .for_each(|left| FinalRow::of_schedule(&happened.schedule, &mut |row| left(k, row)));
                 return Ok(happened);
             }
             let is_whole = how.schedules || instance.n_tasks() <= FEW_TASKS;

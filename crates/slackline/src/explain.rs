@@ -13,8 +13,8 @@
 //! - `deadline`: whether the deadline was met, and what would have met it.
 
 mod deadline;
-mod held;
 mod phase;
+mod slot_intervals;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +26,8 @@ use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Schedule};
 
 pub use deadline::{Deadline, SlotKindNeed, Verdict};
-use held::{Extent, Held, Rows};
 pub use phase::{Blocked, Blocker, PhaseStory, Waits};
+use slot_intervals::{Extent, Rows, SlotInterval};
 
 /// The explanation of a flow, or of one of its jobs. Times are in seconds since the start of the workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -289,14 +289,14 @@ struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     fn new(instance: &'a Instance, schedule: &Schedule, goes_on: Option<&GoesOn<'_>>) -> Self {
-        let mut held = held::of(instance, schedule);
+        let mut held = slot_intervals::of(instance, schedule);
         if let Some(GoesOn { at_work, now, .. }) = goes_on {
             let known = at_work.iter().filter(|task| instance.phases().contains(task.phase));
-            held.extend(known.map(|task| held::until(task, *now)));
+            held.extend(known.map(|task| slot_intervals::until(task, *now)));
         }
-        let mut extents = held::extents(instance, &held, &|_| false);
+        let mut extents = slot_intervals::extents(instance, &held, &|_| false);
         if let Some(GoesOn { open, now, .. }) = goes_on {
-            held::count_until(*now, &mut extents, |phase| open(instance.flow_of(phase)));
+            slot_intervals::count_until(*now, &mut extents, |phase| open(instance.flow_of(phase)));
         }
         Self::of_held(instance, schedule, held, extents)
     }
@@ -305,27 +305,27 @@ impl<'a> Facts<'a> {
         let last_starts = sums.iter().map(|row| (row.phase, row.last_start)).collect();
         let held = |row: SummedRow| {
             let SummedRow { phase, start, end, slots, .. } = row;
-            Held { phase, start, end, slots, outcome: None }
+            SlotInterval { phase, start, end, slots, outcome: None }
         };
         let known = sums.into_iter().filter(|row| instance.phases().contains(row.phase));
-        let held: Vec<Held> = known.map(held).collect();
+        let held: Vec<SlotInterval> = known.map(held).collect();
         let mut is_done: TiVec<FlowId, bool> = vec![false; instance.flows().len()].into();
         for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Done) {
             is_done.get_mut(row.flow).into_iter().for_each(|is_done| *is_done = true);
         }
-        let extents = held::extents(instance, &held, &|phase| is_done[instance.flow_of(phase)]);
+        let extents = slot_intervals::extents(instance, &held, &|phase| is_done[instance.flow_of(phase)]);
         Self { last_starts, ..Self::of_held(instance, schedule, held, extents) }
     }
 
     fn of_held(
         instance: &'a Instance,
         schedule: &Schedule,
-        held: Vec<Held>,
+        held: Vec<SlotInterval>,
         extents: TiVec<PhaseId, Extent>,
     ) -> Self {
         let mut flows: TiVec<FlowId, FlowTimes> = vec![FlowTimes::default(); instance.flows().len()].into();
         instance.flows().keys().for_each(|flow| flows[flow] = times(instance, &extents, flow));
-        let is_plan = held::is_plan(&held);
+        let is_plan = slot_intervals::is_plan(&held);
         let on_slots = schedule.masters.iter().filter(|row| row.slot.is_some());
         let masters = on_slots.map(|row| (row.start.seconds(), row.end.seconds())).collect();
         let last_starts = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Reads documents: converts a file or bytes to an instance and applies options.
 //!
 //! - [`Source`]: a file in memory; [`Source::load`] converts it to a [`Loaded`] instance;
-//! - [`Every`]: pieces of a workload, such as its days ([`Shaped::pieces`]);
+//! - [`PieceSpan`]: pieces of a workload, such as its days ([`Shaped::pieces`]);
 //! - [`StreamedWorkload`]: a workload that is read flow by flow during its simulation;
 //! - [`WorkloadOptions`]: import options, another cluster, another objective, deadlines;
 //! - [`SimulationOptions`]: the behaviour of a simulated cluster, with machines by name;
@@ -31,7 +31,7 @@ pub use check::{ScheduleDocument, Verdict, WrongWorkload, check};
 pub use check_stream::{Opened, check_streams};
 pub use error::{ImportError, MissingOption};
 pub use loaded::{Loaded, Shaped, grain_span};
-pub use pieces::Every;
+pub use pieces::PieceSpan;
 pub use recorded_options::{RecordedOptions, add_budget};
 pub use simulation_options::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 pub use source::Source;

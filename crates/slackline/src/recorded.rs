@@ -44,13 +44,13 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     ..PolicyEntry::new(
         NAME,
         "what an imported log says really happened; compare shows it beside the others",
-        |_, _, _| Box::new(Nothing),
+        |_, _, _| Box::new(IdlePolicy),
     )
 };
 
-struct Nothing;
+struct IdlePolicy;
 
-impl Policy for Nothing {
+impl Policy for IdlePolicy {
     fn name(&self) -> &str {
         NAME
     }

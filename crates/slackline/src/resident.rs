@@ -16,16 +16,13 @@ pub use slackline_executor::engine::backend::{
 };
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
-use slackline_model::schedule::NewRow;
-use slackline_model::{History, Instance, Objective, SlotRange, Time};
-use slackline_policy::engine::RowId;
-use slackline_policy::log::{FlowEnd, Sink};
+use slackline_model::{History, Objective, Time};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Learning};
 use slackline_task::base::activity;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::{Lent, Run};
+use crate::run::{DetachedRun, Run};
 use crate::stopwatch::Stopwatch;
 
 /// The number of phases that are remembered after their flows have ended, to estimate recurring flows.
@@ -144,7 +141,7 @@ pub fn drive(
         // The limit on failures of a task is a setting of its run, and the driver has none.
         .with_attempts_max(u16::MAX)
         .with_learning(Some(learning));
-    let mut nowhere = Nowhere;
+    let mut nowhere = ();
     let mut seats = Seats::default();
     let mut machines = resident.machines();
     host.machines(&machines);
@@ -196,20 +193,11 @@ pub fn drive(
     failure.map_or(Ok(()), Err)
 }
 
-/// Discards rows and flows, which are in the journals of their runs.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
-    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
-}
-
 /// The runs on the engine.
 #[derive(Default)]
 struct Seats {
     by_number: BTreeMap<u64, RunId>,
-    by_seat: BTreeMap<RunId, (u64, Lent)>,
+    by_seat: BTreeMap<RunId, (u64, DetachedRun)>,
 }
 
 impl Seats {

@@ -4,8 +4,7 @@
 //! - [`Request`]: the flow file, the policy and the options;
 //! - [`Backend`], [`Prepared`], [`Session`]: the traits of an engine; [`LocalEngine`]: this machine;
 //! - [`Engines`]: the table of engines by name, one [`EngineEntry`] each;
-//! - [`Sink`]: receives the progress; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several sinks as
-//!   one;
+//! - [`Sink`]: receives the progress; [`Events`], [`Hooks`]: sinks for programs;
 //! - [`Forecast`]: predicts the completion of flows; [`Turns`]: reports when the state or the prediction of a
 //!   flow changes;
 //! - `logs`: the logs of attempts (feature `report`);
@@ -15,11 +14,11 @@
 //! To add an engine, implement [`Backend`] and add an entry to the table. This module knows no processes and
 //! no files of tasks.
 
-mod all;
 mod engines;
 mod error;
 mod events;
 mod figures;
+mod flow_events;
 mod forecast;
 mod hooks;
 mod learning;
@@ -27,19 +26,17 @@ mod learning;
 pub mod logs;
 mod machines;
 mod outcome;
-mod outlook;
 mod paths;
 mod policy;
 mod preview;
 mod request;
+mod service_forecast;
 mod session;
 mod sink;
 mod state;
 #[cfg(test)]
 mod tests;
-mod turns;
 
-pub use all::All;
 pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
 pub use events::Events;
@@ -48,9 +45,9 @@ pub use forecast::{Forecast, Prospect};
 pub use hooks::{HookCommands, Hooks, variable};
 pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
-pub use outlook::{Ahead, Checked, Completions, Followed, Kept, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request, set_deadlines};
+pub use service_forecast::{CachedOrder, Checked, Completions, ForecastInput, NewRun, ServiceForecast};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_executor::engine::backend::{
     ADDRESS, Backend, Drive, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
@@ -61,6 +58,7 @@ pub use slackline_executor::engine::{Happening, Settings};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+pub use flow_events::{Cause, Turn, Turns, WatchedFlow};
 use slackline_executor::engine::Observer;
 /// Runs attempts for a run on another machine. A program calls this function when it is started as an agent.
 pub use slackline_executor::fleet::agent::main as agent;
@@ -82,7 +80,7 @@ pub use slackline_executor::store::history::PastRun;
 pub use slackline_executor::store::journal::{Attempt, AttemptOutcome, KeptJob, Segment, Setup};
 pub use slackline_executor::store::log::LogError;
 pub use slackline_executor::store::machine_slots::MachineSlots;
-pub use slackline_model::When;
+pub use slackline_model::TimeSpec;
 use slackline_model::draft::FlowDraft;
 use slackline_model::{Draft, History, Instance, Objective, Span, Time};
 use slackline_policy::Choice;
@@ -96,12 +94,11 @@ use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 pub use state::{
     FlowState, FlowStatus, JobState, SoFar, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
 };
-pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
 const SECOND: u64 = 1_000_000;
 
 /// A run without its session. The service holds the session in the meantime.
-pub struct Lent {
+pub struct DetachedRun {
     request: Request,
     due: Due,
     store: Option<HistoryStore>,
@@ -112,7 +109,7 @@ pub struct Lent {
 /// By flow: its deadline, microseconds since 1970.
 type Due = BTreeMap<String, u64>;
 
-impl Lent {
+impl DetachedRun {
     /// Reassembles the run.
     pub fn back(self, session: Box<dyn Session>) -> Run {
         let Self { request, due, store, setting, choices } = self;
@@ -203,10 +200,10 @@ impl Run {
     }
 
     /// Splits the run into its session, for a long-running engine ([`crate::resident`]), and the rest.
-    /// [`Lent::back`] reassembles them.
-    pub fn lend(self) -> (Box<dyn Session>, Lent) {
+    /// [`DetachedRun::back`] reassembles them.
+    pub fn lend(self) -> (Box<dyn Session>, DetachedRun) {
         let Self { request, due, session, store, setting, choices } = self;
-        (session, Lent { request, due, store, setting, choices })
+        (session, DetachedRun { request, due, store, setting, choices })
     }
 
     /// The known durations of the remaining phases: first those measured in this run, then those of earlier

@@ -1,7 +1,7 @@
 //! Runs one policy on the simulator and validates the result.
 
 mod crowding;
-mod left;
+mod final_row;
 mod prepare;
 mod streaming;
 mod writing;
@@ -21,12 +21,12 @@ use crate::stopwatch::Stopwatch;
 use crate::woha;
 
 pub use crowding::Crowding;
-pub use left::Left;
+pub use final_row::FinalRow;
 pub(crate) use prepare::check_instance;
 pub use prepare::{GRAIN, prepare};
 #[cfg(feature = "import")]
 pub(crate) use prepare::{WrongOption, check_cluster, check_horizon, check_number, slowest};
-pub use streaming::{NotStreamed, Nowhere, Streamed, needs_whole, simulate_stream};
+pub use streaming::{NoWriter, NotStreamed, Streamed, needs_whole, simulate_stream};
 pub(crate) use writing::{Leave, simulate_watched};
 pub use writing::{NotWritten, RowWriter, simulate_to};
 
@@ -222,7 +222,7 @@ pub struct Watch<'a> {
     /// Called with the times of each flow when it completes or fails.
     pub ended: Option<&'a dyn Fn(FlowId, FlowTimes)>,
     /// Called with every row that is final.
-    pub left: Option<&'a mut dyn FnMut(Left<'_>)>,
+    pub left: Option<&'a mut dyn FnMut(FinalRow<'_>)>,
 }
 
 impl<'a> Watch<'a> {
@@ -249,7 +249,7 @@ impl<'a> Watch<'a> {
 
     /// Sets the function that receives every row.
     #[must_use]
-    pub fn with_left(mut self, left: Option<&'a mut dyn FnMut(Left<'_>)>) -> Self {
+    pub fn with_left(mut self, left: Option<&'a mut dyn FnMut(FinalRow<'_>)>) -> Self {
         self.left = left;
         self
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use slackline::policy::{Action, Ask, Config, Event, Grant, Learning, Policy, Style, View};
 use slackline::sim::{Crash, Crashes, Options, Sim, noise};
-use slackline_algo::baseline::{By, Fifo};
+use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_algo::dmrs::{self, Dmrs, OnlineConfig, Variant};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, TasksDraft};
@@ -410,7 +410,7 @@ fn dmrs_costs_less_than_the_papers_baselines_on_average() {
             for (k, variant) in VARIANTS.into_iter().enumerate() {
                 costs[k] += completed(&instance, variant, &Options::exact(), 0.0);
             }
-            let mut fifo = Fifo::new(By::Job);
+            let mut fifo = Fifo::new(ShareUnit::Job);
             costs[3] += run_knowing(&instance, &mut fifo, &Options::exact(), (&Known::Means(0.0), 0.05))
                 .0
                 .cost

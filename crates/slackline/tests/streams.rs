@@ -8,7 +8,7 @@ use std::io::Cursor;
 use slackline::PolicySpec;
 use slackline::import::{ImportError, SimulationOptions, Source, StreamedWorkload, WorkloadOptions};
 use slackline::report::{simulate_lines, stream_lines};
-use slackline::simulate::{NotStreamed, Nowhere, Options, Streamed, simulate_stream};
+use slackline::simulate::{NoWriter, NotStreamed, Options, Streamed, simulate_stream};
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PoolDraft, Repeat, TasksDraft};
 use slackline_model::{Draft, History, Seed, cluster::Slots};
 use slackline_trace::{generate, write_workload_lines};
@@ -163,7 +163,7 @@ fn memory_follows_what_is_live() {
         let options = Options::exact();
         let arrivals = workload.by_ref();
         let streamed =
-            simulate_stream(&empty, arrivals, &policy("fair"), &options, None, &mut Nowhere).unwrap();
+            simulate_stream(&empty, arrivals, &policy("fair"), &options, None, &mut NoWriter).unwrap();
         assert_eq!(streamed.tally.flows, n as u64);
         // Rows of flows that are over are judged some thousands at a time, however many flows there are.
         assert!(streamed.live_max <= 1100, "{n} flows: {}", streamed.live_max);

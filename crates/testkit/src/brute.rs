@@ -32,7 +32,7 @@ struct Class {
 }
 
 /// Tasks of a class on slots of one speed.
-struct Way {
+struct TaskPlacement {
     class: usize,
     kind: usize,
     /// Whole seconds on these slots.
@@ -41,7 +41,7 @@ struct Way {
     at: usize,
 }
 
-impl Way {
+impl TaskPlacement {
     fn running(&self, state: &State) -> u32 {
         state[self.at..self.at + self.seconds - 1].iter().map(|&n| u32::from(n)).sum()
     }
@@ -62,7 +62,7 @@ struct Search<'a> {
     instance: &'a Instance,
     kinds: Vec<Kind>,
     classes: Vec<Class>,
-    ways: Vec<Way>,
+    ways: Vec<TaskPlacement>,
     /// Classes of each phase.
     of_phase: Vec<std::ops::Range<usize>>,
     /// Bits of each counter in a key.
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
             return None;
         }
         let whole = |micros: u64| micros.is_multiple_of(MICROS).then_some(micros / MICROS);
-        let (mut classes, mut ways): (Vec<Class>, Vec<Way>) = (Vec::new(), Vec::new());
+        let (mut classes, mut ways): (Vec<Class>, Vec<TaskPlacement>) = (Vec::new(), Vec::new());
         let mut of_phase = Vec::new();
         let mut bits = Vec::new();
         for (phase, info) in instance.phases().iter_enumerated() {
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
                 for (kind, slots) in kinds.iter().enumerate().filter(|(_, kind)| kind.serving == slot_kind) {
                     let seconds = whole(span.at_speed_nearest(slots.speed).0)?;
                     let seconds = usize::try_from(seconds).ok().filter(|s| (1..=20).contains(s))?;
-                    ways.push(Way { class: classes.len(), kind, seconds, at: bits.len() });
+                    ways.push(TaskPlacement { class: classes.len(), kind, seconds, at: bits.len() });
                     bits.extend(std::iter::repeat_n(of_count, seconds - 1));
                 }
                 classes.push(Class { phase, count, at, ways: first..ways.len() });

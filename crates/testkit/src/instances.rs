@@ -213,7 +213,7 @@ pub fn scale() -> f64 {
         .unwrap_or(1.0)
 }
 
-/// The seeds of a suite that `usually` tries so many: `SLACKLINE_SCALE` times as many, from `SLACKLINE_FROM` (default 0) on.
+/// The seeds of a suite: `usually` times `SLACKLINE_SCALE` of them, from `SLACKLINE_FROM` (default 0) on.
 pub fn seeds(usually: u64) -> Range<u64> {
     let from = std::env::var("SLACKLINE_FROM").ok().and_then(|s| s.parse::<u64>().ok()).unwrap_or(0);
     from..from + (usually as f64 * scale()).ceil() as u64

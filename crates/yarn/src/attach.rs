@@ -28,9 +28,7 @@ use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_model::draft::{Draft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
-use slackline_model::schedule::NewRow;
-use slackline_model::{FlowId, Instance, SlotRange};
-use slackline_policy::engine::RowId;
+use slackline_model::{FlowId, Instance};
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Policy};
@@ -243,8 +241,6 @@ fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, Engine
 struct Ends(Rc<RefCell<Vec<FlowId>>>);
 
 impl Sink for Ends {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
     fn flow(&mut self, flow: &FlowEnd, _: &Instance) {
         self.0.borrow_mut().push(flow.flow);
     }

@@ -18,7 +18,7 @@ use slackline_model::{FlowId, PhaseId, Span, Time};
 use slackline_policy::View;
 
 use super::positions::Positions;
-use super::snapshot::{Arrival, End, FlowNow, JobNow, Now, PhaseNow, Snapshot, Wait, slot_kinds};
+use super::snapshot::{Arrival, End, FlowNow, JobNow, PhaseNow, RolloutState, Snapshot, Wait, slot_kinds};
 use super::template::Template;
 use crate::machines::{Faster, ahead, claim, willing};
 
@@ -42,7 +42,7 @@ pub struct Evaluator {
     by_flow: Vec<u32>,
     /// Where in `by_flow` the phases of each flow begin.
     begins: Vec<u32>,
-    now: Now,
+    now: RolloutState,
     /// The place of each phase in the order, and the phase at each place: first those of flows that have a limit, by their
     /// limits, then all of them in the order that is tried.
     place: Vec<u32>,
@@ -85,7 +85,7 @@ struct Memory {
 #[derive(Clone, Debug, Default)]
 struct Point {
     time: Time,
-    now: Now,
+    now: RolloutState,
     n_done: u32,
 }
 

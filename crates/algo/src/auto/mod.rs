@@ -27,20 +27,20 @@
 //! - [`foreseen`], [`insertion`]: the searches where everything is known beforehand, for plans: of orders of flows, and of few
 //!   tasks one by one.
 
-mod doubt;
+mod dispatch;
+mod estimate_error;
 pub mod evaluate;
-pub mod foreseen;
-mod headroom;
+mod future_arrivals;
 pub mod insertion;
-pub mod kept;
-mod known;
+pub mod offline_search;
 pub mod online;
 mod positions;
-mod prospect;
-mod serving;
+mod recurring;
+pub mod replayed_order;
+mod reserved_slots;
 pub mod snapshot;
 mod template;
 
 pub use evaluate::{Evaluator, Sequence};
-pub use kept::{Keeping, Noting, Resolve};
 pub use online::{Auto, ENTRY};
+pub use replayed_order::{OrderRecorder, OrderReplay, Resolve};

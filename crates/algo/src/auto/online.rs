@@ -6,15 +6,15 @@ use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, Span, Time};
 use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, Style, View};
 
-use super::doubt::Doubt;
 use super::evaluate::{Evaluator, Sequence};
-use super::headroom::Headroom;
-use super::known::{Announced, Known};
-use super::prospect::Prospect;
-use super::serving::Serving;
+use crate::auto::dispatch::Serving;
+use crate::auto::estimate_error::Doubt;
+use crate::auto::future_arrivals::Prospect;
+use crate::auto::recurring::{Announced, RecurringFlow};
+use crate::auto::reserved_slots::Headroom;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 use crate::rule::online::by_tail;
-use crate::rule::orders::{How, Knobs, RULES, Rule, Scene};
+use crate::rule::orders::{RULES, Rule, RuleContext, RuleKind, RuleParams};
 use crate::rule::residual::{Residual, is_live};
 
 /// `auto` in tables of policies.
@@ -125,13 +125,13 @@ const FEWEST: usize = 2;
 const MANY: usize = 2_000;
 
 /// The rules that are tried, with their parameters.
-pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
-    let knobs = Knobs { k: 0.5, x: 0.0, tail: false };
+pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
+    let knobs = RuleParams { k: 0.5, x: 0.0, tail: false };
     let with = |rule: &Rule| match rule.name {
-        "atc" => [0.5, 2.0].map(|k| Knobs { k, ..knobs }).to_vec(),
+        "atc" => [0.5, 2.0].map(|k| RuleParams { k, ..knobs }).to_vec(),
         "due" => {
             let levels = [0.0, 0.1, 0.3, 0.5, 0.9];
-            levels.iter().flat_map(|&x| [true, false].map(|tail| Knobs { x, tail, ..knobs })).collect()
+            levels.iter().flat_map(|&x| [true, false].map(|tail| RuleParams { x, tail, ..knobs })).collect()
         }
         _ => vec![knobs],
     };
@@ -140,8 +140,8 @@ pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
 
 /// Places in the portfolio of the rules that may be tried: all of them or, if dates alone are to be believed, the one by
 /// deadlines for a sum, and those by the latest completions that keep the largest cost below a level for a maximum.
-fn usable(portfolio: &[(Rule, Knobs)], dated: Option<Combine>) -> Vec<usize> {
-    let is_dated = |(rule, knobs): (Rule, Knobs)| match dated {
+fn usable(portfolio: &[(Rule, RuleParams)], dated: Option<Combine>) -> Vec<usize> {
+    let is_dated = |(rule, knobs): (Rule, RuleParams)| match dated {
         None => true,
         Some(Combine::Sum) => rule.name == "edf",
         // Lengths set the level alone, which is one for all flows.
@@ -155,7 +155,7 @@ fn usable(portfolio: &[(Rule, Knobs)], dated: Option<Combine>) -> Vec<usize> {
 /// What an order is believed to cost. Orders are compared by what they are expected to cost, then by what that would be much
 /// later, then by the sum of completions from now on, as steps and maxima have plateaus.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Believed {
+pub struct EstimatedCost {
     /// Of the flows that are there, by the objective.
     pub cost: f64,
     /// The mean of that and of what it would be if every flow completed later, as others are still to come.
@@ -166,7 +166,7 @@ pub struct Believed {
     pub completions: f64,
 }
 
-impl Believed {
+impl EstimatedCost {
     const ZERO: Self = Self { cost: 0.0, expected: 0.0, later: 0.0, completions: 0.0 };
     const WORST: Self = {
         let never = f64::INFINITY;
@@ -185,7 +185,7 @@ impl Believed {
 #[derive(Clone, Debug)]
 pub struct Auto {
     objective: Objective,
-    portfolio: Vec<(Rule, Knobs)>,
+    portfolio: Vec<(Rule, RuleParams)>,
     rollouts: u64,
     /// The rule that is tried first next time.
     turn: usize,
@@ -223,7 +223,7 @@ pub struct Decided {
     /// The rule whose order won, or was where the search began.
     pub rule: &'static str,
     /// What the order is believed to cost.
-    pub believed: Believed,
+    pub estimated: EstimatedCost,
     /// When flows are believed to come that were announced, the first one first; those that are far off are left out.
     pub announced: Vec<Time>,
     /// The order by numbers of the evaluator, flows that were announced included; none where phases go by their tails.
@@ -261,7 +261,7 @@ impl Auto {
 
     /// The same with no other rules than these.
     #[must_use]
-    pub fn with_rules(mut self, rules: Vec<(Rule, Knobs)>) -> Self {
+    pub fn with_rules(mut self, rules: Vec<(Rule, RuleParams)>) -> Self {
         assert!(!rules.is_empty(), "an order comes from a rule");
         self.portfolio = rules;
         self
@@ -317,7 +317,7 @@ impl Auto {
             let left = self.residual.flows[number];
             self.prospect.note(left.area);
             self.serving.limits.set(flow, view.instance.flow(flow).release, self.wait * left.rem);
-            let known = Known::of(left, number, &self.evaluator, view);
+            let known = RecurringFlow::of(left, number, &self.evaluator, view);
             self.announced.note(&known, view.instance.flow(flow).next_release, view.now);
             self.headroom.note(known);
         }
@@ -347,7 +347,7 @@ impl Auto {
         evaluator.doubt(worlds, doubt.error(), rng);
         let to_come = (live as u32..).zip(announced);
         let scene =
-            Scene::of(residual, view, to_come.map(|(number, known)| known.candidate(number, view.now)));
+            RuleContext::of(residual, view, to_come.map(|(number, known)| known.candidate(number, view.now)));
         let mut costs: Vec<&CostFn> =
             evaluator.flows().iter().map(|&flow| &view.instance.flow(flow).cost).collect();
         costs.extend(announced.iter().map(|known| &known.cost));
@@ -369,8 +369,8 @@ impl Auto {
         let searched = if searches { rollouts.saturating_sub(rules as u64) } else { 0 };
         let work = WORK * rollouts;
         let effort = Effort { gain, searched, turn: self.turn, rules, work };
-        let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now, delay };
-        let Best { order: best, by, believed, tried } =
+        let mut looking = OrderCosts { evaluator, costs, objective: self.objective, now: view.now, delay };
+        let Best { order: best, by, estimated, tried } =
             looking.best((&self.portfolio, &usable), &scene, &self.order, effort, rng);
         self.turn = (self.turn + tried) % usable.len();
         let announced = announced.iter().map(|known| known.at).collect();
@@ -378,8 +378,8 @@ impl Auto {
         let (chosen, knobs) = self.portfolio[best.rule];
         let (rule, n_flows) = (chosen.name, flows.len() as u32);
         let spelled = chosen.spelled(knobs).into();
-        self.choices.push(Choice { at: view.now, rule: spelled, by, cost: believed.cost, flows: n_flows });
-        self.decided = Some(Decided { rule, believed, announced, order: best.flows.clone() });
+        self.choices.push(Choice { at: view.now, rule: spelled, by, cost: estimated.cost, flows: n_flows });
+        self.decided = Some(Decided { rule, estimated, announced, order: best.flows.clone() });
         let named =
             |order: Vec<u32>| order.iter().filter_map(|&at| flows.get(at as usize).copied()).collect();
         self.order = Order { rule: best.rule, flows: best.flows.map(named) };
@@ -389,8 +389,8 @@ impl Auto {
 }
 
 /// The order of a rule, by numbers of the evaluator; none of a rule of phases.
-pub(super) fn numbers(rule: Rule, knobs: Knobs, scene: &Scene<'_>) -> Option<Vec<u32>> {
-    if matches!(rule.how, How::Together) {
+pub(super) fn numbers(rule: Rule, knobs: RuleParams, scene: &RuleContext<'_>) -> Option<Vec<u32>> {
+    if matches!(rule.how, RuleKind::Together) {
         return None;
     }
     let ranks = rule.ranks(scene, knobs);
@@ -444,13 +444,13 @@ struct Effort {
 struct Best {
     order: Numbered,
     by: ChosenBy,
-    believed: Believed,
+    estimated: EstimatedCost,
     /// How many rules were tried.
     tried: usize,
 }
 
 /// An evaluator that has looked, and what completions cost.
-pub(super) struct Looking<'e, 'c> {
+pub(super) struct OrderCosts<'e, 'c> {
     pub(super) evaluator: &'e mut Evaluator,
     /// By the evaluator's numbers of flows.
     pub(super) costs: Vec<&'c CostFn>,
@@ -460,12 +460,12 @@ pub(super) struct Looking<'e, 'c> {
     pub(super) delay: f64,
 }
 
-impl Looking<'_, '_> {
+impl OrderCosts<'_, '_> {
     /// The order in force, or a better one of a rule or found near the best of them.
     fn best(
         &mut self,
-        (portfolio, usable): (&[(Rule, Knobs)], &[usize]),
-        scene: &Scene<'_>,
+        (portfolio, usable): (&[(Rule, RuleParams)], &[usize]),
+        scene: &RuleContext<'_>,
         held: &Order,
         effort: Effort,
         rng: &mut ChaCha8Rng,
@@ -479,7 +479,7 @@ impl Looking<'_, '_> {
         });
         let mut by = if in_force.is_some() { ChosenBy::Kept } else { ChosenBy::Rule };
         let mut best = Numbered { rule: held.rule, flows: in_force.or(by_rule) };
-        let incumbent = self.believed(best.flows.as_deref(), None, None);
+        let incumbent = self.estimated(best.flows.as_deref(), None, None);
         let mut least = incumbent;
         let (mut tried, mut seen) = (0, vec![best.flows.clone()]);
         for rule in (0..effort.rules).map(|at| usable[(effort.turn + at) % usable.len()]) {
@@ -492,9 +492,9 @@ impl Looking<'_, '_> {
             if seen.contains(&flows) {
                 continue;
             }
-            let believed = self.believed(flows.as_deref(), Some(least), None);
-            if believed.beats(incumbent, effort.gain) && believed.beats(least, 0.0) {
-                (best, by, least) = (Numbered { rule, flows: flows.clone() }, ChosenBy::Rule, believed);
+            let estimated = self.estimated(flows.as_deref(), Some(least), None);
+            if estimated.beats(incumbent, effort.gain) && estimated.beats(least, 0.0) {
+                (best, by, least) = (Numbered { rule, flows: flows.clone() }, ChosenBy::Rule, estimated);
             }
             seen.push(flows);
         }
@@ -506,19 +506,19 @@ impl Looking<'_, '_> {
                 (best.flows, by, least) = (Some(flows), ChosenBy::Search, found);
             }
         }
-        Best { order: best, by, believed: least, tried }
+        Best { order: best, by, estimated: least, tried }
     }
 
     /// What an order is believed to cost, on average over all worlds; infinite if some flow never completes, or if it is no
     /// better than `least`. Only `moved` are elsewhere than in the order that the evaluator remembers.
-    pub(super) fn believed(
+    pub(super) fn estimated(
         &mut self,
         order: Option<&[u32]>,
-        least: Option<Believed>,
+        least: Option<EstimatedCost>,
         moved: Option<&[u32]>,
-    ) -> Believed {
+    ) -> EstimatedCost {
         let worlds = self.evaluator.n_worlds();
-        let mut sum = Believed::ZERO;
+        let mut sum = EstimatedCost::ZERO;
         for _ in 0..worlds {
             // On average it may be better all the same.
             let here = self.believed_here(order, least.filter(|_| worlds == 1), moved);
@@ -529,17 +529,22 @@ impl Looking<'_, '_> {
             self.evaluator.next_world();
         }
         let n = worlds as f64;
-        let Believed { cost, expected, later, completions } = sum;
-        Believed { cost: cost / n, expected: expected / n, later: later / n, completions: completions / n }
+        let EstimatedCost { cost, expected, later, completions } = sum;
+        EstimatedCost {
+            cost: cost / n,
+            expected: expected / n,
+            later: later / n,
+            completions: completions / n,
+        }
     }
 
     /// What it would cost in the present world; infinite if more than `least`.
     fn believed_here(
         &mut self,
         order: Option<&[u32]>,
-        least: Option<Believed>,
+        least: Option<EstimatedCost>,
         moved: Option<&[u32]>,
-    ) -> Believed {
+    ) -> EstimatedCost {
         let Self { evaluator, costs, objective, now, delay } = self;
         let cost_later = |delay: f64, completions: &[Time]| {
             let flows = costs.iter().zip(completions);
@@ -558,7 +563,7 @@ impl Looking<'_, '_> {
             _ => evaluator.roll_until(order.map_or(Sequence::Tails, Sequence::Flows), is_worse),
         };
         let Some((_, completions)) = rolled else {
-            return Believed::WORST;
+            return EstimatedCost::WORST;
         };
         let later = if *delay > 0.0 && objective.combine == Combine::Sum {
             LATER.iter().map(|times| cost_later(times * *delay, completions)).sum()
@@ -566,7 +571,7 @@ impl Looking<'_, '_> {
             0.0
         };
         let sum = completions.iter().map(|at| at.since(*now).seconds()).sum();
-        Believed { cost: cost(completions), expected: expected(completions), later, completions: sum }
+        EstimatedCost { cost: cost(completions), expected: expected(completions), later, completions: sum }
     }
 
     /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what is better. No more
@@ -574,11 +579,11 @@ impl Looking<'_, '_> {
     pub(super) fn search(
         &mut self,
         order: &mut [u32],
-        from: Believed,
+        from: EstimatedCost,
         rollouts: u64,
         work: u64,
         rng: &mut ChaCha8Rng,
-    ) -> Believed {
+    ) -> EstimatedCost {
         let mut least = from;
         let last = (order.len() as u64).saturating_sub(1);
         let worlds = self.evaluator.n_worlds() as u64;
@@ -602,9 +607,9 @@ impl Looking<'_, '_> {
             }
             shift(order, from, to);
             let moved = (worlds == 1).then(|| &order[from.min(to)..=from.max(to)]);
-            let believed = self.believed(Some(&*order), Some(least), moved);
-            if believed.beats(least, 0.0) {
-                (least, is_remembered) = (believed, false);
+            let estimated = self.estimated(Some(&*order), Some(least), moved);
+            if estimated.beats(least, 0.0) {
+                (least, is_remembered) = (estimated, false);
             } else {
                 shift(order, to, from);
             }

@@ -1,7 +1,7 @@
 //! What a rollout starts from: the live flows as dense tables, what runs and until when it is believed to, free slots.
 //!
 //! Flows, jobs and phases are numbered from 0, each flow's phases together. What a rollout changes is in types of its own
-//! (`…Now`), so that it is copied at once and nothing else is.
+//! (`…RolloutState`), so that it is copied at once and nothing else is.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Span, Time};
 use slackline_policy::{Holding, View};
 
-use crate::believed;
+use crate::estimated;
 use crate::machines::busy;
 use crate::rule::residual::is_live;
 
@@ -42,12 +42,12 @@ pub struct Snapshot {
     pub(super) limits: Vec<(Time, u32)>,
     /// Whether slots serve both kinds of phases.
     pub(super) universal: bool,
-    pub(super) start: Now,
+    pub(super) start: RolloutState,
 }
 
 /// What a rollout changes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Now {
+pub(super) struct RolloutState {
     pub(super) flows: Vec<FlowNow>,
     pub(super) jobs: Vec<JobNow>,
     pub(super) phases: Vec<PhaseNow>,
@@ -337,7 +337,7 @@ impl Snapshot {
         self.phases.push(Phase { job, slot_kind, is_instant, maps, cap: info.cap, opens_at, mean, is_long });
         let run = self.runs.len() as u32;
         if !state.is_done() && !is_instant {
-            self.runs.extend(believed::pending(view, phase).map(|run| (run.count, run.span)));
+            self.runs.extend(estimated::pending(view, phase).map(|run| (run.count, run.span)));
         }
         let left = state.total() - state.done();
         let (unstarted, running) = (state.unstarted(), state.running());
@@ -358,15 +358,15 @@ impl Snapshot {
         let slot_kind = usize::from(self.phases[phase as usize].slot_kind);
         let from = &self.class_from[slot_kind];
         let (_, class) = from[from.partition_point(|&(first, _)| first <= holding.places[0].first) - 1];
-        let span = believed::size(view, holding.phase, holding.first);
+        let span = estimated::size(view, holding.phase, holding.first);
         let count = holding.count;
         let Some(since) = holding.since else {
             self.start.waiting[slot_kind] += count;
             self.start.hold(phase, Wait { count, class, span, next: None });
             return;
         };
-        let believed = span.at_speed_nearest(self.classes[slot_kind][usize::from(class)].speed);
-        let at = view.now + busy(since, believed, view.now);
+        let estimated = span.at_speed_nearest(self.classes[slot_kind][usize::from(class)].speed);
+        let at = view.now + busy(since, estimated, view.now);
         self.start.ends.push(End { at, phase, count, class });
     }
 }
@@ -381,7 +381,7 @@ fn run_range(phases: &[PhaseNow], phase: usize, runs: usize) -> Range<usize> {
     phases[phase].run as usize..phases.get(phase + 1).map_or(runs, |next| next.run as usize)
 }
 
-impl Now {
+impl RolloutState {
     /// Copies another without allocating if it fits.
     pub(super) fn copy(&mut self, from: &Self) {
         let Self { flows, jobs, phases, free, waiting, long, arrived, passed, waits, ends } = self;

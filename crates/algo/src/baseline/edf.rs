@@ -13,7 +13,7 @@
 use slackline_model::instance::Flow;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{FlowId, Instance, JobId, Key, PhaseId, Time};
-use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
 
 use super::{CAPABILITIES, JobReady, fluid, propose};
 use crate::registry::{Planner, PolicyEntry};
@@ -102,7 +102,7 @@ pub struct Edf {
     dates: Dates,
     ready: JobReady,
     /// Seconds from the start of phases to the end of their flows, if dates need them.
-    paths: Grown<PhaseId, f64>,
+    paths: IdTable<PhaseId, f64>,
     queue: ReadyQueue<(Key, Time, FlowId, Time, JobId)>,
 }
 

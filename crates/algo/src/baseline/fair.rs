@@ -18,7 +18,7 @@ use slackline_model::{PhaseId, SlotKind};
 use slackline_policy::{Action, Event, Policy, Style, View, minima};
 
 use super::shares::by_flow;
-use super::{BY, By, CAPABILITIES, fluid, propose};
+use super::{BY, CAPABILITIES, ShareUnit, fluid, propose};
 use crate::classic::{Claim, water_line_of};
 use crate::epochs::Targets;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
@@ -31,17 +31,17 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     guarantee: "none on cost; minima",
     capabilities: Capabilities { minima: true, ..CAPABILITIES },
     params: &[BY],
-    make: |_, _, settings| Box::new(Fair::new(By::chosen(settings))),
+    make: |_, _, settings| Box::new(Fair::new(ShareUnit::chosen(settings))),
     page: &[],
     among_all: true,
     planner: Planner::Allocations(|instance, settings, _| {
-        propose(instance, fluid::Rule::Fair(By::chosen(settings)))
+        propose(instance, fluid::Rule::Fair(ShareUnit::chosen(settings)))
     }),
 };
 
 #[derive(Clone, Debug)]
 pub struct Fair {
-    by: By,
+    by: ShareUnit,
     targets: Targets,
     slot_kinds: [Shares; 2],
 }
@@ -127,7 +127,7 @@ impl Shares {
 
 impl Fair {
     /// Fair shares for jobs or for flows.
-    pub fn new(by: By) -> Self {
+    pub fn new(by: ShareUnit) -> Self {
         Self { by, targets: Targets::default(), slot_kinds: [Shares::new(), Shares::new()] }
     }
 
@@ -176,7 +176,7 @@ impl Fair {
             shares.update(view);
         }
         let was_ample = shares.is_ample;
-        shares.is_ample = *by == By::Job && shares.weightless == 0 && shares.most < capacity;
+        shares.is_ample = *by == ShareUnit::Job && shares.weightless == 0 && shares.most < capacity;
         if shares.is_ample && was_ample {
             for &phase in shares.changed.iter().filter(|&&phase| view.phase(phase).is_ready()) {
                 targets.push(phase, f64::from(view.usable(phase)), out);
@@ -185,12 +185,12 @@ impl Fair {
             let claims = || shares.claims.iter();
             let mut push = |(&(phase, _), slots): (&(PhaseId, Claim), f64)| targets.push(phase, slots, out);
             match by {
-                By::Job => {
+                ShareUnit::Job => {
                     claims()
                         .zip(water_line_of(claims().map(|(_, claim)| claim), capacity))
                         .for_each(&mut push);
                 }
-                By::Flow => {
+                ShareUnit::Flow => {
                     claims().zip(by_flow(&shares.claims, capacity, view.instance)).for_each(&mut push);
                 }
             }

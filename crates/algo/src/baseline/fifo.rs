@@ -9,7 +9,7 @@
 use slackline_model::{FlowId, JobId, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 
-use super::{BY, By, CAPABILITIES, JobReady, fluid, propose};
+use super::{BY, CAPABILITIES, JobReady, ShareUnit, fluid, propose};
 use crate::registry::{Planner, PolicyEntry};
 
 /// FIFO in tables of policies.
@@ -20,24 +20,24 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     guarantee: "none",
     capabilities: CAPABILITIES,
     params: &[BY],
-    make: |_, _, settings| Box::new(Fifo::new(By::chosen(settings))),
+    make: |_, _, settings| Box::new(Fifo::new(ShareUnit::chosen(settings))),
     page: &[],
     among_all: true,
     planner: Planner::Allocations(|instance, settings, _| {
-        propose(instance, fluid::Rule::Fifo(By::chosen(settings)))
+        propose(instance, fluid::Rule::Fifo(ShareUnit::chosen(settings)))
     }),
 };
 
 #[derive(Clone, Debug)]
 pub struct Fifo {
-    by: By,
+    by: ShareUnit,
     ready: JobReady,
     queue: ReadyQueue<(Time, Time, FlowId, Time, JobId)>,
 }
 
 impl Fifo {
     /// FIFO over jobs or flows.
-    pub fn new(by: By) -> Self {
+    pub fn new(by: ShareUnit) -> Self {
         Self { by, ready: JobReady::default(), queue: ReadyQueue::new() }
     }
 }
@@ -61,8 +61,8 @@ impl Policy for Fifo {
             let (since, flow) = (ready.of(phase, view), view.instance.flow_of(phase));
             let (release, job) = (view.instance.flow(flow).release, view.instance.phase(phase).job);
             match by {
-                By::Job => (since, release, FlowId(0), Time::ZERO, job),
-                By::Flow => (release, Time::ZERO, flow, since, job),
+                ShareUnit::Job => (since, release, FlowId(0), Time::ZERO, job),
+                ShareUnit::Flow => (release, Time::ZERO, flow, since, job),
             }
         });
         ready.note(events, view);

@@ -21,7 +21,7 @@ use slackline_model::{Instance, JobId, Key, PhaseId};
 use slackline_policy::minima;
 
 use super::shares::by_flow;
-use super::{By, edf};
+use super::{ShareUnit, edf};
 use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_slot_kind, execute, in_order};
 use crate::classic::{Claim, water_line};
 use crate::phase_graph;
@@ -31,9 +31,9 @@ use crate::registry::Refused;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The oldest job or flow first.
-    Fifo(By),
+    Fifo(ShareUnit),
     /// Equal shares for jobs or flows.
-    Fair(By),
+    Fair(ShareUnit),
     /// The earliest date first.
     Edf(edf::Dates),
 }
@@ -100,8 +100,8 @@ impl Dates<'_> {
         let flow = self.instance.flow(id);
         let (since, release) = (*self.since[job].get_or_insert(now), flow.release.seconds());
         let dates = match self.rule {
-            Rule::Fifo(By::Job) => [since, release],
-            Rule::Fifo(By::Flow) => [release, release],
+            Rule::Fifo(ShareUnit::Job) => [since, release],
+            Rule::Fifo(ShareUnit::Flow) => [release, release],
             Rule::Edf(dates) => [dates.of(flow, self.paths[phase]), release],
             Rule::Fair(_) => [0.0, 0.0],
         };
@@ -133,7 +133,7 @@ impl fluid::Rule for Greedy<'_> {
 struct Shares<'a> {
     graph: &'a Graph,
     dates: Dates<'a>,
-    by: By,
+    by: ShareUnit,
     /// How long fractions stay rounded, seconds.
     turn: f64,
     /// The share of each phase, fraction included.
@@ -147,7 +147,7 @@ struct Shares<'a> {
 }
 
 impl<'a> Shares<'a> {
-    fn new(graph: &'a Graph, dates: Dates<'a>, by: By) -> Self {
+    fn new(graph: &'a Graph, dates: Dates<'a>, by: ShareUnit) -> Self {
         let (instance, cluster) = (dates.instance, dates.instance.cluster());
         let work: f64 = instance.flows().iter().map(|flow| flow.work.slot_seconds()).sum();
         let capacity: f64 = cluster.slot_kinds().iter().map(|&slot_kind| cluster.capacity(slot_kind)).sum();
@@ -188,11 +188,11 @@ impl<'a> Shares<'a> {
         let claims = self.claims(slot_kind, ready, progress);
         let total = self.graph.slots()[slot_kind];
         let shares = match self.by {
-            By::Job => {
+            ShareUnit::Job => {
                 let claims: Vec<Claim> = claims.iter().map(|claim| claim.1).collect();
                 water_line(&claims, f64::from(total))
             }
-            By::Flow => by_flow(&claims, f64::from(total), self.dates.instance),
+            ShareUnit::Flow => by_flow(&claims, f64::from(total), self.dates.instance),
         };
         let whole = |share: f64| if share.fract() > 1.0 - 1e-9 { share.ceil() } else { share.floor() };
         let mut slots: Vec<u32> = shares.iter().map(|&share| whole(share) as u32).collect();
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn orders_serve_one_after_the_other() {
         let instance = instance(3, &[(30.0, 1.0, None), (6.0, 1.0, Some(9.0)), (3.0, 1.0, Some(1.0))]);
-        assert_eq!(ends(&instance, Rule::Fifo(By::Job)), [10.0, 12.0, 13.0]);
+        assert_eq!(ends(&instance, Rule::Fifo(ShareUnit::Job)), [10.0, 12.0, 13.0]);
         assert_eq!(ends(&instance, Rule::Edf(edf::Dates::DEADLINES)), [13.0, 3.0, 1.0]);
     }
 
@@ -300,17 +300,17 @@ mod tests {
     fn fair_shares_whole_slots_by_turns() {
         // One slot for two: both are done at 10 if work is fluid, at most a turn of 0.1 s apart in whole slots.
         let equal = instance(1, &[(5.0, 1.0, None), (5.0, 1.0, None)]);
-        let found = ends(&equal, Rule::Fair(By::Job));
+        let found = ends(&equal, Rule::Fair(ShareUnit::Job));
         assert!(found.iter().all(|end| (9.85..10.01).contains(end)), "{found:?}");
         // Shares 1 and 2 of 3 slots: the second is done at 3, then the first has all.
         let weighted = instance(3, &[(6.0, 1.0, None), (6.0, 2.0, None)]);
-        assert_eq!(ends(&weighted, Rule::Fair(By::Flow)), [4.0, 3.0]);
+        assert_eq!(ends(&weighted, Rule::Fair(ShareUnit::Flow)), [4.0, 3.0]);
     }
 
     #[test]
     fn flows_of_no_weight_get_what_is_left() {
         let instance = instance(2, &[(4.0, 0.0, None), (4.0, 1.0, None), (2.0, 0.0, None)]);
-        let found = ends(&instance, Rule::Fair(By::Job));
+        let found = ends(&instance, Rule::Fair(ShareUnit::Job));
         assert!(found[1] == 2.0 && found.iter().all(|end| *end <= 5.0), "{found:?}");
     }
 }

@@ -245,7 +245,7 @@ pub struct Executor<K> {
     workless: Vec<u32>,
     /// Nodes that have just been done.
     done: Vec<u32>,
-    held: Held,
+    held: SlotHoldings,
 }
 
 #[derive(Clone, Copy)]
@@ -402,7 +402,7 @@ impl<K: Copy + Ord + Default> Executor<K> {
 
 /// Who holds how many slots since when, where rows are written.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct SlotHoldings {
     /// Since when a node holds how many slots.
     open: Vec<(f64, u32)>,
     /// Nodes that held slots at the last record.
@@ -411,7 +411,7 @@ struct Held {
     wanted: Vec<u32>,
 }
 
-impl Held {
+impl SlotHoldings {
     fn reset(&mut self, nodes: usize) {
         self.running.clear();
         self.open.clear();

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use slackline_model::{PhaseId, Span, Time};
 
-pub use crate::believed::Run;
+pub use crate::estimated::Run;
 
 /// Tasks of a phase to be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]

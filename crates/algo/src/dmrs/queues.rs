@@ -10,7 +10,7 @@ use super::list::{self, Placed};
 
 /// A slot, by slot kind and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct At {
+pub(super) struct SlotRef {
     pub(super) slot_kind: usize,
     pub(super) slot: u32,
 }
@@ -81,7 +81,7 @@ fn late(due: Time, now: Time) -> Time {
 
 /// Tasks of a phase that are believed to end at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Alike {
+struct TaskGroup {
     since: Time,
     span: Span,
     group: GroupId,
@@ -156,7 +156,7 @@ pub(super) struct Queues {
     /// Slots that are up and have no task.
     idle: [Bits; 2],
     /// How many tasks of each phase are on slots.
-    serving: BTreeMap<PhaseId, BTreeMap<Alike, u32>>,
+    serving: BTreeMap<PhaseId, BTreeMap<TaskGroup, u32>>,
     in_order: [InOrder; 2],
     /// The speeds with which slots were put in order.
     speeds: Vec<f64>,
@@ -209,27 +209,27 @@ impl Queues {
         }
     }
 
-    pub(super) fn slot(&self, at: At) -> &Slot {
+    pub(super) fn slot(&self, at: SlotRef) -> &Slot {
         &self.slot_kinds[at.slot_kind][at.slot as usize]
     }
 
-    fn slot_mut(&mut self, at: At) -> &mut Slot {
+    fn slot_mut(&mut self, at: SlotRef) -> &mut Slot {
         &mut self.slot_kinds[at.slot_kind][at.slot as usize]
     }
 
     /// A slot's machine comes or goes.
-    pub(super) fn set_up(&mut self, at: At, up: bool) {
+    pub(super) fn set_up(&mut self, at: SlotRef, up: bool) {
         self.slot_mut(at).up = up;
         self.settle(at);
     }
 
     /// When the task on a slot ends is unknown.
-    pub(super) fn hold(&mut self, at: At) {
+    pub(super) fn hold(&mut self, at: SlotRef) {
         self.slot_mut(at).held = true;
     }
 
     /// Puts a task on a slot that has none.
-    pub(super) fn occupy(&mut self, at: At, task: Running) {
+    pub(super) fn occupy(&mut self, at: SlotRef, task: Running) {
         self.slot_mut(at).running = Some(task);
         let alike = self.alike(at, task);
         *self.serving.entry(task.phase).or_default().entry(alike).or_default() += 1;
@@ -237,7 +237,7 @@ impl Queues {
     }
 
     /// Takes whatever is on a slot away.
-    pub(super) fn vacate(&mut self, at: At, now: Time) {
+    pub(super) fn vacate(&mut self, at: SlotRef, now: Time) {
         let slot = self.slot_mut(at);
         slot.held = false;
         slot.idle_since = now;
@@ -258,12 +258,12 @@ impl Queues {
         self.settle(at);
     }
 
-    fn alike(&self, at: At, task: Running) -> Alike {
-        Alike { since: task.since, span: task.span, group: self.slot(at).group }
+    fn alike(&self, at: SlotRef, task: Running) -> TaskGroup {
+        TaskGroup { since: task.since, span: task.span, group: self.slot(at).group }
     }
 
     /// Something changed on a slot.
-    fn settle(&mut self, at: At) {
+    fn settle(&mut self, at: SlotRef) {
         let slot = self.slot(at);
         if slot.up && slot.running.is_none() {
             self.idle[at.slot_kind].insert(at.slot);
@@ -274,24 +274,24 @@ impl Queues {
     }
 
     /// Whether a slot is up and has no task.
-    pub(super) fn is_idle(&self, at: At) -> bool {
+    pub(super) fn is_idle(&self, at: SlotRef) -> bool {
         self.idle[at.slot_kind].contains(at.slot)
     }
 
     /// Whether a slot has a task in its queue.
-    pub(super) fn is_loaded(&self, at: At) -> bool {
+    pub(super) fn is_loaded(&self, at: SlotRef) -> bool {
         self.loaded[at.slot_kind].contains(at.slot)
     }
 
     /// Slots that are up and have no task, in order.
-    pub(super) fn idle(&self) -> impl Iterator<Item = At> {
-        (0..2).flat_map(|slot_kind| self.idle[slot_kind].iter().map(move |slot| At { slot_kind, slot }))
+    pub(super) fn idle(&self) -> impl Iterator<Item = SlotRef> {
+        (0..2).flat_map(|slot_kind| self.idle[slot_kind].iter().map(move |slot| SlotRef { slot_kind, slot }))
     }
 
     /// Those of them that have a queue.
-    pub(super) fn idle_and_loaded(&self) -> impl Iterator<Item = At> {
+    pub(super) fn idle_and_loaded(&self) -> impl Iterator<Item = SlotRef> {
         let of = |slot_kind: usize| self.idle[slot_kind].and(&self.loaded[slot_kind]);
-        (0..2).flat_map(move |slot_kind| of(slot_kind).map(move |slot| At { slot_kind, slot }))
+        (0..2).flat_map(move |slot_kind| of(slot_kind).map(move |slot| SlotRef { slot_kind, slot }))
     }
 
     /// Whether some slot of a kind has neither a task nor a queue.
@@ -346,11 +346,13 @@ impl Queues {
     }
 
     /// All slots in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (At, &Slot)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SlotRef, &Slot)> {
         let of = |(slot_kind, slots): (usize, &'_ Vec<Slot>)| (slot_kind, slots.len());
         let slot_kinds = self.slot_kinds.iter().enumerate().map(of);
         slot_kinds.flat_map(move |(slot_kind, n)| {
-            (0..n).map(move |slot| (At { slot_kind, slot: slot as u32 }, &self.slot_kinds[slot_kind][slot]))
+            (0..n).map(move |slot| {
+                (SlotRef { slot_kind, slot: slot as u32 }, &self.slot_kinds[slot_kind][slot])
+            })
         })
     }
 
@@ -364,9 +366,9 @@ impl Queues {
         &self,
         slot_kind: usize,
         machine: MachineId,
-    ) -> impl Iterator<Item = At> + use<> {
+    ) -> impl Iterator<Item = SlotRef> + use<> {
         let (first, len) = self.machines[slot_kind].get(machine.index()).copied().unwrap_or((0, 0));
-        (first..first + len).map(move |slot| At { slot_kind, slot })
+        (first..first + len).map(move |slot| SlotRef { slot_kind, slot })
     }
 
     /// How many tasks are in queues.
@@ -388,7 +390,7 @@ impl Queues {
     }
 
     /// Takes the head of a slot's queue away.
-    pub(super) fn pop(&mut self, at: At) {
+    pub(super) fn pop(&mut self, at: SlotRef) {
         let queue = &mut self.slot_mut(at).queue;
         let (popped, is_empty) = (queue.pop_front().is_some(), queue.is_empty());
         self.queued -= u64::from(popped);
@@ -417,7 +419,7 @@ impl Queues {
         done: Done,
         speeds: &Speeds,
         is_pending: impl Fn(u32) -> bool,
-    ) -> Option<At> {
+    ) -> Option<SlotRef> {
         let Done { phase, took, now } = done;
         let slots = self.of_machine(slot_kind, machine).filter_map(|at| {
             let slot = self.slot(at);
@@ -437,27 +439,27 @@ impl Queues {
         now: Time,
     ) -> impl Iterator<Item = (Time, GroupId, u32)> {
         let alike = self.serving.get(&phase).into_iter().flatten();
-        alike.map(move |(&Alike { since, span, group }, &count)| {
+        alike.map(move |(&TaskGroup { since, span, group }, &count)| {
             let due = since + span.at_speed_nearest(speeds.0[group]);
             (late(due, now), group, count)
         })
     }
 
     /// The slots that tasks of a phase are on, and which. O(slots) if there are any.
-    pub(super) fn places_of(&self, slot_kind: usize, phase: PhaseId) -> Vec<(At, u32)> {
+    pub(super) fn places_of(&self, slot_kind: usize, phase: PhaseId) -> Vec<(SlotRef, u32)> {
         if !self.serving.contains_key(&phase) {
             return Vec::new();
         }
         let of = |(number, slot): (u32, &Slot)| {
             let running = slot.running.filter(|running| running.phase == phase)?;
-            Some((At { slot_kind, slot: number }, running.task))
+            Some((SlotRef { slot_kind, slot: number }, running.task))
         };
         (0..).zip(&self.slot_kinds[slot_kind]).filter_map(of).collect()
     }
 
     /// Whether some slot would end the head of `at` earlier than `at` itself, were it to start now, by
     /// more than `slack`: Eq. (20) and (21) with t_l from what runs and what is queued before it.
-    pub(super) fn is_better_elsewhere(&self, at: At, speeds: &Speeds, now: Time) -> bool {
+    pub(super) fn is_better_elsewhere(&self, at: SlotRef, speeds: &Speeds, now: Time) -> bool {
         let Some(&head) = self.slot(at).queue.front() else { return false };
         let own = speeds.time(self.slot(at), head.span);
         let limit = Time((now + own).0.saturating_sub(slack(own).0));
@@ -509,7 +511,7 @@ mod tests {
         let span = Span(1_000_000);
         let head = Placed { phase: PhaseId(0), task: 0, span, slot: 0, ready, start: now, end: now + span };
         queues.push(0, &head);
-        let own = At { slot_kind: 0, slot: 0 };
+        let own = SlotRef { slot_kind: 0, slot: 0 };
         for (time, better) in [(989_997, true), (989_998, false), (1_000_000, false)] {
             let speeds = Speeds(vec![1.0, 1e6 / f64::from(time)].into());
             assert_eq!(queues.is_better_elsewhere(own, &speeds, now), better, "{time}");
@@ -527,13 +529,13 @@ mod tests {
         let (phase, span) = (PhaseId(0), Span(1_000_000));
         for slot in 0..2 {
             let task = Running { phase, task: slot, span, since: Time::ZERO };
-            queues.occupy(At { slot_kind: 0, slot }, task);
+            queues.occupy(SlotRef { slot_kind: 0, slot }, task);
         }
         let done = Done { phase, took: span, now: Time::ZERO + span };
         let ended = |is_pending: fn(u32) -> bool| {
             queues.finished(0, MachineId(0), done, &Speeds(vec![1.0].into()), is_pending)
         };
-        assert_eq!(ended(|task| task == 0), Some(At { slot_kind: 0, slot: 1 }));
-        assert_eq!(ended(|_| true), Some(At { slot_kind: 0, slot: 0 }));
+        assert_eq!(ended(|task| task == 0), Some(SlotRef { slot_kind: 0, slot: 1 }));
+        assert_eq!(ended(|_| true), Some(SlotRef { slot_kind: 0, slot: 0 }));
     }
 }

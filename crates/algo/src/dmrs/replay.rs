@@ -18,7 +18,7 @@ use slackline_model::{Instance, PhaseId, PhaseKind, Span, Time};
 
 use super::list::{Placed, Slot as Given};
 use super::model;
-use super::queues::At;
+use super::queues::SlotRef;
 
 /// A slot and what it is still to do.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ struct Progress {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Done(PhaseId, At),
+    Done(PhaseId, SlotRef),
     /// A phase may start.
     Ready(PhaseId),
 }
@@ -53,8 +53,8 @@ struct Replay<'a> {
     /// Ready phases outside the queues, with their next task.
     loose: BTreeMap<(Time, PhaseId), u32>,
     /// Slots without a task and since when, and those of them that may have one now.
-    idle: BTreeSet<(Time, At)>,
-    awake: BTreeSet<(Time, At)>,
+    idle: BTreeSet<(Time, SlotRef)>,
+    awake: BTreeSet<(Time, SlotRef)>,
     events: BinaryHeap<Reverse<(Time, Event)>>,
     ran: Vec<Placed>,
 }
@@ -104,7 +104,7 @@ impl<'a> Replay<'a> {
             job.phases().find(with_length).map(|phase| Reverse((release, Event::Ready(phase))))
         };
         let numbers = slots.iter().enumerate().flat_map(|(slot_kind, slots)| {
-            (0..slots.len() as u32).map(move |slot| (Time::ZERO, At { slot_kind, slot }))
+            (0..slots.len() as u32).map(move |slot| (Time::ZERO, SlotRef { slot_kind, slot }))
         });
         Self {
             idle: numbers.collect(),
@@ -154,7 +154,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Gives a slot that is free since then what it may start now, if anything.
-    fn serve(&mut self, since: Time, at: At, now: Time) {
+    fn serve(&mut self, since: Time, at: SlotRef, now: Time) {
         let fits = |&(_, phase): &(Time, PhaseId)| {
             self.instance.slot_kind_of(phase).index() == at.slot_kind && self.can_start(phase)
         };
@@ -172,7 +172,7 @@ impl<'a> Replay<'a> {
         self.events.push(Reverse((end, Event::Done(phase, at))));
     }
 
-    fn take_head(&mut self, at: At) -> Option<(PhaseId, u32, Span)> {
+    fn take_head(&mut self, at: SlotRef) -> Option<(PhaseId, u32, Span)> {
         let &(phase, ..) = self.slots[at.slot_kind][at.slot as usize].queue.front()?;
         if self.can_start(phase) {
             self.slots[at.slot_kind][at.slot as usize].queue.pop_front()

@@ -494,7 +494,7 @@ fn simulated(instance: &Instance, policy: &mut dyn slackline_policy::Policy, lea
 
 #[test]
 fn online_runs_beat_fair_and_both_ways_of_handing_over_are_the_same() {
-    use crate::baseline::{By, Fair};
+    use crate::baseline::{Fair, ShareUnit};
     use slackline_model::Span;
 
     let (mut gain, mut blind, n) = (0.0, 0.0, 10);
@@ -503,7 +503,7 @@ fn online_runs_beat_fair_and_both_ways_of_handing_over_are_the_same() {
         let model = model.with_objective(Objective::default(), Weights::Ignore).unwrap();
         let epoch = Span::from_seconds_nearest(0.5);
         let flex = |hand| online::Flex::new(epoch, hand);
-        let fair = simulated(&model, &mut Fair::new(By::Job), false);
+        let fair = simulated(&model, &mut Fair::new(ShareUnit::Job), false);
         let cost = simulated(&model, &mut flex(online::Hand::Targets), false);
         assert_eq!(cost, simulated(&model, &mut flex(online::Hand::Minima), false));
         gain += fair / cost / f64::from(n as u32);

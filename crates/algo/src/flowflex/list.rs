@@ -50,7 +50,7 @@ enum Order {
 
 /// How far a schedule is made.
 #[derive(Clone, Copy, Debug)]
-enum Until {
+enum ScheduleEnd {
     Done,
     /// All is done, or it is certain to cost more than this.
     Above(f64),
@@ -71,27 +71,27 @@ impl<'a> Lister<'a> {
 
     /// When each flow completes.
     pub fn completions(&mut self, rule: Rule<'_>) -> &[f64] {
-        self.run(rule, Until::Done, None);
+        self.run(rule, ScheduleEnd::Done, None);
         &self.service.completions
     }
 
     /// The objective's value, and the sum of all costs, which breaks ties between maxima.
     pub fn cost(&mut self, rule: Rule<'_>) -> (f64, f64) {
-        self.run(rule, Until::Done, None);
+        self.run(rule, ScheduleEnd::Done, None);
         costs(self.service.net, &self.service.completions)
     }
 
     /// The same, or `None` as soon as it is certain that the objective's value is above `limit`: flows that
     /// are done cost what they cost, the others no less than alone.
     pub fn cost_up_to(&mut self, rule: Rule<'_>, limit: f64) -> Option<(f64, f64)> {
-        let all = self.run(rule, Until::Above(limit), None);
+        let all = self.run(rule, ScheduleEnd::Above(limit), None);
         all.then(|| costs(self.service.net, &self.service.completions))
     }
 
     /// The schedule itself, by time.
     pub fn rows(&mut self, rule: Rule<'_>) -> Vec<Allocation> {
         let mut rows = Vec::new();
-        self.run(rule, Until::Done, Some(&mut rows));
+        self.run(rule, ScheduleEnd::Done, Some(&mut rows));
         let allocation = |row: fluid::Row| Allocation {
             phase: self.service.net.node(row.node).phase,
             start: row.start,
@@ -104,18 +104,18 @@ impl<'a> Lister<'a> {
     /// Slots that each ready node gets at time `now`, until the first event after it: the initial
     /// allocation of a plan.
     pub fn first(&mut self, rule: Rule<'_>, now: f64) -> Vec<(usize, u32)> {
-        self.run(rule, Until::After(now), None);
+        self.run(rule, ScheduleEnd::After(now), None);
         std::mem::take(&mut self.service.first)
     }
 
     /// The place of each node under a rule of flows or dates: the smallest is served first.
     pub fn places(&mut self, rule: Rule<'_>) -> &[Key] {
-        self.service.start(rule, Until::Done);
+        self.service.start(rule, ScheduleEnd::Done);
         &self.service.priority
     }
 
     /// Runs up to `until`; whether all is done.
-    fn run(&mut self, rule: Rule<'_>, until: Until, rows: Option<&mut Vec<fluid::Row>>) -> bool {
+    fn run(&mut self, rule: Rule<'_>, until: ScheduleEnd, rows: Option<&mut Vec<fluid::Row>>) -> bool {
         self.service.start(rule, until);
         self.executor.run(&self.service.net.graph, &mut self.service, rows)
     }
@@ -180,12 +180,12 @@ impl<'a> Service<'a> {
         }
     }
 
-    fn start(&mut self, rule: Rule<'_>, until: Until) {
+    fn start(&mut self, rule: Rule<'_>, until: ScheduleEnd) {
         let net = self.net;
         (self.limit, self.instant) = match until {
-            Until::Done => (f64::INFINITY, f64::INFINITY),
-            Until::Above(limit) => (limit + ABOVE * (limit.abs() + self.magnitude), f64::INFINITY),
-            Until::After(instant) => (f64::INFINITY, instant),
+            ScheduleEnd::Done => (f64::INFINITY, f64::INFINITY),
+            ScheduleEnd::Above(limit) => (limit + ABOVE * (limit.abs() + self.magnitude), f64::INFINITY),
+            ScheduleEnd::After(instant) => (f64::INFINITY, instant),
         };
         (self.entered, self.is_over) = (0, false);
         self.first.clear();

@@ -22,7 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{Combine, FlowId, Key, PhaseId, SlotKind, Span};
-use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
 
 use super::list::{self, Lister};
 use super::network::{Network, Remaining, Supply};
@@ -52,7 +52,7 @@ pub struct FlowFlex {
     flows: BTreeSet<FlowId>,
     stale: bool,
     allowance: Allowance,
-    found: Found,
+    found: LastWinner,
     /// Nodes of all networks that were planned so far: effort that does not depend on the machine.
     pub(super) nodes_planned: u64,
 }
@@ -68,7 +68,7 @@ impl FlowFlex {
             flows: BTreeSet::new(),
             stale: false,
             allowance: Allowance::of_epochs(epoch, ALLOWED.0, ALLOWED.1),
-            found: Found::default(),
+            found: LastWinner::default(),
             nodes_planned: 0,
         }
     }
@@ -102,7 +102,7 @@ impl FlowFlex {
     }
 
     /// Pushes the slots of a plan as targets, if it has any.
-    fn serve(&mut self, mut given: Given, slots: [u32; 2], view: &View<'_>, out: &mut Vec<Action>) {
+    fn serve(&mut self, mut given: SlotsByPhase, slots: [u32; 2], view: &View<'_>, out: &mut Vec<Action>) {
         let Serving::Targets(targets) = &mut self.serving else { return };
         let cluster = view.instance.cluster();
         // Early reduces get what is left.
@@ -110,7 +110,7 @@ impl FlowFlex {
             let used: f64 = view.state.ready(slot_kind).map(|phase| slots_of(&given, phase)).sum();
             let mut spare = (f64::from(slots[slot_kind.index()]) - used).max(0.0);
             for phase in next_reduces(slot_kind, view) {
-                let early = f64::from(Left(view).cap(phase)).min(spare);
+                let early = f64::from(EstimatedWork(view).cap(phase)).min(spare);
                 given.insert(phase, early);
                 spare -= early;
             }
@@ -123,7 +123,7 @@ impl FlowFlex {
     }
 
     /// Plans what is left of all flows: the slots of each phase at the start, or its place in the order.
-    fn planned(&mut self, view: &View<'_>, slots: [u32; 2]) -> Given {
+    fn planned(&mut self, view: &View<'_>, slots: [u32; 2]) -> SlotsByPhase {
         let cluster = view.instance.cluster();
         let (mut speed, mut all) = (0.0, 0.0);
         for &slot_kind in cluster.slot_kinds() {
@@ -132,7 +132,7 @@ impl FlowFlex {
         }
         let binding = self.binding && cluster.is_typed();
         let (supply, now) = (Supply { slots, speed: speed / all, binding }, view.now.seconds());
-        let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &Left(view));
+        let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &EstimatedWork(view));
         self.nodes_planned += net.nodes().len() as u64;
         let of_node = |(node, slots): (usize, u32)| (net.node(node).phase, f64::from(slots));
         let mut lister = Lister::new(&net);
@@ -149,7 +149,7 @@ impl FlowFlex {
             Serving::Targets(_) => lister.first(order.rule(), now).into_iter().map(of_node).collect(),
             Serving::Order(places) => {
                 places.follow(&net, lister.places(order.rule()), view);
-                Given::default()
+                SlotsByPhase::default()
             }
         }
     }
@@ -168,7 +168,7 @@ enum Serving {
 #[derive(Clone, Debug, Default)]
 struct Places {
     /// Of phases that were planned.
-    of: Grown<PhaseId, Option<Key>>,
+    of: IdTable<PhaseId, Option<Key>>,
     queue: ReadyQueue<(bool, Key)>,
 }
 
@@ -208,7 +208,7 @@ impl Places {
 }
 
 /// Where a phase stands; behind all others if no plan has seen it yet.
-fn place(of: &Grown<PhaseId, Option<Key>>, phase: PhaseId, view: &View<'_>) -> (bool, Key) {
+fn place(of: &IdTable<PhaseId, Option<Key>>, phase: PhaseId, view: &View<'_>) -> (bool, Key) {
     match end_of_maps(phase, view) {
         Some(end) => (true, Key::new(end)),
         None => (false, of[phase].unwrap_or(Key::new(f64::INFINITY))),
@@ -229,20 +229,20 @@ fn waits_for_starts(reduce: PhaseId, view: &View<'_>) -> bool {
 }
 
 /// Slots by phase, of those that get some.
-type Given = BTreeMap<PhaseId, f64>;
+type SlotsByPhase = BTreeMap<PhaseId, f64>;
 
-fn slots_of(given: &Given, phase: PhaseId) -> f64 {
+fn slots_of(given: &SlotsByPhase, phase: PhaseId) -> f64 {
     given.get(&phase).copied().unwrap_or(0.0)
 }
 
 /// All the slots that ready phases can use, if there are so many: then no order of flows gives another allocation,
 /// and what comes later need not be looked at. O(ready phases).
-fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<Given> {
-    let mut given = Given::default();
+fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<SlotsByPhase> {
+    let mut given = SlotsByPhase::default();
     for &slot_kind in view.instance.cluster().slot_kinds() {
         let mut free = slots[slot_kind.index()];
         for phase in view.state.ready(slot_kind).filter(|&phase| !view.state.is_early(view.instance, phase)) {
-            let cap = Left(view).cap(phase).min(slots[slot_kind.index()]);
+            let cap = EstimatedWork(view).cap(phase).min(slots[slot_kind.index()]);
             free = free.checked_sub(cap)?;
             given.insert(phase, f64::from(cap));
         }
@@ -260,9 +260,9 @@ fn next_reduces(slot_kind: SlotKind, view: &View<'_>) -> Vec<PhaseId> {
 }
 
 /// What is left as the policy believes it.
-struct Left<'a, 'v>(&'a View<'v>);
+struct EstimatedWork<'a, 'v>(&'a View<'v>);
 
-impl Remaining for Left<'_, '_> {
+impl Remaining for EstimatedWork<'_, '_> {
     fn work(&self, phase: PhaseId) -> Option<f64> {
         let state = self.0.phase(phase);
         let left = f64::from(state.unstarted() + state.running());
@@ -307,14 +307,14 @@ impl Source {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Found {
+struct LastWinner {
     /// The rule that wins most, if the last search was won by a rule.
     rules: Favourite<Rule>,
     /// The dates that won the last search.
     dates: Option<Source>,
 }
 
-impl Found {
+impl LastWinner {
     fn note(&mut self, source: Source) {
         self.dates = match source {
             Source::Rule(rule) => {

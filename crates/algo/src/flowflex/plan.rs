@@ -12,7 +12,7 @@ use super::network::Network;
 use super::orders::{Rule, by_key, relaxed, rounded};
 use super::scheme::Scheme;
 use super::search::{insertion, is_less};
-use crate::baseline::{By, edf, fluid};
+use crate::baseline::{ShareUnit, edf, fluid};
 use crate::classic::budget::Budget;
 use crate::phase_graph;
 use crate::registry::Refused;
@@ -76,10 +76,10 @@ pub(super) const ALPHAS: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
 const STARTS: usize = 3;
 /// The baselines as `plan` makes them, so that no plan loses to them.
 const BASELINES: [fluid::Rule; 5] = [
-    fluid::Rule::Fifo(By::Job),
-    fluid::Rule::Fifo(By::Flow),
-    fluid::Rule::Fair(By::Job),
-    fluid::Rule::Fair(By::Flow),
+    fluid::Rule::Fifo(ShareUnit::Job),
+    fluid::Rule::Fifo(ShareUnit::Flow),
+    fluid::Rule::Fair(ShareUnit::Job),
+    fluid::Rule::Fair(ShareUnit::Flow),
     fluid::Rule::Edf(edf::Dates::DEADLINES),
 ];
 /// Nodes up to which they are candidates: they look at every ready phase at every event.
@@ -136,10 +136,10 @@ impl Candidate {
             Source::Fifo => "fifo".to_owned(),
             Source::Fair => "fair".to_owned(),
             Source::Baseline(rule) => match rule {
-                fluid::Rule::Fifo(By::Job) => "fifo by job",
-                fluid::Rule::Fifo(By::Flow) => "fifo by flow",
-                fluid::Rule::Fair(By::Job) => "fair by job",
-                fluid::Rule::Fair(By::Flow) => "fair by flow",
+                fluid::Rule::Fifo(ShareUnit::Job) => "fifo by job",
+                fluid::Rule::Fifo(ShareUnit::Flow) => "fifo by flow",
+                fluid::Rule::Fair(ShareUnit::Job) => "fair by job",
+                fluid::Rule::Fair(ShareUnit::Flow) => "fair by flow",
                 fluid::Rule::Edf(_) => "edf",
             }
             .to_owned(),

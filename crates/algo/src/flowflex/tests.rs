@@ -13,7 +13,7 @@ use slackline_trace::generate;
 
 use super::list::Rule;
 use super::*;
-use crate::baseline::{By, fluid};
+use crate::baseline::{ShareUnit, fluid};
 
 /// Metrics with the cost of the generator that they need.
 const METRICS: [(Metric, &str); 9] = [
@@ -99,7 +99,7 @@ fn no_plan_loses_to_fifo_or_fair_on_the_metric_it_was_asked_for() {
                 let instance = generated(&settings, seed, Objective::new(metric, combine));
                 let ours = plan(&instance, &Config::quick()).unwrap().cost;
                 let lists = [Rule::Fifo, Rule::Fair].map(|rule| ready_list(&instance, rule).unwrap());
-                let baselines = [By::Job, By::Flow]
+                let baselines = [ShareUnit::Job, ShareUnit::Flow]
                     .into_iter()
                     .flat_map(|by| [fluid::Rule::Fifo(by), fluid::Rule::Fair(by)])
                     .map(|rule| fluid::plan(&instance, rule).unwrap());

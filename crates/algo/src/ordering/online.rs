@@ -2,7 +2,7 @@
 
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{JobId, PhaseId, PhaseKind};
-use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
 use slackline_relax::johnson::Stages;
 
 use super::estimator::{Estimator, Mode};
@@ -30,7 +30,7 @@ pub struct Ordering {
     /// Jobs that became ready and were not done at the last arrival.
     active: Vec<JobId>,
     /// Their places in the order; `None` for jobs that have not become ready or are done.
-    place: Grown<JobId, Option<u32>>,
+    place: IdTable<JobId, Option<u32>>,
     queue: ReadyQueue<u32>,
     allowance: Allowance,
     /// Which candidate wins.
@@ -48,7 +48,7 @@ impl Ordering {
             candidates,
             estimator: Estimator::default(),
             active: Vec::new(),
-            place: Grown::default(),
+            place: IdTable::default(),
             queue: ReadyQueue::new(),
             allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
             won: Favourite::default(),
@@ -154,7 +154,7 @@ fn left_of(job: JobId, view: &View<'_>) -> Job {
 }
 
 /// The place of a phase's job.
-fn place_of(place: &Grown<JobId, Option<u32>>, phase: PhaseId, view: &View<'_>) -> u32 {
+fn place_of(place: &IdTable<JobId, Option<u32>>, phase: PhaseId, view: &View<'_>) -> u32 {
     place[view.instance.phase(phase).job].expect("invariant: jobs of ready phases have a place")
 }
 

@@ -42,7 +42,7 @@ use super::workload::{Ends, Job, Split, Workload};
 
 /// A lower bound for each goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Both {
+pub(super) struct GoalBounds {
     pub(super) makespan: u64,
     pub(super) total_completion: u128,
 }
@@ -83,7 +83,7 @@ impl<'a> RangeBounds<'a> {
     }
 
     /// No split between the ends gives less with the orders of `rule`, whatever becomes of the reduces. O(n log n) and the time of the maps in the estimator.
-    pub(super) fn bound(&mut self, rule: Rule, times: Times, ends: Ends) -> Both {
+    pub(super) fn bound(&mut self, rule: Rule, times: Times, ends: Ends) -> GoalBounds {
         self.order = self.fixed(rule, times, ends);
         self.ready = self.ready_times(ends.high);
         let slots = ends.low.reduce();
@@ -96,7 +96,7 @@ impl<'a> RangeBounds<'a> {
 
     /// The same with the reduces in order; to be called after [`RangeBounds::bound`] for the range.
     /// `None` if it can say nothing more. O(n log n) and the time of the estimator.
-    pub(super) fn bound_in_order(&mut self, mode: Mode, Ends { low, high }: Ends) -> Option<Both> {
+    pub(super) fn bound_in_order(&mut self, mode: Mode, Ends { low, high }: Ends) -> Option<GoalBounds> {
         let sure = match mode {
             Mode::Strict => None,
             Mode::WorkConserving if self.order.len() < self.stages.len() => return None,
@@ -215,7 +215,7 @@ impl<'a> RangeBounds<'a> {
     }
 
     /// What the starts and completions found so far come to.
-    fn both(&mut self, slots: u32) -> Both {
+    fn both(&mut self, slots: u32) -> GoalBounds {
         self.arrivals.clear();
         self.arrivals.extend(self.start.iter().zip(0..).map(|(&start, job)| (start, job)));
         self.arrivals.sort_unstable();
@@ -224,7 +224,7 @@ impl<'a> RangeBounds<'a> {
         let last = self.sorted.last().copied().unwrap_or(0);
         let makespan = last.max(self.fluid(slots.into()));
         let total_completion = self.by_rank(slots.into());
-        Both { makespan, total_completion }
+        GoalBounds { makespan, total_completion }
     }
 
     /// The work of the reduces that start after each instant is still to be done then.

@@ -13,7 +13,7 @@ use super::bounds::Bounds;
 use super::changes::Changes;
 use super::estimator::{Estimator, Mode};
 use super::orders::{Candidates, Goal, Rule, Times};
-use super::ranges::{Both, RangeBounds};
+use super::ranges::{GoalBounds, RangeBounds};
 use super::split_search::{self, Search};
 use super::workload::{Ends, Split, Workload};
 
@@ -292,7 +292,7 @@ struct Progress<'a> {
 }
 
 /// An order on a split: its rule, the times it goes by, and the map slots of a node.
-type At = (Rule, Times, u32);
+type SplitOrder = (Rule, Times, u32);
 
 /// Estimates and bounds splits, each once whatever it is searched for.
 struct Probe<'a> {
@@ -306,17 +306,17 @@ struct Probe<'a> {
     /// The order that was made last of each kind: that of another split is nearly the same.
     orders: BTreeMap<(Rule, Times), Vec<JobId>>,
     /// Makespan and total completion time of what was estimated.
-    estimated: BTreeMap<At, (Span, u128)>,
+    estimated: BTreeMap<SplitOrder, (Span, u128)>,
     /// Bounds by ranges, whatever becomes of the reduces and with these in order, from their first to their last points.
-    bounded: BTreeMap<(At, u32), Bounded>,
+    bounded: BTreeMap<(SplitOrder, u32), Bounded>,
     progress: Option<Progress<'a>>,
 }
 
 #[derive(Clone, Copy)]
 struct Bounded {
-    any: Both,
+    any: GoalBounds,
     /// The better of that and with the reduces in order; nothing where it was not asked for.
-    in_order: Option<Both>,
+    in_order: Option<GoalBounds>,
 }
 
 impl<'a> Probe<'a> {
@@ -356,8 +356,8 @@ impl<'a> Probe<'a> {
         &mut self,
         (rule, times): (Rule, Times),
         range: &RangeInclusive<u32>,
-        is_enough: impl Fn(Both) -> bool,
-    ) -> Both {
+        is_enough: impl Fn(GoalBounds) -> bool,
+    ) -> GoalBounds {
         let key = ((rule, times, *range.start()), *range.end());
         let ends = self.splits.ends(range);
         let known = self.bounded.get(&key).copied();
@@ -444,7 +444,7 @@ impl Search for ForGoal<'_, '_> {
         if is_narrow(&range, whole.as_ref()) || self.is_hopeless(quick) {
             return quick;
         }
-        let of = |both: Both| match self.goal {
+        let of = |both: GoalBounds| match self.goal {
             Goal::Makespan => quick.max(both.makespan.into()),
             Goal::TotalCompletion => quick.max(both.total_completion),
         };
@@ -517,7 +517,7 @@ impl Search for ForBoth<'_, '_> {
         if is_narrow(&range, whole.as_ref()) || self.is_hopeless(quick) {
             return quick;
         }
-        let of = |both: Both| {
+        let of = |both: GoalBounds| {
             let (makespan, total) = (makespan.max(both.makespan.into()), total.max(both.total_completion));
             (makespan.saturating_mul(total), makespan, total)
         };

@@ -1,7 +1,7 @@
 //! How many tasks flows are behind their plans, which are WOHA's: one is made when its flow is first looked at.
 
 use slackline_model::FlowId;
-use slackline_policy::{Grown, View};
+use slackline_policy::{IdTable, View};
 
 use crate::woha::{Cap, JobOrder, PlanGenerator, Progress, Request, Step};
 
@@ -10,7 +10,7 @@ const GENERATOR: Progress = Progress { order: JobOrder::LongestPath, cap: Cap::S
 
 /// The progress requirements of the flows that are there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plans(Grown<FlowId, Vec<Step>>);
+pub(super) struct Plans(IdTable<FlowId, Vec<Step>>);
 
 impl Plans {
     /// The tasks of a flow that should have been started by now less those that were; below all others without a deadline.

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use slackline_model::instance::Flow;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Key, PhaseId};
-use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
 
-use super::orders::{Knobs, NAMES, Rule, Scene};
+use super::orders::{NAMES, Rule, RuleContext, RuleParams};
 use super::residual::Residual;
 use crate::machines::Machines;
 use crate::registry::{Capabilities, PolicyEntry};
@@ -48,10 +48,10 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 #[derive(Clone, Debug)]
 pub struct ByRule {
     rule: Rule,
-    knobs: Knobs,
+    knobs: RuleParams,
     residual: Residual,
     /// Place of each phase of a live flow: the rank of its flow, and its place by tail among all phases.
-    place: Grown<PhaseId, Place>,
+    place: IdTable<PhaseId, Place>,
     queue: ReadyQueue<Place>,
     machines: Machines,
 }
@@ -63,13 +63,16 @@ impl ByRule {
     /// The policy with these settings of [`ENTRY`].
     pub fn new(settings: &Settings) -> Self {
         let rule = Rule::named(settings.choice("order")).expect("invariant: the parameter names a rule");
-        let knobs =
-            Knobs { k: settings.real("k"), x: settings.real("x"), tail: settings.choice("tail") == "yes" };
+        let knobs = RuleParams {
+            k: settings.real("k"),
+            x: settings.real("x"),
+            tail: settings.choice("tail") == "yes",
+        };
         Self {
             rule,
             knobs,
             residual: if rule.needs_plans() { Residual::with_plans() } else { Residual::default() },
-            place: Grown::default(),
+            place: IdTable::default(),
             queue: ReadyQueue::new(),
             machines: Machines::default(),
         }
@@ -78,7 +81,7 @@ impl ByRule {
     /// The order from now on.
     fn sort(&mut self, view: &View<'_>) {
         self.residual.measure(view);
-        let scene = Scene::of(&self.residual, view, []);
+        let scene = RuleContext::of(&self.residual, view, []);
         let ranks = self.rule.ranks(&scene, self.knobs);
         for (flow, &rank) in scene.flows.iter().zip(&ranks) {
             for phase in view.instance.flow(flow.left.flow).phases() {

@@ -4,7 +4,7 @@ use slackline_model::CostFn;
 use slackline_policy::View;
 use slackline_relax::pb;
 
-use super::residual::{Left, Residual, due};
+use super::residual::{Residual, ResidualWork, due};
 use crate::classic::rules::{self, Job, sorted};
 use crate::ordering;
 
@@ -14,7 +14,7 @@ pub struct Candidate<'a> {
     /// Its number among all of them; that of a live flow is its place in [`Residual::flows`].
     pub number: u32,
     /// What is left of it.
-    pub left: Left,
+    pub left: ResidualWork,
     /// Its release: after now of one that was announced.
     pub release: f64,
     /// Its due date; infinite without one.
@@ -28,7 +28,7 @@ pub struct Candidate<'a> {
 
 /// What a rule sees: the live flows, the oldest first.
 #[derive(Clone, Debug)]
-pub struct Scene<'a> {
+pub struct RuleContext<'a> {
     pub flows: Vec<Candidate<'a>>,
     /// The instant: seconds since the start of the workload.
     pub now: f64,
@@ -38,7 +38,7 @@ pub struct Scene<'a> {
 
 /// The parameters of rules that have some.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Knobs {
+pub struct RuleParams {
     /// How far ATC looks ahead, in mean areas.
     pub k: f64,
     /// Which level of the largest cost `due` aims at: 0 the least that is possible, 1 the largest that can come.
@@ -51,41 +51,44 @@ pub struct Knobs {
 pub struct Rule {
     pub name: &'static str,
     /// How it orders flows.
-    pub how: How,
+    pub how: RuleKind,
 }
 
 /// How a rule orders flows; ties go to the flow that was released first.
 #[derive(Clone, Copy, Debug)]
-pub enum How {
+pub enum RuleKind {
     /// The smallest key first.
     Key(fn(&Candidate<'_>) -> f64),
     /// As it says.
-    Order(fn(&Scene<'_>, Knobs) -> Vec<usize>),
+    Order(fn(&RuleContext<'_>, RuleParams) -> Vec<usize>),
     /// None is before another: the phase with the longest tail is first, of whichever flow.
     Together,
 }
 
 pub const RULES: &[Rule] = &[
-    Rule { name: "fifo", how: How::Key(|flow| flow.release) },
-    Rule { name: "edf", how: How::Key(|flow| flow.due) },
-    Rule { name: "srpt", how: How::Key(|flow| flow.left.rem) },
-    Rule { name: "wspt", how: How::Key(|flow| over(flow.left.rem, flow.weight)) },
-    Rule { name: "lrpt", how: How::Key(|flow| -flow.left.rem) },
-    Rule { name: "area", how: How::Key(|flow| over(flow.left.area, flow.weight)) },
-    Rule { name: "slope", how: How::Key(|flow| over(flow.left.area, flow.slope)) },
-    Rule { name: "johnson", how: How::Key(johnson) },
-    Rule { name: "lst", how: How::Key(|flow| flow.due - flow.left.rem) },
+    Rule { name: "fifo", how: RuleKind::Key(|flow| flow.release) },
+    Rule { name: "edf", how: RuleKind::Key(|flow| flow.due) },
+    Rule { name: "srpt", how: RuleKind::Key(|flow| flow.left.rem) },
+    Rule { name: "wspt", how: RuleKind::Key(|flow| over(flow.left.rem, flow.weight)) },
+    Rule { name: "lrpt", how: RuleKind::Key(|flow| -flow.left.rem) },
+    Rule { name: "area", how: RuleKind::Key(|flow| over(flow.left.area, flow.weight)) },
+    Rule { name: "slope", how: RuleKind::Key(|flow| over(flow.left.area, flow.slope)) },
+    Rule { name: "johnson", how: RuleKind::Key(johnson) },
+    Rule { name: "lst", how: RuleKind::Key(|flow| flow.due - flow.left.rem) },
     Rule {
         name: "atc",
-        how: How::Order(|scene, knobs| rules::apparent_tardiness_cost(&scene.jobs(), 1.0, knobs.k)),
+        how: RuleKind::Order(|scene, knobs| rules::apparent_tardiness_cost(&scene.jobs(), 1.0, knobs.k)),
     },
-    Rule { name: "moore", how: How::Order(|scene, _| rules::moore(&scene.jobs(), 1.0, |job| job.ratio)) },
-    Rule { name: "worth", how: How::Order(|scene, _| rules::worth(&scene.jobs(), 1.0)) },
-    Rule { name: "mk-tct-jr", how: How::Order(two_classes) },
-    Rule { name: "woha", how: How::Key(|flow| -flow.left.lag) },
-    Rule { name: "dmrs", how: How::Order(by_program) },
-    Rule { name: "due", how: How::Order(by_level) },
-    Rule { name: "critical-path", how: How::Together },
+    Rule {
+        name: "moore",
+        how: RuleKind::Order(|scene, _| rules::moore(&scene.jobs(), 1.0, |job| job.ratio)),
+    },
+    Rule { name: "worth", how: RuleKind::Order(|scene, _| rules::worth(&scene.jobs(), 1.0)) },
+    Rule { name: "mk-tct-jr", how: RuleKind::Order(two_classes) },
+    Rule { name: "woha", how: RuleKind::Key(|flow| -flow.left.lag) },
+    Rule { name: "dmrs", how: RuleKind::Order(by_program) },
+    Rule { name: "due", how: RuleKind::Order(by_level) },
+    Rule { name: "critical-path", how: RuleKind::Together },
 ];
 
 /// The names of all rules.
@@ -106,8 +109,8 @@ impl Rule {
     }
 
     /// Its name with those parameters that it has, in the words of the policy `rule`, which `rule:order=` before it makes of it.
-    pub fn spelled(self, knobs: Knobs) -> String {
-        let Knobs { k, x, tail } = knobs;
+    pub fn spelled(self, knobs: RuleParams) -> String {
+        let RuleParams { k, x, tail } = knobs;
         match self.name {
             "atc" => format!("atc:k={k}"),
             "due" => format!("due:x={x}:tail={}", if tail { "yes" } else { "no" }),
@@ -121,11 +124,11 @@ impl Rule {
     }
 
     /// The rank of each flow of the scene: the smallest is served first. O(n log n).
-    pub fn ranks(self, scene: &Scene<'_>, knobs: Knobs) -> Vec<u32> {
+    pub fn ranks(self, scene: &RuleContext<'_>, knobs: RuleParams) -> Vec<u32> {
         let order = match self.how {
-            How::Key(key) => sorted(scene.flows.len(), |at| key(&scene.flows[at])),
-            How::Order(order) => order(scene, knobs),
-            How::Together => return vec![0; scene.flows.len()],
+            RuleKind::Key(key) => sorted(scene.flows.len(), |at| key(&scene.flows[at])),
+            RuleKind::Order(order) => order(scene, knobs),
+            RuleKind::Together => return vec![0; scene.flows.len()],
         };
         let mut ranks = vec![0; order.len()];
         (0..).zip(order).for_each(|(rank, at)| ranks[at] = rank);
@@ -133,7 +136,7 @@ impl Rule {
     }
 }
 
-impl<'a> Scene<'a> {
+impl<'a> RuleContext<'a> {
     /// What is to be ordered now: the live flows, and some that are still to come.
     pub fn of(
         residual: &Residual,
@@ -141,7 +144,7 @@ impl<'a> Scene<'a> {
         announced: impl IntoIterator<Item = Candidate<'a>>,
     ) -> Self {
         let now = view.now.seconds();
-        let candidate = |(number, left): (u32, &Left)| {
+        let candidate = |(number, left): (u32, &ResidualWork)| {
             let flow = view.instance.flow(left.flow);
             Candidate {
                 number,
@@ -168,7 +171,7 @@ impl<'a> Scene<'a> {
     /// The flows as jobs on one machine, which all slots together are.
     fn jobs(&self) -> Vec<Job> {
         let job = |flow: &Candidate<'_>| {
-            let Left { area, rem, .. } = flow.left;
+            let ResidualWork { area, rem, .. } = flow.left;
             Job { work: area, alone: rem, due: flow.due, ratio: over(area, flow.weight) }
         };
         self.flows.iter().map(job).collect()
@@ -189,15 +192,15 @@ fn johnson(flow: &Candidate<'_>) -> f64 {
 
 /// MK_TCT_JR on what is left: flows whose stages together take no longer than the geometric mean first, then the others,
 /// each by Johnson's rule.
-fn two_classes(scene: &Scene<'_>, _: Knobs) -> Vec<usize> {
+fn two_classes(scene: &RuleContext<'_>, _: RuleParams) -> Vec<usize> {
     let stages: Vec<[f64; 2]> = scene.flows.iter().map(|flow| flow.left.stages).collect();
     ordering::orders::order_of(ordering::orders::Rule::MkTctJr, &stages, |[map, reduce]| map + reduce)
 }
 
 /// By C_j − p_j/(2μ_j) of LP-MapReduce (Algorithm 1, line 2), all slots together being the machines. O(n log n).
-fn by_program(scene: &Scene<'_>, _: Knobs) -> Vec<usize> {
+fn by_program(scene: &RuleContext<'_>, _: RuleParams) -> Vec<usize> {
     let job = |flow: &Candidate<'_>| {
-        let Left { area, rem, .. } = flow.left;
+        let ResidualWork { area, rem, .. } = flow.left;
         pb::Job { work: area, weight: flow.slope, floor: flow.release.max(0.0) + rem, tail: rem / 2.0 }
     };
     let jobs: Vec<pb::Job> = scene.flows.iter().map(job).collect();
@@ -207,7 +210,7 @@ fn by_program(scene: &Scene<'_>, _: Knobs) -> Vec<usize> {
 
 /// By the latest completion at which the cost stays under a level between the least that the largest cost can be, each
 /// flow alone, and what it is if each were the last to complete.
-fn by_level(scene: &Scene<'_>, knobs: Knobs) -> Vec<usize> {
+fn by_level(scene: &RuleContext<'_>, knobs: RuleParams) -> Vec<usize> {
     let largest = |at: &dyn Fn(&Candidate<'_>) -> f64| {
         scene.flows.iter().map(|flow| flow.cost.eval(scene.now + at(flow))).fold(f64::NEG_INFINITY, f64::max)
     };

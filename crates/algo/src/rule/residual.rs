@@ -2,15 +2,15 @@
 //!
 //! A task that runs still has what is believed of it less what it has run, and a phase that has done more than was believed
 //! is not about to be over: what is left of either is never less than a tenth of what it has done (`FLOOR`). A flow that has
-//! done more than all it was believed to be has said too little of the rest as well ([`Left::overrun`]). It would otherwise
+//! done more than all it was believed to be has said too little of the rest as well ([`ResidualWork::overrun`]). It would otherwise
 //! stay ahead of all others for as long as it runs.
 
 use slackline_model::cluster::Slots;
 use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Time};
-use slackline_policy::{Event, Grown, View};
+use slackline_policy::{Event, IdTable, View};
 
 use super::lag::Plans;
-use crate::believed;
+use crate::estimated;
 
 /// What is left of a task or phase, at least, of what it has done.
 const FLOOR: f64 = 0.1;
@@ -20,7 +20,7 @@ const OVER: f64 = 1.001;
 
 /// What is left of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Left {
+pub struct ResidualWork {
     pub flow: FlowId,
     /// Work of its maps and of its reduces, each over the capacity of the slots that serve them: seconds.
     pub stages: [f64; 2],
@@ -47,13 +47,13 @@ pub struct PhaseLeft {
 #[derive(Clone, Debug, Default)]
 pub struct Residual {
     /// The flows that are neither done nor abandoned, in the order of their ids.
-    pub flows: Vec<Left>,
+    pub flows: Vec<ResidualWork>,
     /// Their phases; nothing is left of one that is done.
-    pub phases: Grown<PhaseId, PhaseLeft>,
+    pub phases: IdTable<PhaseId, PhaseLeft>,
     /// What finished tasks of each phase took, slot-seconds at speed 1.
-    spent: Grown<PhaseId, f64>,
+    spent: IdTable<PhaseId, f64>,
     /// What running tasks of each phase that some run of have done and have left.
-    running: Grown<PhaseId, Running>,
+    running: IdTable<PhaseId, Running>,
     plans: Option<Plans>,
 }
 
@@ -97,7 +97,7 @@ impl Residual {
             let left = self.measure_flow(flow, view, &slot_kinds);
             self.flows.push(left);
         }
-        self.running = Grown::default();
+        self.running = IdTable::default();
     }
 
     fn note_running(&mut self, view: &View<'_>) {
@@ -106,7 +106,7 @@ impl Residual {
             let (machine, _) = view.instance.cluster().machine_of(slot_kind, holding.places[0].first);
             let speed = view.estimates.speed[view.instance.cluster().group_id_of(machine)];
             let done = holding.since.map_or(0.0, |since| view.now.since(since).seconds() * speed);
-            let size = believed::size(view, holding.phase, holding.first).seconds();
+            let size = estimated::size(view, holding.phase, holding.first).seconds();
             let left = (size - done).max(FLOOR * done);
             let count = f64::from(holding.count);
             let running = &mut self.running[holding.phase];
@@ -117,7 +117,7 @@ impl Residual {
     }
 
     /// From the jobs that nothing comes after to the first.
-    fn measure_flow(&mut self, flow: FlowId, view: &View<'_>, slot_kinds: &[Speeds; 2]) -> Left {
+    fn measure_flow(&mut self, flow: FlowId, view: &View<'_>, slot_kinds: &[Speeds; 2]) -> ResidualWork {
         let overrun = self.overrun(flow, view);
         let (mut stages, mut longest_path) = ([0.0; 2], 0.0_f64);
         for &job in view.instance.topological_of(flow).iter().rev() {
@@ -138,7 +138,7 @@ impl Residual {
         let [map, reduce] = stages;
         let area = if view.instance.cluster().is_typed() { map.max(reduce) } else { map + reduce };
         let lag = self.plans.as_mut().map_or(0.0, |plans| plans.lag(flow, view));
-        Left { flow, stages, area, rem: area.max(longest_path), overrun, lag }
+        ResidualWork { flow, stages, area, rem: area.max(longest_path), overrun, lag }
     }
 
     /// How many times as long as believed the tasks of a flow take that has done more than all it was believed to be.
@@ -148,7 +148,7 @@ impl Residual {
             let all = f64::from(view.phase(phase).total()) * view.estimates.task[phase].seconds();
             done += self.spent[phase] + self.running[phase].done;
             said += all;
-            said_done += all - believed::left(view, phase).0;
+            said_done += all - estimated::left(view, phase).0;
         }
         if done > said * OVER && said_done > 0.0 { (done / said_done).max(1.0) } else { 1.0 }
     }
@@ -159,7 +159,7 @@ impl Residual {
         if state.is_done() || view.is_instant(phase) {
             return (0.0, 0.0);
         }
-        let (to_start, longest) = believed::left(view, phase);
+        let (to_start, longest) = estimated::left(view, phase);
         let (to_start, longest) = (to_start * overrun, longest * overrun);
         let running = self.running[phase];
         let work = (to_start + running.left).max(FLOOR * (self.spent[phase] + running.done));

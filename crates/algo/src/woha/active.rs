@@ -6,15 +6,15 @@
 use std::collections::BTreeSet;
 
 use slackline_model::{FlowId, Instance, JobId, PhaseId};
-use slackline_policy::{Ask, Grown, View};
+use slackline_policy::{Ask, IdTable, View};
 
 /// Phases that may be runnable, by flow and slot kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Active {
     /// By place of the job in its flow's plan, then by id.
-    phases: Grown<FlowId, [BTreeSet<(u32, PhaseId)>; 2]>,
+    phases: IdTable<FlowId, [BTreeSet<(u32, PhaseId)>; 2]>,
     /// Place of each job in its flow's plan.
-    place: Grown<JobId, u32>,
+    place: IdTable<JobId, u32>,
     /// Early reduces that were barred from taking a slot when they were met.
     barred: Vec<PhaseId>,
 }

@@ -5,8 +5,8 @@ use slackline_policy::Admission;
 
 use super::plan::{Plan, Step};
 use super::priorities::JobOrder;
-use super::rehearsal::{Rehearsal, Workflow};
 use super::request::Request;
+use crate::woha::simulated_plan::{Rehearsal, Workflow};
 
 /// Makes the plan that a master follows. One of the two replaceable parts of WOHA (section III-B);
 /// the other is [`super::WorkflowScheduler`].

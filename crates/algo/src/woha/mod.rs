@@ -98,9 +98,9 @@ pub mod lag;
 pub mod online;
 pub mod plan;
 pub mod priorities;
-mod rehearsal;
 mod request;
 pub mod scheduler;
+mod simulated_plan;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::{FlowId, PhaseId};
-use slackline_policy::{Action, Admission, Ask, Event, Grant, Grown, Policy, Style, View};
+use slackline_policy::{Action, Admission, Ask, Event, Grant, IdTable, Policy, Style, View};
 
 use super::active::Active;
 use super::generate::{PlanGenerator, admission};
@@ -34,7 +34,7 @@ pub struct Woha {
     plans: BTreeMap<FlowId, Plan>,
     active: Active,
     /// Tasks of each phase to be started when they were last counted.
-    unstarted: Grown<PhaseId, u32>,
+    unstarted: IdTable<PhaseId, u32>,
     /// The phase that was granted last.
     granted: Option<PhaseId>,
     admissions: Vec<(FlowId, Admission)>,
@@ -54,7 +54,7 @@ impl Woha {
             late: Late::default(),
             plans: BTreeMap::new(),
             active: Active::default(),
-            unstarted: Grown::default(),
+            unstarted: IdTable::default(),
             granted: None,
             admissions: Vec::new(),
         }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{JobId, Key, SlotKind, Time};
-use slackline_policy::Grown;
+use slackline_policy::IdTable;
 
 use super::{Container, Turns, UserApps};
 
@@ -38,7 +38,7 @@ pub(super) struct Queue {
     /// How many applications of a leaf may run at a time because of what their masters hold; `None` if that is no limit.
     pub(super) masters: Option<MastersMax>,
     /// Users of a leaf that have applications which run.
-    users: BTreeMap<UserAt, Here>,
+    users: BTreeMap<UserAt, LeafUser>,
     /// Applications that wait because too many run.
     waiting: BTreeMap<Turn, UserAt>,
 }
@@ -52,7 +52,7 @@ pub(super) struct MastersMax {
 
 /// A user in a leaf.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Here {
+pub(super) struct LeafUser {
     pub(super) used: u32,
     /// Applications that run, and those of them that want something.
     apps: u32,
@@ -111,7 +111,7 @@ pub(super) struct Book {
     /// Applications of each user that run, and how many may.
     running: Vec<(u32, u32)>,
     user_apps: UserApps,
-    apps: Grown<JobId, Option<App>>,
+    apps: IdTable<JobId, Option<App>>,
     /// How many applications wait.
     n_waiting: u32,
 }
@@ -149,7 +149,7 @@ impl Queue {
     pub(super) fn first(
         &self,
         slot_kind: SlotKind,
-        mut may: impl FnMut(&Here) -> bool,
+        mut may: impl FnMut(&LeafUser) -> bool,
         accept: &mut dyn FnMut(JobId) -> bool,
     ) -> Option<JobId> {
         let mut users: Vec<_> = self
@@ -198,7 +198,7 @@ impl Book {
             users: BTreeMap::new(),
             running: Vec::new(),
             user_apps,
-            apps: Grown::default(),
+            apps: IdTable::default(),
             n_waiting: 0,
         };
         for queue in queues {

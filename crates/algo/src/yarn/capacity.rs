@@ -10,7 +10,7 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Cluster, JobId, Key, SlotKind};
 use slackline_policy::Policy;
 
-use super::book::{Active, Book, Here, MastersMax, Queue as Line, QueueAt};
+use super::book::{Active, Book, LeafUser, MastersMax, Queue as Line, QueueAt};
 use super::online::{Applicant, Rules, Scheduler};
 use super::{CAPABILITIES, Container, ELSE, FILE, MEMORY, Turns, UserApps, VCORES};
 use crate::registry::PolicyEntry;
@@ -425,7 +425,7 @@ impl ByCapacity {
         let queue = &book.queues[at];
         let one = book.container.memory.cast_signed();
         let limit = self.user_limit((at, used), queue.active(), one);
-        queue.first(slot_kind, |user: &Here| i64::from(user.used) * one <= limit, accept)
+        queue.first(slot_kind, |user: &LeafUser| i64::from(user.used) * one <= limit, accept)
     }
 
     /// MiB above which a user of a leaf gets nothing more (`UsersManager.computeUserLimit`).

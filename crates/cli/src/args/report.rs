@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use slackline::import::RecordedOptions;
-use slackline::report::page::{About, Page};
+use slackline::report::page::{Page, PageOrigin};
 use slackline_trace::reading::format::ending;
 
 use super::path::WrittenFile;
@@ -61,8 +61,15 @@ pub(crate) fn about(
     seeds: Vec<u64>,
     options: RecordedOptions,
     sha256: String,
-) -> About {
-    About { name: name.to_owned(), verb: verb.to_owned(), command: command_line(), seeds, options, sha256 }
+) -> PageOrigin {
+    PageOrigin {
+        name: name.to_owned(),
+        verb: verb.to_owned(),
+        command: command_line(),
+        seeds,
+        options,
+        sha256,
+    }
 }
 
 /// The command line as it could be typed again.

@@ -1,7 +1,7 @@
 //! The simulator on generated Facebook days of growing size, under FIFO (and Fair for comparison):
 //! tasks and events a second of processor time, rows of the schedule, memory; uniform phases and single durations.
 
-use slackline_algo::baseline::{By, Fair, Fifo};
+use slackline_algo::baseline::{Fair, Fifo, ShareUnit};
 use slackline_model::{Instance, Seed};
 use slackline_policy::{Config, Policy};
 use slackline_sim::{Options, Sim};
@@ -61,8 +61,8 @@ fn simulate(day: &Day) {
     for _ in 0..day.repeats {
         drop(last.take());
         let mut policy: Box<dyn Policy> = match day.policy {
-            "fair" => Box::new(Fair::new(By::Job)),
-            _ => Box::new(Fifo::new(By::Job)),
+            "fair" => Box::new(Fair::new(ShareUnit::Job)),
+            _ => Box::new(Fifo::new(ShareUnit::Job)),
         };
         let mut engine = Sim::new(&instance, Options::exact());
         let config = Config::plain();

@@ -20,7 +20,7 @@ pub struct Expectation {
     pub series: Option<String>,
     /// Which of a row's numbers: its mean, its least over the seeds, or its largest.
     #[serde(default)]
-    pub of: Of,
+    pub of: Statistic,
     /// It is at least this in every row.
     #[serde(default)]
     pub least: Option<f64>,
@@ -41,7 +41,7 @@ pub struct Expectation {
 /// Which number of a row.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Of {
+pub enum Statistic {
     /// The mean over the seeds.
     #[default]
     Mean,
@@ -124,9 +124,9 @@ impl Expectation {
 
     fn number(&self, row: &Row) -> Option<f64> {
         match self.of {
-            Of::Mean => row.mean,
-            Of::Least => row.least,
-            Of::Most => row.most,
+            Statistic::Mean => row.mean,
+            Statistic::Least => row.least,
+            Statistic::Most => row.most,
         }
     }
 
@@ -215,9 +215,9 @@ impl Expectation {
 
     fn words(&self, expected: &str) -> String {
         let of = match self.of {
-            Of::Mean => "",
-            Of::Least => " least",
-            Of::Most => " largest",
+            Statistic::Mean => "",
+            Statistic::Least => " least",
+            Statistic::Most => " largest",
         };
         let at = if self.x.is_empty() { String::new() } else { format!(" at {}", self.x.join(", ")) };
         let series = self.series.as_ref().map_or(String::new(), |series| format!(" ({series})"));

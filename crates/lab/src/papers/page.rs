@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::expectation::short;
 use super::{Checked, Claim, Paper, Row, Verdict, verdict};
-use crate::printed::Printed;
+use crate::counterexamples::CounterexampleEntry;
 use crate::spec::Figure;
 
 /// The look: light and dark by the reader's setting, one column in print.
@@ -15,19 +15,19 @@ const STYLE: &str = include_str!("page.css");
 
 /// An experiment as it is shown.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct ExperimentPage {
     /// Its name, which is also its directory.
     pub id: String,
     /// What it is about.
     pub title: String,
     /// What its paper says.
     pub paper: Option<Paper>,
-    pub figures: Vec<Shown>,
+    pub figures: Vec<FigurePage>,
 }
 
 /// A figure as it is shown.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct FigurePage {
     pub figure: Figure,
     /// Its rows; none if its CSV is not one of measures.
     pub rows: Vec<Row>,
@@ -37,8 +37,8 @@ pub struct Shown {
     pub pictures: Vec<String>,
 }
 
-impl Made {
-    fn claim(&self, shown: &Shown) -> Option<&Claim> {
+impl ExperimentPage {
+    fn claim(&self, shown: &FigurePage) -> Option<&Claim> {
         self.paper.as_ref().and_then(|paper| paper.claim(&shown.figure.id))
     }
 
@@ -48,7 +48,7 @@ impl Made {
     }
 
     /// The verdict on each figure and what it rests on, in the order of the figures.
-    fn verdicts(&self) -> impl Iterator<Item = (&Shown, Option<&Claim>, Verdict, Vec<Checked>)> {
+    fn verdicts(&self) -> impl Iterator<Item = (&FigurePage, Option<&Claim>, Verdict, Vec<Checked>)> {
         self.figures.iter().map(|shown| {
             let claim = self.claim(shown);
             let (verdict, checked) =
@@ -59,7 +59,7 @@ impl Made {
 }
 
 /// The whole page. O(what is shown).
-pub fn page(made: &[Made], printed: &[Printed]) -> String {
+pub fn page(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> String {
     let version = env!("CARGO_PKG_VERSION");
     html! {
         (DOCTYPE)
@@ -94,7 +94,7 @@ pub fn page(made: &[Made], printed: &[Printed]) -> String {
 }
 
 /// The verdicts as CSV: experiment, figure, where the paper says it, seeds, verdict, what holds of what was expected.
-pub fn verdicts(made: &[Made]) -> String {
+pub fn verdicts(made: &[ExperimentPage]) -> String {
     let head = ["experiment", "figure", "paper", "seeds", "verdict", "holds", "expected"];
     let rows = made.iter().flat_map(|experiment| {
         experiment.verdicts().map(|(shown, claim, verdict, checked)| {
@@ -114,7 +114,7 @@ pub fn verdicts(made: &[Made]) -> String {
 }
 
 /// The verdicts as a table of Markdown, for PAPERS.md.
-pub fn markdown(made: &[Made]) -> String {
+pub fn markdown(made: &[ExperimentPage]) -> String {
     let mut out = String::from("| figure | in the paper | seeds | verdict |\n|---|---|---:|---|\n");
     for experiment in made {
         for (shown, claim, verdict, checked) in experiment.verdicts() {
@@ -135,11 +135,11 @@ pub fn markdown(made: &[Made]) -> String {
 }
 
 /// Over how many seeds a figure was averaged.
-fn seeds(shown: &Shown) -> u32 {
+fn seeds(shown: &FigurePage) -> u32 {
     shown.rows.first().map_or(shown.figure.seeds, |row| row.seeds)
 }
 
-fn contents(made: &[Made], printed: &[Printed]) -> Markup {
+fn contents(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> Markup {
     html! {
         nav aria-label="Contents" {
             table {
@@ -167,7 +167,7 @@ fn contents(made: &[Made], printed: &[Printed]) -> Markup {
     }
 }
 
-fn anchor(experiment: &Made, shown: &Shown) -> String {
+fn anchor(experiment: &ExperimentPage, shown: &FigurePage) -> String {
     format!("{}-{}", experiment.id, shown.figure.id)
 }
 
@@ -175,7 +175,7 @@ fn badge(verdict: Verdict) -> Markup {
     html! { span class={ "verdict " (verdict.word()) } { (verdict.word()) } }
 }
 
-fn section(experiment: &Made) -> Markup {
+fn section(experiment: &ExperimentPage) -> Markup {
     html! {
         section id=(experiment.id) {
             h2 { (experiment.title) }
@@ -218,7 +218,7 @@ fn rests_on(verdict: Verdict, claim: Option<&Claim>, checked: &[Checked]) -> Mar
 }
 
 /// The rows as a table, folded, and the files.
-fn numbers(experiment: &Made, shown: &Shown) -> Markup {
+fn numbers(experiment: &ExperimentPage, shown: &FigurePage) -> Markup {
     let number = |x: Option<f64>| x.map_or("–".to_owned(), short);
     html! {
         @if !shown.rows.is_empty() {
@@ -252,7 +252,7 @@ fn numbers(experiment: &Made, shown: &Shown) -> Markup {
     }
 }
 
-fn errors(printed: &[Printed]) -> Markup {
+fn errors(printed: &[CounterexampleEntry]) -> Markup {
     html! {
         section id="in-print" {
             h2 { "What the papers print that does not hold" }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::counterexamples::CounterexampleEntry;
 use crate::experiments;
-use crate::printed::Printed;
 
 /// A kept file, and what it should be: compared, or written again.
 fn holds(path: &Path, fresh: &str) {
@@ -20,17 +20,22 @@ fn root() -> PathBuf {
 }
 
 /// The experiments as their kept files show them.
-fn kept() -> Vec<Made> {
+fn kept() -> Vec<ExperimentPage> {
     let made = experiments().iter().map(|experiment| {
         let spec = experiment.spec().unwrap();
         let paper = experiment.paper(&spec).unwrap();
         let folder = root().join("experiments").join(experiment.id);
         let shown = |figure: &Figure| {
             let csv = std::fs::read_to_string(folder.join(format!("{}.csv", figure.id))).unwrap();
-            Shown { figure: figure.clone(), rows: rows(&csv), files: Vec::new(), pictures: Vec::new() }
+            FigurePage { figure: figure.clone(), rows: rows(&csv), files: Vec::new(), pictures: Vec::new() }
         };
         let figures = spec.figures.iter().map(shown).collect();
-        Made { id: experiment.id.to_owned(), title: spec.title.clone(), paper: Some(paper), figures }
+        ExperimentPage {
+            id: experiment.id.to_owned(),
+            title: spec.title.clone(),
+            paper: Some(paper),
+            figures,
+        }
     });
     made.collect()
 }
@@ -167,14 +172,14 @@ fn the_page_escapes_what_it_shows() {
     let spec = Spec::parse("spec.toml", spec, &["sweep"]).unwrap();
     let rows = vec![row("<i>", "a&b", 1.0), row("2", "</svg>", 2.0)];
     let drawn = picture(&spec.figures[0].title, None, &rows).unwrap().unwrap();
-    let shown = Shown {
+    let shown = FigurePage {
         figure: spec.figures[0].clone(),
         rows,
         files: vec!["f.csv".to_owned()],
         pictures: vec![drawn],
     };
-    let made = Made { id: "e".to_owned(), title: spec.title, paper: None, figures: vec![shown] };
-    let text = page(&[made], &[] as &[Printed]);
+    let made = ExperimentPage { id: "e".to_owned(), title: spec.title, paper: None, figures: vec![shown] };
+    let text = page(&[made], &[] as &[CounterexampleEntry]);
     for never in ["<script>", "<b>t", "<i>", "a&b"] {
         assert!(!text.contains(never), "{never}");
     }

@@ -10,8 +10,8 @@ use slackline_model::{Instance, MachineId, PhaseId};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::spot::{Scope, Spot};
-use crate::state::Taken;
+use crate::slot_scope::{Scope, Spot};
+use crate::state::TaskRange;
 use crate::view::Estimates;
 
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +173,7 @@ fn serve<E: Engine + ?Sized>(
         if !ledger.admits(phase, spot, engine) {
             break;
         }
-        let taken = Taken { count: next.count.min(free).min(runnable).min(room), ..next };
+        let taken = TaskRange { count: next.count.min(free).min(runnable).min(room), ..next };
         head.first += taken.count;
         head.count -= taken.count;
         ledger.state.take_exactly(&ledger.instance, phase, taken);

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use slackline_model::{PhaseId, SlotKind};
 
-use crate::grown::Grown;
+use crate::id_table::IdTable;
 use crate::ledger::Ledger;
 use crate::minima::Minima;
 use crate::policy::Policy;
@@ -61,7 +61,7 @@ pub(super) struct Targets {
     keeps_minima: bool,
     fills_early: bool,
     minima: Minima,
-    phases: Grown<PhaseId, Entry>,
+    phases: IdTable<PhaseId, Entry>,
     order: [BTreeSet<(Rank, PhaseId)>; 2],
     clock: u64,
     stale: Vec<PhaseId>,
@@ -73,7 +73,7 @@ impl Targets {
             keeps_minima: policy.keeps_minima(),
             fills_early: policy.fills_early(),
             minima: Minima::default(),
-            phases: Grown::default(),
+            phases: IdTable::default(),
             order: [BTreeSet::new(), BTreeSet::new()],
             clock: 0,
             stale: Vec::new(),

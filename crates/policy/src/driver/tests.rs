@@ -9,8 +9,8 @@ use crate::testing::{
     FLOW, Listed, Scripted, arrived, failed, finished, flow, instance, machines, seconds, uniform,
 };
 use slackline_model::draft::{Draft, FlowDraft, Weights};
-use slackline_model::schedule::{FlowStatus, NewRow, Outcome};
-use slackline_model::{Combine, Metric, Objective, PhaseId, SlotRange};
+use slackline_model::schedule::{FlowStatus, Outcome};
+use slackline_model::{Combine, Metric, Objective, PhaseId};
 
 /// Flows of two maps of 3 s on one machine of two slots, cost = response.
 fn flows(n: usize) -> Instance {
@@ -149,8 +149,6 @@ fn a_flow_that_is_withdrawn_is_stopped_and_may_come_again_with_what_runs_of_it()
 struct Ends(Vec<(FlowId, Option<Time>)>);
 
 impl Sink for Ends {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
     fn flow(&mut self, end: &FlowEnd, _: &Instance) {
         self.0.push((end.flow, end.completion));
     }
@@ -288,7 +286,7 @@ fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
     let mut policy = granting(&instance);
     let config = Config { learning: Some(learning), ..audited() };
     let run = run(&instance, &mut policy, &mut engine, config);
-    assert_eq!(policy.believed, [1.0, 3.0]);
+    assert_eq!(policy.estimated, [1.0, 3.0]);
     let history = run.figures.history.unwrap();
     let known: Vec<_> =
         history.records().map(|(name, _, record)| (name.flow.as_str(), record.tasks)).collect();
@@ -304,7 +302,7 @@ fn what_is_not_learned_stays_as_it_was() {
     ]);
     let mut policy = granting(&instance);
     let run = run(&instance, &mut policy, &mut engine, audited());
-    assert_eq!((policy.believed, run.figures.history), (vec![3.0, 3.0], None));
+    assert_eq!((policy.estimated, run.figures.history), (vec![3.0, 3.0], None));
 }
 
 #[test]

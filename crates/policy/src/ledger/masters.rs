@@ -12,7 +12,7 @@ use slackline_model::{FlowId, JobId, PhaseId, SlotKind, SlotRange, Time};
 use super::Ledger;
 use crate::engine::{self, Engine, MasterOrder};
 use crate::event::Event;
-use crate::spot::Spot;
+use crate::slot_scope::Spot;
 
 /// The masters of a run.
 #[derive(Clone, Debug)]

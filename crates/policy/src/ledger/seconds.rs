@@ -9,7 +9,7 @@ use slackline_model::{SlotKind, SlotRange, Time};
 use super::Ledger;
 use crate::engine::{Engine, Faults, Order, RowId, Second};
 use crate::event::Event;
-use crate::state::Taken;
+use crate::state::TaskRange;
 
 impl Ledger {
     /// A second attempt runs: it is taken into the books if its slot is free and the first runs alone, else refused.
@@ -33,7 +33,7 @@ impl Ledger {
     }
 
     /// The attempt that may start on `place` beside a row, if one may.
-    fn may_run_beside(&self, row: RowId, place: SlotRange) -> Option<Taken> {
+    fn may_run_beside(&self, row: RowId, place: SlotRange) -> Option<TaskRange> {
         let first = self.log.get(row).filter(|row| row.is_running() && row.task.count == 1)?.task;
         let slot_kind = self.instance.slot_kind_of(first.phase);
         let is_there = place.end() <= self.instance.cluster().slot_numbers(slot_kind);
@@ -43,7 +43,7 @@ impl Ledger {
             && !self.twins.contains_key(&row)
             && !self.state.is_early(&self.instance, first.phase);
         let attempt = first.attempt.checked_add(1).filter(|_| may_run)?;
-        Some(Taken { first: first.first, count: 1, attempt })
+        Some(TaskRange { first: first.first, count: 1, attempt })
     }
 
     /// One of two attempts ended at `at`: the other one is stopped in that instant, and its slot is free. Returns which

@@ -194,7 +194,7 @@ fn a_second_attempt_is_a_row_beside_the_first() {
     assert_eq!((*row, *first, *attempt, &places[..]), (2, 0, 1, &[range(3, 1)][..]));
     let state = &books.state;
     assert_eq!((state.phase(MAP).running(), state.alive(SlotKind::Any), free(&books)), (2, 3, 1));
-    let seen: Vec<u32> = crate::held::Held::of(&books).running().map(|held| held.first).collect();
+    let seen: Vec<u32> = crate::busy_slots::BusySlots::of(&books).running().map(|held| held.first).collect();
     assert_eq!(seen, [0, 1], "who looks ahead counts each task once");
 }
 

@@ -38,8 +38,8 @@ fn touched(state: &mut State) -> Vec<PhaseId> {
     touched
 }
 
-fn taken(first: u32, count: u32, attempt: u16) -> Taken {
-    Taken { first, count, attempt }
+fn taken(first: u32, count: u32, attempt: u16) -> TaskRange {
+    TaskRange { first, count, attempt }
 }
 
 fn pending(state: &State, phase: PhaseId) -> Vec<(u32, u32)> {
@@ -256,7 +256,7 @@ fn killed_tasks_run_again_as_the_next_attempt() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 1.0);
     let (mut events, all) = (Vec::new(), state.take(&instance, MAP, 4));
-    state.kill(&instance, MAP, Taken { count: 2, ..all }, &mut events);
+    state.kill(&instance, MAP, TaskRange { count: 2, ..all }, &mut events);
     assert_eq!(events, [Event::TasksLost { phase: MAP, count: 2 }]);
     assert_eq!((state.phase(MAP).unstarted(), state.phase(MAP).running()), (2, 2));
     assert_eq!(state.take(&instance, MAP, 9), taken(0, 2, 1));
@@ -281,7 +281,7 @@ fn a_killed_early_reduce_waits_no_more() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 0.0);
     let both = state.take(&instance, REDUCE, 2);
-    state.kill(&instance, REDUCE, Taken { count: 1, ..both }, &mut Vec::new());
+    state.kill(&instance, REDUCE, TaskRange { count: 1, ..both }, &mut Vec::new());
     assert_eq!((state.phase(REDUCE).waiting(), state.waiting(SlotKind::Any)), (1, 1));
     assert_eq!(state.phase(REDUCE).running(), 1);
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use slackline::explain::{Explainer, GoesOn, TaskNow};
 use slackline::names::unknown;
-use slackline::report::explain::{Open, OpenPhase, Told, json};
+use slackline::report::explain::{ExplainInput, Open, OpenPhase, json};
 use slackline::report::number::duration;
 use slackline::report::table::View;
 use slackline::run::logs::{Logs, LogsOf, TaskOf};
@@ -112,7 +112,7 @@ impl ServiceHandle {
         let explanation = explainer.explain(id, job);
         let explanation = explanation.ok_or_else(|| invalid(format!("found no flow {flow} in {number}")))?;
         let open = (!is_flow_over).then(|| open(&instance, id, &shown, &flow, now));
-        let told = Told {
+        let told = ExplainInput {
             instance: &instance,
             policy: &schedule.policy,
             plan: false,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use slackline::run::{When, set_deadlines};
+use slackline::run::{TimeSpec, set_deadlines};
 use slackline::trace::{
     ImportOptions, ImportedWorkload, Importers, Parameters, SourceMap, TraceError, read_workload,
 };
@@ -168,7 +168,8 @@ fn unrunnable(draft: &Draft, source: &SourceMap) -> Result<(), String> {
 
 /// Refuses deadlines with a date for a schedule.
 fn recurs_in_time(submit: &Submit) -> Result<(), String> {
-    let is_once = |when: &str| matches!(When::parse_option(when), Ok(When::Moment(_) | When::Local(_)));
+    let is_once =
+        |when: &str| matches!(TimeSpec::parse_option(when), Ok(TimeSpec::Moment(_) | TimeSpec::Local(_)));
     match submit.deadlines.iter().find(|(_, when)| is_once(when)) {
         None => Ok(()),
         Some((flow, when)) => Err(format!(

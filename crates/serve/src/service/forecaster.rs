@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
 use slackline::resident::FlowOverrides;
-use slackline::run::{Ahead, Checked, Completions, Followed, Kept, Outlook};
+use slackline::run::{CachedOrder, Checked, Completions, ForecastInput, NewRun, ServiceForecast};
 use slackline::{PolicySpec, parallel};
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
@@ -32,7 +32,7 @@ pub enum ForecastRequest {
         number: u64,
         name: String,
         started: Moment,
-        followed: Box<Followed>,
+        followed: Box<NewRun>,
         /// The overrides of its flows.
         standings: BTreeMap<String, FlowOverrides>,
         /// The deadline of each flow.
@@ -51,11 +51,11 @@ pub enum ForecastRequest {
     /// The wall clock jumped by this many microseconds.
     ClockJumped(i64),
     /// Forecast all flows, with the impact of one submission on the others.
-    Ahead(Option<u64>),
+    Predict(Option<u64>),
 }
 
 pub struct Forecaster {
-    outlook: Outlook,
+    outlook: ServiceForecast,
     /// The start of the engine's time.
     began: Moment,
     runs: BTreeMap<u64, TrackedRun>,
@@ -76,7 +76,7 @@ struct TrackedRun {
 impl Forecaster {
     /// A forecaster that simulates with the policy `by`, for an engine whose time starts at `began`. It adds
     /// its durations to `took`.
-    pub fn new(outlook: Outlook, by: PolicySpec, began: Moment, took: SharedHistogram) -> Self {
+    pub fn new(outlook: ServiceForecast, by: PolicySpec, began: Moment, took: SharedHistogram) -> Self {
         Self { outlook, began, runs: BTreeMap::new(), by, took }
     }
 
@@ -84,7 +84,7 @@ impl Forecaster {
     pub fn work(mut self, looks: &Receiver<ForecastRequest>, tell: &dyn Fn(StateEvent)) {
         while let Ok(look) = looks.recv() {
             match look {
-                ForecastRequest::Ahead(number) => {
+                ForecastRequest::Predict(number) => {
                     let outlooked = self.look(ClockReading::read().wall.0, number);
                     self.took.add(outlooked.took as f64 / SECOND as f64);
                     tell(StateEvent::Predicted(outlooked));
@@ -131,7 +131,7 @@ impl Forecaster {
                 self.runs.remove(&number);
             }
             ForecastRequest::ClockJumped(by) => self.outlook.clock_jumped(by as f64 / SECOND as f64),
-            ForecastRequest::Ahead(_) => {}
+            ForecastRequest::Predict(_) => {}
         }
         None
     }
@@ -199,7 +199,7 @@ impl Forecaster {
     /// A sample cannot be simulated.
     fn courses(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
         let drawn = |k| self.outlook.course(now, freed, k).under(self.by.clone()).checked();
-        (0..Outlook::COURSES).map(drawn).collect()
+        (0..ServiceForecast::COURSES).map(drawn).collect()
     }
 
     /// Simulates the samples on all processors, and sets prediction intervals and chances.
@@ -209,7 +209,7 @@ impl Forecaster {
     fn spread(
         &self,
         courses: &[Checked],
-        kept: &Kept,
+        kept: &CachedOrder,
         flows: &mut BTreeMap<(u64, String), FlowEstimate>,
     ) -> Result<(), String> {
         let simulated =
@@ -226,7 +226,7 @@ impl Forecaster {
                 // A guess gets no interval, because the samples do not vary the durations of its own tasks.
                 continue;
             }
-            let [least, most] = Outlook::likely(&mut ends).map(|at| self.at(at));
+            let [least, most] = ServiceForecast::likely(&mut ends).map(|at| self.at(at));
             // The interval always includes the estimate.
             expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
             expected.chance = deadline.map(|deadline| {
@@ -238,7 +238,7 @@ impl Forecaster {
     }
 
     /// The impact of a submission on the others, and the changes with which it meets its deadlines.
-    fn meaning(&self, number: u64, ahead: &Ahead, with: &Completions) -> Impact {
+    fn meaning(&self, number: u64, ahead: &ForecastInput, with: &Completions) -> Impact {
         let is_own = |name: &str| split(name).is_some_and(|(of, _)| of == number);
         let without = ahead.without(is_own).completions().unwrap_or_default();
         let late = |(name, &before): (&String, &f64)| {
@@ -271,13 +271,13 @@ impl Forecaster {
     fn remedies(
         &self,
         number: u64,
-        ahead: &Ahead,
+        ahead: &ForecastInput,
         name: &str,
         flow: &str,
         at: f64,
         deadline: Moment,
     ) -> Vec<Remedy> {
-        let holds = |ahead: &Ahead| {
+        let holds = |ahead: &ForecastInput| {
             let ends = ahead.completions().ok()?;
             Some(self.at(*ends.get(name)?) <= deadline)
         };
@@ -298,7 +298,12 @@ impl Forecaster {
 
     /// The submissions without deadlines that have to be held, the latest first. `None` if holding all of
     /// them is not enough.
-    fn held(&self, number: u64, ahead: &Ahead, holds: &dyn Fn(&Ahead) -> Option<bool>) -> Option<Vec<u64>> {
+    fn held(
+        &self,
+        number: u64,
+        ahead: &ForecastInput,
+        holds: &dyn Fn(&ForecastInput) -> Option<bool>,
+    ) -> Option<Vec<u64>> {
         let is_free = |(of, run): &(&u64, &TrackedRun)| **of != number && run.deadlines.is_empty();
         let free: Vec<u64> = self.runs.iter().rev().filter(is_free).map(|(&of, _)| of).collect();
         let without = |count: usize| {
@@ -318,7 +323,7 @@ impl Forecaster {
 }
 
 /// The fewest slots that are enough, assuming that more slots never hurt.
-fn fewest_slots(ahead: &Ahead, holds: &dyn Fn(&Ahead) -> Option<bool>) -> Option<u64> {
+fn fewest_slots(ahead: &ForecastInput, holds: &dyn Fn(&ForecastInput) -> Option<bool>) -> Option<u64> {
     let (mut too_few, mut enough) = (1.0, SLOTS_MOST);
     if holds(&ahead.with_slots(enough)) != Some(true) {
         return None;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use slackline::PolicySpec;
 use slackline::run::{
-    Backend, Deadline, EngineError, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink, When,
+    Backend, Deadline, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, Session, Sink, TimeSpec,
 };
 use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
@@ -47,7 +47,7 @@ pub struct Ready {
     /// The known durations of its phases.
     pub known: History,
     /// The run for the forecaster, which takes it once.
-    pub followed: Option<Followed>,
+    pub followed: Option<NewRun>,
 }
 
 /// Open runs that the scheduler has not taken yet, by number.
@@ -155,9 +155,9 @@ impl Launcher {
 /// A time is invalid.
 pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Result<Vec<Deadline>, String> {
     said.map(|(flow, when)| {
-        let when = When::parse_option(when)
+        let when = TimeSpec::parse_option(when)
             .map_err(|expected| format!("deadlines: {flow}: found {when:?}, expected {expected}"))?;
-        if matches!(when, When::Seconds(seconds) if seconds < 0.0) {
+        if matches!(when, TimeSpec::Seconds(seconds) if seconds < 0.0) {
             return Err(format!("deadlines: {flow}: found {when}, expected a duration that is not negative"));
         }
         Ok(Deadline { flow: flow.clone(), when })

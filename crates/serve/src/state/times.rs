@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use jiff::Timestamp;
-use slackline_model::When;
+use slackline_model::TimeSpec;
 use slackline_task::base::clock;
 
 use crate::{Moment, SECOND, moment, timestamp};
@@ -16,9 +16,9 @@ use crate::{Moment, SECOND, moment, timestamp};
 /// The value found, and the value expected.
 pub fn deadline(text: &str, after: Timestamp, now: Moment) -> Result<Moment, String> {
     let wrong = |expected: &str| format!("deadline: found {text:?}, expected {expected}");
-    let when = When::parse_option(text).map_err(|expected| wrong(&expected))?;
+    let when = TimeSpec::parse_option(text).map_err(|expected| wrong(&expected))?;
     let start = clock::local(moment(after));
-    if matches!(when, When::Seconds(seconds) if seconds < 0.0) {
+    if matches!(when, TimeSpec::Seconds(seconds) if seconds < 0.0) {
         return Err(wrong("a duration that is not negative"));
     }
     if when.is_before(&start) {
@@ -31,10 +31,10 @@ pub fn deadline(text: &str, after: Timestamp, now: Moment) -> Result<Moment, Str
         let (at, counts) = (
             timestamp(at),
             match when {
-                When::Seconds(_) | When::Daily(_) => {
+                TimeSpec::Seconds(_) | TimeSpec::Daily(_) => {
                     format!(", counted from the release of the flow at {after}")
                 }
-                When::Moment(_) | When::Local(_) => String::new(),
+                TimeSpec::Moment(_) | TimeSpec::Local(_) => String::new(),
             },
         );
         return Err(format!("deadline: found {text:?}, which was at {at}{counts}, expected a time to come"));

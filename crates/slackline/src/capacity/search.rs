@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use slackline_judge::Metrics;
 use slackline_model::{Draft, Instance, Invalid, Span};
 
-use super::axis::{Axis, Knob, Values};
 use super::bisection::{Fewest, fewest, roughly};
 use super::condition::Condition;
-use super::hopes::Hopes;
+use crate::capacity::early_stop::Hopes;
+use crate::capacity::search_dimension::{Axis, Knob, Values};
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{GRAIN, Options, SimulateError, Watch, prepare, simulate_figures};
@@ -52,7 +52,7 @@ pub struct Figures {
 
 /// A value that was tried.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tried {
+pub struct SearchStep {
     /// The value of the axis.
     pub value: f64,
     /// The result.
@@ -61,7 +61,7 @@ pub struct Tried {
     pub meets: bool,
 }
 
-impl Tried {
+impl SearchStep {
     /// Its figures, if it was simulated to the end.
     pub fn figures(&self) -> Option<&Figures> {
         match &self.outcome {
@@ -78,7 +78,7 @@ pub struct Capacity {
     /// that meet them, and the smallest of equal ones. `None` if no tried value meets the conditions.
     pub found: Option<f64>,
     /// Every tried value, in ascending order.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<SearchStep>,
     /// The search method. For a list, every value is tried.
     pub method: Method,
     /// Whether no tried size below the answer meets the conditions, and every tried size above it does.
@@ -133,7 +133,7 @@ pub struct Search<'a> {
     /// Called before every instant of every simulation; returns whether to cancel the search.
     pub cancel: &'a (dyn Fn() -> bool + Sync),
     /// Called with every value after it was tried.
-    pub told: &'a (dyn Fn(&Tried) + Sync),
+    pub told: &'a (dyn Fn(&SearchStep) + Sync),
 }
 
 impl<'a> Search<'a> {
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
 
     /// Sets the function that is called with every value.
     #[must_use]
-    pub fn with_told(mut self, told: &'a (dyn Fn(&Tried) + Sync)) -> Self {
+    pub fn with_told(mut self, told: &'a (dyn Fn(&SearchStep) + Sync)) -> Self {
         self.told = told;
         self
     }
@@ -276,7 +276,7 @@ struct Work<'a> {
     draft: &'a Draft,
     search: &'a Search<'a>,
     /// By size; for a list, by index.
-    tried: BTreeMap<u32, Tried>,
+    tried: BTreeMap<u32, SearchStep>,
 }
 
 impl Work<'_> {
@@ -335,13 +335,13 @@ impl Work<'_> {
     /// with the lowest cost that does.
     fn all(&mut self, values: &[f64]) -> Result<Capacity, Stop> {
         let places: Vec<u32> = (0..values.len() as u32).collect();
-        let tried = parallel::map(values.len(), self.search.threads, |k| -> Result<Tried, Stop> {
+        let tried = parallel::map(values.len(), self.search.threads, |k| -> Result<SearchStep, Stop> {
             let tried = self.one(self.search.policy, values[k], false)?;
             (self.search.told)(&tried);
             Ok(tried)
         })?;
         let is_size = self.search.axis.knob.is_size() && !self.search.conditions.is_empty();
-        let cost = |tried: &Tried| tried.figures().map_or(f64::INFINITY, |figures| figures.cost);
+        let cost = |tried: &SearchStep| tried.figures().map_or(f64::INFINITY, |figures| figures.cost);
         let meets = || places.iter().zip(&tried).filter(|(_, tried)| tried.meets);
         let found = if is_size {
             meets().next()
@@ -381,14 +381,19 @@ impl Work<'_> {
         Ok(does)
     }
 
-    fn simulate(&self, policy: &PolicySpec, sizes: &[u32], may_give_up: bool) -> Result<Vec<Tried>, Stop> {
+    fn simulate(
+        &self,
+        policy: &PolicySpec,
+        sizes: &[u32],
+        may_give_up: bool,
+    ) -> Result<Vec<SearchStep>, Stop> {
         parallel::map(sizes.len(), self.search.threads, |k| {
             self.one(policy, f64::from(sizes[k]), may_give_up)
         })
     }
 
     /// Simulates one value to the end, or until a condition cannot be met any more.
-    fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<Tried, Stop> {
+    fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<SearchStep, Stop> {
         let Search { conditions, cancel, .. } = *self.search;
         let (instance, options) = self.search.at(self.draft, value)?;
         let policy = self.search.at_value(policy, value)?;
@@ -407,7 +412,7 @@ impl Work<'_> {
             Err(SimulateError::Stopped) => return Err(Stop::Cancelled),
             Err(problem) => return Err(self.search.simulation(value, problem).into()),
         };
-        let mut tried = Tried { value, outcome, meets: false };
+        let mut tried = SearchStep { value, outcome, meets: false };
         tried.meets = tried.figures().is_some_and(|f| conditions.iter().all(|c| c.holds(&f.metrics)));
         Ok(tried)
     }
@@ -507,7 +512,7 @@ mod tests {
         let (conditions, axis, options) =
             (["missed:0".parse().unwrap()], Axis::machines(1..=90), Options::exact());
         let tried = AtomicUsize::new(0);
-        let told = |_: &Tried| {
+        let told = |_: &SearchStep| {
             tried.fetch_add(1, Ordering::Relaxed);
         };
         let cancel = || tried.load(Ordering::Relaxed) >= 3;

@@ -8,11 +8,11 @@ use slackline_model::{MachineId, PhaseId, Time};
 use slackline_policy::{Action, Style, View};
 use slackline_trace::{Document, Format, TraceError};
 
-use super::told::Told;
 use super::wire::{Answer, PROTOCOL, Ranked, StyleName, Version, Welcome};
+use crate::command::program_view::ProgramView;
 
 /// The changes that the program requests.
-pub(super) struct Wanted {
+pub(super) struct RequestedChanges {
     /// Targets, placements, wakes.
     pub(super) actions: Vec<Action>,
     /// A new order: each phase at most once, with the maximum number of slots that it may hold.
@@ -37,7 +37,12 @@ pub(super) fn welcome(line: &[u8]) -> Result<Welcome, String> {
 ///
 /// # Errors
 /// The error, in words.
-pub(super) fn wanted(line: &[u8], style: Style, told: &Told, view: &View<'_>) -> Result<Wanted, String> {
+pub(super) fn wanted(
+    line: &[u8],
+    style: Style,
+    told: &ProgramView,
+    view: &View<'_>,
+) -> Result<RequestedChanges, String> {
     let answer: Answer = object(line)?;
     let given = [
         ("order", Style::Priorities, answer.order.is_some()),
@@ -65,7 +70,7 @@ pub(super) fn wanted(line: &[u8], style: Style, told: &Told, view: &View<'_>) ->
         actions.push(wake(seconds, view.now).map_err(at("wake", k))?);
     }
     let order = answer.order.map(|order| ranked(&order, told)).transpose()?;
-    Ok(Wanted { actions, order })
+    Ok(RequestedChanges { actions, order })
 }
 
 /// Prefixes an error with the position of the element.
@@ -73,7 +78,7 @@ fn at(list: &str, k: usize) -> impl FnOnce(String) -> String {
     move |what| format!("{list}[{k}]: {what}")
 }
 
-fn ranked(order: &[Ranked], told: &Told) -> Result<Vec<(PhaseId, u32)>, String> {
+fn ranked(order: &[Ranked], told: &ProgramView) -> Result<Vec<(PhaseId, u32)>, String> {
     let mut seen = BTreeSet::new();
     let one = |(k, ranked): (usize, &Ranked)| {
         let (number, most) = match *ranked {
@@ -93,7 +98,7 @@ fn ranked(order: &[Ranked], told: &Told) -> Result<Vec<(PhaseId, u32)>, String> 
 
 fn place(
     (machine, phase, first, count): (u32, u32, u32, u32),
-    told: &Told,
+    told: &ProgramView,
     view: &View<'_>,
 ) -> Result<Action, String> {
     let (phase, live) = told.phase(phase)?;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use slackline_model::{Cluster, Objective};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 
-use super::answer::{self, Wanted};
+use super::answer::{self, RequestedChanges};
 use super::child::{Child, GRACE, Silence};
 use super::order::Order;
-use super::told::{self, Told};
 use super::{NAME, Program, shown};
+use crate::command::program_view;
+use crate::command::program_view::ProgramView;
 
 /// A program as a policy, until it fails.
 pub(super) struct CommandPolicy {
@@ -18,7 +19,7 @@ pub(super) struct CommandPolicy {
     child: Option<Child>,
     style: Style,
     keeps_minima: bool,
-    told: Told,
+    told: ProgramView,
     order: Order,
     /// The next line to send, and the number of lines sent.
     line: Vec<u8>,
@@ -34,7 +35,7 @@ impl CommandPolicy {
             child: None,
             style: Style::Priorities,
             keeps_minima: false,
-            told: Told::default(),
+            told: ProgramView::default(),
             order: Order::default(),
             line: Vec::new(),
             asked: 0,
@@ -48,7 +49,7 @@ impl CommandPolicy {
                 return policy;
             }
         }
-        let line = serde_json::to_vec(&told::greeting(cluster, objective));
+        let line = serde_json::to_vec(&program_view::greeting(cluster, objective));
         policy.line = line.expect("invariant: what is told can be written as JSON");
         let Some(answer) = policy.ask("hello") else { return policy };
         match answer::welcome(&answer) {
@@ -145,7 +146,7 @@ impl Policy for CommandPolicy {
         let about = format!("{n} event{} at {} s", if n == 1 { "" } else { "s" }, view.now.seconds());
         let Some(answer) = self.ask(&about) else { return };
         match answer::wanted(&answer, self.style, &self.told, view) {
-            Ok(Wanted { mut actions, order }) => {
+            Ok(RequestedChanges { mut actions, order }) => {
                 out.append(&mut actions);
                 if self.style == Style::Priorities {
                     self.order.update(events, view, order);

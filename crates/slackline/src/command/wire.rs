@@ -86,14 +86,14 @@ pub(super) struct Call<'a> {
     #[cfg_attr(test, schemars(default))]
     pub(super) estimates: Vec<(u32, f64)>,
     /// What happened, in the order of cause and effect.
-    pub(super) events: Vec<Happened<'a>>,
+    pub(super) events: Vec<WireEvent<'a>>,
 }
 
 /// One thing that happened. Numbers of tasks are those at the instant, when all of its events have happened.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub(super) enum Happened<'a> {
+pub(super) enum WireEvent<'a> {
     /// A flow arrived.
     FlowArrived(Flow<'a>),
     /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.

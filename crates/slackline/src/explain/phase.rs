@@ -8,7 +8,7 @@ use slackline_model::schedule::Outcome;
 use slackline_model::{JobId, PhaseId, SlotKind};
 
 use super::Facts;
-use super::held::{Held, Spans};
+use crate::explain::slot_intervals::{SlotInterval, Spans};
 
 /// The time of a phase, divided by the slots that it had. Seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -251,7 +251,7 @@ impl Facts<'_> {
     }
 
     /// The time from which the slots of a row compute. Reduces that took their slots early wait for the maps.
-    fn computes_from(&self, row: &Held) -> f64 {
+    fn computes_from(&self, row: &SlotInterval) -> f64 {
         self.extents[row.phase].ready.unwrap_or(f64::INFINITY).max(row.start)
     }
 }

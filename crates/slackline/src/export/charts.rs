@@ -6,7 +6,7 @@
 mod axis;
 mod bars;
 mod distribution;
-mod held;
+mod slots_over_time;
 mod timeline;
 
 use std::sync::OnceLock;
@@ -135,8 +135,8 @@ pub enum ChartError {
 pub fn svg(timeline: &Timeline, chart: Chart, size: Size) -> Result<String, ChartError> {
     check(timeline, chart)?;
     picture(size, |root| match chart {
-        Chart::Flows => held::flows(root, timeline),
-        Chart::Utilisation => held::utilisation(root, timeline),
+        Chart::Flows => slots_over_time::flows(root, timeline),
+        Chart::Utilisation => slots_over_time::utilisation(root, timeline),
         Chart::Gantt => bars::gantt(root, timeline),
         Chart::Response | Chart::Wait | Chart::Slowdown => distribution::ecdf(root, timeline, chart),
     })

@@ -39,7 +39,7 @@ const HEADER: [&str; 17] = [
 
 /// The data of a job from its rows.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct JobRows {
     start: Option<Time>,
     /// The end of its last attempt that counts.
     done: Option<Time>,
@@ -51,7 +51,7 @@ struct Seen {
     slots: Vec<(u64, u64)>,
 }
 
-impl Seen {
+impl JobRows {
     /// Adds a range of slots and merges it with adjacent ranges.
     fn add(&mut self, mut first: u64, mut end: u64) {
         let from = self.slots.partition_point(|&(_, before)| before < first);
@@ -77,7 +77,7 @@ impl Seen {
 pub struct Jobs<W: Write> {
     out: csv::Writer<W>,
     numbers: SlotNumbers,
-    seen: BTreeMap<FlowId, BTreeMap<JobId, Seen>>,
+    seen: BTreeMap<FlowId, BTreeMap<JobId, JobRows>>,
 }
 
 impl<W: Write> Jobs<W> {
@@ -143,7 +143,7 @@ struct Fate {
 impl Fate {
     /// The times of a job whose predecessors are known. A job without length finishes as soon as it can
     /// start.
-    fn new(live: &Instance, id: JobId, seen: &Seen, fates: &BTreeMap<JobId, Self>) -> Self {
+    fn new(live: &Instance, id: JobId, seen: &JobRows, fates: &BTreeMap<JobId, Self>) -> Self {
         let job = live.job(id);
         let tasks = |phase| {
             let phase = live.phase(phase);
@@ -196,7 +196,7 @@ impl<W: Write> RowWriter for Jobs<W> {
 
     fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {
         let seen = self.seen.remove(&row.flow).unwrap_or_default();
-        let nothing = Seen::default();
+        let nothing = JobRows::default();
         let mut fates = BTreeMap::new();
         for &job in live.topological_of(row.flow) {
             let fate = Fate::new(live, job, seen.get(&job).unwrap_or(&nothing), &fates);
@@ -208,12 +208,12 @@ impl<W: Write> RowWriter for Jobs<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::Seen;
+    use super::JobRows;
 
     #[test]
     fn slots_are_joined_with_what_they_touch() {
         let of = |added: &[(u64, u64)]| {
-            let mut seen = Seen::default();
+            let mut seen = JobRows::default();
             for &(first, end) in added {
                 seen.add(first, end);
             }

@@ -42,7 +42,7 @@ pub fn check_streams(
     let mut workload = StreamedWorkload::open(workload.name, workload.source, &options, grain.or(cut))?;
     let head = lines.head(workload.empty())?;
     let Some(judge) = OpenStream::new(workload.empty(), &head) else { return Ok(None) };
-    let mut both = Both { workload: &mut workload, judge, names: Names::default() };
+    let mut both = StreamCheck { workload: &mut workload, judge, names: Names::default() };
     let (schedule, meta) = loop {
         match lines.next_line(&head)? {
             StreamedLine::Row(row) => {
@@ -84,13 +84,13 @@ pub fn check_streams(
 }
 
 /// The workload as far as it was read, and the validator.
-struct Both<'w> {
+struct StreamCheck<'w> {
     workload: &'w mut StreamedWorkload,
     judge: OpenStream,
     names: Names,
 }
 
-impl Both<'_> {
+impl StreamCheck<'_> {
     /// Reads the workload up to this flow. Returns whether the flow exists and is released at `by` or
     /// earlier.
     fn arrives(&mut self, flow: &str, by: f64) -> Result<bool, ImportError> {

@@ -16,7 +16,7 @@ use super::loaded::Shaped;
 /// The length of a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Every {
+pub enum PieceSpan {
     /// A day: from midnight to midnight if the date of second 0 is known, otherwise 24 hours from second 0.
     Day,
     /// A week: from Monday if the date of second 0 is known, otherwise seven days from second 0.
@@ -33,7 +33,7 @@ type Key = (i64, Option<String>);
 /// The flows of a piece, each with the index of its original flow.
 type Flows = Vec<(usize, FlowDraft)>;
 
-impl Every {
+impl PieceSpan {
     /// The word for a piece.
     pub const fn word(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Every {
     }
 }
 
-impl FromStr for Every {
+impl FromStr for PieceSpan {
     type Err = String;
 
     /// Reads `day`, `week`, or a duration such as `6h`.
@@ -89,7 +89,7 @@ impl FromStr for Every {
     }
 }
 
-impl std::fmt::Display for Every {
+impl std::fmt::Display for PieceSpan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Seconds(seconds) => write!(f, "{seconds} s"),
@@ -103,7 +103,7 @@ impl Shaped {
     ///
     /// # Errors
     /// All errors in the workload, as in [`Self::into_loaded`].
-    pub fn pieces(&self, every: Every) -> Result<Vec<(String, Self)>, ImportError> {
+    pub fn pieces(&self, every: PieceSpan) -> Result<Vec<(String, Self)>, ImportError> {
         self.check()?;
         let draft = &self.imported.draft;
         let start = draft.start.as_ref();
@@ -203,12 +203,14 @@ flows = [
     #[test]
     fn what_is_wrong_is_wrong_before_anything_is_cut() {
         let error = shaped(&WEEK.replace("tasks = 3", "tasks = 0"))
-            .pieces(Every::Day)
+            .pieces(PieceSpan::Day)
             .map(drop)
             .unwrap_err()
             .to_string();
         assert!(error.starts_with("week.toml:6:"), "{error}");
-        assert!("1 fortnight".parse::<Every>().unwrap_err().contains("expected day, week, or a duration"));
-        assert!("0".parse::<Every>().is_err());
+        assert!(
+            "1 fortnight".parse::<PieceSpan>().unwrap_err().contains("expected day, week, or a duration")
+        );
+        assert!("0".parse::<PieceSpan>().is_err());
     }
 }

@@ -7,16 +7,14 @@
 
 use std::sync::Mutex;
 
-use slackline_algo::auto::foreseen::{Idle, InOrder, Search};
 use slackline_algo::auto::insertion::Insertion;
+use slackline_algo::auto::offline_search::{Idle, InOrder, Search};
 use slackline_algo::policies::POLICIES;
 use slackline_algo::registry::{MakePlan, Planner, PolicyEntry, Proposal};
 use slackline_algo::{auto, rule, yarn};
 use slackline_model::params::Settings;
-use slackline_model::schedule::{NewRow, Rows};
-use slackline_model::{FlowId, Instance, Key, SlotRange};
-use slackline_policy::engine::RowId;
-use slackline_policy::log::{FlowEnd, Sink};
+use slackline_model::schedule::Rows;
+use slackline_model::{FlowId, Instance, Key};
 use slackline_policy::{Config, Driver, Policy, Run};
 use slackline_sim::Sim;
 
@@ -39,7 +37,7 @@ enum Candidate {
     Planned(PolicySpec, MakePlan),
 }
 
-struct Made {
+struct Evaluated {
     cost: f64,
     /// The index of its candidate.
     candidate: usize,
@@ -111,13 +109,13 @@ fn best(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Best, PlanError> {
     const HELD: &str = "invariant: no candidate panics while it holds the lock";
-    let best: Mutex<Option<Made>> = Mutex::new(None);
+    let best: Mutex<Option<Evaluated>> = Mutex::new(None);
     parallel::map(candidates.len(), parallel::processors(), |k| {
         // The first candidate always makes a plan.
         let Some(rows) = candidates[k].rows(instance, options, &|| k > 0 && stop())? else { return Ok(()) };
         let made = made(instance, candidates[k].policy(), (k, rows));
         let mut best = best.lock().expect(HELD);
-        let key = |made: &Made| (Key::new(made.cost), made.candidate);
+        let key = |made: &Evaluated| (Key::new(made.cost), made.candidate);
         if best.as_ref().is_none_or(|best| key(&made) < key(best)) {
             *best = Some(made);
         }
@@ -196,12 +194,12 @@ impl Candidate {
 }
 
 /// The cost and the completions of rows.
-fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Rows)) -> Made {
+fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Rows)) -> Evaluated {
     let mut schedule = schedule(instance, policy, rows, f64::INFINITY);
     let completions = slackline_judge::completions(instance, &schedule);
     let completions: Vec<f64> = completions.into_iter().map(|at| at.unwrap_or(f64::INFINITY)).collect();
     let rows = Rows::Tasks(std::mem::take(&mut schedule.tasks));
-    Made { cost: instance.cost_of(&completions), candidate, rows, completions }
+    Evaluated { cost: instance.cost_of(&completions), candidate, rows, completions }
 }
 
 /// The cheapest order of flows that a search finds. It starts from all rules and from the order in which
@@ -213,7 +211,7 @@ fn search(
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<FlowId>> {
     let at_once = instance.clone().released_at_once();
-    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, options.sim.clone()), Nobody);
+    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, options.sim.clone()), ());
     let config = Config::plain().with_each(true).with_slowstart(options.slowstart);
     let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut nobody, config);
     driver.step();
@@ -247,12 +245,4 @@ fn in_order(instance: &Instance, order: &[FlowId], options: &Options) -> Rows {
     let config = options.config(instance.cluster(), &|| 0, None);
     let Run { tasks, .. } = slackline_policy::run(instance, &mut InOrder::new(order), &mut engine, config);
     Rows::Tasks(tasks)
-}
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
-    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
 }

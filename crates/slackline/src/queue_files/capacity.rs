@@ -144,13 +144,13 @@ impl Defaults {
 
 /// The capacity of a queue, as given in the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Given {
+enum QueueCapacity {
     Percent(f32),
     Weight(f32),
     Memory(u64),
 }
 
-impl Given {
+impl QueueCapacity {
     fn mode(self) -> &'static str {
         match self {
             Self::Percent(_) => "a percentage",
@@ -172,12 +172,12 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads a queue and its descendants. The root has the whole cluster.
-    fn queue(&mut self, path: &str, parent: Option<usize>) -> Result<Given, TraceError> {
+    fn queue(&mut self, path: &str, parent: Option<usize>) -> Result<QueueCapacity, TraceError> {
         let at = self.queues.len();
         let places = ["capacity", "maximum-capacity"].map(|name| self.properties.place(path, name));
         let given = self.capacity(path)?;
         let mut queue = Queue::new(path, parent, Capacity::Part(1.0));
-        if let Given::Memory(memory) = given {
+        if let QueueCapacity::Memory(memory) = given {
             queue.capacity = Capacity::Memory(memory);
         }
         self.limits(&mut queue)?;
@@ -194,11 +194,11 @@ impl Reader<'_> {
     /// Reads the children of a queue, and the capacity of each.
     fn children(
         &mut self,
-        (path, at, own): (&str, usize, Given),
+        (path, at, own): (&str, usize, QueueCapacity),
         names: &str,
         place: Place,
     ) -> Result<(), TraceError> {
-        let mut given: Vec<(usize, Given)> = Vec::new();
+        let mut given: Vec<(usize, QueueCapacity)> = Vec::new();
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let child = format!("{path}.{name}");
             if name.contains('.') || self.queues.iter().any(|queue| queue.path == child) {
@@ -212,7 +212,7 @@ impl Reader<'_> {
         let Some(&(_, first)) = given.first() else {
             return Err(self.file.error(place, format!("found no names in {path}.queues, expected some")));
         };
-        let differs = |&&(_, other): &&(usize, Given)| other.mode() != first.mode();
+        let differs = |&&(_, other): &&(usize, QueueCapacity)| other.mode() != first.mode();
         if let Some(&(other, mode)) = given.iter().find(differs) {
             let what = format!(
                 "found {} as the capacity of {} and {} as that of {}, expected one kind in all queues of {path}",
@@ -224,16 +224,16 @@ impl Reader<'_> {
             return Err(self.file.error(self.places[other][0].unwrap_or(place), what));
         }
         let numbers = given.iter().map(|&(_, given)| match given {
-            Given::Percent(number) | Given::Weight(number) => number,
-            Given::Memory(_) => 0.0,
+            QueueCapacity::Percent(number) | QueueCapacity::Weight(number) => number,
+            QueueCapacity::Memory(_) => 0.0,
         });
         let sum: f32 = numbers.sum();
-        if matches!(first, Given::Percent(_)) {
+        if matches!(first, QueueCapacity::Percent(_)) {
             self.check_sum((path, own), &given, sum, place)?;
         }
         for (child, given) in given {
             match given {
-                Given::Percent(percent) => {
+                QueueCapacity::Percent(percent) => {
                     let queue = &mut self.queues[child];
                     queue.capacity = Capacity::Part(percent / 100.0);
                     if let Capacity::Part(most) = queue.maximum
@@ -247,11 +247,11 @@ impl Reader<'_> {
                         return Err(self.file.error(self.places[child][1].unwrap_or(place), what));
                     }
                 }
-                Given::Weight(weight) if sum > 0.0 => {
+                QueueCapacity::Weight(weight) if sum > 0.0 => {
                     self.queues[child].capacity = Capacity::Part(weight / sum);
                 }
-                Given::Weight(_) => self.queues[child].capacity = Capacity::Part(0.0),
-                Given::Memory(_) => {}
+                QueueCapacity::Weight(_) => self.queues[child].capacity = Capacity::Part(0.0),
+                QueueCapacity::Memory(_) => {}
             }
         }
         Ok(())
@@ -259,21 +259,21 @@ impl Reader<'_> {
 
     fn check_sum(
         &mut self,
-        (path, own): (&str, Given),
-        given: &[(usize, Given)],
+        (path, own): (&str, QueueCapacity),
+        given: &[(usize, QueueCapacity)],
         sum: f32,
         place: Place,
     ) -> Result<(), TraceError> {
         let may_be_zero =
             self.properties.of(path, "allow-zero-capacity-sum").is_some_and(|(text, _)| text == "true")
-                || own == Given::Percent(0.0);
+                || own == QueueCapacity::Percent(0.0);
         let is_right = (f64::from(sum) - 100.0).abs() <= PRECISION || (may_be_zero && sum == 0.0);
         if is_right || !self.defaults.is_legacy {
             return Ok(());
         }
         let each = given.iter().filter_map(|&(queue, given)| match given {
-            Given::Percent(percent) => Some((queue, percent)),
-            Given::Weight(_) | Given::Memory(_) => None,
+            QueueCapacity::Percent(percent) => Some((queue, percent)),
+            QueueCapacity::Weight(_) | QueueCapacity::Memory(_) => None,
         });
         let said = |(queue, percent): (usize, f32)| {
             let line =
@@ -290,18 +290,18 @@ impl Reader<'_> {
     }
 
     /// The capacity as given. A missing capacity is 0 %, and 100 % for the root.
-    fn capacity(&mut self, path: &str) -> Result<Given, TraceError> {
+    fn capacity(&mut self, path: &str) -> Result<QueueCapacity, TraceError> {
         let Some((text, place)) = self.properties.of(path, "capacity") else {
-            return Ok(Given::Percent(if path == "root" { 100.0 } else { 0.0 }));
+            return Ok(QueueCapacity::Percent(if path == "root" { 100.0 } else { 0.0 }));
         };
         let name = format!("{path}.capacity");
         if text.starts_with('[') {
-            return Ok(Given::Memory(self.memory(&name, &text, place)?));
+            return Ok(QueueCapacity::Memory(self.memory(&name, &text, place)?));
         }
         if let Some(weight) = text.strip_suffix('w') {
-            return Ok(Given::Weight(self.file.amount((&name, weight), place)? as f32));
+            return Ok(QueueCapacity::Weight(self.file.amount((&name, weight), place)? as f32));
         }
-        Ok(Given::Percent(self.percent(&name, &text, place)?))
+        Ok(QueueCapacity::Percent(self.percent(&name, &text, place)?))
     }
 
     fn percent(&self, name: &str, text: &str, place: Place) -> Result<f32, TraceError> {

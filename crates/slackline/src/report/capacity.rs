@@ -2,7 +2,7 @@
 
 use slackline_trace::documents::tuning::{Capacity as Document, TriedValue, write_capacity};
 
-use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, Outcome, Tried};
+use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, Outcome, SearchStep};
 use crate::policy_spec::PolicySpec;
 use crate::report::comparison;
 use crate::report::names::shown_alone;
@@ -11,7 +11,7 @@ use crate::report::table::{Column, Table, View};
 
 /// The question of a search, without the workload.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct SearchQuestion<'a> {
     /// The policy that runs the cluster.
     pub policy: &'a PolicySpec,
     /// The conditions to meet.
@@ -26,13 +26,13 @@ pub struct Asked<'a> {
 const SHOWN: usize = 20;
 
 /// The policy and the answer, in one or two sentences.
-pub fn outcome(found: &Capacity, asked: &Asked<'_>) -> String {
+pub fn outcome(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
     format!("{}: {}", shown_alone(asked.policy.spec()), sentence(found, asked))
 }
 
 /// The answer.
-fn sentence(found: &Capacity, asked: &Asked<'_>) -> String {
-    let Asked { conditions, axis, .. } = *asked;
+fn sentence(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
+    let SearchQuestion { conditions, axis, .. } = *asked;
     let wanted = conditions.iter().map(Condition::words).collect::<Vec<_>>().join(" and ");
     let knob = &axis.knob;
     if found.is_interrupted {
@@ -41,7 +41,7 @@ fn sentence(found: &Capacity, asked: &Asked<'_>) -> String {
     let Some(value) = found.found else {
         return format!("no {} in {axis} gives {wanted}", what(knob)) + unproven(found);
     };
-    let hours = found.tried.iter().find(|tried| tried.value == value).and_then(Tried::figures);
+    let hours = found.tried.iter().find(|tried| tried.value == value).and_then(SearchStep::figures);
     let price = asked.price.zip(hours).map_or_else(String::new, |(price, figures)| {
         format!(
             "; {} machine-hours cost {}",
@@ -152,7 +152,7 @@ pub(crate) fn metrics(conditions: &[Condition]) -> impl Iterator<Item = &'static
 }
 
 /// The valid names for `--columns`.
-pub fn columns(asked: &Asked<'_>) -> Vec<&'static str> {
+pub fn columns(asked: &SearchQuestion<'_>) -> Vec<&'static str> {
     let head = [asked.axis.knob.name(), "meets"].into_iter();
     head.chain(Condition::metrics())
         .chain(["cost", "machine_hours"])
@@ -161,7 +161,7 @@ pub fn columns(asked: &Asked<'_>) -> Vec<&'static str> {
 }
 
 /// The tried values: all of them, or those nearest to the answer.
-pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> String {
+pub fn table(found: &Capacity, asked: &SearchQuestion<'_>, all: bool, view: &View) -> String {
     let is_whole = all || view.sort.is_some();
     let from = if is_whole { 0 } else { first_shown(found) };
     let shown = &found.tried[from..];
@@ -177,7 +177,7 @@ pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> Str
 }
 
 /// The columns of the tried values.
-pub(crate) fn tried_columns(shown: &[Tried], asked: &Asked<'_>) -> Vec<Column> {
+pub(crate) fn tried_columns(shown: &[SearchStep], asked: &SearchQuestion<'_>) -> Vec<Column> {
     let mut columns =
         vec![axis_column(&asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
     let figure = |of: &dyn Fn(&Figures) -> f64| -> Vec<Option<f64>> {
@@ -199,7 +199,7 @@ pub(crate) fn tried_columns(shown: &[Tried], asked: &Asked<'_>) -> Vec<Column> {
     columns
 }
 
-fn axis_column(knob: &Knob, tried: &[Tried]) -> Column {
+fn axis_column(knob: &Knob, tried: &[SearchStep]) -> Column {
     let values: Vec<Option<f64>> = tried.iter().map(|tried| Some(tried.value)).collect();
     let unit = if knob.is_size() { Unit::Count } else { Unit::Measure };
     Column::numbers(knob.name(), &values, unit)
@@ -217,7 +217,7 @@ fn first_shown(found: &Capacity) -> usize {
     (answer + SHOWN / 2).min(found.tried.len()).saturating_sub(SHOWN)
 }
 
-fn verdict(tried: &Tried) -> &'static str {
+fn verdict(tried: &SearchStep) -> &'static str {
     match (&tried.outcome, tried.meets) {
         (_, true) => "yes",
         (Outcome::Done(_), false) => "no",
@@ -227,11 +227,11 @@ fn verdict(tried: &Tried) -> &'static str {
 }
 
 /// One row per value, with all metrics and all digits.
-pub fn csv(found: &Capacity, asked: &Asked<'_>) -> String {
+pub fn csv(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
     let mut header =
         vec![asked.axis.knob.name(), "meets", "found", "outcome", "cost", "machine_hours", "price"];
     header.extend(Condition::metrics());
-    let row = |tried: &Tried| {
+    let row = |tried: &SearchStep| {
         let TriedValue { value, meets, outcome, cost, machine_hours, price, .. } = document_of(tried, asked);
         let is_found = found.found == Some(value);
         let mut cells = vec![value.to_string(), meets.to_string(), is_found.to_string(), outcome];
@@ -243,7 +243,7 @@ pub fn csv(found: &Capacity, asked: &Asked<'_>) -> String {
 }
 
 /// The capacity document.
-pub fn json(found: &Capacity, asked: &Asked<'_>) -> String {
+pub fn json(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
     write_capacity(&Document {
         until: asked.conditions.iter().map(Condition::to_string).collect(),
         policy: asked.policy.spec().to_owned(),
@@ -259,7 +259,7 @@ pub fn json(found: &Capacity, asked: &Asked<'_>) -> String {
     })
 }
 
-fn document_of(tried: &Tried, asked: &Asked<'_>) -> TriedValue {
+fn document_of(tried: &SearchStep, asked: &SearchQuestion<'_>) -> TriedValue {
     let figures = tried.figures();
     let outcome = match &tried.outcome {
         Outcome::Done(_) => "done",

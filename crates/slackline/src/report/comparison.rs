@@ -16,7 +16,7 @@ use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, num
 use crate::report::table::{Best, Column, Table, View};
 use crate::simulate::{Crowding, Simulated};
 
-pub use document::{About, json};
+pub use document::{ComparisonSubject, json};
 pub use groups::{GROUPS, Group, groups};
 pub(crate) use remarks::crowding_of;
 pub use remarks::{crowding, distances};

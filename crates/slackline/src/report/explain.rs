@@ -2,9 +2,9 @@
 //! flows that held the slots, and changes that would meet the deadline.
 
 mod advice;
+mod cluster_events;
 mod document;
 mod open;
-mod there;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,9 +16,9 @@ use slackline_model::{FlowId, Instance, JobId, PhaseId, Time};
 use crate::report::number::{NOTHING, Unit, column, counted, duration, instant, instants, number};
 use crate::report::table::{Align, Table, View, fitted, wrapped};
 
+pub use cluster_events::ClusterEvents;
 pub use document::{csv, json};
 pub use open::{Open, OpenPhase};
-pub use there::There;
 
 /// The number of flows that are named as holders of slots.
 const BLOCKERS: usize = 5;
@@ -33,7 +33,7 @@ const IDLE: f64 = 0.01;
 
 /// The data that an explanation is written from.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct ExplainInput<'a> {
     /// The workload.
     pub instance: &'a Instance,
     /// The policy of the schedule.
@@ -47,7 +47,7 @@ pub struct Told<'a> {
     /// The progress of a run that has not ended.
     pub open: Option<&'a Open>,
     /// The events on the Hadoop cluster, for a run on one.
-    pub there: Option<&'a There>,
+    pub there: Option<&'a ClusterEvents>,
 }
 
 /// `1st`, `2nd`, `11th`.
@@ -61,7 +61,7 @@ fn ordinal(n: usize) -> String {
     format!("{n}{ending}")
 }
 
-impl Told<'_> {
+impl ExplainInput<'_> {
     /// The words for the past or, in a plan, for the future.
     fn say<'w>(&self, past: &'w str, future: &'w str) -> &'w str {
         if self.plan { future } else { past }
@@ -525,7 +525,7 @@ mod tests {
         let simulated = simulate(&instance, &fifo, &Options::exact(), None, None).unwrap();
         let explainer = Explainer::new(&instance, &simulated.schedule);
         let explanation = explainer.explain(FlowId(1), None).unwrap();
-        let told = Told {
+        let told = ExplainInput {
             instance: &instance,
             policy: "fifo",
             plan: false,

@@ -9,13 +9,13 @@
 //! The numbers of tables are formatted here; the program of the page only draws. Names given by users reach
 //! the page only as data, never as HTML.
 
+mod best_policy;
 mod clock;
 mod collect;
 mod columns;
 mod document;
 mod explained;
 mod extras;
-mod least;
 mod series;
 mod sums;
 #[cfg(test)]
@@ -38,9 +38,9 @@ use crate::import::RecordedOptions;
 use crate::report::comparison::{Row, crowding, distances, marked_columns, shown_names};
 use crate::report::headline;
 use crate::report::spread::Runs;
-use document::{Document, Made, Policy};
+use best_policy::Least;
+use document::{Document, OriginFields, Policy};
 use extras::Extras;
-use least::Least;
 
 /// The maximum number of bars per policy. With more, the page draws jobs instead of tasks. A bar is a row of
 /// the schedule on adjacent slots.
@@ -53,7 +53,7 @@ const PROGRAM: &str = include_str!("../../page/built/page.js");
 
 /// The origin of results.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct PageOrigin {
     /// The name of the workload.
     pub name: String,
     /// The subcommand that produced them.
@@ -71,7 +71,7 @@ pub struct About {
 /// The content of a page.
 pub struct Page<'a> {
     instance: &'a Instance,
-    about: About,
+    about: PageOrigin,
     rows: Vec<Row>,
     drawn: Vec<Option<Drawn>>,
     /// The headline, if it is not the one of the workload.
@@ -83,7 +83,7 @@ pub struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// A page for a workload, without policies.
-    pub fn new(instance: &'a Instance, about: About) -> Self {
+    pub fn new(instance: &'a Instance, about: PageOrigin) -> Self {
         Self {
             instance,
             about,
@@ -143,9 +143,9 @@ impl<'a> Page<'a> {
             end: scale.ticks(horizon),
             title: &self.about.name,
             head: self.head.clone().unwrap_or_else(|| headline::lines(&self.about.name, self.instance)),
-            made: Made::of(&self.about),
+            made: OriginFields::of(&self.about),
             least: self.least(&objective),
-            believed: believed(&self.rows),
+            estimated: estimated(&self.rows),
             objective,
             clock: self.instance.start().and_then(|start| clock::Clock::of(start, horizon)),
             cluster: document::Cluster::of(self.instance.cluster()),
@@ -174,7 +174,7 @@ impl Page<'_> {
 
 /// Remarks on the accuracy of results: the differences between simulations and the recording, and crowding by
 /// ApplicationMasters.
-fn believed(rows: &[Row]) -> Vec<String> {
+fn estimated(rows: &[Row]) -> Vec<String> {
     [distances(rows), crowding(rows)].into_iter().filter(|text| !text.is_empty()).collect()
 }
 

@@ -280,21 +280,21 @@ impl Table {
             rows.sort_by(|&a, &b| by.order(a, b, sort.descending));
         }
         rows.truncate(most);
-        let shown = |column| Shown::new(column, &rows);
+        let shown = |column| VisibleColumn::new(column, &rows);
         let wanted: Vec<&Column> = view.columns.iter().filter_map(|name| self.named(name)).collect();
         if !wanted.is_empty() {
             let keys = self.columns.iter().enumerate().filter(|(k, column)| *k == 0 || column.is_key);
             let keys = keys.map(|(_, key)| key).filter(|key| !view.columns.contains(&key.name));
-            let columns: Vec<Shown<'_>> = keys.chain(wanted).map(shown).collect();
+            let columns: Vec<VisibleColumn<'_>> = keys.chain(wanted).map(shown).collect();
             return lines(&columns, &rows, view.colour);
         }
         let usual = self.columns.iter().filter(|column| column.rank.is_some());
-        let columns: Vec<Shown<'_>> = usual.map(shown).collect();
+        let columns: Vec<VisibleColumn<'_>> = usual.map(shown).collect();
         let needed = width(columns.iter());
         let fits = fitting(&columns, view.width);
         let (columns, left_out): (Vec<_>, Vec<_>) =
             columns.into_iter().zip(fits).partition(|(_, fits)| *fits);
-        let columns: Vec<Shown<'_>> = columns.into_iter().map(|(column, _)| column).collect();
+        let columns: Vec<VisibleColumn<'_>> = columns.into_iter().map(|(column, _)| column).collect();
         let mut out = lines(&columns, &rows, view.colour);
         if !left_out.is_empty() && view.note {
             let names: Vec<&str> = left_out.iter().map(|(of, _)| of.column.name.as_str()).collect();
@@ -313,7 +313,7 @@ impl Table {
 }
 
 /// A visible column.
-struct Shown<'a> {
+struct VisibleColumn<'a> {
     column: &'a Column,
     /// The maximum width of its heading and its cells, without marks.
     width: usize,
@@ -321,7 +321,7 @@ struct Shown<'a> {
     marks: Vec<bool>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> VisibleColumn<'a> {
     fn new(column: &'a Column, rows: &[usize]) -> Self {
         Self { column, width: column.width(rows), marks: column.marks(rows) }
     }
@@ -344,7 +344,7 @@ impl<'a> Shown<'a> {
 }
 
 /// The total width of these columns.
-fn width<'a>(columns: impl Iterator<Item = &'a Shown<'a>>) -> usize {
+fn width<'a>(columns: impl Iterator<Item = &'a VisibleColumn<'a>>) -> usize {
     let (mut all, mut mark) = (0, false);
     for column in columns {
         all += column.width + if all > 0 { GAP } else { 0 };
@@ -355,7 +355,7 @@ fn width<'a>(columns: impl Iterator<Item = &'a Shown<'a>>) -> usize {
 
 /// Whether each column fits. The first column and those of rank 0 always do; then columns are added by rank
 /// while there is room.
-fn fitting(columns: &[Shown<'_>], room: usize) -> Vec<bool> {
+fn fitting(columns: &[VisibleColumn<'_>], room: usize) -> Vec<bool> {
     let rank = |k: usize| if k == 0 { 0 } else { columns[k].column.rank.unwrap_or(u8::MAX) };
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|&k| rank(k));
@@ -369,7 +369,7 @@ fn fitting(columns: &[Shown<'_>], room: usize) -> Vec<bool> {
 }
 
 /// The headings, a rule, and the rows.
-fn lines(columns: &[Shown<'_>], rows: &[usize], colour: bool) -> String {
+fn lines(columns: &[VisibleColumn<'_>], rows: &[usize], colour: bool) -> String {
     let style = |style: Style| if colour { style } else { Style::new() };
     let bold = style(Style::new().bold());
     let best = style(Style::new().bold().fg_color(Some(AnsiColor::Green.into())));

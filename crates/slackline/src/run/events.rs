@@ -17,8 +17,8 @@ use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_model::Time;
 use slackline_task::base::task_id::TaskId;
 
-use super::turns::{Turn, Turns};
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
+use crate::run::flow_events::{Turn, Turns};
 
 /// Version of the line format.
 const VERSION: u32 = 1;

@@ -10,18 +10,18 @@ use slackline_executor::spec::remaining::remaining;
 use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, recurring};
-use slackline_model::profile::Between;
+use slackline_model::profile::UniformSpan;
 use slackline_model::{Draft, FlowId, Instance, PhaseKind, Span, Time};
 use slackline_task::base::task_id::TaskId;
 
-use super::outlook::{AtWork, Rations, Seat, Seats, course};
 use super::policy::{self, Setting};
 use super::sink::count;
 use super::{Session, session};
 use crate::policy_spec::PolicySpec;
+use crate::run::service_forecast::{AtWork, Rations, Seat, Seats, scenario};
 
-mod courses;
-pub(super) use courses::{COURSES, likely};
+mod scenarios;
+pub(super) use scenarios::{COURSES, likely};
 #[cfg(test)]
 mod tests;
 
@@ -188,7 +188,7 @@ impl Forecast {
     /// Simulates now. Returns the predicted completions of unfinished flows, seconds since the start of the
     /// run; `None` if they cannot be simulated.
     pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
-        let draft = self.ahead(&self.believed(now), now);
+        let draft = self.ahead(&self.estimated(now), now);
         if self.policy.is_program() || draft.flows.is_empty() {
             return None;
         }
@@ -273,7 +273,7 @@ impl Forecast {
 
     /// Simulates the remaining work on a separate thread, so that a large workload does not delay the engine.
     fn look_ahead(&mut self, now: Time) {
-        let draft = self.ahead(&self.believed(now), now);
+        let draft = self.ahead(&self.estimated(now), now);
         let (seats, policy, setting) = (self.seats(), self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
         let work = move || {
@@ -317,7 +317,7 @@ impl Forecast {
     fn behind(&self) -> BTreeMap<&str, f64> {
         let mut behind = BTreeMap::new();
         let Some(profile) = &self.setting.profile else { return behind };
-        let middle = |range: Between| f64::midpoint(range.least.seconds(), range.most.seconds());
+        let middle = |range: UniformSpan| f64::midpoint(range.least.seconds(), range.most.seconds());
         let master = middle(profile.submit()) + middle(profile.am_start());
         let mut done = vec![0; self.flows.len()];
         for id in &self.done {
@@ -340,7 +340,7 @@ impl Forecast {
     /// The workload with the durations that are estimated now. A phase with finished tasks gets their mean.
     /// Any other phase gets its earlier estimate, scaled by the ratio of finished tasks of its kind, but at
     /// least the elapsed time of its running tasks.
-    pub(super) fn believed(&self, now: Time) -> Draft {
+    pub(super) fn estimated(&self, now: Time) -> Draft {
         let mut draft = self.draft.clone();
         let mut longest: BTreeMap<Phase, f64> = BTreeMap::new();
         for (id, running) in &self.running {
@@ -420,9 +420,9 @@ impl Forecast {
 
     /// The ratio of measured to estimated time of the finished tasks of a kind.
     fn unit(&self, kind: PhaseKind) -> f64 {
-        let believed = self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0..);
+        let estimated = self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0..);
         let (mut took, mut expected) = (0.0, 0.0);
-        for (job, index) in believed {
+        for (job, index) in estimated {
             let phase = match kind {
                 PhaseKind::Map => &job.map,
                 PhaseKind::Reduce => &job.reduce,
@@ -482,6 +482,6 @@ pub(super) fn completions(
     let seats = Seats::new(&instance, at_work);
     let mut policy = policy.build(instance.cluster(), &instance.objective());
     let ends =
-        course::ends(&instance, policy.as_mut(), setting.slowstart, &Rations::default(), &seats).ok()?;
+        scenario::ends(&instance, policy.as_mut(), setting.slowstart, &Rations::default(), &seats).ok()?;
     Some(ends.into_iter_enumerated().filter_map(|(flow, at)| Some(named(flow, at?.seconds()))).collect())
 }

@@ -12,8 +12,8 @@ use slackline_executor::engine::Happening;
 use slackline_model::Time;
 use slackline_task::base::clock;
 
-use super::turns::{Cause, Turn, Turns};
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
+use crate::run::flow_events::{Cause, Turn, Turns};
 
 /// The longest wait for commands at the end of a run.
 const PATIENCE: Duration = Duration::from_secs(10);

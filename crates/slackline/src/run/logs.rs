@@ -68,8 +68,8 @@ pub struct LogsOf<'a> {
 /// The selected logs, ready to be written.
 pub struct Logs<'a> {
     look: &'a RunInspection,
-    asked: Asked<'a>,
-    wanted: Vec<Told<'a>>,
+    asked: JobAttempts<'a>,
+    wanted: Vec<NumberedAttempt<'a>>,
     failed: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Logs<'a> {
     /// # Errors
     /// An unknown flow, job or task, with the known ones.
     pub fn find(look: &'a RunInspection, of: LogsOf<'_>) -> Result<Self, String> {
-        let asked = Asked::named(look, of.flow, of.job)?;
+        let asked = JobAttempts::named(look, of.flow, of.job)?;
         if let Some(TaskOf { phase, number: Some(number) }) = of.task
             && number >= asked.tasks(phase)
         {
@@ -111,7 +111,7 @@ impl<'a> Logs<'a> {
 }
 
 /// The selected job, with its attempts in the run that executes it or has executed it.
-struct Asked<'a> {
+struct JobAttempts<'a> {
     flow: &'a str,
     job: &'a str,
     maps: u32,
@@ -125,7 +125,7 @@ struct Asked<'a> {
     is_kept: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> JobAttempts<'a> {
     fn named(look: &'a RunInspection, flow: &str, job: &str) -> Result<Self, String> {
         let own = (0u32..).zip(&look.jobs).find(|(_, plan)| plan.flow == flow && plan.job == job);
         if let Some((index, plan)) = own {
@@ -186,24 +186,24 @@ fn not_there(look: &RunInspection, flow: &str, job: &str) -> String {
 }
 
 /// An attempt, and its number among the attempts of its task, from 1.
-struct Told<'a> {
+struct NumberedAttempt<'a> {
     attempt: &'a Attempt,
     nth: u32,
 }
 
 /// The attempts by task, each with its number among those of its task.
-fn numbered<'a>(attempts: &[&'a Attempt]) -> impl Iterator<Item = Told<'a>> {
+fn numbered<'a>(attempts: &[&'a Attempt]) -> impl Iterator<Item = NumberedAttempt<'a>> {
     let mut attempts = attempts.to_vec();
     attempts.sort_by_key(|attempt| (attempt.id, attempt.number));
     let (mut last, mut nth) = (None, 0);
     attempts.into_iter().map(move |attempt| {
         nth = if last == Some(attempt.id) { nth + 1 } else { 1 };
         last = Some(attempt.id);
-        Told { attempt, nth }
+        NumberedAttempt { attempt, nth }
     })
 }
 
-impl Told<'_> {
+impl NumberedAttempt<'_> {
     fn is_wanted(&self, of: LogsOf<'_>) -> bool {
         let id = self.attempt.id;
         let is_task =
@@ -213,9 +213,9 @@ impl Told<'_> {
     }
 
     /// Writes the log of an attempt under a heading. Returns whether there was any output.
-    fn write(&self, layout: &Layout, asked: &Asked<'_>, out: &mut dyn Write) -> io::Result<bool> {
+    fn write(&self, layout: &Layout, asked: &JobAttempts<'_>, out: &mut dyn Write) -> io::Result<bool> {
         let Attempt { id, number, end, .. } = *self.attempt;
-        let Asked { flow, job, start, .. } = asked;
+        let JobAttempts { flow, job, start, .. } = asked;
         let path = layout.log(flow, job, id, number);
         let said = match regular_file::read_end(&path, LONGEST) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),

@@ -9,7 +9,7 @@ use slackline_executor::run::reuse::Choices;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::store::journal::Setup;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Combine, Draft, Metric, When};
+use slackline_model::{Combine, Draft, Metric, TimeSpec};
 use slackline_trace::{Importers, Parameters, sha256};
 
 use super::policy::Setting;
@@ -67,7 +67,7 @@ pub struct Deadline {
     /// The flow.
     pub flow: String,
     /// The deadline. A time of day is the first one after the release.
-    pub when: When,
+    pub when: TimeSpec,
 }
 
 impl Request {

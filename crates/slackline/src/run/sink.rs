@@ -1,11 +1,13 @@
 //! The interface through which a run reports its progress.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use slackline_executor::engine::Happening;
 use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
 use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
-use slackline_model::{PhaseKind, Start, Time, When};
+use slackline_model::{PhaseKind, Start, Time, TimeSpec};
 use slackline_task::base::task_id::TaskId;
 use slackline_trace::Diagnostic;
 
@@ -97,6 +99,36 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
+/// Forwards each call to all of them, in order.
+impl Sink for Vec<Box<dyn Sink + '_>> {
+    fn note(&mut self, note: &Note<'_>) {
+        for sink in self {
+            sink.note(note);
+        }
+    }
+
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        let stop = Arc::new(Mutex::new(stop));
+        for sink in self {
+            let stop = stop.clone();
+            let all = move || stop.lock().unwrap_or_else(PoisonError::into_inner).stop();
+            sink.begin(overview, Stop::new(all));
+        }
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        for sink in self {
+            sink.happened(now, what, forecast);
+        }
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        for sink in self {
+            sink.end(ending);
+        }
+    }
+}
+
 /// A sink that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
@@ -120,7 +152,7 @@ pub enum Note<'a> {
         /// The flow.
         flow: &'a str,
         /// Its deadline.
-        when: &'a When,
+        when: &'a TimeSpec,
     },
     /// All jobs run, including those that earlier runs finished.
     StartsOver,

@@ -232,7 +232,7 @@ impl StateOfRun {
             _ => Predicted::default(),
         };
         let has_failed = |flow: &str| look.there.iter().any(|job| job.failed && job.flow == flow);
-        let flows = flow_states(workload, figures, &at_work, |flow| Known {
+        let flows = flow_states(workload, figures, &at_work, |flow| StageAndTimes {
             stage: if has_failed(flow) { Stage::Failed } else { stage },
             now: now.seconds(),
             predicted: predicted.at.get(flow).copied(),
@@ -322,7 +322,7 @@ fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[Ta
 }
 
 /// The facts about a flow beside its tasks.
-struct Known {
+struct StageAndTimes {
     stage: Stage,
     now: f64,
     predicted: Option<f64>,
@@ -333,7 +333,7 @@ fn flow_states(
     workload: &Draft,
     figures: Vec<JobFigures>,
     at_work: &[TaskAtWork],
-    known: impl Fn(&str) -> Known,
+    known: impl Fn(&str) -> StageAndTimes,
 ) -> Vec<FlowState> {
     let mut figures = figures.into_iter().zip(0u32..);
     let mut flows = Vec::with_capacity(workload.flows.len());

@@ -154,24 +154,24 @@ fn everything_is_done_again_if_asked_for() {
 #[test]
 fn deadlines_are_set_and_wrong_ones_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let with = |deadlines: &[(&str, When)]| {
-        let deadline = |(flow, when): &(&str, When)| Deadline { flow: (*flow).into(), when: *when };
+    let with = |deadlines: &[(&str, TimeSpec)]| {
+        let deadline = |(flow, when): &(&str, TimeSpec)| Deadline { flow: (*flow).into(), when: *when };
         Request { deadlines: deadlines.iter().map(deadline).collect(), ..request(dir.path()) }
     };
     let refused = |request| Run::open(&Fake::new(), request, &mut Silent).err().unwrap().to_string();
     assert_eq!(
-        refused(with(&[("h", When::Seconds(1.0))])),
+        refused(with(&[("h", TimeSpec::Seconds(1.0))])),
         "deadline: found flow \"h\", expected one of f, g"
     );
-    assert!(refused(with(&[("f", When::Seconds(1.0)), ("f", When::Seconds(2.0))])).contains("twice"));
-    let (run, _, _) = gone(&Fake::new(), with(&[("g", When::Seconds(2.5))]));
+    assert!(refused(with(&[("f", TimeSpec::Seconds(1.0)), ("f", TimeSpec::Seconds(2.0))])).contains("twice"));
+    let (run, _, _) = gone(&Fake::new(), with(&[("g", TimeSpec::Seconds(2.5))]));
     assert_eq!(run.session().workload().flows[1].deadline, Some(2.5));
 }
 
 #[test]
 fn a_deadline_before_the_start_is_late_already_and_its_flow_runs() {
     let dir = tempfile::tempdir().unwrap();
-    let when = When::parse("2001-01-01T00:00Z").unwrap();
+    let when = TimeSpec::parse("2001-01-01T00:00Z").unwrap();
     let late = Request { deadlines: vec![Deadline { flow: "f".into(), when }], ..request(dir.path()) };
     let (run, end, heard) = gone(&Fake::new(), late);
     assert_eq!((end, heard.done.len()), (RunEnd::Done, 7));
@@ -184,7 +184,7 @@ fn a_deadline_before_the_start_is_late_already_and_its_flow_runs() {
 #[test]
 fn a_run_begins_at_second_0_and_a_time_of_day_is_the_next_one() {
     let dir = tempfile::tempdir().unwrap();
-    let deadline = |when: &str| Deadline { flow: "g".into(), when: When::parse_option(when).unwrap() };
+    let deadline = |when: &str| Deadline { flow: "g".into(), when: TimeSpec::parse_option(when).unwrap() };
     let text = FLOWS.replace("slackline = 1", "slackline = 1\nstart = \"2020-01-01T00:00[Asia/Kathmandu]\"");
     let text = text.replace("deadline = 20.0", "deadline = \"06:00\"");
     let request =

@@ -330,9 +330,9 @@ impl<I: Iterator<Item = Result<Arrival, E>>, E> Sink for Leaving<'_, '_, I, E> {
 
 /// A writer that discards everything, for callers that need only the figures.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nowhere;
+pub struct NoWriter;
 
-impl RowWriter for Nowhere {
+impl RowWriter for NoWriter {
     fn begin(&mut self, _: &Instance, _: &Origin) -> io::Result<()> {
         Ok(())
     }

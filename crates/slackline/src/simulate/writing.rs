@@ -15,7 +15,7 @@ use slackline_policy::unfinished::Unfinished;
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
-use super::{Crowding, GRAIN, Left, Options, SimulateError, Simulated, Watch, prepare};
+use super::{Crowding, FinalRow, GRAIN, Options, SimulateError, Simulated, Watch, prepare};
 use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
@@ -147,7 +147,7 @@ pub(crate) fn simulate_watched(
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
     let ended = watch.ended;
-    let left = watch.left.map(|left| left as &mut dyn FnMut(Left<'_>));
+    let left = watch.left.map(|left| left as &mut dyn FnMut(FinalRow<'_>));
     let mut leaving =
         Leaving { instance, leave, judged, masters: Vec::new(), times, ended, left, failed: &failed };
     let empty = instance.without_flows();
@@ -249,7 +249,7 @@ struct Leaving<'a, 'o, 'f> {
     /// Receives each of these flows.
     ended: Option<&'f dyn Fn(FlowId, FlowTimes)>,
     /// Receives each row.
-    left: Option<&'f mut dyn FnMut(Left<'_>)>,
+    left: Option<&'f mut dyn FnMut(FinalRow<'_>)>,
     failed: &'f OnceCell<NotWritten>,
 }
 
@@ -271,7 +271,7 @@ impl Leaving<'_, '_, '_> {
     ) -> Result<(), NotWritten> {
         let known = NewRow { phase: live.phase_in(self.instance, row.phase), ..*row };
         if let Some(left) = &mut self.left {
-            left(Left::Row(&known, places));
+            left(FinalRow::Row(&known, places));
         }
         match &mut self.judged {
             Judged::AsTheyCome(stream) => stream.row(known, places).map_err(SimulateError::Infeasible)?,
@@ -286,7 +286,7 @@ impl Leaving<'_, '_, '_> {
     fn take_master(&mut self, row: &MasterRow, live: &Instance) -> Result<(), NotWritten> {
         let known = MasterRow { job: live.job_in(self.instance, row.job), ..*row };
         if let Some(left) = &mut self.left {
-            left(Left::Master(&known));
+            left(FinalRow::Master(&known));
         }
         self.masters.push(known);
         match &mut self.leave {

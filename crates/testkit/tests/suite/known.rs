@@ -1,15 +1,13 @@
 //! Plans of `auto`, where everything is known: no task schedule of any policy costs less, and the search knows what its
 //! orders cost.
 
-use slackline::algo::auto::foreseen::{Idle, InOrder, Search};
+use slackline::algo::auto::offline_search::{Idle, InOrder, Search};
 use slackline::plan::{Options as PlanOptions, Plan, plan};
 use slackline::policy_spec::PolicySpec;
 use slackline::registry::Registry;
 use slackline::simulate::{Options as SimOptions, simulate};
-use slackline_model::schedule::NewRow;
-use slackline_model::{FlowId, Instance, Seed, SlotRange};
-use slackline_policy::engine::RowId;
-use slackline_policy::{Config, Driver, FlowEnd, Sink};
+use slackline_model::{FlowId, Instance, Seed};
+use slackline_policy::{Config, Driver};
 use slackline_sim::{Options, Sim};
 use slackline_testkit::instances::seeds;
 
@@ -77,18 +75,10 @@ fn who_is_told_of_all_flows_does_no_worse_than_any_policy_that_is_not() {
     assert!(better > 0, "it is of no use to be told");
 }
 
-struct Nobody;
-
-impl Sink for Nobody {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
-    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
-}
-
 /// What an order that the search finds is believed to cost, and what it costs.
 fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
     let at_once = instance.clone().released_at_once();
-    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, Options::exact()), Nobody);
+    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, Options::exact()), ());
     let config = || Config::plain().with_each(true);
     let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut nobody, config());
     driver.step();
@@ -103,7 +93,7 @@ fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
     let mut engine = Sim::new(instance, Options::exact());
     let run = slackline_policy::run(instance, &mut InOrder::new(&order), &mut engine, config());
     let completions: Vec<f64> = run.completions.iter().map(|at| at.unwrap().seconds()).collect();
-    Some((found.believed.cost, instance.cost_of(&completions)))
+    Some((found.estimated.cost, instance.cost_of(&completions)))
 }
 
 #[test]
@@ -111,10 +101,10 @@ fn an_order_costs_what_the_search_believes() {
     let mut compared = 0;
     for seed in seeds(40) {
         let (instance, _) = workload(Seed(seed));
-        if let Some((believed, found)) = believed_and_found(&instance) {
+        if let Some((estimated, found)) = believed_and_found(&instance) {
             assert!(
-                (believed - found).abs() <= 1e-9 * found.abs().max(1.0),
-                "seed {seed}: {believed}, found {found}"
+                (estimated - found).abs() <= 1e-9 * found.abs().max(1.0),
+                "seed {seed}: {estimated}, found {found}"
             );
             compared += 1;
         }

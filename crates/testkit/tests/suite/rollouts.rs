@@ -5,7 +5,7 @@
 //! `SLACKLINE_ROLLOUTS=N` tries N workloads (default 150), from seed `SLACKLINE_ROLLOUTS_FROM` on (default 0).
 
 use slackline::algo::auto::{Auto, ENTRY};
-use slackline::algo::rule::orders::{Knobs, RULES};
+use slackline::algo::rule::orders::{RULES, RuleParams};
 use slackline_model::draft::{Draft, Repeat, TasksDraft};
 use slackline_model::params::Settings;
 use slackline_model::{Instance, Objective, Seed, Span, Time, random};
@@ -15,7 +15,7 @@ use slackline_testkit::instances::seeds;
 
 use crate::arb;
 
-const KNOBS: Knobs = Knobs { k: 0.5, x: 0.3, tail: true };
+const KNOBS: RuleParams = RuleParams { k: 0.5, x: 0.3, tail: true };
 
 /// With a limit on waiting that some flows reach, and slots kept from tasks of more than two seconds.
 fn auto(objective: Objective, rollouts: u64, wait: f64) -> Auto {
@@ -80,11 +80,11 @@ fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usi
     let mut order: Vec<_> = instance.flows().keys().collect();
     order.sort_by_key(|&flow| (instance.flow(flow).release, flow));
     let completions = auto.completions();
-    let wrong = completions.iter().filter_map(|&(flow, believed)| {
+    let wrong = completions.iter().filter_map(|&(flow, estimated)| {
         let flow = order[flow.index()];
         let found = run.completions[flow];
-        (found != Some(believed))
-            .then(|| format!("{}: believed {believed}, found {found:?}", instance.flow(flow).id))
+        (found != Some(estimated))
+            .then(|| format!("{}: believed {estimated}, found {found:?}", instance.flow(flow).id))
     });
     (wrong.collect(), completions.len())
 }
@@ -186,9 +186,9 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
     let run = slackline_policy::run(instance, &mut diary, &mut engine, config);
     let (mut wrong, mut compared) = (Vec::new(), 0);
     for Belief { at, completions, announced } in &diary.beliefs {
-        for (name, believed) in completions {
+        for (name, estimated) in completions {
             let mut came: Vec<Time> = instance.flows().iter().map(|flow| flow.release).collect();
-            came.retain(|release| at < release && release <= believed);
+            came.retain(|release| at < release && release <= estimated);
             came.sort();
             // What comes at one instant is in the order of the document then, which nobody knows before.
             let is_tie = came.windows(2).any(|pair| pair[0] == pair[1]);
@@ -198,8 +198,8 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
             let id = instance.flows().iter().position(|flow| flow.id == *name).expect("it came from there");
             let found = run.completions[slackline_model::FlowId(id as u32)];
             compared += 1;
-            if found != Some(*believed) {
-                wrong.push(format!("{name}: believed {believed} at {at}, found {found:?} after {came:?}"));
+            if found != Some(*estimated) {
+                wrong.push(format!("{name}: believed {estimated} at {at}, found {found:?} after {came:?}"));
             }
         }
     }

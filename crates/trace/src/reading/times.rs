@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use slackline_model::{Start, When, calendar, duration};
+use slackline_model::{Start, TimeSpec, calendar, duration};
 
 /// A duration in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -13,19 +13,19 @@ use slackline_model::{Start, When, calendar, duration};
 pub(crate) struct Duration(pub(crate) f64);
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Moment(pub(crate) When);
+pub(crate) struct Moment(pub(crate) TimeSpec);
 
 impl Moment {
     /// That many seconds after the start of the workload.
     pub(crate) const fn after_start(seconds: f64) -> Self {
-        Self(When::Seconds(seconds))
+        Self(TimeSpec::Seconds(seconds))
     }
 }
 
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            When::Seconds(seconds) => serializer.serialize_f64(*seconds),
+            TimeSpec::Seconds(seconds) => serializer.serialize_f64(*seconds),
             clock => serializer.collect_str(clock),
         }
     }
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Duration {
 
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = |text: &str| When::parse(text).map(Self);
+        let text = |text: &str| TimeSpec::parse(text).map(Self);
         deserializer.deserialize_any(TimeVisitor {
             expected: calendar::EXPECTED,
             number: Self::after_start,

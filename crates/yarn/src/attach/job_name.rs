@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackline_executor::spec::job_cost::JobName;
-use slackline_model::When;
+use slackline_model::TimeSpec;
 
 use crate::rest::resource_manager::App;
 
@@ -48,8 +48,8 @@ impl AppTags {
             value
         };
         let deadline = read(DEADLINE_TAG, "+SECONDS from the submission, such as +600 or +1.5h", |text| {
-            match When::parse_option(text.strip_prefix('+')?) {
-                Ok(When::Seconds(seconds)) if (0.0..=1e9).contains(&seconds) => Some(seconds),
+            match TimeSpec::parse_option(text.strip_prefix('+')?) {
+                Ok(TimeSpec::Seconds(seconds)) if (0.0..=1e9).contains(&seconds) => Some(seconds),
                 _ => None,
             }
         });

@@ -30,10 +30,8 @@ use slackline_executor::engine::external_runs::{Elsewhere, ExternalEnd};
 use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;
-use slackline_model::schedule::NewRow;
-use slackline_model::{FlowId, Instance, SlotRange, Time};
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
-use slackline_policy::log::{FlowEnd, Sink};
+use slackline_model::{FlowId, Instance, Time};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Driver, Engine};
 
@@ -273,7 +271,7 @@ impl<'o> FlowEngine<'o> {
     /// Drives a single run to its end.
     pub(super) fn run(mut self, left: RemainingWork<'_>) -> Result<ExternalEnd, EngineError> {
         let RemainingWork { instance, policy, config } = left;
-        let mut nowhere = NoSink;
+        let mut nowhere = ();
         let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
         while driver.step() {
             let plans = Plans::of(&driver);
@@ -397,13 +395,4 @@ impl Engine for FlowEngine<'_> {
     fn may_bring_flows(&mut self) -> bool {
         self.runs.may_bring_flows()
     }
-}
-
-/// The journals record rows and flows.
-struct NoSink;
-
-impl Sink for NoSink {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
-    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
 }

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use slackline_model::cluster::Slots;
 use slackline_model::{Combine, Key, Metric};
-use slackline_policy::{Action, Ask, Config, Event, Grant, Grown, Policy, ReadyQueue, Style};
+use slackline_policy::{Action, Ask, Config, Event, Grant, IdTable, Policy, ReadyQueue, Style};
 use slackline_sim::{Options, Sim};
 
 use super::*;
-use crate::auto::known::Known;
+use crate::auto::recurring::RecurringFlow;
 use crate::rule::online::by_tail;
 use crate::rule::residual::Residual;
 use crate::rule::tests::{Shape, UNIVERSAL, workload};
@@ -19,9 +19,9 @@ use crate::rule::tests::{Shape, UNIVERSAL, workload};
 struct Fixed {
     residual: Residual,
     evaluator: Evaluator,
-    came: Vec<(FlowId, Known)>,
+    came: Vec<(FlowId, RecurringFlow)>,
     done: Vec<(FlowId, Time)>,
-    place: Grown<PhaseId, (Key, u32, u32)>,
+    place: IdTable<PhaseId, (Key, u32, u32)>,
     queue: ReadyQueue<(Key, u32, u32)>,
     /// When flows completed, and when they do in the look back.
     found: Rc<RefCell<Vec<(Time, Time)>>>,
@@ -33,7 +33,7 @@ impl Fixed {
         let phases = by_tail(&self.residual, view);
         self.evaluator.look(view, phases.iter().copied());
         let number = self.evaluator.flows().binary_search(&flow).unwrap();
-        let known = Known::of(self.residual.flows[number], number, &self.evaluator, view);
+        let known = RecurringFlow::of(self.residual.flows[number], number, &self.evaluator, view);
         let of_flow = |phase: &&PhaseId| view.instance.flow_of(**phase) == flow;
         for (at, &phase) in (0..).zip(phases.iter().filter(of_flow)) {
             self.place[phase] = (Key::new(known.ratio()), flow.0, at);

@@ -19,22 +19,22 @@ fn at_arrivals(objective: Objective, rollouts: &str) -> Auto {
     Auto::new(objective, &Settings::parse(ENTRY.params, settings).unwrap())
 }
 
-fn believed(cost: f64, completions: f64) -> Believed {
-    Believed { cost, expected: cost, later: 0.0, completions }
+fn estimated(cost: f64, completions: f64) -> EstimatedCost {
+    EstimatedCost { cost, expected: cost, later: 0.0, completions }
 }
 
 #[test]
 fn what_is_better_is_better_by_more_than_the_share_or_earlier_in_sum() {
-    let old = believed(100.0, 50.0);
-    assert!(believed(99.0, 90.0).beats(old, GAIN));
-    assert!(!believed(99.8, 49.9).beats(old, GAIN) && believed(99.8, 49.9).beats(old, 0.0));
-    assert!(believed(100.0, 40.0).beats(old, GAIN), "as cheap, and earlier");
-    assert!(!believed(100.1, 1.0).beats(old, 0.0));
-    assert!(believed(-102.0, 50.0).beats(believed(-100.0, 50.0), GAIN), "costs may be negative");
-    let slack = Believed { later: 7.0, ..believed(100.0, 90.0) };
-    assert!(slack.beats(Believed { later: 8.0, ..old }, GAIN), "as cheap, and would be so later");
-    assert!(!old.beats(Believed { later: -1.0, ..believed(100.0, 90.0) }, 0.0));
-    let never = believed(f64::INFINITY, f64::INFINITY);
+    let old = estimated(100.0, 50.0);
+    assert!(estimated(99.0, 90.0).beats(old, GAIN));
+    assert!(!estimated(99.8, 49.9).beats(old, GAIN) && estimated(99.8, 49.9).beats(old, 0.0));
+    assert!(estimated(100.0, 40.0).beats(old, GAIN), "as cheap, and earlier");
+    assert!(!estimated(100.1, 1.0).beats(old, 0.0));
+    assert!(estimated(-102.0, 50.0).beats(estimated(-100.0, 50.0), GAIN), "costs may be negative");
+    let slack = EstimatedCost { later: 7.0, ..estimated(100.0, 90.0) };
+    assert!(slack.beats(EstimatedCost { later: 8.0, ..old }, GAIN), "as cheap, and would be so later");
+    assert!(!old.beats(EstimatedCost { later: -1.0, ..estimated(100.0, 90.0) }, 0.0));
+    let never = estimated(f64::INFINITY, f64::INFINITY);
     assert!(!never.beats(never, GAIN) && !never.beats(never, 0.0));
 }
 
@@ -66,7 +66,7 @@ fn where_all_is_there_a_longer_search_never_loses_and_mostly_gains() {
             let [short, long] = [2 * rules, 2 * rules + 200].map(|rollouts| {
                 let mut auto = at_arrivals(instance.objective(), &rollouts.to_string());
                 cost_of(&instance, &mut auto);
-                auto.decided().expect("flows came").believed
+                auto.decided().expect("flows came").estimated
             });
             let worse = short.beats(long, 0.0);
             assert!(!worse, "{metric}, seed {seed}: {long:?} with a long search, {short:?} with a short one");
@@ -124,8 +124,8 @@ fn with_nothing_else_to_come_flows_complete_when_they_are_believed_to() {
         let run = slackline_policy::run(&instance, &mut policy, &mut engine, Config::plain());
         let completions = policy.completions();
         assert!(completions.len() > 3, "some flows are there at the last arrival");
-        for (flow, believed) in completions {
-            assert_eq!(run.completions[flow], Some(believed), "flow {flow:?}");
+        for (flow, estimated) in completions {
+            assert_eq!(run.completions[flow], Some(estimated), "flow {flow:?}");
         }
     }
 }

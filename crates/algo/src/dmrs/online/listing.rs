@@ -7,11 +7,11 @@ use slackline_policy::{Action, View};
 
 use super::super::list::{self, List, Placed};
 use super::super::lp::{self, Side};
-use super::super::queues::{At, Running, Speeds};
+use super::super::queues::{Running, SlotRef, Speeds};
 use super::super::variant::Variant;
 use super::super::{model, order};
 use super::state::{Awake, Dmrs, Placing};
-use crate::believed;
+use crate::estimated;
 
 /// How many tasks are placed ahead: so many, or one for so many slots if that is more.
 const AHEAD: u64 = 500;
@@ -33,7 +33,7 @@ impl Dmrs {
                 let Some(phase) = info.phase(kind).filter(|&phase| !view.is_instant(phase)) else {
                     return Side::default();
                 };
-                let (mut work, mut longest) = believed::left(view, phase);
+                let (mut work, mut longest) = estimated::left(view, phase);
                 let mut count = view.phase(phase).unstarted();
                 for (end, group, running) in self.queues.ends(phase, speeds, view.now) {
                     let rest = end.since(view.now).seconds() * speeds.0[group];
@@ -134,7 +134,8 @@ impl Dmrs {
     /// abandoned.
     fn take_back(&mut self, view: &View<'_>) {
         let handed = std::mem::take(&mut self.handed);
-        let at: Vec<At> = if self.rough { self.queues.iter().map(|(at, _)| at).collect() } else { handed };
+        let at: Vec<SlotRef> =
+            if self.rough { self.queues.iter().map(|(at, _)| at).collect() } else { handed };
         for at in at {
             let is_not_there = |r: Running| {
                 !view.state.knows(r.phase)
@@ -282,7 +283,7 @@ impl Dmrs {
             let ends = self.queues.ends(id, self.speeds.get(), view.now);
             let running = ends.map(|(end, _, count)| (end, count)).collect();
             let slot_kind = view.instance.slot_kind_of(id).index();
-            let runs = believed::pending(view, id).collect();
+            let runs = estimated::pending(view, id).collect();
             let mut phase = list::Phase { id, slot_kind, cap: info.cap, running, runs };
             phase.sort();
             phase

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use slackline_model::{MachineId, PhaseId, Time};
 use slackline_policy::{Action, View};
 
-use super::super::queues::{At, Running};
+use super::super::queues::{Running, SlotRef};
 use super::super::variant::Variant;
 use super::state::{Awake, Dmrs, Reoptimise};
-use crate::believed;
+use crate::estimated;
 
 impl Dmrs {
     /// Hands tasks to slots that are free.
@@ -25,7 +25,7 @@ impl Dmrs {
                 if has_loose[at.slot_kind] {
                     if let Some((key, task)) = self.next_loose(at.slot_kind, &begun, view) {
                         self.loose.insert(key, task.task + 1);
-                        self.hand_over(at, task, &mut begun, out);
+                        self.transfer(at, task, &mut begun, out);
                         continue;
                     }
                     // What cannot start now cannot start later in this call.
@@ -38,7 +38,7 @@ impl Dmrs {
                     break;
                 }
                 self.queues.pop(at);
-                self.hand_over(at, task, &mut begun, out);
+                self.transfer(at, task, &mut begun, out);
             }
             if !replanned {
                 return;
@@ -51,10 +51,10 @@ impl Dmrs {
 
     /// Slots that may start a task: the awake ones that are idle and have a queue, and all that are awake
     /// and idle in slot kinds where reduces wait that belong to no queue.
-    fn take_awake(&mut self, has_loose: [bool; 2], by_idleness: bool) -> Vec<At> {
+    fn take_awake(&mut self, has_loose: [bool; 2], by_idleness: bool) -> Vec<SlotRef> {
         let awake = std::mem::replace(&mut self.awake, Awake::Some(Vec::new()));
-        let may_start = |at: &At| has_loose[at.slot_kind] || self.queues.is_loaded(*at);
-        let mut slots: Vec<At> = match awake {
+        let may_start = |at: &SlotRef| has_loose[at.slot_kind] || self.queues.is_loaded(*at);
+        let mut slots: Vec<SlotRef> = match awake {
             Awake::Some(mut slots) => {
                 slots.sort_unstable();
                 slots.dedup();
@@ -71,13 +71,13 @@ impl Dmrs {
 
     /// Whether another slot is better for the head of `at`, and enough has happened since the list was
     /// made so that rebuilding it costs O(log tasks) per task in all.
-    fn may_pay(&self, at: At, now: Time) -> bool {
+    fn may_pay(&self, at: SlotRef, now: Time) -> bool {
         is_worth_a_list(self.started, self.queues.queued())
             && self.queues.is_better_elsewhere(at, self.speeds.get(), now)
     }
 
     /// The head of a slot's queue, if it can start now.
-    fn head(&mut self, at: At, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> Option<Running> {
+    fn head(&mut self, at: SlotRef, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> Option<Running> {
         loop {
             let head = *self.queues.slot(at).queue.front()?;
             if view.state.knows(head.phase) && view.phase(head.phase).is_pending(head.task) {
@@ -110,13 +110,13 @@ impl Dmrs {
         let can_start =
             |phase| view.instance.slot_kind_of(phase).index() == slot_kind && has_room(phase, begun, view);
         let (&key, &task) = self.loose.iter().find(|((_, phase), _)| can_start(*phase))?;
-        let span = believed::size(view, key.1, task);
+        let span = estimated::size(view, key.1, task);
         Some((key, Running { phase: key.1, task, span, since: view.now }))
     }
 
-    fn hand_over(
+    fn transfer(
         &mut self,
-        at: At,
+        at: SlotRef,
         task: Running,
         begun: &mut BTreeMap<PhaseId, u32>,
         out: &mut Vec<Action>,

@@ -9,9 +9,9 @@ use super::super::estimates::SpeedEstimates;
 use super::super::list::{self, List};
 use super::super::lp::Form;
 use super::super::order::Key;
-use super::super::queues::{At, Done, Queues, Running, slack};
+use super::super::queues::{Done, Queues, Running, SlotRef, slack};
 use super::super::variant::Variant;
-use crate::believed;
+use crate::estimated;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,11 +78,11 @@ pub(super) struct Due {
 pub(super) enum Awake {
     All,
     /// These, as far as they are idle.
-    Some(Vec<At>),
+    Some(Vec<SlotRef>),
 }
 
 impl Awake {
-    fn insert(&mut self, at: At) {
+    fn insert(&mut self, at: SlotRef) {
         if let Self::Some(slots) = self {
             slots.push(at);
         }
@@ -125,7 +125,7 @@ pub struct Dmrs {
     /// Jobs that were not on the list when they could start, by slot kind.
     pub(super) could_start: [VecDeque<JobId>; 2],
     /// Slots to which tasks were handed that may not have begun.
-    pub(super) handed: Vec<At>,
+    pub(super) handed: Vec<SlotRef>,
     /// Whether tasks were ever lost: then what is believed of slots is looked at whenever a list is made.
     pub(super) rough: bool,
     /// What has to be rebuilt.
@@ -234,8 +234,8 @@ impl Dmrs {
     /// A task that the cluster started by itself is on a slot of that machine, and nowhere else.
     fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
         let slot_kind = view.instance.slot_kind_of(phase).index();
-        let believed = self.queues.places_of(slot_kind, phase).into_iter().find(|&(_, other)| other == task);
-        if let Some((at, _)) = believed {
+        let estimated = self.queues.places_of(slot_kind, phase).into_iter().find(|&(_, other)| other == task);
+        if let Some((at, _)) = estimated {
             if self.queues.slot(at).machine == machine {
                 return;
             }
@@ -243,7 +243,7 @@ impl Dmrs {
         }
         let idle = self.queues.of_machine(slot_kind, machine).find(|&at| self.queues.is_idle(at));
         if let Some(at) = idle {
-            let span = believed::size(view, phase, task);
+            let span = estimated::size(view, phase, task);
             self.queues.occupy(at, Running { phase, task, span, since: view.now });
             if view.state.is_early(view.instance, phase) {
                 // It waits for maps that may be queued behind it.
@@ -252,7 +252,7 @@ impl Dmrs {
         }
     }
 
-    pub(super) fn vacate(&mut self, at: At, now: Time) {
+    pub(super) fn vacate(&mut self, at: SlotRef, now: Time) {
         self.queues.vacate(at, now);
         if self.queues.slot(at).up {
             self.awake.insert(at);

@@ -10,7 +10,7 @@ use slackline_policy::{Action, Ask, Config, Engine, Event, Grant, Learning, Poli
 use slackline_sim::{Options, Sim};
 
 use super::*;
-use crate::baseline::{By, Fair, Fifo};
+use crate::baseline::{Fair, Fifo, ShareUnit};
 use crate::flowflex::online::initial_allocation;
 
 /// A policy that is looked over the shoulder.
@@ -121,8 +121,8 @@ fn flows_that_arrive_over_time_are_served_better_than_by_fifo_and_fair() {
             let mut policy = FlowFlex::new(EPOCH);
             ours += simulated(&instance, &mut policy, (0.5, false));
             blind += simulated(&instance, &mut FlowFlex::new(EPOCH), (0.5, true));
-            fifo += simulated(&instance, &mut Fifo::new(By::Job), (0.5, false));
-            fair += simulated(&instance, &mut Fair::new(By::Job), (0.5, false));
+            fifo += simulated(&instance, &mut Fifo::new(ShareUnit::Job), (0.5, false));
+            fair += simulated(&instance, &mut Fair::new(ShareUnit::Job), (0.5, false));
         }
         println!("gap {gap}: fifo {:.3}, fair {:.3}, learning {:.3}", fifo / ours, fair / ours, blind / ours);
         assert!(ours < fifo && ours < fair && blind < fair.max(fifo));
@@ -155,7 +155,7 @@ fn makespan_is_no_longer_than_with_fifo_on_average() {
     for seed in 0..6 {
         let instance = gridmix(&[("flows", "6")], seed, Objective::new(Metric::Makespan, Combine::Max));
         ours += simulated(&instance, &mut FlowFlex::new(EPOCH), (0.05, false));
-        fifo += simulated(&instance, &mut Fifo::new(By::Job), (0.05, false));
+        fifo += simulated(&instance, &mut Fifo::new(ShareUnit::Job), (0.05, false));
     }
     println!("fifo {:.3}", fifo / ours);
     assert!(ours <= fifo, "{ours}, FIFO {fifo}");

@@ -6,18 +6,24 @@ use slackline_model::{CostFn, FlowId};
 use super::*;
 use crate::rule::online::ENTRY;
 
-const KNOBS: Knobs = Knobs { k: 0.5, x: 0.0, tail: false };
+const KNOBS: RuleParams = RuleParams { k: 0.5, x: 0.0, tail: false };
 
 /// What is left: stages of a second each of `work`, on typed slots, and a due date.
 fn flow(id: u32, (map, reduce): (f64, f64), rem: f64, due: f64, cost: &CostFn) -> Candidate<'_> {
-    let left =
-        Left { flow: FlowId(id), stages: [map, reduce], area: map.max(reduce), rem, overrun: 1.0, lag: 0.0 };
+    let left = ResidualWork {
+        flow: FlowId(id),
+        stages: [map, reduce],
+        area: map.max(reduce),
+        rem,
+        overrun: 1.0,
+        lag: 0.0,
+    };
     Candidate { number: id, left, release: f64::from(id) - 9.0, due, weight: 1.0, slope: 1.0, cost }
 }
 
-fn order(name: &str, flows: &[Candidate<'_>], knobs: Knobs) -> Vec<u32> {
+fn order(name: &str, flows: &[Candidate<'_>], knobs: RuleParams) -> Vec<u32> {
     let end = flows.iter().map(|flow| flow.left.area).sum();
-    let scene = Scene { flows: flows.to_vec(), now: 0.0, end };
+    let scene = RuleContext { flows: flows.to_vec(), now: 0.0, end };
     let ranks = Rule::named(name).unwrap().ranks(&scene, knobs);
     let mut order: Vec<u32> = (0..ranks.len() as u32).collect();
     order.sort_by_key(|&at| (ranks[at as usize], at));
@@ -27,7 +33,7 @@ fn order(name: &str, flows: &[Candidate<'_>], knobs: Knobs) -> Vec<u32> {
 #[test]
 fn spelled_rules_are_what_the_policy_of_rules_takes() {
     for rule in RULES {
-        let knobs = Knobs { k: 2.0, x: 0.3, tail: true };
+        let knobs = RuleParams { k: 2.0, x: 0.3, tail: true };
         let text = format!("order={}", rule.spelled(knobs));
         let pairs = text.split(':').map(|pair| pair.split_once('=').unwrap());
         let settings = Settings::parse(ENTRY.params, pairs).unwrap();
@@ -77,7 +83,7 @@ fn each_rule_orders_by_its_key() {
         assert_eq!(order(name, &flows, KNOBS), expected, "{name}");
     }
     let together = Rule::named("critical-path").unwrap();
-    assert_eq!(together.ranks(&Scene { flows, now: 0.0, end: 18.0 }, KNOBS), [0; 4]);
+    assert_eq!(together.ranks(&RuleContext { flows, now: 0.0, end: 18.0 }, KNOBS), [0; 4]);
 }
 
 #[test]
@@ -106,7 +112,7 @@ fn atc_looks_at_worth_and_slack() {
     ];
     assert_eq!(order("atc", &flows, KNOBS), [2, 0, 1]);
     // Who looks far ahead sees little difference in slack: by worth.
-    assert_eq!(order("atc", &flows, Knobs { k: 100.0, ..KNOBS }), [2, 1, 0]);
+    assert_eq!(order("atc", &flows, RuleParams { k: 100.0, ..KNOBS }), [2, 1, 0]);
 }
 
 #[test]
@@ -129,9 +135,9 @@ fn due_keeps_the_largest_cost_below_a_level() {
     let flows = [flow(0, (6.0, 0.0), 6.0, 0.0, &slow), flow(1, (2.0, 0.0), 2.0, 0.0, &fast)];
     // Level 8: by 8 and by 2. Counted back: from 2 and from 0.
     assert_eq!(order("due", &flows, KNOBS), [1, 0]);
-    assert_eq!(order("due", &flows, Knobs { tail: true, ..KNOBS }), [1, 0]);
+    assert_eq!(order("due", &flows, RuleParams { tail: true, ..KNOBS }), [1, 0]);
     // Level 32, by 32 and by 8.
-    assert_eq!(order("due", &flows, Knobs { x: 1.0, ..KNOBS }), [1, 0]);
+    assert_eq!(order("due", &flows, RuleParams { x: 1.0, ..KNOBS }), [1, 0]);
     // A step that costs more than the level allows is due at once: now, at 0.
     let step = CostFn::steps(vec![(0.5, 9.0)]);
     let flows = [flow(0, (6.0, 0.0), 6.0, 0.0, &slow), flow(1, (2.0, 0.0), 2.0, 0.0, &step)];

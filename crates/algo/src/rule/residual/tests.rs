@@ -12,7 +12,7 @@ use slackline_sim::{Options, Sim};
 use super::*;
 
 /// What was left of each flow, by instant.
-type Seen = Vec<(f64, Vec<Left>)>;
+type Seen = Vec<(f64, Vec<ResidualWork>)>;
 
 /// FIFO by phase, which measures what is left whenever something happens.
 #[derive(Default)]
@@ -58,14 +58,14 @@ fn instance(slots: Slots, jobs: Vec<JobDraft>) -> Instance {
     .unwrap()
 }
 
-/// The instants, and what was left of the only flow then. Tasks are believed to take `believed` times what they take.
-fn seen(instance: &Instance, believed: f64) -> Vec<(f64, Left)> {
+/// The instants, and what was left of the only flow then. Tasks are believed to take `estimated` times what they take.
+fn seen(instance: &Instance, estimated: f64) -> Vec<(f64, ResidualWork)> {
     let mut probe = Probe::default();
     let seen = Rc::clone(&probe.seen);
     let mut engine = Sim::new(instance, Options::exact());
     let config = Config::plain().audited().with_beliefs(|instance, phase| {
         Span::from_seconds_nearest(
-            slackline_policy::view::mean_of(instance.phase(phase)).seconds() * believed,
+            slackline_policy::view::mean_of(instance.phase(phase)).seconds() * estimated,
         )
     });
     slackline_policy::run(instance, &mut probe, &mut engine, config);
@@ -79,7 +79,7 @@ fn what_is_left_goes_down_with_what_was_done() {
     // of 6.
     let jobs = vec![job("a", &[], (4, 8.0), Some((2, 4.0))), job("b", &["a"], (1, 6.0), None)];
     let instance = instance(Slots::Typed { map: 3, reduce: 1 }, jobs);
-    let left = |map: f64, reduce: f64, rem: f64| Left {
+    let left = |map: f64, reduce: f64, rem: f64| ResidualWork {
         flow: FlowId(0),
         stages: [map / 6.0, reduce / 2.0],
         area: (map / 6.0).max(reduce / 2.0),

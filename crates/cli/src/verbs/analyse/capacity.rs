@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{anyhow, bail};
 use slackline::PolicySpec;
-use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, Tried, Values, search};
+use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, SearchStep, Values, search};
 use slackline::import::{SlotOptions, WorkloadOptions, grain_span, quick_bound};
 use slackline::report::capacity as report;
 use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, comparison, headline};
-use slackline::simulate::{Left, Options, Watch, simulate_figures};
+use slackline::simulate::{FinalRow, Options, Watch, simulate_figures};
 use slackline_model::Instance;
 use slackline_task::base::system::on_stop_signal;
 use slackline_trace::Importers;
@@ -86,7 +86,7 @@ impl Capacity<'_> {
 pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let Capacity { source, policy, conditions, price, .. } = *asked;
     let axis = asked.axis()?;
-    let question = report::Asked { policy, conditions, axis: &axis, price };
+    let question = report::SearchQuestion { policy, conditions, axis: &axis, price };
     let view = asked.table.view(asked.output, &report::columns(&question))?;
     let (small, large) = (asked.sized(&axis, axis.smallest())?, asked.sized(&axis, axis.largest())?);
     let mut loaded = source.load(&large)?;
@@ -116,7 +116,7 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         asked.simulation.options().resolve(&smallest_instance, asked.shape.root_seed(), &past.history)?;
     let (draft, _) = source.shape(&large)?.into_draft()?;
     let shown = SearchProgress::new(&axis);
-    let report_progress = |tried: &Tried| shown.one_more(tried);
+    let report_progress = |tried: &SearchStep| shown.one_more(tried);
     let stop = stop_on_interrupt();
     let cancel = || stop.load(Ordering::Relaxed);
     let search_for = Search::new(policy, conditions, &axis, &options)
@@ -188,7 +188,7 @@ fn drawn<'a>(
     options: &Options,
 ) -> anyhow::Result<Page<'a>> {
     let mut collector = Collector::new(instance);
-    let mut collect = |row: Left<'_>| collector.take(row);
+    let mut collect = |row: FinalRow<'_>| collector.take(row);
     let bound = quick_bound(instance, options.clock());
     let watch = Watch::default().with_left(Some(&mut collect));
     let simulated = simulate_figures(instance, policy, options, bound, watch)
@@ -229,7 +229,7 @@ impl SearchProgress {
         Self { cells: Cells::new(), tried: AtomicUsize::new(0), of }
     }
 
-    fn one_more(&self, _: &Tried) {
+    fn one_more(&self, _: &SearchStep) {
         let tried = self.tried.fetch_add(1, Ordering::Relaxed) + 1;
         self.cells.at(tried, self.of.max(tried));
     }

@@ -9,7 +9,7 @@ use slackline::explain::{Explainer, GoesOn};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
-use slackline::report::explain::{Open, OpenPhase, There, Told, csv, json};
+use slackline::report::explain::{ClusterEvents, ExplainInput, Open, OpenPhase, csv, json};
 use slackline::run::{RunInspection, SoFar, Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
@@ -181,8 +181,8 @@ fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) 
 }
 
 /// What a cluster did of a run.
-fn there(instance: &Instance, look: &RunInspection) -> There {
-    let mut there = There::default();
+fn there(instance: &Instance, look: &RunInspection) -> ClusterEvents {
+    let mut there = ClusterEvents::default();
     for (plan, index) in look.jobs.iter().zip(0..) {
         let of_job = look.there.iter().find(|job| job.is(look.head.started, &plan.flow, &plan.job));
         there.jobs.extend(of_job.map(|job| (JobId(index), job.clone())));
@@ -246,7 +246,7 @@ struct ExplainedSchedule<'a> {
     explainer: Explainer<'a>,
     plan: bool,
     open: Option<&'a Open>,
-    there: Option<&'a There>,
+    there: Option<&'a ClusterEvents>,
 }
 
 fn write_explanation(
@@ -258,7 +258,7 @@ fn write_explanation(
     let instance = explainer.instance();
     let flow = flow_named(instance, question.flow)?;
     let job = question.job.map(|name| job_named(instance, flow, name)).transpose()?;
-    let explained = Told {
+    let explained = ExplainInput {
         instance,
         policy: explainer.policy(),
         plan: *plan,

@@ -18,7 +18,7 @@ use slackline::report::{
     self, Figures, Row, View, comparison, flows, headline, rules_chosen, simulate_lines, write_schedule,
 };
 use slackline::simulate::{
-    Left, NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures,
+    FinalRow, NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures,
 };
 
 use slackline::policy::unfinished::Unfinished;
@@ -117,7 +117,8 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
             simulate(instance, &policy, &options, bound, Some(&mut report_progress))
         }
         SimulationForm::Of(_) => {
-            let mut collect = |row: Left<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
+            let mut collect =
+                |row: FinalRow<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
             let watch =
                 Watch::default().with_progress(Some(&mut report_progress)).with_left(Some(&mut collect));
             simulate_figures(instance, &policy, &options, bound, watch)

@@ -11,7 +11,7 @@ use slackline::report::table::{fitted, wrapped};
 use slackline::report::{Align, Table};
 use slackline_lab::provenance::{self, Maker, Provenance};
 use slackline_lab::{
-    Adversary, Against, Artifact, Context, Experiment, Figure, Spec, adversary, experiments, make, papers,
+    Adversary, Artifact, Context, Experiment, Figure, Opponent, Spec, adversary, experiments, make, papers,
 };
 use slackline_model::Seed;
 
@@ -206,7 +206,7 @@ fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answ
     let [policy, metric] = asked else { anyhow::bail!("--adversary: expected a policy and a metric") };
     let read = |spec: &str| tables.policies.parse(spec).with_context(|| format!("policy {spec:?}"));
     let against =
-        if args.against == OPTIMUM { Against::Optimum } else { Against::Policy(read(&args.against)?) };
+        if args.against == OPTIMUM { Opponent::Optimum } else { Opponent::Policy(read(&args.against)?) };
     let objective =
         adversary::objective(metric).map_err(|problem| anyhow::anyhow!("--adversary: {problem}"))?;
     let (seed, budget) = (Seed(args.seed), args.budget);

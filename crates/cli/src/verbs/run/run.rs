@@ -16,8 +16,8 @@ use slackline::names::listed;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
 use slackline::run::{
-    All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks,
-    JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, Verdict, When,
+    Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks, JobFigures,
+    Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, TimeSpec, Verdict,
 };
 use slackline_executor::fleet::concurrent_runs::{self, ConcurrentRun};
 use slackline_model::cluster::Slots;
@@ -142,9 +142,9 @@ pub(crate) struct Run {
 
 fn deadline(text: &str) -> Result<Deadline, String> {
     let (flow, when) = text.split_once('=').ok_or("expected FLOW=WHEN")?;
-    let when = When::parse_option(when).map_err(|expected| format!("expected {expected}"))?;
+    let when = TimeSpec::parse_option(when).map_err(|expected| format!("expected {expected}"))?;
     match when {
-        When::Seconds(seconds) if !(0.0..=SECONDS_MAX).contains(&seconds) => {
+        TimeSpec::Seconds(seconds) if !(0.0..=SECONDS_MAX).contains(&seconds) => {
             Err(format!("expected at most {SECONDS_MAX:e} seconds, from 0"))
         }
         when => Ok(Deadline { flow: flow.to_owned(), when }),
@@ -184,9 +184,9 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         live = live.with_view(&request);
     }
     let hooks = Hooks::new(args.hooks()?, &request, |problem: &str| out::warn(problem));
-    let mut sinks = All::new().and(&mut live).and(hooks);
+    let mut sinks: Vec<Box<dyn Sink + '_>> = vec![Box::new(&mut live), Box::new(hooks)];
     if let Some(events) = events {
-        sinks = sinks.and(events);
+        sinks.push(Box::new(events));
     }
     let opened = slackline::run::Run::open(engine.as_ref(), request, &mut sinks);
     let mut run = match opened {

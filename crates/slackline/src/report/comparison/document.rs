@@ -14,7 +14,7 @@ use crate::report::spread::{Runs, Spread};
 
 /// The subject of a comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub struct About {
+pub struct ComparisonSubject {
     /// Hash of the workload.
     pub sha256: String,
     /// Every option that shaped the workload or the simulations, by name.
@@ -31,14 +31,14 @@ pub struct About {
 
 /// The comparison document. Each policy has one set of figures per sample, and there is one lower bound per
 /// sample.
-pub fn json(about: &About, all: &[Runs]) -> String {
+pub fn json(about: &ComparisonSubject, all: &[Runs]) -> String {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
     let entry = |runs: &Runs| {
         let policy = runs.policy.clone();
         match &runs.result {
             Err(reason) => ComparisonEntry::Refused { policy, reason: reason.clone() },
             Ok(figures) => {
-                let of = Of { figures, base, several: about.lower_bounds.len() > 1 };
+                let of = PolicyFigures { figures, base, several: about.lower_bounds.len() > 1 };
                 ComparisonEntry::Ran {
                     policy,
                     objective: of.objective(),
@@ -74,13 +74,13 @@ fn figure(own: Spread, difference: Option<Spread>) -> Figure {
 }
 
 /// The figures of one policy for each sample, and those of the first policy.
-struct Of<'a> {
+struct PolicyFigures<'a> {
     figures: &'a [Figures],
     base: &'a [Figures],
     several: bool,
 }
 
-impl Of<'_> {
+impl PolicyFigures<'_> {
     fn figure(&self, name: &str, get: &dyn Fn(&Figures) -> Option<f64>) -> Figure {
         if self.several {
             let own = Spread::over(self.figures, get);

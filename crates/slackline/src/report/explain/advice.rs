@@ -2,7 +2,7 @@
 
 use crate::explain::{Deadline, SlotKindNeed, Verdict};
 
-use super::Told;
+use super::ExplainInput;
 use crate::report::number::{Unit, duration, number};
 
 /// The share of slots that less urgent flows must hold for advice about the order.
@@ -11,7 +11,7 @@ const WORTH_AN_ORDER: f64 = 0.1;
 /// A short title and a sentence.
 type Advice = (&'static str, String);
 
-impl Told<'_> {
+impl ExplainInput<'_> {
     /// The advice, the most effective first; empty without a deadline or if it is met.
     pub(super) fn advice(&self) -> Vec<Advice> {
         let Some(deadline) = &self.explanation.deadline else { return Vec::new() };

@@ -6,11 +6,11 @@ use crate::explain::{Blocked, Deadline, Loss, PhaseStory, Waits};
 use serde_json::{Value, json};
 use slackline_model::PhaseId;
 
-use super::Told;
+use super::ExplainInput;
 use crate::report::number::exact;
 
 /// The document: all findings, with times in seconds.
-pub fn json(told: &Told<'_>) -> String {
+pub fn json(told: &ExplainInput<'_>) -> String {
     let explanation = told.explanation;
     let phase = |&phase: &PhaseId| json!(phase_of(told, phase));
     let failure = |failure: &crate::explain::Failure| {
@@ -65,7 +65,7 @@ pub fn json(told: &Told<'_>) -> String {
     crate::report::pretty(&document)
 }
 
-fn phase_of(told: &Told<'_>, phase: PhaseId) -> Value {
+fn phase_of(told: &ExplainInput<'_>, phase: PhaseId) -> Value {
     let of = told.instance.phase(phase);
     json!({ "job": told.job_name(of.job), "phase": of.kind.name() })
 }
@@ -76,7 +76,7 @@ fn waits(waits: Waits) -> Value {
     })
 }
 
-fn blocked(told: &Told<'_>, blocked: &Blocked) -> Value {
+fn blocked(told: &ExplainInput<'_>, blocked: &Blocked) -> Value {
     let other = |other: &crate::explain::Blocker| {
         let flow = told.instance.job(other.job).flow;
         json!({
@@ -115,7 +115,7 @@ fn deadline(deadline: &Deadline) -> Value {
     })
 }
 
-fn of_phase(told: &Told<'_>, story: &PhaseStory) -> Value {
+fn of_phase(told: &ExplainInput<'_>, story: &PhaseStory) -> Value {
     let of = told.instance.phase(story.phase);
     json!({
         "job": told.job_name(of.job),
@@ -135,7 +135,7 @@ fn of_phase(told: &Told<'_>, story: &PhaseStory) -> Value {
 }
 
 /// One row per phase, with all digits.
-pub fn csv(told: &Told<'_>) -> String {
+pub fn csv(told: &ExplainInput<'_>) -> String {
     let header = [
         "job",
         "phase",

@@ -9,7 +9,7 @@ use crate::report::number::{counted, duration};
 use crate::report::table::{View, wrapped};
 use crate::words::doing;
 
-use super::Told;
+use super::ExplainInput;
 
 /// The maximum number of phases that are shown.
 const PHASES: usize = 20;
@@ -40,7 +40,7 @@ pub struct OpenPhase {
     pub failed: u64,
 }
 
-impl Told<'_> {
+impl ExplainInput<'_> {
     /// The reason why each unfinished phase is unfinished, in the order of the flow; empty for a run that has
     /// ended.
     pub(super) fn open_phases(&self) -> Vec<(String, String)> {

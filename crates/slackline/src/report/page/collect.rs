@@ -13,7 +13,7 @@ use super::series::Series;
 use super::sums::Sums;
 use super::{BARS_MAX, document};
 use crate::explain::Explainer;
-use crate::simulate::{Left, Simulated};
+use crate::simulate::{FinalRow, Simulated};
 
 /// The number of flows with a separate curve of held slots. All other flows share one curve.
 pub(super) const SHARES: usize = 11;
@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Collector<'a> {
     instance: &'a Instance,
-    kept: Kept,
+    kept: RowData,
     /// The number of slot ranges so far.
     bars: usize,
     masters: Vec<MasterRow>,
@@ -41,7 +41,7 @@ pub struct Collector<'a> {
 
 /// The data that explanations are made from.
 #[derive(Debug)]
-enum Kept {
+enum RowData {
     /// All rows, until there are too many.
     Rows(TaskRows),
     /// The sums of the held slots.
@@ -117,7 +117,7 @@ impl<'a> Collector<'a> {
         let slot_kinds = instance.cluster().slot_kinds().len();
         Self {
             instance,
-            kept: Kept::Rows(TaskRows::new()),
+            kept: RowData::Rows(TaskRows::new()),
             bars: 0,
             masters: Vec::new(),
             extents: vec![None; instance.phases().len()].into(),
@@ -128,10 +128,10 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds a row. Amortized O(slot ranges).
-    pub fn take(&mut self, left: Left<'_>) {
+    pub fn take(&mut self, left: FinalRow<'_>) {
         match left {
-            Left::Row(row, places) => self.row(row, places),
-            Left::Master(master) => {
+            FinalRow::Row(row, places) => self.row(row, places),
+            FinalRow::Master(master) => {
                 self.masters.push(*master);
                 if master.slot.is_some() {
                     self.hold(SlotKind::Any, master.start.0, master.end.0, 1.0);
@@ -142,7 +142,7 @@ impl<'a> Collector<'a> {
 
     /// Adds all rows of a schedule, or all its allocations.
     pub fn take_schedule(&mut self, schedule: &Schedule) {
-        Left::of_schedule(schedule, &mut |left| self.take(left));
+        FinalRow::of_schedule(schedule, &mut |left| self.take(left));
         if schedule.tasks.is_empty() {
             for row in schedule.allocations.iter().filter(|row| row.slots > 0) {
                 self.extend(row.phase, micros(row.start), micros(row.end), f64::from(row.slots));
@@ -154,14 +154,14 @@ impl<'a> Collector<'a> {
         self.extend(row.phase, row.start.0, row.end.0, f64::from(row.count));
         self.bars += places.len();
         match &mut self.kept {
-            Kept::Rows(rows) => {
+            RowData::Rows(rows) => {
                 rows.push(*row, places);
                 if rows.len() > ROWS_MAX {
                     let sums = Sums::of(self.instance, rows);
-                    self.kept = Kept::Sums(sums);
+                    self.kept = RowData::Sums(sums);
                 }
             }
-            Kept::Sums(sums) => sums.add(row.phase, row.start.0, row.end.0, row.count),
+            RowData::Sums(sums) => sums.add(row.phase, row.start.0, row.end.0, row.count),
         }
     }
 
@@ -190,12 +190,12 @@ impl<'a> Collector<'a> {
     /// has not run.
     pub fn finish(self, schedule: &Schedule, choices: &[Choice], is_plan: bool) -> Drawn {
         let (rows, explained, spans) = match self.kept {
-            Kept::Rows(rows) => {
+            RowData::Rows(rows) => {
                 let whole = Schedule { tasks: rows, masters: self.masters.clone(), ..head(schedule) };
                 let explained = explained::explained(&Explainer::new(self.instance, &whole), &whole, is_plan);
                 (Some(whole.tasks), explained, None)
             }
-            Kept::Sums(sums) => {
+            RowData::Sums(sums) => {
                 let whole = Schedule { masters: self.masters.clone(), ..head(schedule) };
                 let spans = sums.seconds();
                 let explainer = Explainer::of_sums(self.instance, &whole, sums.into_held());

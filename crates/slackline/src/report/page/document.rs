@@ -5,18 +5,18 @@ use slackline_model::cluster::Slots;
 use slackline_model::schedule::{FlowStatus, MasterRow, Outcome, Schedule, TaskRow, TaskRows};
 use slackline_model::{Instance, SlotKind, SlotRange};
 
-use super::About;
+use super::PageOrigin;
 use super::clock::Clock;
 use super::collect::Drawn;
 use super::columns::{NONE, Scale, deltas, micros};
 use super::explained::Explained;
 use super::extras::Extras;
-use super::least::Least;
 use super::series::Series;
 use super::workload::Workload;
 use crate::import::RecordedOptions;
 use crate::report::comparison::{Row, unit_of};
 use crate::report::number::{NOTHING, number};
+use crate::report::page::best_policy::Least;
 use crate::report::table::Column;
 
 #[derive(Serialize)]
@@ -29,11 +29,11 @@ pub(super) struct Document<'a> {
     pub(super) title: &'a str,
     /// The lines above the tables, as in the command-line output.
     pub(super) head: String,
-    pub(super) made: Made<'a>,
+    pub(super) made: OriginFields<'a>,
     pub(super) objective: String,
     pub(super) least: Option<Least>,
     /// Remarks on the accuracy of the figures, one per line.
-    pub(super) believed: Vec<String>,
+    pub(super) estimated: Vec<String>,
     pub(super) clock: Option<Clock>,
     pub(super) cluster: Cluster,
     pub(super) workload: Workload<'a>,
@@ -47,7 +47,7 @@ pub(super) struct Document<'a> {
 
 /// The origin of the page.
 #[derive(Serialize)]
-pub(super) struct Made<'a> {
+pub(super) struct OriginFields<'a> {
     version: &'static str,
     verb: &'a str,
     command: &'a str,
@@ -57,8 +57,8 @@ pub(super) struct Made<'a> {
     workload_sha256: &'a str,
 }
 
-impl<'a> Made<'a> {
-    pub(super) fn of(about: &'a About) -> Self {
+impl<'a> OriginFields<'a> {
+    pub(super) fn of(about: &'a PageOrigin) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             verb: &about.verb,
@@ -226,12 +226,12 @@ pub(super) struct Policy<'a> {
     failed: usize,
     bound: Option<f64>,
     gap: Option<f64>,
-    ran: Option<Ran<'a>>,
+    ran: Option<ChartData<'a>>,
 }
 
 /// The data for the charts of a policy.
 #[derive(Serialize)]
-struct Ran<'a> {
+struct ChartData<'a> {
     /// By flow: the time from its release to its first start.
     wait: Vec<i64>,
     /// By flow: the time from its release to its completion.
@@ -314,12 +314,12 @@ impl<'a> Policy<'a> {
             failed: figures.map_or(0, |figures| figures.failed),
             bound: figures.and_then(|figures| figures.lower_bound),
             gap: figures.and_then(|figures| figures.gap),
-            ran: drawn.map(|drawn| Ran::of(instance, drawn, scale, with_bars)),
+            ran: drawn.map(|drawn| ChartData::of(instance, drawn, scale, with_bars)),
         }
     }
 }
 
-impl<'a> Ran<'a> {
+impl<'a> ChartData<'a> {
     fn of(instance: &Instance, drawn: &'a Drawn, scale: Scale, with_bars: bool) -> Self {
         let releases = || instance.flows().iter().map(|flow| flow.release.0);
         let since = |time: fn(&Times) -> Option<u64>| {

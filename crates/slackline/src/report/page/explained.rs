@@ -10,7 +10,7 @@ use slackline_model::{FlowId, Instance, Schedule};
 
 use crate::explain::{Blocked, Explainer};
 use crate::report::View;
-use crate::report::explain::Told;
+use crate::report::explain::ExplainInput;
 
 /// The number of explained flows with the highest costs, and of the latest ones.
 const FLOWS: usize = 200;
@@ -44,7 +44,7 @@ pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
     let view = View { width: WIDTH, note: false, ..View::default() };
     let explain = |flow: FlowId| {
         let explanation = explainer.explain(flow, None)?;
-        let told = Told {
+        let told = ExplainInput {
             instance,
             policy: &schedule.policy,
             plan: is_plan,

@@ -9,7 +9,7 @@ use super::Page;
 use super::columns::NONE;
 use super::document::Table;
 use crate::capacity::Capacity;
-use crate::report::capacity::{Asked, entry, metrics, outcome, tried_columns};
+use crate::report::capacity::{SearchQuestion, entry, metrics, outcome, tried_columns};
 use crate::report::comparison::{OnSize, Row, shown_names, unit_of};
 use crate::report::headline;
 use crate::report::names::shown_alone;
@@ -155,7 +155,7 @@ impl Page<'_> {
 
     /// Adds the tried sizes or settings, and the answer.
     #[must_use]
-    pub fn with_capacity(mut self, found: &Capacity, asked: &Asked<'_>) -> Self {
+    pub fn with_capacity(mut self, found: &Capacity, asked: &SearchQuestion<'_>) -> Self {
         self.table("Values that were tried", tried_columns(&found.tried, asked));
         let mut names: Vec<&str> = metrics(asked.conditions).collect();
         for name in ["cost", "mean_response", "utilisation"] {

@@ -13,9 +13,9 @@ use slackline_trace::{ImportOptions, read_workload};
 use super::*;
 use crate::Registry;
 use crate::explain::{Explainer, explain};
-use crate::report::explain::Told;
+use crate::report::explain::ExplainInput;
 use crate::report::{Figures, View, comparison};
-use crate::simulate::{Left, Options, Simulated, simulate};
+use crate::simulate::{FinalRow, Options, Simulated, simulate};
 
 /// Two flows on two machines, with names that contain HTML.
 const HOSTILE: &str = r#"
@@ -56,12 +56,12 @@ fn drawn(instance: &Instance, simulated: &Simulated) -> Drawn {
 
 /// A page of two policies, and the rows of its table.
 fn page(instance: &Instance) -> (Page<'_>, Vec<Row>) {
-    let about = About {
+    let about = PageOrigin {
         name: "</title><b>".to_owned(),
         verb: "compare".to_owned(),
         command: "slackline compare '</script>'".to_owned(),
         seeds: vec![u64::MAX],
-        ..About::default()
+        ..PageOrigin::default()
     };
     let mut page = Page::new(instance, about);
     let mut rows = Vec::new();
@@ -165,11 +165,11 @@ fn tasks_are_drawn_up_to_a_number_of_bars_and_jobs_above_it() {
             let (phase, outcome) = (PhaseId(0), Outcome::Done);
             let row =
                 NewRow { phase, first: 0, count: 1, start, end, startup: Span::ZERO, attempt: 0, outcome };
-            collector.take(Left::Row(&row, &[slackline_model::SlotRange { first: 0, len: 1 }]));
+            collector.take(FinalRow::Row(&row, &[slackline_model::SlotRange { first: 0, len: 1 }]));
         }
         let drawn = collector.finish_simulation(&simulated);
         let page =
-            Page::new(&instance, About::default()).with_policy(row(&instance, &simulated), Some(drawn));
+            Page::new(&instance, PageOrigin::default()).with_policy(row(&instance, &simulated), Some(drawn));
         document(&html(&page))
     };
     let few = with_rows(BARS_MAX);
@@ -190,7 +190,7 @@ fn flows_are_explained_as_by_explain() {
     for said in document["policies"][0]["ran"]["explained"].as_array().unwrap() {
         let flow = slackline_model::FlowId(said["flow"].as_u64().unwrap() as u32);
         let explanation = explain(&instance, &simulated.schedule, flow, None).unwrap();
-        let told = Told {
+        let told = ExplainInput {
             instance: &instance,
             policy: "fifo",
             plan: false,
@@ -262,11 +262,11 @@ fn what_says_how_far_to_believe_a_page_stands_on_it() {
     let distance = crate::recorded::DISTANCE.into_iter().zip([0.127, 0.356, 0.008]);
     figures.metrics.extend(distance.map(|(name, value)| (name, Some(value))));
     figures.cost = figures.cost.map(|cost| cost * 1.002);
-    let page = Page::new(&instance, About::default()).with_policy(recorded, None).with_policy(own, None);
+    let page = Page::new(&instance, PageOrigin::default()).with_policy(recorded, None).with_policy(own, None);
     let document = document(&html(&page.with_warning("no profile")));
-    let believed = document["believed"][0].as_str().unwrap();
+    let estimated = document["believed"][0].as_str().unwrap();
     let line = "\n  yarn-capacity:file=queues.xml: 12.7 % (95th percentile 35.6 %), makespan +0.8 %\n";
-    assert!(believed.contains(line), "{believed}");
+    assert!(estimated.contains(line), "{estimated}");
     assert_eq!(document["policies"][1]["name"], "yarn-capacity:file=queues.xml");
     assert_eq!(document["least"]["before"], "Least cost, about equal: ");
     assert_eq!(document["least"]["names"], "recorded and yarn-capacity:file=queues.xml");

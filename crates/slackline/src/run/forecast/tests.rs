@@ -3,8 +3,8 @@
 use slackline_model::Profile;
 use slackline_model::draft::TasksDraft;
 
-use super::courses::COURSE_TASKS_MAX;
 use super::*;
+use crate::run::forecast::scenarios::COURSE_TASKS_MAX;
 use crate::run::tests::{fake::Fake, request};
 use crate::run::{Run, Silent};
 
@@ -41,18 +41,18 @@ fn durations_are_believed_as_finished_and_running_tasks_suggest() {
         forecast.record(Time::ZERO, Happening::Started(id(0, Map, task)));
     }
     forecast.record(at(4.0), Happening::Done(id(0, Map, 0), 4.0));
-    let now = forecast.believed(at(5.0));
+    let now = forecast.estimated(at(5.0));
     // The finished map took four times its estimate, so all maps are scaled by four. The overdue map gets a
     // tenth of its elapsed 5 s.
     assert_eq!(seconds(&now, 0), [vec![4.0, 0.5, 4.0, 4.0], vec![2.0]]);
     assert_eq!(seconds(&now, 1), [vec![40.0, 40.0], vec![3.0]]);
     // A task halfway through has half its duration left. Reduces are scaled separately.
-    assert_eq!(seconds(&forecast.believed(at(3.0)), 0)[0][1], 1.0);
+    assert_eq!(seconds(&forecast.estimated(at(3.0)), 0)[0][1], 1.0);
     forecast.record(at(6.0), Happening::Done(id(0, Reduce, 0), 1.0));
-    assert_eq!(seconds(&forecast.believed(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
+    assert_eq!(seconds(&forecast.estimated(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
     // The estimate of a task is at least the elapsed time of any running task of its phase.
     forecast.record(at(10.0), Happening::Started(id(1, Map, 0)));
-    assert_eq!(seconds(&forecast.believed(at(60.0)), 1)[0], [5.0, 50.0]);
+    assert_eq!(seconds(&forecast.estimated(at(60.0)), 1)[0], [5.0, 50.0]);
 }
 
 #[test]

@@ -9,17 +9,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use slackline_algo::baseline::{By, Fifo};
+use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_executor::engine::backend::{Drive, FlowOverrides, RunConfig, RunId, Stop};
 use slackline_executor::engine::{Happening, Observer};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::run::{RunEnd, opening};
 use slackline_executor::store::journal::{Attempt, AttemptOutcome, Setup};
+use slackline_model::Time;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
-use slackline_model::schedule::NewRow;
-use slackline_model::{SlotRange, Time};
-use slackline_policy::engine::RowId;
-use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver};
 use slackline_task::base::clock::unix_micros;
@@ -218,7 +215,7 @@ impl Scene {
         let Some(instance) = session.session.remaining().unwrap() else {
             return (Ok(RunEnd::Done), watcher.messages);
         };
-        let mut policy = Fifo::new(By::Job);
+        let mut policy = Fifo::new(ShareUnit::Job);
         let config = Config::plain().audited();
         let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
         let end = slackline_executor::engine::backend::Session::run(&mut session, drive, &mut |given| {
@@ -304,7 +301,7 @@ fn runs_share_a_cluster_under_one_driver() {
     resident.update_flow(seats[1], "f", FlowOverrides { held: true, ..FlowOverrides::default() });
     resident.cancel_flow(seats[2], "f");
     let empty = resident.empty().clone();
-    let (mut policy, mut nowhere, mut back) = (Fifo::new(By::Job), Silent, Vec::new());
+    let (mut policy, mut nowhere, mut back) = (Fifo::new(ShareUnit::Job), (), Vec::new());
     let config = Config::plain().audited();
     let mut driver =
         Driver::new(empty, &mut policy, &mut resident as &mut dyn SharedEngine, &mut nowhere, config);
@@ -380,12 +377,6 @@ struct Silent;
 
 impl Observer for Silent {
     fn happened(&mut self, _: Time, _: Happening<'_>) {}
-}
-
-impl Sink for Silent {
-    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
-
-    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValue;
-use slackline::import::Every;
+use slackline::import::PieceSpan;
 use slackline::registry::ALL;
 use slackline::report::comparison;
 
@@ -64,8 +64,8 @@ pub(crate) struct Compare {
     /// day, week, or a duration such as 6h. A day is from midnight to midnight where the workload has a
     /// start, and has the flows that are released in it. Each piece begins with an empty cluster, so that
     /// what a day leaves to the next is not counted.
-    #[arg(long, hide_short_help = true, value_name = "day|DURATION", value_parser = str::parse::<Every>, help_heading = "Simulation")]
-    pub(super) each: Option<Every>,
+    #[arg(long, hide_short_help = true, value_name = "day|DURATION", value_parser = str::parse::<PieceSpan>, help_heading = "Simulation")]
+    pub(super) each: Option<PieceSpan>,
     /// Policies that run at a time [default: as many as there are processors]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Simulation")]
     pub(super) threads: Option<u16>,

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use slackline::compare::Compared;
 use slackline::report::page::{Collector, Drawn};
-use slackline::simulate::Left;
+use slackline::simulate::FinalRow;
 use slackline_model::Instance;
 
 /// The policies of one comparison, by their index in the list.
@@ -22,7 +22,7 @@ impl<'a> PageRows<'a> {
     }
 
     /// A row of a policy has left its run.
-    pub(super) fn take(&self, policy: usize, row: Left<'_>) {
+    pub(super) fn take(&self, policy: usize, row: FinalRow<'_>) {
         let mut state = self.0[policy].lock().unwrap_or_else(PoisonError::into_inner);
         if let State::Waiting(instance) = &*state {
             *state = State::Running(Collector::new(instance));

@@ -2,7 +2,7 @@
 
 use slackline::PolicySpec;
 use slackline::import::{Loaded, RecordedOptions};
-use slackline::report::comparison::{About, OnSize};
+use slackline::report::comparison::{ComparisonSubject, OnSize};
 use slackline::report::number::counted;
 use slackline::report::page::Page;
 use slackline::report::table::fitted;
@@ -168,12 +168,12 @@ impl ResultWriter<'_> {
         options
     }
 
-    fn about(&self, rounds: &[Round]) -> About {
+    fn about(&self, rounds: &[Round]) -> ComparisonSubject {
         let first = &rounds[0];
         let mut options = self.options(first);
         // A workload that was drawn records its seed, but here there may be several.
         options.retain(|name, _| name != "seed" || self.samples.seeds.len() == 1);
-        About {
+        ComparisonSubject {
             sha256: self.samples.sha256(),
             options,
             seeds: self.samples.seeds.to_vec(),

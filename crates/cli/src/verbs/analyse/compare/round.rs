@@ -11,7 +11,7 @@ use slackline::recorded::{self, Distance};
 use slackline::report::number::{Unit, number};
 use slackline::report::page::Drawn;
 use slackline::report::{self, Figures, Row, comparison, headline, write_schedule};
-use slackline::simulate::{Left, SimulateError};
+use slackline::simulate::{FinalRow, SimulateError};
 use slackline_model::schedule::TaskRows;
 use slackline_model::{Instance, Objective};
 use slackline_trace::Meta;
@@ -69,7 +69,8 @@ pub(super) fn round(
     // A bound holds for the durations of the workload, not for distorted ones.
     let bound = quick_bound(instance, options.clock());
     let page_rows = is_drawn.then(|| PageRows::new(instance, policies.len()));
-    let collect_row = |k: usize, row: Left<'_>| page_rows.iter().for_each(|page_rows| page_rows.take(k, row));
+    let collect_row =
+        |k: usize, row: FinalRow<'_>| page_rows.iter().for_each(|page_rows| page_rows.take(k, row));
     let stopwatches = Stopwatches::new(policies.len());
     let unwritten = OnceLock::new();
     let cancel = |k: usize| {

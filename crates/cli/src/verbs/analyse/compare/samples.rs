@@ -1,7 +1,7 @@
 //! The samples that figures are averaged over: seeds, files, and pieces of a workload such as its days. Each
 //! is simulated by itself, from an empty cluster.
 
-use slackline::import::{Every, ImportError, Loaded, Source, WorkloadOptions};
+use slackline::import::{ImportError, Loaded, PieceSpan, Source, WorkloadOptions};
 use slackline::report::number::counted;
 use slackline::report::spread;
 use slackline_trace::sha256;
@@ -10,7 +10,7 @@ use slackline_trace::sha256;
 pub(super) struct Samples<'a> {
     pub(super) sources: &'a [Source],
     /// How workloads are cut, if they are.
-    pub(super) every: Option<Every>,
+    pub(super) every: Option<PieceSpan>,
     pub(super) seeds: &'a [u64],
 }
 

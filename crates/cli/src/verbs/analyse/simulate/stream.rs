@@ -10,7 +10,7 @@ use slackline::report::number::counted;
 use slackline::report::table::fitted;
 use slackline::report::{Figures, View, flows, headline, stream_lines};
 use slackline::simulate::{
-    NotStreamed, NotWritten, Nowhere, Options, RowWriter, Streamed, needs_whole, simulate_stream,
+    NoWriter, NotStreamed, NotWritten, Options, RowWriter, Streamed, needs_whole, simulate_stream,
 };
 use slackline_trace::reading::format::ending;
 use slackline_trace::{Diagnostic, Meta};
@@ -172,7 +172,7 @@ fn make(
             rows.end().map_err(NotWritten::Output)?;
             Ok(made)
         }),
-        SimulationForm::Of(_) => Ok(figures(workload, policy, options, progress, &mut Nowhere)),
+        SimulationForm::Of(_) => Ok(figures(workload, policy, options, progress, &mut NoWriter)),
     }
 }
 

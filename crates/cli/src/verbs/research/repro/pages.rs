@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use slackline_lab::papers::{self, Made, Paper, Shown, Verdict};
-use slackline_lab::printed::printed;
+use slackline_lab::counterexamples::printed;
+use slackline_lab::papers::{self, ExperimentPage, FigurePage, Paper, Verdict};
 use slackline_lab::provenance::{FILE, Maker, Provenance};
 use slackline_lab::{Context, Figure, Spec, experiments, make};
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
             };
             shown.push(show(&folder, figure, requested.paper.as_ref(), files)?);
         }
-        made.push(Made {
+        made.push(ExperimentPage {
             id: requested.id,
             title: requested.spec.title,
             paper: requested.paper,
@@ -137,7 +137,7 @@ fn show(
     figure: &Figure,
     paper: Option<&Paper>,
     mut files: Vec<String>,
-) -> anyhow::Result<Shown> {
+) -> anyhow::Result<FigurePage> {
     let read = |name: &str| {
         let path: PathBuf = folder.join(name);
         std::fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))
@@ -158,11 +158,11 @@ fn show(
         let svgs = files.iter().filter(|name| Path::new(name).extension().is_some_and(|e| e == "svg"));
         svgs.map(|name| read(name)).collect::<Result<_, _>>()?
     };
-    Ok(Shown { figure: figure.clone(), rows, files, pictures })
+    Ok(FigurePage { figure: figure.clone(), rows, files, pictures })
 }
 
-fn summary(made: &[Made]) {
-    let verdicts: Vec<Verdict> = made.iter().flat_map(Made::judged).collect();
+fn summary(made: &[ExperimentPage]) {
+    let verdicts: Vec<Verdict> = made.iter().flat_map(ExperimentPage::judged).collect();
     let count = |verdict: Verdict| verdicts.iter().filter(|found| **found == verdict).count();
     out::talk(format_args!(
         "{} figures: {} confirmed, {} better, {} differ, {} shown without a claim that rows decide",

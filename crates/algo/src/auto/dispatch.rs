@@ -1,0 +1,158 @@
+//! Between two decisions: slots go by the order in force, flows that have waited long enough go first, and long tasks leave
+//! some slots to others.
+
+use std::collections::BTreeSet;
+
+use slackline_model::{FlowId, PhaseId, Span, Time};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, ReadyQueue, View};
+
+use crate::auto::reserved_slots::Bar;
+use crate::machines::Machines;
+
+/// When its flow went first, the rank of the flow, and the place of the phase by tail; the smallest is served first.
+type Place = (Time, u32, u32);
+
+/// Of flows that do not go first.
+const NOT_YET: Time = Time(u64::MAX);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Serving {
+    place: IdTable<PhaseId, Place>,
+    queue: ReadyQueue<Place>,
+    /// The same with all long phases last.
+    short: ReadyQueue<(bool, Place)>,
+    machines: Machines,
+    pub(super) headroom: Bar,
+    pub(super) limits: Limits,
+}
+
+impl Serving {
+    /// Takes in what happened, before anything is decided.
+    pub(super) fn note(&mut self, events: &[Event], view: &View<'_>) {
+        self.machines.look_again();
+        self.headroom.note(events, view);
+    }
+
+    /// Slots go by an order of flows from now on or, without one, by tails alone. `live` are all flows that are there.
+    pub(super) fn by(
+        &mut self,
+        order: Option<&[FlowId]>,
+        live: &[FlowId],
+        phases: &[PhaseId],
+        view: &View<'_>,
+    ) {
+        for (rank, &flow) in (0..).zip(order.unwrap_or(live)) {
+            let first = self.limits.passed(flow, view.now);
+            let rank = if order.is_some() { rank } else { 0 };
+            let class = first.map_or((NOT_YET, rank), |at| (at, flow.0));
+            view.instance.flow(flow).phases().for_each(|phase| {
+                (self.place[phase].0, self.place[phase].1) = class;
+            });
+        }
+        for (at, &phase) in (0..).zip(phases) {
+            self.place[phase].2 = at;
+        }
+    }
+
+    /// Takes in what happened, after an order was decided if one was.
+    pub(super) fn update(&mut self, events: &[Event], is_new: bool, view: &View<'_>) {
+        let mut moved = is_new;
+        for (at, flow) in self.limits.pass(view.now) {
+            moved = true;
+            view.instance.flow(flow).phases().for_each(|phase| {
+                (self.place[phase].0, self.place[phase].1) = (at, flow.0);
+            });
+        }
+        let Self { place, queue, short, headroom, .. } = self;
+        let last = |phase: PhaseId| (headroom.is_long(phase) && place[phase].0 == NOT_YET, place[phase]);
+        if moved {
+            queue.rekey(view, |phase| place[phase]);
+            short.rekey(view, last);
+        }
+        queue.update(events, view, |phase| place[phase]);
+        short.update(events, view, last);
+        for flow in events.iter().filter_map(Event::over) {
+            self.place.forget(view.instance.flow(flow).phases());
+            self.limits.forget(flow);
+        }
+    }
+
+    /// Who gets the next slots.
+    pub(super) fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let Self { place, queue, short, machines, headroom, .. } = self;
+        headroom.count_granted(view);
+        let room = headroom.room(ask.slot_kind, view);
+        let is_barred = |phase: PhaseId| headroom.is_long(phase) && place[phase].0 == NOT_YET;
+        let mut grant = machines.grant(ask, view, |ask| {
+            let phase = queue.first(ask, view)?;
+            if room > 0 || !is_barred(phase) {
+                return Some(phase);
+            }
+            short.first(ask, view).filter(|&phase| !is_barred(phase))
+        })?;
+        if is_barred(grant.phase) {
+            grant.tasks = grant.tasks.min(room);
+        }
+        headroom.grant(grant.phase);
+        Some(grant)
+    }
+}
+
+/// When flows that are there go first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limits {
+    at: IdTable<FlowId, Option<Time>>,
+    by_time: BTreeSet<(Time, FlowId)>,
+    /// The last of them that has passed.
+    passed: Option<(Time, FlowId)>,
+    /// The instant at which somebody is to look again.
+    wake: Option<Time>,
+}
+
+impl Limits {
+    /// A flow goes first so many seconds after its release.
+    pub(super) fn set(&mut self, flow: FlowId, release: Time, seconds: f64) {
+        let at = release + Span::from_seconds_nearest(seconds);
+        self.at[flow] = Some(at);
+        self.by_time.insert((at, flow));
+    }
+
+    /// When a flow goes first.
+    pub(super) fn of(&self, flow: FlowId) -> Option<Time> {
+        self.at[flow]
+    }
+
+    /// When a flow went first, if it does now.
+    fn passed(&self, flow: FlowId, now: Time) -> Option<Time> {
+        self.at[flow].filter(|&at| at <= now)
+    }
+
+    /// All of them, the earliest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Time, FlowId)> {
+        self.by_time.iter().copied()
+    }
+
+    /// Those that have passed since this was asked last.
+    fn pass(&mut self, now: Time) -> Vec<(Time, FlowId)> {
+        let from = self.passed.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+        let until = std::ops::Bound::Included((now, FlowId(u32::MAX)));
+        let passed: Vec<_> = self.by_time.range((from, until)).copied().collect();
+        self.passed = Some((now, FlowId(u32::MAX)));
+        passed
+    }
+
+    /// Asks to look again when the next one passes, if that was not asked.
+    pub(super) fn wake(&mut self, now: Time) -> Option<Action> {
+        let next = self.by_time.range((now, FlowId(u32::MAX))..).next().map(|&(at, _)| at);
+        let next = next.filter(|&at| at < NOT_YET && Some(at) != self.wake)?;
+        self.wake = Some(next);
+        Some(Action::WakeAt(next))
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        if let Some(at) = self.at[flow] {
+            self.by_time.remove(&(at, flow));
+            self.at.forget([flow]);
+        }
+    }
+}

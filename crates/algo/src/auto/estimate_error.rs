@@ -1,0 +1,116 @@
+//! How far off what is believed of lengths is, learned from phases that are over.
+
+use slackline_model::PhaseId;
+use slackline_policy::{Event, IdTable, View};
+
+/// The last so many phases count, more or less.
+const MEMORY: f64 = 32.0;
+
+/// Below this error what is believed is taken as it is.
+const LITTLE: f64 = 0.2;
+
+/// Above this one a search would only fit errors.
+const MUCH: f64 = 0.5;
+
+/// How many other worlds an order has to be good in, where errors are neither little nor much.
+const WORLDS: usize = 4;
+
+/// What was said of phases, what they took, and the error that shows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Doubt {
+    /// Seconds of a task at speed 1, as believed when the flow came.
+    said: IdTable<PhaseId, f64>,
+    /// What finished tasks took, and how many there are.
+    took: IdTable<PhaseId, (f64, u32)>,
+    /// Mean over phases of |ln(what a task took / what was said)|.
+    error: f64,
+    n: f64,
+}
+
+impl Doubt {
+    /// Takes in what happened.
+    pub(super) fn note(&mut self, events: &[Event], view: &View<'_>) {
+        for event in events {
+            match *event {
+                Event::FlowArrived(flow) => {
+                    for phase in view.instance.flow(flow).phases() {
+                        self.said[phase] = view.estimates.task[phase].seconds();
+                    }
+                }
+                Event::TasksDone { phase, count, machine, took } => {
+                    let speed = view.estimates.speed[view.instance.cluster().group_id_of(machine)];
+                    let (seconds, tasks) = self.took[phase];
+                    self.took[phase] = (seconds + f64::from(count) * took.seconds() * speed, tasks + count);
+                }
+                Event::PhaseDone(phase) => self.learn(phase),
+                _ => {}
+            }
+            if let Some(flow) = event.over() {
+                self.said.forget(view.instance.flow(flow).phases());
+                self.took.forget(view.instance.flow(flow).phases());
+            }
+        }
+    }
+
+    fn learn(&mut self, phase: PhaseId) {
+        let (said, (seconds, tasks)) = (self.said[phase], self.took[phase]);
+        if said > 0.0 && seconds > 0.0 {
+            self.n = (self.n + 1.0).min(MEMORY);
+            self.error += ((seconds / f64::from(tasks) / said).ln().abs() - self.error) / self.n;
+        }
+    }
+
+    /// The mean error of phases: 0.2 means off by a fifth.
+    pub(super) fn error(&self) -> f64 {
+        self.error
+    }
+
+    /// Whether what is believed may be taken as it is.
+    pub(super) fn is_little(&self) -> bool {
+        self.error <= LITTLE
+    }
+
+    /// Whether a search makes sense.
+    pub(super) fn allows_search(&self) -> bool {
+        self.error <= MUCH
+    }
+
+    /// How many worlds beside the one that is believed in an order has to be good in.
+    pub(super) fn worlds(&self) -> usize {
+        if !self.is_little() && self.allows_search() { WORLDS } else { 0 }
+    }
+
+    /// The relative error of a sum over that many phases.
+    pub(super) fn noise(&self, phases: usize) -> f64 {
+        // Errors of one in a million are of rounding.
+        if self.error > 1e-3 { self.error / (phases.max(1) as f64).sqrt() } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_is_that_of_the_last_phases() {
+        let mut doubt = Doubt::default();
+        let mut phase = |said: f64, took: f64| {
+            doubt.said[PhaseId(0)] = said;
+            doubt.took[PhaseId(0)] = (took * 3.0, 3);
+            doubt.learn(PhaseId(0));
+            (doubt.error(), doubt.worlds(), doubt.allows_search())
+        };
+        assert_eq!(phase(2.0, 2.0), (0.0, 0, true));
+        let (error, worlds, searches) = phase(2.0, 4.0);
+        assert!((error - 2.0_f64.ln() / 2.0).abs() < 1e-9 && worlds == WORLDS && searches, "{error}");
+        for _ in 0..200 {
+            phase(8.0, 4.0);
+        }
+        let (error, worlds, searches) = phase(8.0, 4.0);
+        assert!(
+            (error - 2.0_f64.ln()).abs() < 0.01 && worlds == 0 && !searches,
+            "half as long as said: {error}"
+        );
+        assert!((doubt.noise(100) - error / 10.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,194 @@
+//! Where everything is known beforehand: the order of flows that a search finds to cost least, and the policy that serves by
+//! one.
+//!
+//! The search looks at a moment at which all flows have arrived and nothing has begun, and holds each back until its release.
+
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{FlowId, Objective, PhaseId, Seed, Time};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
+
+use crate::auto::evaluate::Evaluator;
+use crate::auto::online::{EstimatedCost, OrderCosts, numbers, portfolio};
+use crate::auto::template::Template;
+use crate::machines::Machines;
+use crate::rule::online::{Place, by_tail};
+use crate::rule::orders::RuleContext;
+use crate::rule::residual::Residual;
+
+/// How a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// What flows cost together.
+    pub objective: Objective,
+    /// How many orders near the best one are tried.
+    pub rollouts: u64,
+    /// Where its random moves begin.
+    pub seed: u64,
+}
+
+/// What a search has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchResult {
+    /// All flows that are not over.
+    pub order: Vec<FlowId>,
+    /// What serving them in this order is believed to cost.
+    pub estimated: EstimatedCost,
+}
+
+/// How many orders are tried between two questions whether to stop.
+const AT_ONCE: u64 = 50;
+
+impl Search {
+    /// The cheapest order found from those of all rules and from `starts`, which are of all flows; none if some flow never
+    /// completes. `view` shows all flows with nothing begun, and `released` says when each may. `stop` is asked now and
+    /// then. O((rules + rollouts) · rollout).
+    pub fn run(
+        &self,
+        view: &View<'_>,
+        released: impl Fn(FlowId) -> Time,
+        starts: &[Vec<FlowId>],
+        stop: impl Fn() -> bool,
+    ) -> Option<SearchResult> {
+        let mut residual = Residual::default();
+        residual.measure(view);
+        let mut here = Evaluator::default();
+        here.look(view, by_tail(&residual, view));
+        // Numbers are by release.
+        let mut coming: Vec<(Time, usize, FlowId)> =
+            here.flows().iter().enumerate().map(|(at, &flow)| (released(flow), at, flow)).collect();
+        coming.sort_unstable();
+        let templates: Vec<(Template, Time)> =
+            coming.iter().map(|&(release, at, _)| (here.template(at), release)).collect();
+        let mut evaluator = Evaluator::default();
+        evaluator.look_back(view, templates.iter().map(|(template, at)| (template, *at)));
+        let mut number = vec![0; coming.len()];
+        (0..).zip(&coming).for_each(|(new, &(_, at, _))| number[at] = new);
+        let costs = coming.iter().map(|&(_, _, flow)| &view.instance.flow(flow).cost).collect();
+        let scene = RuleContext::of(&residual, view, []);
+        let mut looking = OrderCosts {
+            evaluator: &mut evaluator,
+            costs,
+            objective: self.objective,
+            now: view.now,
+            delay: 0.0,
+        };
+        let ruled = portfolio().into_iter().filter_map(|(rule, knobs)| numbers(rule, knobs, &scene));
+        let place = |flow: &FlowId| here.flows().binary_search(flow).ok().map(|at| at as u32);
+        let given = starts.iter().map(|order| order.iter().filter_map(place).collect());
+        let orders = ruled
+            .chain(given)
+            .map(|order: Vec<u32>| -> Vec<u32> { order.into_iter().map(|at| number[at as usize]).collect() });
+        let mut best: Option<(EstimatedCost, Vec<u32>)> = None;
+        for order in orders {
+            let estimated = looking.estimated(Some(&order), None, None);
+            if best.as_ref().is_none_or(|(least, _)| estimated.beats(*least, 0.0)) {
+                best = Some((estimated, order));
+            }
+        }
+        let (mut least, mut order) = best.filter(|(estimated, _)| estimated.cost.is_finite())?;
+        let mut rng: ChaCha8Rng = random::rng(Seed(self.seed), "auto", 1);
+        let mut left = self.rollouts;
+        while left > 0 && !stop() {
+            let now = left.min(AT_ONCE);
+            least = looking.search(&mut order, least, now, u64::MAX, &mut rng);
+            left -= now;
+        }
+        Some(SearchResult {
+            order: order.iter().map(|&number| coming[number as usize].2).collect(),
+            estimated: least,
+        })
+    }
+}
+
+/// Serves flows in an order, and phases of a flow by their tails when it arrives, the longest first.
+#[derive(Clone, Debug)]
+pub struct InOrder {
+    /// By flow of the document: its rank.
+    rank: Vec<u32>,
+    residual: Residual,
+    place: IdTable<PhaseId, Place>,
+    queue: ReadyQueue<Place>,
+    machines: Machines,
+}
+
+impl InOrder {
+    /// The policy for an order of all flows of a document, as that has them.
+    pub fn new(order: &[FlowId]) -> Self {
+        let n = order.iter().map(|flow| flow.index() + 1).max().unwrap_or(0);
+        // Flows that are over before they begin have no place in an order, and no phase that asks for one.
+        let mut rank = vec![u32::MAX; n];
+        (0..).zip(order).for_each(|(at, flow)| rank[flow.index()] = at);
+        Self {
+            rank,
+            residual: Residual::default(),
+            place: IdTable::default(),
+            queue: ReadyQueue::new(),
+            machines: Machines::default(),
+        }
+    }
+
+    /// Gives the phases of flows that arrive their places.
+    fn place(&mut self, arrived: &[FlowId], view: &View<'_>) {
+        self.residual.measure(view);
+        for (at, phase) in (0..).zip(by_tail(&self.residual, view)) {
+            let flow = view.instance.flow_of(phase);
+            if arrived.contains(&flow) {
+                let place = view.instance.flow(flow).place.index();
+                self.place[phase] = (self.rank.get(place).copied().unwrap_or(u32::MAX), at);
+            }
+        }
+    }
+}
+
+impl Policy for InOrder {
+    fn name(&self) -> &'static str {
+        super::ENTRY.name
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
+        self.residual.note(events, view);
+        self.machines.look_again();
+        let arrival = |event: &Event| match event {
+            Event::FlowArrived(flow) => Some(*flow),
+            _ => None,
+        };
+        let arrived: Vec<FlowId> = events.iter().filter_map(arrival).collect();
+        if !arrived.is_empty() {
+            self.place(&arrived, view);
+        }
+        let place = &self.place;
+        self.queue.update(events, view, |phase| place[phase]);
+        for flow in events.iter().filter_map(Event::over) {
+            self.place.forget(view.instance.flow(flow).phases());
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let Self { queue, machines, .. } = self;
+        machines.grant(ask, view, |ask| queue.first(ask, view))
+    }
+}
+
+/// Starts nothing: for a look at flows that have arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Idle;
+
+impl Policy for Idle {
+    fn name(&self) -> &'static str {
+        "idle"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, _: &[Event], _: &View<'_>, _: &mut Vec<Action>) {}
+
+    fn next(&mut self, _: &Ask<'_>, _: &View<'_>) -> Option<Grant> {
+        None
+    }
+}

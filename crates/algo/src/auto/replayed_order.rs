@@ -1,0 +1,185 @@
+//! The order that `auto` has come to, kept: for courses of the same flows that differ in how long tasks take.
+//!
+//! Whoever schedules does not know what a course draws, and a search in each course would take longer than all the rest of it. So
+//! one run of [`OrderRecorder`] gives a [`Resolve`], and [`OrderReplay`] serves by it as `auto` does between two decisions.
+
+use slackline_model::{FlowId, Span};
+use slackline_policy::{Action, Ask, Choice, Event, Grant, Policy, Style, View};
+
+use crate::auto::dispatch::Serving;
+use crate::auto::online::Auto;
+use crate::auto::reserved_slots::Headroom;
+use crate::rule::online::by_tail;
+use crate::rule::residual::Residual;
+
+/// What `auto` has come to in a run.
+#[derive(Clone, Debug)]
+pub struct Resolve {
+    /// The flows by their places in the document, in the order in which they are served; none where phases of all flows go by their
+    /// tails.
+    pub order: Option<Vec<FlowId>>,
+    /// The share of each slot kind that is kept from tasks longer than this.
+    headroom: (f64, Span),
+    /// A flow goes first when it has been there so many times its time alone.
+    wait: f64,
+}
+
+impl Resolve {
+    /// The same with the flows of another document, in their order.
+    #[must_use]
+    pub fn with_order(&self, order: Option<Vec<FlowId>>) -> Self {
+        Self { order, ..self.clone() }
+    }
+}
+
+/// `auto`, whose orders are noted.
+#[derive(Clone, Debug)]
+pub struct OrderRecorder {
+    auto: Auto,
+    order: Option<Vec<FlowId>>,
+    /// How often it has decided, and how many flows were there when most were.
+    decided: usize,
+    most: u32,
+}
+
+impl OrderRecorder {
+    /// Notes what this one comes to from its beginning on.
+    pub fn new(auto: Auto) -> Self {
+        Self { auto, order: Some(Vec::new()), decided: 0, most: 0 }
+    }
+
+    /// What it has come to.
+    pub fn resolve(self) -> Resolve {
+        Resolve { order: self.order, headroom: self.auto.headroom(), wait: self.auto.wait() }
+    }
+
+    /// Takes in what was decided. Flows that were over before it stay in front, in the order in which they were served last. Where it
+    /// goes by tails at one time and by flows at another, it counts what it does while most flows are there. O(flows).
+    fn note(&mut self, view: &View<'_>) {
+        let flows = self.auto.choices().last().map_or(0, |choice| choice.flows);
+        let has_most = flows >= self.most;
+        self.most = self.most.max(flows);
+        let Some(now) = self.auto.order() else {
+            self.order = self.order.take().filter(|_| !has_most);
+            return;
+        };
+        if self.order.is_none() && !has_most {
+            return;
+        }
+        let now: Vec<FlowId> = now.iter().map(|&flow| view.instance.flow(flow).place).collect();
+        let n = now.iter().map(|flow| flow.index() + 1).max().unwrap_or(0);
+        let mut is_there = vec![false; n];
+        for flow in &now {
+            is_there[flow.index()] = true;
+        }
+        let mut order = self.order.take().unwrap_or_default();
+        order.retain(|flow| !is_there.get(flow.index()).copied().unwrap_or(false));
+        order.extend(now);
+        self.order = Some(order);
+    }
+}
+
+impl Policy for OrderRecorder {
+    fn name(&self) -> &str {
+        self.auto.name()
+    }
+
+    fn style(&self) -> Style {
+        self.auto.style()
+    }
+
+    fn choices(&self) -> &[Choice] {
+        self.auto.choices()
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.auto.on_events(events, view, out);
+        let decided = self.auto.choices().len();
+        if std::mem::replace(&mut self.decided, decided) < decided {
+            self.note(view);
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.auto.next(ask, view)
+    }
+}
+
+/// Serves as `auto` does that has decided and does not decide again.
+#[derive(Clone, Debug)]
+pub struct OrderReplay {
+    /// By flow of the document: its rank; none where phases of all flows go by their tails.
+    rank: Option<Vec<u32>>,
+    wait: f64,
+    residual: Residual,
+    headroom: Headroom,
+    serving: Serving,
+}
+
+impl OrderReplay {
+    /// The policy for what was come to; flows that have no place in its order come after those that have.
+    pub fn new(resolve: &Resolve) -> Self {
+        let ranks = |order: &Vec<FlowId>| {
+            let n = order.iter().map(|flow| flow.index() + 1).max().unwrap_or(0);
+            let mut rank = vec![u32::MAX; n];
+            (0..).zip(order).for_each(|(at, flow)| rank[flow.index()] = at);
+            rank
+        };
+        let (rho, theta) = resolve.headroom;
+        Self {
+            rank: resolve.order.as_ref().map(ranks),
+            wait: resolve.wait,
+            residual: Residual::default(),
+            headroom: Headroom::fixed(theta, rho),
+            serving: Serving::default(),
+        }
+    }
+
+    /// Flows have come: all that are there get their places. O(phases · log phases).
+    fn place(&mut self, events: &[Event], view: &View<'_>) {
+        self.residual.measure(view);
+        for event in events {
+            let Event::FlowArrived(flow) = *event else { continue };
+            // One that has nothing to do is over already.
+            if let Ok(at) = self.residual.flows.binary_search_by_key(&flow, |left| left.flow) {
+                let wait = self.wait * self.residual.flows[at].rem;
+                self.serving.limits.set(flow, view.instance.flow(flow).release, wait);
+            }
+        }
+        let phases = by_tail(&self.residual, view);
+        let live: Vec<FlowId> = self.residual.flows.iter().map(|left| left.flow).collect();
+        let order = self.rank.as_ref().map(|rank| {
+            let mut order = live.clone();
+            let rank_of = |flow: FlowId| rank.get(view.instance.flow(flow).place.index()).copied();
+            order.sort_by_key(|&flow| (rank_of(flow).unwrap_or(u32::MAX), flow));
+            order
+        });
+        self.serving.headroom.set(&self.headroom, phases.iter().copied(), view);
+        self.serving.by(order.as_deref(), &live, &phases, view);
+    }
+}
+
+impl Policy for OrderReplay {
+    fn name(&self) -> &'static str {
+        super::ENTRY.name
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.residual.note(events, view);
+        self.serving.note(events, view);
+        let have_come = events.iter().any(|event| matches!(event, Event::FlowArrived(_)));
+        if have_come {
+            self.place(events, view);
+        }
+        self.serving.update(events, have_come, view);
+        out.extend(self.serving.limits.wake(view.now));
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.serving.next(ask, view)
+    }
+}

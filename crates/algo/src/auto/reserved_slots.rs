@@ -1,0 +1,227 @@
+//! Slots that are kept from long tasks, so that whoever comes next need not wait for one of them to end.
+//!
+//! Nothing is preempted: where one flow of long tasks takes every slot, the next flow waits for a whole task, however short it
+//! is. So tasks longer than *theta*, the median time alone of the flows that came lately, hold at most a share 1 − *rho* of a
+//! slot kind. How much is worth it depends on what comes: rho is chosen by looking back at the flows that have come, as if they came
+//! again to an empty cluster, under each share. What is yet to come is never seen.
+//!
+//! A flow of very long tasks is looked at when it comes, as later nothing can be done: as if those that came lately came after it
+//! once more.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use slackline_model::{FlowId, Objective, PhaseId, SlotKind, Span};
+use slackline_policy::{Event, IdTable, View};
+
+use crate::auto::evaluate::{Evaluator, Sequence};
+use crate::auto::recurring::RecurringFlow;
+use crate::auto::snapshot::long_max;
+
+/// Shares of a slot kind that may be kept.
+const SHARES: [f64; 7] = [0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7];
+
+/// A flow is huge that has tasks of more than so many times theta.
+const HUGE: f64 = 10.0;
+
+/// The largest share that is kept where no huge flow came lately.
+const USUAL: f64 = 0.2;
+
+/// The share that is kept until there is something to look back at.
+const FIRST_SHARE: f64 = 0.05;
+
+/// How many flows must have come before theta means something.
+const FEW: usize = 10;
+
+/// At most so many flows are looked back at.
+const MANY: usize = 100;
+
+/// The share is looked at again when so many flows have come.
+const EVERY: u64 = 10;
+
+/// It is changed only for one that would have cost less by this share.
+const GAIN: f64 = 0.03;
+
+/// How many slots are kept from which tasks.
+#[derive(Clone, Debug)]
+pub(super) struct Headroom {
+    /// The flows that came last.
+    past: VecDeque<RecurringFlow>,
+    /// Whether a huge flow has come since it looked back.
+    is_huge: bool,
+    /// How many have come since it looked back.
+    unseen: u64,
+    /// Tasks that are longer are long; none is before there is something to look back at.
+    pub(super) theta: Span,
+    /// The share that is kept.
+    pub(super) rho: f64,
+    /// Whether theta and rho stay as they are.
+    is_fixed: bool,
+    evaluator: Evaluator,
+}
+
+impl Headroom {
+    /// To be chosen as flows come.
+    pub(super) fn chosen() -> Self {
+        Self {
+            past: VecDeque::new(),
+            is_huge: false,
+            unseen: 0,
+            theta: Span(u64::MAX),
+            rho: FIRST_SHARE,
+            is_fixed: false,
+            evaluator: Evaluator::default(),
+        }
+    }
+
+    /// A share of each slot kind that tasks longer than `theta` never hold.
+    pub(super) fn fixed(theta: Span, rho: f64) -> Self {
+        Self { theta, rho, is_fixed: true, ..Self::chosen() }
+    }
+
+    /// A flow has come.
+    pub(super) fn note(&mut self, known: RecurringFlow) {
+        if !self.is_fixed {
+            self.is_huge |= is_huge(&known, self.theta);
+            self.past.truncate(MANY - 1);
+            self.past.push_front(known);
+            self.unseen += 1;
+        }
+    }
+
+    /// Looks back, if enough flows have come since it did.
+    pub(super) fn choose(&mut self, objective: Objective, view: &View<'_>) {
+        if self.is_fixed || self.past.len() < FEW || self.unseen < EVERY && !self.is_huge {
+            return;
+        }
+        (self.unseen, self.is_huge) = (0, false);
+        let mut alone: Vec<f64> = self.past.iter().map(|known| known.left.rem).collect();
+        alone.sort_by(f64::total_cmp);
+        self.theta = Span::from_seconds_nearest(alone[alone.len() / 2]);
+        let is_huge = self.past.iter().any(|known| is_huge(known, self.theta));
+        let most = if is_huge { 1.0 } else { USUAL };
+        self.rho = self.rho.min(most);
+        let flows = looked_back_at(&self.past, self.theta);
+        let mut order: Vec<u32> = (0..flows.len() as u32).collect();
+        order.sort_by(|&a, &b| {
+            let ratio = |at: u32| flows[at as usize].ratio();
+            ratio(a).total_cmp(&ratio(b)).then(a.cmp(&b))
+        });
+        let Self { evaluator, theta, .. } = self;
+        evaluator.look_back(view, flows.iter().map(|known| (&known.template, known.at)));
+        let mut cost = |rho: f64| {
+            evaluator.reserve(*theta, rho);
+            let (_, completions) = evaluator.roll(Sequence::Flows(&order))?;
+            let costs = flows.iter().zip(completions).map(|(known, at)| known.cost.eval(at.seconds()));
+            Some(objective.combine.of(costs))
+        };
+        let Some(now) = cost(self.rho) else { return };
+        let mut least = now;
+        for rho in SHARES.into_iter().filter(|&rho| rho <= most) {
+            let would = cost(rho).unwrap_or(f64::INFINITY);
+            if would < least && would < now - GAIN * now.abs() {
+                (least, self.rho) = (would, rho);
+            }
+        }
+    }
+}
+
+fn is_huge(known: &RecurringFlow, theta: Span) -> bool {
+    known.template.longest().seconds() > HUGE * theta.seconds()
+}
+
+/// Flows that came, the first one first. What comes after a huge flow is mostly still to come: the last of these is put before
+/// all others, so that they come after it once more.
+fn looked_back_at(past: &VecDeque<RecurringFlow>, theta: Span) -> Vec<Cow<'_, RecurringFlow>> {
+    let mut flows: Vec<Cow<'_, RecurringFlow>> = past.iter().map(Cow::Borrowed).collect();
+    flows.sort_by_key(|known| known.at);
+    if let Some(at) = flows.iter().rposition(|known| is_huge(known, theta)) {
+        flows[at] = Cow::Owned(flows[at].again(flows[0].at));
+        flows[..=at].rotate_right(1);
+    }
+    flows
+}
+
+/// How many slots long tasks hold, and so how many more they may take.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bar {
+    rho: f64,
+    is_long: IdTable<PhaseId, bool>,
+    /// How many tasks of each long phase are counted in `held`.
+    counted: IdTable<PhaseId, u32>,
+    held: [u32; 2],
+    /// A phase that was granted slots, of which it is not known yet how many it took.
+    granted: Option<PhaseId>,
+}
+
+impl Bar {
+    /// From now on these phases are long that have tasks longer than `theta`. O(phases).
+    pub(super) fn set(
+        &mut self,
+        headroom: &Headroom,
+        phases: impl IntoIterator<Item = PhaseId>,
+        view: &View<'_>,
+    ) {
+        (self.rho, self.held, self.granted) = (headroom.rho, [0; 2], None);
+        for phase in phases {
+            self.is_long[phase] = view.estimates.task[phase] > headroom.theta;
+            self.counted[phase] = 0;
+            self.count(phase, view);
+        }
+    }
+
+    /// Whether the tasks of a phase are long.
+    pub(super) fn is_long(&self, phase: PhaseId) -> bool {
+        self.is_long[phase]
+    }
+
+    /// Takes in what happened.
+    pub(super) fn note(&mut self, events: &[Event], view: &View<'_>) {
+        self.count_granted(view);
+        for event in events {
+            match *event {
+                Event::TasksDone { phase, .. }
+                | Event::TasksLost { phase, .. }
+                | Event::TaskRuns { phase, .. } => self.count(phase, view),
+                Event::FlowDone(flow) | Event::FlowFailed(flow) => self.forget(flow, view),
+                _ => {}
+            }
+        }
+    }
+
+    fn forget(&mut self, flow: FlowId, view: &View<'_>) {
+        for phase in view.instance.flow(flow).phases() {
+            self.count(phase, view);
+            self.is_long.forget([phase]);
+            self.counted.forget([phase]);
+        }
+    }
+
+    /// A phase was granted slots.
+    pub(super) fn grant(&mut self, phase: PhaseId) {
+        self.granted = Some(phase);
+    }
+
+    /// Counts what was granted last. To be called before anything else is asked.
+    pub(super) fn count_granted(&mut self, view: &View<'_>) {
+        if let Some(phase) = self.granted.take() {
+            self.count(phase, view);
+        }
+    }
+
+    fn count(&mut self, phase: PhaseId, view: &View<'_>) {
+        if self.is_long[phase] {
+            let held = &mut self.held[view.instance.slot_kind_of(phase).index()];
+            *held = *held - self.counted[phase] + view.phase(phase).running();
+            self.counted[phase] = view.phase(phase).running();
+        }
+    }
+
+    /// How many more slots of a kind long tasks may take.
+    pub(super) fn room(&self, slot_kind: SlotKind, view: &View<'_>) -> u32 {
+        long_max(view.state.alive(slot_kind), self.rho).saturating_sub(self.held[slot_kind.index()])
+    }
+}
+
+#[cfg(test)]
+mod tests;

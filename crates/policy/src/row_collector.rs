@@ -1,0 +1,54 @@
+//! A run of a whole instance that keeps all its rows, under the instance's own ids.
+
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
+use slackline_model::{FlowId, Instance, SlotRange, Time};
+
+use crate::driver::{Figures, Run};
+use crate::engine::RowId;
+use crate::log::{FlowEnd, Sink};
+
+/// Keeps what a run leaves behind.
+pub(crate) struct RowCollector<'a> {
+    instance: &'a Instance,
+    tasks: TaskRows,
+    masters: Vec<MasterRow>,
+    started: TiVec<FlowId, Option<Time>>,
+    completions: TiVec<FlowId, Option<Time>>,
+}
+
+impl<'a> RowCollector<'a> {
+    /// For a run that flows of `instance` arrive in.
+    pub(crate) fn new(instance: &'a Instance) -> Self {
+        let none: TiVec<FlowId, Option<Time>> = vec![None; instance.flows().len()].into();
+        Self {
+            instance,
+            tasks: TaskRows::new(),
+            masters: Vec::new(),
+            started: none.clone(),
+            completions: none,
+        }
+    }
+
+    /// The rows in the order in which they started.
+    pub(crate) fn into_run(self, figures: Figures) -> Run {
+        let Self { tasks, masters, started, completions, .. } = self;
+        Run { tasks, masters, started, completions, figures }
+    }
+}
+
+impl Sink for RowCollector<'_> {
+    fn row(&mut self, id: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
+        let phase = live.phase_in(self.instance, row.phase);
+        self.tasks.set(id.into(), NewRow { phase, ..*row }, places);
+    }
+
+    fn master(&mut self, row: &MasterRow, live: &Instance) {
+        self.masters.push(MasterRow { job: live.job_in(self.instance, row.job), ..*row });
+    }
+
+    fn flow(&mut self, end: &FlowEnd, live: &Instance) {
+        let place = live.flow(end.flow).place;
+        (self.started[place], self.completions[place]) = (end.started, end.completion);
+    }
+}

@@ -1,0 +1,251 @@
+//! Predicts the completions of flows when several runs share the machines of a service ([`crate::resident`]),
+//! and answers "what if" questions about them.
+//!
+//! Times are in seconds since the start of the service unless stated otherwise. A flow is called `RUN/FLOW`
+//! here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use slackline_executor::engine::Happening;
+use slackline_executor::engine::backend::FlowOverrides;
+use slackline_model::draft::{FlowDraft, MachineDraft};
+use slackline_model::history::PhaseName;
+use slackline_model::{Draft, History, Objective, Time};
+
+use crate::policy_spec::PolicySpec;
+use crate::run::Run;
+use crate::run::forecast::{COURSES, Forecast, likely};
+use crate::run::policy::Setting;
+
+mod forecast_input;
+mod quota_policy;
+mod running_tasks;
+pub(super) mod scenario;
+#[cfg(test)]
+mod tests;
+
+use forecast_input::Quotas;
+pub use forecast_input::{CachedOrder, Checked, Completions, ForecastInput};
+pub(super) use quota_policy::Rations;
+pub(super) use running_tasks::{AtWork, Seat, Seats};
+
+/// Name prefix of a held flow. Only its running tasks are simulated.
+const HELD: &str = "held:";
+
+/// The state of the flows of several runs, from which their completions are predicted.
+pub struct ServiceForecast {
+    policy: PolicySpec,
+    machines: Vec<MachineDraft>,
+    objective: Objective,
+    slowstart: f64,
+    runs: BTreeMap<u64, RunModel>,
+}
+
+/// A run that is tracked.
+struct RunModel {
+    forecast: Forecast,
+    /// The start of the run minus the start of the service, seconds.
+    later: f64,
+    /// The sum of all jumps of the wall clock since the run started, seconds. The run's own time does not
+    /// jump.
+    jumped: f64,
+    standings: BTreeMap<String, FlowOverrides>,
+    /// The phases whose jobs ran before.
+    known: BTreeSet<PhaseName>,
+    quota: Option<(String, u32)>,
+}
+
+/// A run that has just started and is about to be tracked.
+pub struct NewRun {
+    forecast: Forecast,
+    known: BTreeSet<PhaseName>,
+    /// The owner, and the number of slots that all runs of the owner may hold together.
+    quota: Option<(String, u32)>,
+}
+
+impl NewRun {
+    /// A run that has just started and of which only the workload is known; its engine reports each task.
+    pub fn of(workload: &Draft, policy: &PolicySpec) -> Self {
+        let setting = Setting { slowstart: 1.0, profile: None };
+        let forecast = Forecast::of_journal(policy.clone(), setting, workload, &[]);
+        Self { forecast, known: BTreeSet::new(), quota: None }
+    }
+
+    /// Sets the owner and the number of slots that all runs of the owner may hold together; `None` for no
+    /// limit.
+    #[must_use]
+    pub fn with_quota(self, quota: Option<(String, u32)>) -> Self {
+        Self { quota, ..self }
+    }
+
+    /// By job of the run: its flow.
+    pub fn flows(&self) -> &[String] {
+        self.forecast.flows()
+    }
+}
+
+impl Run {
+    /// The current state of the run, to be tracked. `known` is the result of [`Run::known`].
+    pub fn follow(&self, known: &History) -> NewRun {
+        let mut forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
+        // The finished tasks of a resumed run tell how long the remaining ones take.
+        forecast.learn(self.session().attempts());
+        let known = known.records().map(|(name, ..)| name.clone()).collect();
+        NewRun { forecast, known, quota: None }
+    }
+}
+
+impl RunModel {
+    /// Converts `now` to the time of the run.
+    fn own(&self, now: Time) -> Time {
+        Time::from_seconds_nearest((now.seconds() - self.later - self.jumped).max(0.0))
+    }
+}
+
+impl ServiceForecast {
+    /// The number of samples in a prediction interval.
+    pub const COURSES: usize = COURSES as usize;
+
+    /// The 80 % interval of at least one completion time. Sorts `ends`.
+    pub fn likely(ends: &mut [f64]) -> [f64; 2] {
+        likely(ends)
+    }
+
+    /// A state without runs, under `policy` on these machines.
+    pub fn new(
+        policy: PolicySpec,
+        machines: Vec<MachineDraft>,
+        objective: Objective,
+        slowstart: f64,
+    ) -> Self {
+        Self { policy, machines, objective, slowstart, runs: BTreeMap::new() }
+    }
+
+    /// Replaces the machines. An empty list keeps the last ones, as if they came back at once.
+    pub fn stand_on(&mut self, machines: Vec<MachineDraft>) {
+        if !machines.is_empty() {
+            self.machines = machines;
+        }
+    }
+
+    /// Tracks a run under a unique number. The run started `later` seconds after the service.
+    pub fn track(
+        &mut self,
+        number: u64,
+        followed: NewRun,
+        later: f64,
+        standings: BTreeMap<String, FlowOverrides>,
+    ) {
+        let NewRun { forecast, known, quota } = followed;
+        self.runs.insert(number, RunModel { forecast, later, jumped: 0.0, standings, known, quota });
+    }
+
+    /// The wall clock jumped by `seconds`.
+    pub fn clock_jumped(&mut self, seconds: f64) {
+        self.runs.values_mut().for_each(|run| run.jumped += seconds);
+    }
+
+    /// The ratio of measured to estimated time of the finished tasks of a flow, and the number of these
+    /// tasks. Only phases whose jobs ran before count. `None` if there is no such task.
+    pub fn off(&self, number: u64, flow: &str) -> Option<(f64, u64)> {
+        let run = self.runs.get(&number)?;
+        run.forecast.off(flow, &run.known)
+    }
+
+    /// Records an event of a run at time `now` of the run.
+    pub fn note(&mut self, number: u64, now: Time, what: Happening<'_>) {
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.forecast.record(now, what);
+        }
+    }
+
+    /// Replaces the overrides of a flow.
+    pub fn stand(&mut self, number: u64, flow: &str, standing: FlowOverrides) {
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.standings.insert(flow.to_owned(), standing);
+        }
+    }
+
+    /// Marks a flow as failed.
+    pub fn fail(&mut self, number: u64, flow: &str) {
+        if let Some(run) = self.runs.get_mut(&number) {
+            run.forecast.fail(flow);
+        }
+    }
+
+    /// Forgets a run that has ended.
+    pub fn forget(&mut self, number: u64) {
+        self.runs.remove(&number);
+    }
+
+    /// The remaining work, with estimated durations. A held flow contributes only its running tasks and gets
+    /// no prediction. The flows of the run `freed` do not count as held.
+    pub fn ahead(&self, now: Time, freed: Option<u64>) -> ForecastInput {
+        self.made(now, freed, |run, own| run.forecast.estimated(own))
+    }
+
+    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn durations. The same `k` at the
+    /// same moment draws the same durations.
+    pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
+        self.made(now, freed, |run, own| run.forecast.drawn_among_others(own, k as u64, &run.known))
+    }
+
+    /// The flows whose task durations are unknown, so that their estimates are guesses. Such a flow has an
+    /// unfinished job that never ran before and has no finished task.
+    pub fn guesses(&self) -> BTreeSet<String> {
+        let of = |(number, run): (&u64, &RunModel)| {
+            run.forecast
+                .guesses(&run.known)
+                .into_iter()
+                .map(|flow| format!("{number}/{flow}"))
+                .collect::<Vec<_>>()
+        };
+        self.runs.iter().flat_map(of).collect()
+    }
+
+    fn made(
+        &self,
+        now: Time,
+        freed: Option<u64>,
+        durations: impl Fn(&RunModel, Time) -> Draft,
+    ) -> ForecastInput {
+        let mut draft =
+            Draft { machines: self.machines.clone(), objective: self.objective, ..Draft::default() };
+        let (mut quotas, mut at_work) = (Quotas::new(), AtWork::new());
+        for (number, run) in &self.runs {
+            let own = run.own(now);
+            let left = run.forecast.ahead(&durations(run, own), own);
+            let mut all_seats = run.forecast.seats();
+            draft.add_pools(&left.pools);
+            for mut flow in left.flows {
+                let standing = run.standings.get(&flow.id).copied().unwrap_or_default();
+                standing.applied(&mut flow);
+                let mut seats = all_seats.remove(&flow.id).unwrap_or_default();
+                let mut id = format!("{number}/{}", flow.id);
+                if standing.held && freed != Some(*number) {
+                    if seats.is_empty() {
+                        continue;
+                    }
+                    flow = running_tasks::alone(flow, &mut seats);
+                    id.insert_str(0, HELD);
+                }
+                flow.id = id;
+                quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
+                at_work.insert(flow.id.clone(), seats);
+                // The deadline is a date. The remaining tasks are in the time of the run.
+                let deadline = flow.deadline.map(|at| (at + run.later).max(0.0));
+                draft.flows.push(FlowDraft { deadline, ..flow.later(run.later + run.jumped) });
+            }
+        }
+        ForecastInput {
+            draft,
+            now,
+            policy: self.policy.clone(),
+            slowstart: self.slowstart,
+            quotas: Arc::new(quotas),
+            at_work: Arc::new(at_work),
+            kept: CachedOrder::default(),
+        }
+    }
+}

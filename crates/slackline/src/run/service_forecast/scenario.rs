@@ -1,0 +1,42 @@
+//! Simulates one sample: flows under a policy, to find only their completion times.
+//!
+//! No rows are recorded and the schedule is not validated. The result equals that of [`crate::simulate`] with
+//! exact durations, which tests check.
+
+use slackline_model::id::TiVec;
+use slackline_model::{FlowId, Instance, Time};
+use slackline_policy::{Config, Driver, FlowEnd, Policy, Sink};
+use slackline_sim::{Options, Sim};
+
+use crate::run::service_forecast::quota_policy::{Rationed, Rations};
+use crate::run::service_forecast::running_tasks::{OccupiedEngine, Seats};
+
+/// By flow of an instance: its completion time; `None` if it never completes. O(log) per instant, batch and
+/// decision.
+///
+/// # Errors
+/// The reason why the policy cannot continue.
+pub(in crate::run) fn ends(
+    instance: &Instance,
+    policy: &mut dyn Policy,
+    slowstart: f64,
+    rations: &Rations,
+    seats: &Seats,
+) -> Result<TiVec<FlowId, Option<Time>>, String> {
+    let mut engine = Rationed::new(OccupiedEngine::new(Sim::new(instance, Options::exact()), seats), rations);
+    let mut ends = Ends(vec![None; instance.flows().len()].into());
+    let config = Config::plain().with_slowstart(slowstart);
+    let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);
+    while driver.step() {}
+    let failure = driver.close().failure;
+    failure.map_or(Ok(ends.0), Err)
+}
+
+/// The completion times of flows, by their positions in the document.
+struct Ends(TiVec<FlowId, Option<Time>>);
+
+impl Sink for Ends {
+    fn flow(&mut self, flow: &FlowEnd, live: &Instance) {
+        self.0[live.flow(flow.flow).place] = flow.completion;
+    }
+}

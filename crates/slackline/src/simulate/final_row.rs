@@ -1,0 +1,25 @@
+//! The final rows of a simulation, for its observers.
+
+use slackline_model::schedule::{MasterRow, NewRow};
+use slackline_model::{Schedule, SlotRange};
+
+/// A row that is final, with the ids of the workload.
+#[derive(Clone, Copy, Debug)]
+pub enum FinalRow<'a> {
+    /// Attempts of tasks, and the slots that they held.
+    Row(&'a NewRow, &'a [SlotRange]),
+    /// The ApplicationMaster of a job that has ended.
+    Master(&'a MasterRow),
+}
+
+impl FinalRow<'_> {
+    /// Passes every row of a complete schedule to `told`, in its order.
+    pub fn of_schedule(schedule: &Schedule, told: &mut dyn FnMut(FinalRow<'_>)) {
+        for row in schedule.tasks.rows() {
+            told(FinalRow::Row(&NewRow::from(row), schedule.tasks.places(row)));
+        }
+        for master in &schedule.masters {
+            told(FinalRow::Master(master));
+        }
+    }
+}
