@@ -71,7 +71,7 @@ fn for_each_stretch(
         while slot < place.end() {
             let (span, equal) = tasks.run_at(task);
             let (speed, until) = ledger.instance.cluster().speed_of(slot_kind, slot);
-            let far = inputs::factor(profile, ledger.instance, (row.phase, task), slot);
+            let far = inputs::factor(profile, ledger.instance, row.phase, task, slot);
             if last != Some((span, speed, far)) {
                 f(task, slot, far * span.seconds() / speed);
                 last = Some((span, speed, far));

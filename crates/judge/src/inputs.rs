@@ -34,7 +34,8 @@ pub(crate) fn have_factors(profile: Option<&Profile>) -> bool {
 pub(crate) fn factor(
     profile: Option<&Profile>,
     instance: &Instance,
-    (phase, task): (PhaseId, u32),
+    phase: PhaseId,
+    task: u32,
     slot: u32,
 ) -> f64 {
     let Some(profile) = profile.filter(|profile| have_factors(Some(profile))) else { return 1.0 };

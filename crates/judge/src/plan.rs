@@ -144,7 +144,9 @@ impl<'a> Plan<'a> {
     fn check_capacity(&self, slot_kind: SlotKind, first: &mut First) {
         let slots = self.instance.cluster().slots(slot_kind);
         let rows = self.rows.iter().filter(|(_, row)| self.instance.slot_kind_of(row.phase) == slot_kind);
-        if let Some(excess) = first_excess(rows.map(hold_of).collect(), u64::from(slots)) {
+        if let Some(excess) =
+            first_excess(rows.map(|(row, allocation)| hold_of(*row, allocation)).collect(), u64::from(slots))
+        {
             let phase = self.hold(excess.row).phase;
             first.offer(excess.at, phase, || Violation::Capacity {
                 at: excess.at,
@@ -162,7 +164,10 @@ impl<'a> Plan<'a> {
         for rows in by_phase.chunk_by(|a, b| a.1.phase == b.1.phase) {
             let id = rows[0].1.phase;
             let cap = self.instance.phase(id).cap;
-            if let Some(excess) = first_excess(rows.iter().map(hold_of).collect(), u64::from(cap)) {
+            if let Some(excess) = first_excess(
+                rows.iter().map(|(row, allocation)| hold_of(*row, allocation)).collect(),
+                u64::from(cap),
+            ) {
                 first.offer(excess.at, id, || Violation::Cap {
                     at: excess.at,
                     phase: Subject::phase(self.instance, id),
@@ -309,6 +314,6 @@ struct Active {
     remaining: f64,
 }
 
-fn hold_of(row: &(u32, &Allocation)) -> Hold {
-    Hold { start: row.1.start, end: row.1.end, slots: row.1.slots, row: row.0 }
+fn hold_of(row: u32, allocation: &Allocation) -> Hold {
+    Hold { start: allocation.start, end: allocation.end, slots: allocation.slots, row }
 }

@@ -34,8 +34,8 @@ pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedul
         let times = Times::new(ledger, progress, phase, &pairs);
         for pair in &pairs {
             check_end(ledger, pair, first);
-            check_slow(ledger, progress, (profile, schedule.clock), (&times, pair), first);
-            check_number(ledger, rules, (&times, pair), first);
+            check_slow(ledger, progress, profile, schedule.clock, &times, pair, first);
+            check_number(ledger, rules, &times, pair, first);
             let job = ledger.instance.phase(phase).job;
             looks.entry(job).or_default().push((pair.second.start, phase, pair.task));
         }
@@ -89,8 +89,10 @@ fn check_end(ledger: &Ledger<'_>, pair: &Pair<'_>, first: &mut First) {
 fn check_slow(
     ledger: &Ledger<'_>,
     progress: &Progress,
-    (profile, clock): (&Profile, Clock),
-    (times, pair): (&Times, &Pair<'_>),
+    profile: &Profile,
+    clock: Clock,
+    times: &Times,
+    pair: &Pair<'_>,
     first: &mut First,
 ) {
     let at = pair.second.start;
@@ -101,7 +103,7 @@ fn check_slow(
         return;
     }
     let new_ends = times.mean(at).map(|mean| at.seconds() + mean);
-    let Some(ends) = latest_end(ledger, from, (profile, clock), pair) else { return };
+    let Some(ends) = latest_end(ledger, from, profile, clock, pair) else { return };
     let is_slow = new_ends.is_some_and(|new_ends| !tolerance::earlier(ends, new_ends));
     if !is_slow {
         offer(ledger, first, pair.second, pair.task, SecondProblem::Quick { ends, new_ends });
@@ -112,7 +114,8 @@ fn check_slow(
 fn latest_end(
     ledger: &Ledger<'_>,
     from: Option<Time>,
-    (profile, clock): (&Profile, Clock),
+    profile: &Profile,
+    clock: Clock,
     pair: &Pair<'_>,
 ) -> Option<f64> {
     if pair.first.outcome == Outcome::Done {
@@ -126,17 +129,12 @@ fn latest_end(
     let slot_kind = ledger.instance.slot_kind_of(pair.first.phase);
     let (speed, _) = ledger.instance.cluster().speed_of(slot_kind, place.first);
     let straggler = if profile.straggler_share() > 0.0 { profile.straggler_factor() } else { 1.0 };
-    let far = inputs::factor(Some(profile), ledger.instance, (pair.first.phase, pair.task), place.first);
+    let far = inputs::factor(Some(profile), ledger.instance, pair.first.phase, pair.task, place.first);
     Some(from?.seconds() + straggler * far * span.seconds() / speed)
 }
 
 /// No more than so many tasks of a phase have two attempts at a time.
-fn check_number(
-    ledger: &Ledger<'_>,
-    rules: Speculation,
-    (times, pair): (&Times, &Pair<'_>),
-    first: &mut First,
-) {
+fn check_number(ledger: &Ledger<'_>, rules: Speculation, times: &Times, pair: &Pair<'_>, first: &mut First) {
     let at = pair.second.start;
     let found = times.pairs.at(at);
     let share = |of: f64, tasks: u64| (of * tasks as f64) as u64;

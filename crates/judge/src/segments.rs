@@ -94,9 +94,8 @@ pub(crate) fn check_presence(ledger: &Ledger<'_>, timeline: &Timeline<'_>, first
         let slot_kind = ledger.instance.slot_kind_of(row.phase);
         let absent = absent(ledger.rows.places(row), &there[slot_kind.index()]);
         if let Some((nth, slot)) = absent {
-            return first.offer(row.start.seconds(), row.phase, || {
-                absence(ledger.instance, row, (nth, slot), segment)
-            });
+            return first
+                .offer(row.start.seconds(), row.phase, || absence(ledger.instance, row, nth, slot, segment));
         }
     }
 }
@@ -108,7 +107,7 @@ fn absent(places: &[SlotRange], available: &[SlotRange]) -> Option<(u32, u32)> {
     (0..).zip(slots).find(|&(_, slot)| !is_available(slot))
 }
 
-fn absence(instance: &Instance, row: &TaskRow, (nth, slot): (u32, u32), segment: usize) -> Violation {
+fn absence(instance: &Instance, row: &TaskRow, nth: u32, slot: u32, segment: usize) -> Violation {
     Violation::SlotAbsent {
         at: row.start.seconds(),
         task: Subject::task(instance, row.phase, row.first + nth),

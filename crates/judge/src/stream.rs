@@ -177,7 +177,7 @@ impl Passing {
             let slots = &mut self.taken[slot_kind.index()][place.first as usize..place.end() as usize];
             for (slot, taken) in (place.first..).zip(slots) {
                 if taken.until > row.start {
-                    return Err(overlap(instance, row, (slot_kind, slot), task, *taken));
+                    return Err(overlap(instance, row, slot_kind, slot, task, *taken));
                 }
                 *taken = LastUse { until, phase: row.phase, task };
                 task += 1;
@@ -232,7 +232,8 @@ impl Passing {
 fn overlap(
     instance: &Instance,
     row: &TaskRow,
-    (slot_kind, slot): (SlotKind, u32),
+    slot_kind: SlotKind,
+    slot: u32,
     task: u32,
     before: LastUse,
 ) -> Violation {

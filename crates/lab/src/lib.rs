@@ -18,7 +18,7 @@
 //! - `schema`: the published schema of specifications, in tests;
 //! - [`rows`]: measures over seeds, as rows of CSV;
 //! - [`papers`]: what the papers say of their figures, verdicts on ours, and the page that shows both;
-//! - [`printed`]: what the papers print that does not hold;
+//! - [`counterexamples`]: what the papers print that does not hold;
 //! - [`provenance`]: which program made which file;
 //! - [`context`]: what a figure is made into, and what with;
 //! - [`error`]: what can be wrong.

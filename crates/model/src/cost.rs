@@ -285,7 +285,7 @@ impl CostFn {
             Shape::Steps(steps) => steps.iter().all(|&(_, c)| c == 0.0),
             Shape::Piecewise { points, slope } => {
                 let mut last = 0.0;
-                let inner = points.windows(2).map(|w| rise(w[0], w[1]));
+                let inner = points.windows(2).map(|w| rise(w[1].0 - w[0].0, w[1].1 - w[0].1));
                 inner.chain([*slope]).all(|s| {
                     let ok = s >= last;
                     last = s;
@@ -307,10 +307,10 @@ impl CostFn {
     }
 }
 
-fn rise(a: (f64, f64), b: (f64, f64)) -> f64 {
-    if b.0 > a.0 {
-        (b.1 - a.1) / (b.0 - a.0)
-    } else if b.1 > a.1 {
+fn rise(time: f64, cost: f64) -> f64 {
+    if time > 0.0 {
+        cost / time
+    } else if cost > 0.0 {
         f64::INFINITY
     } else {
         0.0

@@ -14,9 +14,9 @@ use slackline_model::Table;
 ///
 /// ```
 /// use slackline_model::PhaseId;
-/// use slackline_policy::Grown;
+/// use slackline_policy::IdTable;
 ///
-/// let mut target: Grown<PhaseId, f64> = Grown::default();
+/// let mut target: IdTable<PhaseId, f64> = IdTable::default();
 /// target[PhaseId(7)] = 2.5;
 /// assert_eq!((target[PhaseId(7)], target[PhaseId(3)], target[PhaseId(1000)]), (2.5, 0.0, 0.0));
 /// target.forget([PhaseId(7)]);

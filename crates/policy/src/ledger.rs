@@ -162,7 +162,7 @@ impl Ledger {
                 }
             }
             Report::Finished { row, at } => self.finished(row, at, engine, events),
-            Report::Failed { row, at, is_final } => self.failed((row, at, is_final), engine, events),
+            Report::Failed { row, at, is_final } => self.failed(row, at, is_final, engine, events),
             Report::Running(running) => self.runs_already(running, engine, events),
             Report::Second(second) => self.second_runs(second, engine),
             Report::Arrived(arrival) => {
@@ -272,7 +272,9 @@ impl Ledger {
     /// An attempt failed: its tasks run again, unless one has failed too often or for good.
     fn failed<E: Engine + ?Sized>(
         &mut self,
-        (id, at, is_final): (RowId, Time, bool),
+        id: RowId,
+        at: Time,
+        is_final: bool,
         engine: &mut E,
         events: &mut Vec<Event>,
     ) {

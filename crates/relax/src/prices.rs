@@ -82,7 +82,7 @@ pub fn bound(
     let lumped = chains::lumped(&kinds);
     let whole = |trees| Whole { instance, flows, growing: &growing, trees, horizon };
     let untold = whole(Vec::new());
-    if TRIAL_GRIDS.iter().all(|&grid| !is_worth_trying(budget, untold.least_size(grid))) {
+    if TRIAL_GRIDS.iter().all(|&grid| !is_worth_trying(budget, untold.least_size(grid.0, grid.1))) {
         return None;
     }
     let mut ascent = Ascent::new(&lumped, untold.stake(), budget);
@@ -116,7 +116,7 @@ impl Whole<'_> {
     }
 
     /// The size of the programs that [`Self::cut`] would make, at least. O(flows), without a look at their phases.
-    fn least_size(&self, (intervals, cells): (usize, usize)) -> usize {
+    fn least_size(&self, intervals: usize, cells: usize) -> usize {
         let width = self.scale(intervals).width / cells as f64;
         let even = |&f: &FlowId| {
             let first = self.flows[f].earliest;
@@ -126,12 +126,11 @@ impl Whole<'_> {
     }
 
     /// Programs with so many intervals of prices, and about so many cells in each.
-    fn cut(&self, (intervals, cells): (usize, usize)) -> (Vec<Program>, Scale) {
+    fn cut(&self, intervals: usize, cells: usize) -> (Vec<Program>, Scale) {
         let scale = self.scale(intervals);
         let program = |(&f, nodes): (&FlowId, &Vec<Node>)| {
             let (cost, earliest) = (&self.instance.flow(f).cost, self.flows[f].earliest);
-            let edges =
-                edges(self.instance, self.flows, f, nodes, (scale.width / cells as f64, self.horizon));
+            let edges = edges(self.instance, self.flows, f, nodes, scale.width / cells as f64, self.horizon);
             Program::new(nodes, &Cut { edges: &edges, earliest, cost }, scale)
         };
         (self.growing.iter().zip(&self.trees).map(program).collect(), scale)
@@ -182,7 +181,8 @@ fn edges(
     flows: &TiSlice<FlowId, FlowBound>,
     f: FlowId,
     nodes: &[Node],
-    (width, horizon): (f64, f64),
+    width: f64,
+    horizon: f64,
 ) -> Vec<f64> {
     let cost = &instance.flow(f).cost;
     let paths = nodes.iter().flat_map(|node| &node.bundles).map(|b| b.head + b.length() + b.tail);
@@ -248,14 +248,14 @@ impl Ascent {
     /// Tries several lengths of steps on a coarse grid; the size of its programs.
     fn explore(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
         let (programs, scale, size) = TRIAL_GRIDS.iter().find_map(|&grid| {
-            let (programs, scale) = whole.cut(grid);
+            let (programs, scale) = whole.cut(grid.0, grid.1);
             let size = size(&programs);
             is_worth_trying(self.budget, size).then_some((programs, scale, size))
         })?;
         let steps = trial_steps(self.budget, size).min(*TRIAL_STEPS.end());
         for rate in RATES {
             let prices = vec![Prices::zero(scale.intervals); self.kinds.len()];
-            self.climb(&programs, prices, (rate, steps), stop);
+            self.climb(&programs, prices, rate, steps, stop);
         }
         Some(size)
     }
@@ -279,17 +279,17 @@ impl Ascent {
         let best = self.best.as_ref().filter(|_| !self.is_stopped)?;
         let left = |size: usize| ((1.0 - TRIAL) * self.budget as f64) as usize / size.max(1);
         let (programs, (intervals, cells), size) = GRIDS.iter().find_map(|&grid| {
-            let (programs, _) = whole.cut(grid);
+            let (programs, _) = whole.cut(grid.0, grid.1);
             let size = size(&programs);
             (left(size) >= *STEPS.start()).then_some((programs, grid, size))
         })?;
         let prices = best.prices.iter().map(|prices| prices.finer(intervals, 1.0)).collect();
         let length = (best.rate * SHORTER, left(size).min(*STEPS.end()));
-        self.climb(&programs, prices, length, stop);
+        self.climb(&programs, prices, length.0, length.1, stop);
         if let Some(best) = &self.best {
-            let (programs, _) = whole.cut((intervals, cells * FINER));
+            let (programs, _) = whole.cut(intervals, cells * FINER);
             let prices = best.prices.iter().map(|prices| prices.finer(intervals, 1.0)).collect();
-            self.climb(&programs, prices, (0.0, 1), stop);
+            self.climb(&programs, prices, 0.0, 1, stop);
         }
         Some(size)
     }
@@ -299,7 +299,8 @@ impl Ascent {
         &mut self,
         programs: &[Program],
         mut prices: Vec<Prices>,
-        (rate, steps): (f64, usize),
+        rate: f64,
+        steps: usize,
         stop: &dyn Fn() -> bool,
     ) {
         let n = prices[0].of_intervals().len();

@@ -468,7 +468,7 @@ impl<'a> Sim<'a> {
     fn startup(&self, start: &Start<'_>, live: &Instance) -> Span {
         let Some((starts, _)) = &self.starts else { return Span::ZERO };
         let job = live.phase(start.phase).job;
-        starts.container(job, (start.phase, start.first, start.attempt), start.since)
+        starts.container(job, start)
     }
 
     /// How long a batch computes.
@@ -480,8 +480,8 @@ impl<'a> Sim<'a> {
         let mut exact = span.at_speed_nearest(speed);
         if let Some((starts, _)) = &self.starts {
             let (machine, _) = live.cluster().machine_of(slot_kind, slot);
-            let far = starts.far(live, (start.phase, start.first), machine);
-            let factor = far * starts.factor((start.phase, start.first, start.attempt));
+            let far = starts.far(live, start.phase, start.first, machine);
+            let factor = far * starts.factor(start.phase, start.first, start.attempt);
             exact = Span::from_seconds_nearest((exact.seconds() * factor).min(SECONDS_MAX));
         }
         if self.options.jitter == 0.0 {

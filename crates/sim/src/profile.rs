@@ -8,6 +8,7 @@ use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::tasks::Tasks;
 use slackline_model::{Cluster, Instance, JobId, MachineId, PhaseId, Profile, Seed, SlotKind, Span, Time};
 use slackline_policy::engine::Masters;
+use slackline_policy::engine::Start;
 
 /// The starts of one simulation. Each draws from a stream of its own, so that none moves another.
 #[derive(Clone, Debug)]
@@ -48,7 +49,7 @@ impl Starts {
     }
 
     /// How many times as long as where its input is a task computes on that machine.
-    pub(crate) fn far(&self, live: &Instance, (phase, task): (PhaseId, u32), machine: MachineId) -> f64 {
+    pub(crate) fn far(&self, live: &Instance, phase: PhaseId, task: u32, machine: MachineId) -> f64 {
         let (in_rack, off_rack) = self.factors();
         let splits = live.phase(phase).tasks().map_or(&[][..], Tasks::splits);
         let before = splits.partition_point(|split| split.first <= task).checked_sub(1);
@@ -61,14 +62,15 @@ impl Starts {
     }
 
     /// How many times as long as its task says an attempt computes, wherever it is.
-    pub(crate) fn factor(&self, attempt: (PhaseId, u32, u16)) -> f64 {
+    pub(crate) fn factor(&self, phase: PhaseId, task: u32, attempt: u16) -> f64 {
         let share = self.profile.straggler_share();
-        let is_straggler = share > 0.0 && random::chance(&mut self.of_attempt("straggler", attempt), share);
+        let is_straggler =
+            share > 0.0 && random::chance(&mut self.of_attempt("straggler", phase, task, attempt), share);
         if is_straggler { self.profile.straggler_factor() } else { 1.0 }
     }
 
     /// The generator of an attempt, for one thing that is drawn.
-    fn of_attempt(&self, stream: &str, (phase, task, attempt): (PhaseId, u32, u16)) -> ChaCha8Rng {
+    fn of_attempt(&self, stream: &str, phase: PhaseId, task: u32, attempt: u16) -> ChaCha8Rng {
         let of_attempt = Seed(self.seed.stream(stream, u64::from(attempt)));
         random::rng(of_attempt, "task", u64::from(phase.0) << 32 | u64::from(task))
     }
@@ -93,13 +95,13 @@ impl Starts {
         self.up.remove(&job);
     }
 
-    /// How long after it took its slot at `now` an attempt of a task begins: its master hears of the slot with its
+    /// How long after it took its slot an attempt of a task begins: its master hears of the slot with its
     /// next heartbeat, and then the container starts.
-    pub(crate) fn container(&self, job: JobId, attempt: (PhaseId, u32, u16), now: Time) -> Span {
+    pub(crate) fn container(&self, job: JobId, start: &Start<'_>) -> Span {
         let beat = self.profile.am_heartbeat().0;
-        let since = now.since(self.up.get(&job).copied().unwrap_or(Time::ZERO)).0;
+        let since = start.since.since(self.up.get(&job).copied().unwrap_or(Time::ZERO)).0;
         let heard = if beat == 0 { 0 } else { since.next_multiple_of(beat) - since };
-        let rng = &mut self.of_attempt("container-start", attempt);
+        let rng = &mut self.of_attempt("container-start", start.phase, start.first, start.attempt);
         Span(heard + between(self.profile.container_start(), rng).0)
     }
 

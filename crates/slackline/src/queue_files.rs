@@ -121,7 +121,8 @@ impl File {
     /// The number in an element or property.
     fn number<T: std::str::FromStr>(
         &self,
-        (name, text): (&str, &str),
+        name: &str,
+        text: &str,
         place: Place,
         expected: &str,
     ) -> Result<T, TraceError> {
@@ -130,9 +131,9 @@ impl File {
     }
 
     /// A finite, non-negative number.
-    fn amount(&self, (name, text): (&str, &str), place: Place) -> Result<f64, TraceError> {
+    fn amount(&self, name: &str, text: &str, place: Place) -> Result<f64, TraceError> {
         const EXPECTED: &str = "a number of at least 0";
-        let number: f64 = self.number((name, text), place, EXPECTED)?;
+        let number: f64 = self.number(name, text, place, EXPECTED)?;
         if number.is_finite() && number >= 0.0 {
             return Ok(number);
         }

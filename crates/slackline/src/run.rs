@@ -170,7 +170,7 @@ impl Run {
         }
         // In whole seconds, so that a run that starts now starts at second 0.
         let now = Time(clock::unix_micros().saturating_sub(ready.started) / SECOND * SECOND);
-        Preview::new(&request.policy, &request.setting(backend), (ready.prepared.workload(), now), verdicts)
+        Preview::new(&request.policy, &request.setting(backend), ready.prepared.workload(), now, verdicts)
     }
 
     /// Runs the remaining jobs. Records the durations so far in the history, however the run ends.

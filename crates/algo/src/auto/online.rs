@@ -371,7 +371,7 @@ impl Auto {
         let effort = Effort { gain, searched, turn: self.turn, rules, work };
         let mut looking = OrderCosts { evaluator, costs, objective: self.objective, now: view.now, delay };
         let Best { order: best, by, estimated, tried } =
-            looking.best((&self.portfolio, &usable), &scene, &self.order, effort, rng);
+            looking.best(&self.portfolio, &usable, &scene, &self.order, effort, rng);
         self.turn = (self.turn + tried) % usable.len();
         let announced = announced.iter().map(|known| known.at).collect();
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
@@ -464,7 +464,8 @@ impl OrderCosts<'_, '_> {
     /// The order in force, or a better one of a rule or found near the best of them.
     fn best(
         &mut self,
-        (portfolio, usable): (&[(Rule, RuleParams)], &[usize]),
+        portfolio: &[(Rule, RuleParams)],
+        usable: &[usize],
         scene: &RuleContext<'_>,
         held: &Order,
         effort: Effort,

@@ -321,11 +321,11 @@ impl Snapshot {
         for phase in info.phases() {
             let info = instance.phase(phase);
             let maps = instance.job(info.job).map.filter(|_| info.kind == PhaseKind::Reduce);
-            self.take_phase(phase, (job_number(info.job), maps.map(phase_number)), view);
+            self.take_phase(phase, job_number(info.job), maps.map(phase_number), view);
         }
     }
 
-    fn take_phase(&mut self, phase: PhaseId, (job, maps): (u32, Option<u32>), view: &View<'_>) {
+    fn take_phase(&mut self, phase: PhaseId, job: u32, maps: Option<u32>, view: &View<'_>) {
         let (info, state) = (view.instance.phase(phase), view.phase(phase));
         let is_map = info.kind == PhaseKind::Map;
         let opens_at =

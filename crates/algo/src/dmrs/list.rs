@@ -286,7 +286,8 @@ impl List {
                 &mut self.slot_kinds[phase.slot_kind],
                 phase.id,
                 some,
-                (progress.ready, room),
+                progress.ready,
+                room,
                 report,
             );
             progress.last = progress.last.max(end);
@@ -304,7 +305,8 @@ fn place_run(
     classes: &mut [Class],
     phase: PhaseId,
     run: Run,
-    (ready, room): (Time, &mut Room),
+    ready: Time,
+    room: &mut Room,
     report: &mut impl FnMut(Placed),
 ) -> Time {
     let mut last = Time::ZERO;

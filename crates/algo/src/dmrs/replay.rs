@@ -159,7 +159,7 @@ impl<'a> Replay<'a> {
             self.instance.slot_kind_of(phase).index() == at.slot_kind && self.can_start(phase)
         };
         let task = match self.loose.keys().copied().find(fits) {
-            Some(key) => Some(self.take_loose(key)),
+            Some((at, phase)) => Some(self.take_loose(at, phase)),
             None => self.take_head(at),
         };
         let Some((phase, task, span)) = task else { return };
@@ -181,8 +181,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn take_loose(&mut self, key: (Time, PhaseId)) -> (PhaseId, u32, Span) {
-        let tasks = self.instance.phase(key.1).tasks().expect("invariant: phases were cut into tasks");
+    fn take_loose(&mut self, at: Time, phase: PhaseId) -> (PhaseId, u32, Span) {
+        let key = (at, phase);
+        let tasks = self.instance.phase(phase).tasks().expect("invariant: phases were cut into tasks");
         let next = self.loose.get_mut(&key).expect("invariant: the key was just found");
         let task = *next;
         *next += 1;

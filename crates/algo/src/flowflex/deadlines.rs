@@ -43,7 +43,7 @@ impl Profile {
         let mut now = release;
         // The steps from `first` on as they will be.
         let mut after: Vec<(f64, u32)> = Vec::new();
-        push(&mut after, (self.steps[first].0, self.steps[first].1));
+        push(&mut after, self.steps[first].0, self.steps[first].1);
         let mut histograms = Vec::with_capacity(chain.len());
         for job in chain {
             let mut left = job.work();
@@ -53,7 +53,7 @@ impl Profile {
                 let free = self.steps[at].1;
                 let slots = free.min(job.cap);
                 let until = if slots > 0 { end.min(now + left / f64::from(slots)) } else { end };
-                push(&mut after, (now, free - slots));
+                push(&mut after, now, free - slots);
                 if slots > 0 {
                     // An instant so near that the addition changed nothing is the end.
                     let done = if until < end { left } else { (until - now) * f64::from(slots) };
@@ -67,19 +67,19 @@ impl Profile {
             }
             histograms.push(histogram);
         }
-        push(&mut after, (now, self.steps[at].1));
+        push(&mut after, now, self.steps[at].1);
         self.steps.splice(first..=at, after);
         histograms
     }
 }
 
 /// Adds a step; one of no length is replaced, one that changes nothing is left out.
-fn push(steps: &mut Vec<(f64, u32)>, step: (f64, u32)) {
-    if steps.last().is_some_and(|last| last.0 >= step.0) {
+fn push(steps: &mut Vec<(f64, u32)>, at: f64, slots: u32) {
+    if steps.last().is_some_and(|last| last.0 >= at) {
         steps.pop();
     }
-    if steps.last().is_none_or(|last| last.1 != step.1) {
-        steps.push(step);
+    if steps.last().is_none_or(|last| last.1 != slots) {
+        steps.push((at, slots));
     }
 }
 

@@ -53,7 +53,7 @@
 //! use slackline_algo::ordering::workload::{Job, Split, Workload};
 //! use slackline_model::{JobId, Span};
 //!
-//! let jobs = vec![Job::uniform((10, 9), (1, 10)), Job::uniform((8, 11), (1, 15))];
+//! let jobs = vec![Job::uniform(10, 9, 1, 10), Job::uniform(8, 11, 1, 15)];
 //! let workload = Workload::new(jobs)?;
 //! let split = Split::new(10, 10)?;
 //! let order = mk_jr(&workload, split, Times::Area);

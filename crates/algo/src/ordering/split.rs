@@ -354,7 +354,8 @@ impl<'a> Probe<'a> {
     /// The bound of a range, whatever becomes of the reduces; a better one unless `is_enough`.
     fn range_bound(
         &mut self,
-        (rule, times): (Rule, Times),
+        rule: Rule,
+        times: Times,
         range: &RangeInclusive<u32>,
         is_enough: impl Fn(GoalBounds) -> bool,
     ) -> GoalBounds {
@@ -451,7 +452,7 @@ impl Search for ForGoal<'_, '_> {
         let (best, goal) = (self.best.as_ref().map(|best| self.key(best).0), self.goal);
         // The makespan hardly depends on the order of the reduces.
         let is_enough = |both| goal == Goal::Makespan || best.is_some_and(|best| best <= of(both));
-        of(self.probe.range_bound((self.rule, self.times), &range, is_enough))
+        of(self.probe.range_bound(self.rule, self.times, &range, is_enough))
     }
 
     fn is_hopeless(&self, bound: u128) -> bool {
@@ -492,7 +493,7 @@ struct ForBoth<'p, 'a> {
 }
 
 /// Whether one of a front is as good as a bound in both goals.
-fn is_dominated(front: &[Choice], (_, makespan, total): (u128, u128, u128)) -> bool {
+fn is_dominated(front: &[Choice], makespan: u128, total: u128) -> bool {
     front.iter().any(|c| u128::from(c.makespan.0) <= makespan && c.total_completion <= total)
 }
 
@@ -522,12 +523,15 @@ impl Search for ForBoth<'_, '_> {
             (makespan.saturating_mul(total), makespan, total)
         };
         let front = &self.front;
-        let is_enough = |both| is_dominated(front, of(both));
-        of(self.probe.range_bound((self.rule, self.times), &range, is_enough))
+        let is_enough = |both| {
+            let (_, makespan, total) = of(both);
+            is_dominated(front, makespan, total)
+        };
+        of(self.probe.range_bound(self.rule, self.times, &range, is_enough))
     }
 
-    fn is_hopeless(&self, bound: Self::Bound) -> bool {
-        is_dominated(&self.front, bound)
+    fn is_hopeless(&self, (_, makespan, total): Self::Bound) -> bool {
+        is_dominated(&self.front, makespan, total)
     }
 
     fn middle(&self, low: u32, high: u32) -> u32 {
@@ -540,7 +544,7 @@ impl Search for ForBoth<'_, '_> {
 
     fn visit(&mut self, point: u32) {
         if let Some((makespan, total)) = self.probe.known(point, self.rule, self.times)
-            && is_dominated(&self.front, (0, makespan.0.into(), total))
+            && is_dominated(&self.front, makespan.0.into(), total)
         {
             return;
         }

@@ -36,7 +36,8 @@ fn split(map: u32, reduce: u32) -> Split {
 type Phase = (u32, u64);
 
 fn uniform(jobs: &[(Phase, Phase)]) -> Workload {
-    Workload::new(jobs.iter().map(|&(map, reduce)| Job::uniform(map, reduce)).collect()).unwrap()
+    Workload::new(jobs.iter().map(|&(map, reduce)| Job::uniform(map.0, map.1, reduce.0, reduce.1)).collect())
+        .unwrap()
 }
 
 /// D2: every ready and completion time is that of a simulation task by task.

@@ -13,10 +13,10 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job of equal maps and equal reduces, each as (how many, microseconds).
-    pub fn uniform(map: (u32, u64), reduce: (u32, u64)) -> Self {
-        let tasks = |(count, micros)| Tasks::uniform(count, Span(micros));
-        Self { map: tasks(map), reduce: tasks(reduce) }
+    /// A job of equal maps and equal reduces: how many, and how long each takes, in microseconds.
+    pub fn uniform(maps: u32, map_micros: u64, reduces: u32, reduce_micros: u64) -> Self {
+        let tasks = |count, micros| Tasks::uniform(count, Span(micros));
+        Self { map: tasks(maps, map_micros), reduce: tasks(reduces, reduce_micros) }
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
         let capped = JobDraft { max_slots: PerPhase::both(3), ..job(tasks()) };
         assert!(error(&draft(capped)).contains("phase f/j/map: found max_slots below"));
         assert!(Workload::new(Vec::new()).unwrap().is_empty());
-        let huge = Job::uniform((1, u64::MAX / 2), (1, 1));
+        let huge = Job::uniform(1, u64::MAX / 2, 1, 1);
         assert_eq!(Workload::new(vec![huge.clone(), huge]), Err(NotOffline::Work));
         assert!(Split::new(1, 0).is_err());
     }

@@ -249,7 +249,9 @@ impl Book {
     pub(super) fn submit(
         &mut self,
         job: JobId,
-        (leaf, user, priority): (QueueAt, &str, u32),
+        leaf: QueueAt,
+        user: &str,
+        priority: u32,
         times: (Time, Time),
     ) {
         let next = self.users.len();

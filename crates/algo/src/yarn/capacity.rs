@@ -366,7 +366,8 @@ impl ByCapacity {
     /// A free slot among the children of a queue, whose limit is so many MiB.
     fn turn(
         &self,
-        (at, limit): (QueueAt, i64),
+        at: QueueAt,
+        limit: i64,
         book: &Book,
         slot_kind: SlotKind,
         accept: &mut dyn FnMut(JobId) -> bool,
@@ -379,7 +380,7 @@ impl ByCapacity {
             return Turn::Nobody;
         }
         if queue.children.is_empty() {
-            let Some(job) = self.application((at, used), book, slot_kind, accept) else {
+            let Some(job) = self.application(at, used, book, slot_kind, accept) else {
                 return Turn::Nobody;
             };
             return if limit - used < one { Turn::Blocked(limit - used) } else { Turn::Of(job) };
@@ -389,7 +390,7 @@ impl ByCapacity {
         let mut blocked = None;
         for child in children {
             let left = limit - blocked.unwrap_or(0) - used + i64::from(book.queues[child].used) * one;
-            match self.turn((child, left.div_euclid(one) * one), book, slot_kind, accept) {
+            match self.turn(child, left.div_euclid(one) * one, book, slot_kind, accept) {
                 Turn::Of(job) => return Turn::Of(job),
                 Turn::Nobody => {}
                 Turn::Blocked(memory) => blocked = Some(blocked.unwrap_or(0) + memory.max(0)),
@@ -417,19 +418,20 @@ impl ByCapacity {
     /// The first application of a leaf whose user is not above the limit.
     fn application(
         &self,
-        (at, used): (QueueAt, i64),
+        at: QueueAt,
+        used: i64,
         book: &Book,
         slot_kind: SlotKind,
         accept: &mut dyn FnMut(JobId) -> bool,
     ) -> Option<JobId> {
         let queue = &book.queues[at];
         let one = book.container.memory.cast_signed();
-        let limit = self.user_limit((at, used), queue.active(), one);
+        let limit = self.user_limit(at, used, queue.active(), one);
         queue.first(slot_kind, |user: &LeafUser| i64::from(user.used) * one <= limit, accept)
     }
 
     /// MiB above which a user of a leaf gets nothing more (`UsersManager.computeUserLimit`).
-    fn user_limit(&self, (at, used): (QueueAt, i64), active: Active, one: i64) -> i64 {
+    fn user_limit(&self, at: QueueAt, used: i64, active: Active, one: i64) -> i64 {
         let (queue, size) = (&self.hierarchy.queues[at], self.sizes[at]);
         let capacity = size.guaranteed.max(one);
         let current = if used < capacity { capacity } else { used + one };
@@ -547,7 +549,7 @@ impl Rules for ByCapacity {
     }
 
     fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
-        match self.turn((0, self.cluster), book, slot_kind, accept) {
+        match self.turn(0, self.cluster, book, slot_kind, accept) {
             Turn::Of(job) => Some(job),
             Turn::Nobody | Turn::Blocked(_) => None,
         }

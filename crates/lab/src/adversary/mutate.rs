@@ -93,7 +93,7 @@ pub(super) fn parts(draft: &Draft) -> Vec<Draft> {
                 part(&|draft| {
                     let job = &mut draft.flows[f].jobs[j];
                     let phase = if is_map { &mut job.map } else { &mut job.reduce };
-                    *phase = Some(phase_of((tasks - 1, seconds)));
+                    *phase = Some(phase_of(tasks - 1, seconds));
                 });
             }
         }
@@ -178,10 +178,10 @@ fn job(k: usize, rng: &mut ChaCha8Rng) -> JobDraft {
 }
 
 fn phase(rng: &mut ChaCha8Rng) -> PhaseDraft {
-    phase_of((integer(rng, 1, TASKS_OF_PHASE) as u32, integer(rng, 1, SECONDS) as f64))
+    phase_of(integer(rng, 1, TASKS_OF_PHASE) as u32, integer(rng, 1, SECONDS) as f64)
 }
 
-fn phase_of((tasks, seconds): (u32, f64)) -> PhaseDraft {
+fn phase_of(tasks: u32, seconds: f64) -> PhaseDraft {
     TasksDraft::Uniform { tasks, seconds }.into()
 }
 
@@ -202,7 +202,8 @@ fn change_phase(
     let job = &mut flow.jobs[j];
     let of_map = job.reduce.is_none() || chance(rng, 0.5);
     if let Some(phase) = if of_map { &mut job.map } else { &mut job.reduce } {
-        *phase = phase_of(other(uniform(phase), rng));
+        let (tasks, seconds) = other(uniform(phase), rng);
+        *phase = phase_of(tasks, seconds);
     }
 }
 

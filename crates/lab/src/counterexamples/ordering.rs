@@ -27,7 +27,7 @@ const STAGGERED: [Shape; 7] = [
     ((6, 101), (1, 600)),
 ];
 
-fn instance(shapes: &[Shape], slots: (u32, u32)) -> Result<Instance, String> {
+fn instance(shapes: &[Shape], map_slots: u32, reduce_slots: u32) -> Result<Instance, String> {
     let phase = |(tasks, seconds): (u32, u32)| {
         Some(TasksDraft::Uniform { tasks, seconds: f64::from(seconds) }.into())
     };
@@ -36,7 +36,7 @@ fn instance(shapes: &[Shape], slots: (u32, u32)) -> Result<Instance, String> {
             JobDraft { id: "job".to_owned(), map: phase(map), reduce: phase(reduce), ..JobDraft::default() };
         FlowDraft::new(format!("J{}", k + 1), vec![job])
     };
-    let slots = Slots::Typed { map: slots.0, reduce: slots.1 };
+    let slots = Slots::Typed { map: map_slots, reduce: reduce_slots };
     let node = MachineDraft { name: "node".to_owned(), count: 1, speed: 1.0, slots, rack: None };
     let flows = shapes.iter().enumerate().map(flow).collect();
     let draft = Draft { machines: vec![node], flows, ..Draft::default() };
@@ -100,7 +100,7 @@ fn fluid(workload: &Workload, split: Split) -> f64 {
 }
 
 fn staggered() -> Result<Staggered, String> {
-    let instance = instance(&STAGGERED, (6, 6))?;
+    let instance = instance(&STAGGERED, 6, 6)?;
     let workload = Workload::from_instance(&instance).map_err(|error| error.to_string())?;
     let split = Split::new(6, 6).map_err(|error| error.to_string())?;
     let order = mk_jr(&workload, split, Times::Area);
@@ -128,7 +128,7 @@ fn staggered() -> Result<Staggered, String> {
 /// Section 5.3: "the optimal order".
 pub(super) fn example() -> Result<CounterexampleEntry, String> {
     let shapes = [((10, 9), (1, 10)), ((8, 11), (1, 15))];
-    let instance = instance(&shapes, (10, 10))?;
+    let instance = instance(&shapes, 10, 10)?;
     let workload = Workload::from_instance(&instance).map_err(|error| error.to_string())?;
     let split = Split::new(10, 10).map_err(|error| error.to_string())?;
     let (one, other) = ([JobId(0), JobId(1)], [JobId(1), JobId(0)]);

@@ -163,7 +163,7 @@ fn draw<'a>(root: &Area<'a>, title: &str, lines: &[Vec<Entry<'_>>], plots: &[Plo
         for (policy, words, x) in line {
             match policy {
                 Some(policy) => root.draw(&Circle::new((*x, y), 5, colour(*policy).filled()))?,
-                None => diamond(root, (*x, y), BLACK)?,
+                None => diamond(root, *x, y, BLACK)?,
             }
             root.draw(&Text::new((*words).to_owned(), (x + 12, y - 7), (FONT, 13)))?;
         }
@@ -271,8 +271,8 @@ fn marks<'a>(area: &Area<'a>, plot: &Plot<'_>, to: impl Fn(f64, f64) -> (i32, i3
         let (x, y) = at(place, policy, low);
         let end = at(place, policy, high);
         area.draw(&PathElement::new(vec![(x + 7, y), (end.0 + 7, end.1)], BLACK.stroke_width(1)))?;
-        diamond(area, (x + 7, y), BLACK)?;
-        diamond(area, (end.0 + 7, end.1), BLACK)?;
+        diamond(area, x + 7, y, BLACK)?;
+        diamond(area, end.0 + 7, end.1, BLACK)?;
     }
     let bottom = area.dim_in_pixel().1.cast_signed();
     let every = plot.places.len().div_ceil(16);
@@ -286,7 +286,7 @@ fn marks<'a>(area: &Area<'a>, plot: &Plot<'_>, to: impl Fn(f64, f64) -> (i32, i3
 }
 
 /// A hollow diamond: a number of the paper.
-fn diamond<'a>(area: &Area<'a>, (x, y): (i32, i32), ink: RGBColor) -> Drawn<'a> {
+fn diamond<'a>(area: &Area<'a>, x: i32, y: i32, ink: RGBColor) -> Drawn<'a> {
     let corners = vec![(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y), (x, y - 5)];
     area.draw(&Polygon::new(corners.clone(), WHITE.filled()))?;
     area.draw(&PathElement::new(corners, ink.stroke_width(1)))

@@ -73,7 +73,7 @@ impl Ord for Coming {
 
 impl Coming {
     /// The recurrence of that number, if there are so many.
-    fn of(draft: Rc<FlowDraft>, (index, k): (usize, u32), mark: u32) -> Option<Self> {
+    fn of(draft: Rc<FlowDraft>, index: usize, k: u32, mark: u32) -> Option<Self> {
         let (_, shift) = draft.recurrence(k)?;
         let release = Time::from_seconds_nearest(draft.release + shift);
         Some(Self { release, rank: (index, k), mark, draft })
@@ -134,7 +134,7 @@ impl Intake {
             return Err(refused(problem("release", what)));
         }
         self.latest = release;
-        self.coming.extend(Coming::of(Rc::new(flow), (self.read, 0), mark).map(Reverse));
+        self.coming.extend(Coming::of(Rc::new(flow), self.read, 0, mark).map(Reverse));
         self.read += 1;
         Ok(())
     }
@@ -149,8 +149,8 @@ impl Intake {
             return Ok(None);
         }
         let Some(Reverse(Coming { rank, mark, draft, .. })) = self.coming.pop() else { return Ok(None) };
-        let next = Coming::of(Rc::clone(&draft), (rank.0, rank.1 + 1), mark);
-        let arrival = self.arrival(&draft, rank, next.as_ref().map(|next| next.release));
+        let next = Coming::of(Rc::clone(&draft), rank.0, rank.1 + 1, mark);
+        let arrival = self.arrival(&draft, rank.0, rank.1, next.as_ref().map(|next| next.release));
         self.coming.extend(next.map(Reverse));
         arrival.map(Some).map_err(|invalid| Refused { mark, invalid })
     }
@@ -158,7 +158,8 @@ impl Intake {
     fn arrival(
         &mut self,
         draft: &FlowDraft,
-        (index, k): (usize, u32),
+        index: usize,
+        k: u32,
         next: Option<Time>,
     ) -> Result<Arrival, Invalid> {
         let (name, shift) = draft.recurrence(k).expect("invariant: only recurrences that there are come");

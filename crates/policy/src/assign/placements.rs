@@ -108,7 +108,7 @@ impl Placements {
             for &slot_kind in ledger.instance.cluster().slot_kinds() {
                 if let Some(spot) = Spot::of_machine(ledger, slot_kind, machine) {
                     let queue = &mut queues[slot_kind.index()];
-                    let (begun, is_full) = serve(queue, (machine, spot), ledger, engine, estimates);
+                    let (begun, is_full) = serve(queue, machine, spot, ledger, engine, estimates);
                     decisions += begun;
                     self.is_full |= is_full;
                 }
@@ -125,7 +125,8 @@ impl Placements {
 /// so is what the engine has no room for. Returns how many heads were started, and whether the engine had no room for one.
 fn serve<E: Engine + ?Sized>(
     queue: &mut VecDeque<Placed>,
-    (machine, spot): (MachineId, Spot),
+    machine: MachineId,
+    spot: Spot,
     ledger: &mut Ledger,
     engine: &mut E,
     estimates: &Estimates,

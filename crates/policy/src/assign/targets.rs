@@ -122,11 +122,11 @@ impl Targets {
         let mut order = self.order[slot_kind.index()].iter().filter(|(_, phase)| !skip.contains(phase));
         let &(rank, phase) = order.next()?;
         let running = ledger.state.phase(phase).running();
-        Some((phase, self.due((rank, phase), running, order.next().map(|&(next, _)| next))))
+        Some((phase, self.due(rank, phase, running, order.next().map(|&(next, _)| next))))
     }
 
     /// How many tasks a phase that is first may have before the next one is due.
-    fn due(&self, (rank, phase): (Rank, PhaseId), running: u32, next: Option<Rank>) -> u32 {
+    fn due(&self, rank: Rank, phase: PhaseId, running: u32, next: Option<Rank>) -> u32 {
         let running = f64::from(running);
         let goal = match rank.need {
             Need::Minimum => f64::from(self.minima.of(phase)),
@@ -182,7 +182,7 @@ impl Targets {
             let next_again = again.peek().map(|Reverse((rank, ..))| *rank);
             let next = next_again.into_iter().chain(untouched.peek().map(|&(rank, _)| rank)).min();
             let Portion { phase, running, runnable, .. } = portions[at];
-            let tasks = self.due((rank, phase), running, next).min(left).min(runnable);
+            let tasks = self.due(rank, phase, running, next).min(left).min(runnable);
             turns += 1;
             self.clock += 1;
             self.phases[phase].served = self.clock;

@@ -127,7 +127,7 @@ impl Program {
                     Some(shift) => wave.iter_mut().zip(shift).for_each(|(w, &k)| *w = own[k as usize]),
                 }
                 for (w, taken) in (0..bundle.waves).zip(&mut taken) {
-                    self.pass(bundle, w, prices, wave, (after, taken));
+                    self.pass(bundle, w, prices, wave, after, taken);
                     std::mem::swap(wave, after);
                 }
                 next.iter_mut().zip(&*wave).for_each(|(sum, own)| *sum += own);
@@ -147,7 +147,8 @@ impl Program {
         w: u32,
         prices: &[Prices],
         known: &[f64],
-        (after, taken): (&mut [f64], &mut [u32]),
+        after: &mut [f64],
+        taken: &mut [u32],
     ) {
         let last = self.edges.len() - 1;
         let n = bundle.holds.len() as u32;

@@ -55,7 +55,7 @@ export interface Doc {
   /** Which policy costs least, in three parts; the middle one has the names. */
   least: { before: string; names: string; after: string } | null;
   /** What says how far the figures may be believed: lines, the first of which heads the others. */
-  believed: string[];
+  reliability: string[];
   clock: { local: string; zone: string; shifts: [number, number][] } | null;
   cluster: {
     slot_kinds: { name: string; slots: number }[];

@@ -233,12 +233,12 @@ impl FromStr for Axis {
                 knob.name()
             ));
         }
-        let values = values_of(&knob, (from, to), step)?;
+        let values = values_of(&knob, from, to, step)?;
         Ok(Self { knob, values })
     }
 }
 
-fn values_of(knob: &Knob, (from, to): (f64, f64), step: Option<f64>) -> Result<Values, String> {
+fn values_of(knob: &Knob, from: f64, to: f64, step: Option<f64>) -> Result<Values, String> {
     if knob.is_size() && step.is_none() {
         return Ok(Values::Range(from as u32..=to as u32));
     }

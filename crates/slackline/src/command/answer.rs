@@ -63,8 +63,9 @@ pub(super) fn wanted(
         actions.push(Action::Target { phase, slots });
     }
     actions.extend(answer.clear.then_some(Action::ClearPlacements));
-    for (k, &placement) in answer.placements.iter().enumerate() {
-        actions.push(place(placement, told, view).map_err(at("placements", k))?);
+    for (k, &(machine, phase, first, count)) in answer.placements.iter().enumerate() {
+        let placement = place(machine, phase, first, count, told, view);
+        actions.push(placement.map_err(at("placements", k))?);
     }
     for (k, &seconds) in answer.wake.iter().enumerate() {
         actions.push(wake(seconds, view.now).map_err(at("wake", k))?);
@@ -97,7 +98,10 @@ fn ranked(order: &[Ranked], told: &ProgramView) -> Result<Vec<(PhaseId, u32)>, S
 }
 
 fn place(
-    (machine, phase, first, count): (u32, u32, u32, u32),
+    machine: u32,
+    phase: u32,
+    first: u32,
+    count: u32,
     told: &ProgramView,
     view: &View<'_>,
 ) -> Result<Action, String> {

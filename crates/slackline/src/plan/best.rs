@@ -62,7 +62,7 @@ pub(super) fn propose(
 ) -> Result<Proposal, PlanError> {
     let mut all = candidates(settings);
     all.extend(planned(instance));
-    let best = best(instance, all, (settings, &Options::exact()), stop)?;
+    let best = best(instance, all, settings, &Options::exact(), stop)?;
     let inserted = inserted(instance, settings, &best, stop);
     let winner = match (&inserted, &best.order) {
         (None, None) => best.winner.policy().spec().to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn foreseeing(
         return Ok(None);
     }
     let settings = policy.settings();
-    let made = best(instance, candidates(settings), (settings, options), &|| false);
+    let made = best(instance, candidates(settings), settings, options, &|| false);
     if cancel.is_some_and(|cancel| cancel()) {
         return Err(SimulateError::Stopped);
     }
@@ -105,7 +105,8 @@ pub(crate) fn foreseeing(
 fn best(
     instance: &Instance,
     mut candidates: Vec<Candidate>,
-    (settings, options): (&Settings, &Options),
+    settings: &Settings,
+    options: &Options,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Best, PlanError> {
     const HELD: &str = "invariant: no candidate panics while it holds the lock";
@@ -113,7 +114,7 @@ fn best(
     parallel::map(candidates.len(), parallel::processors(), |k| {
         // The first candidate always makes a plan.
         let Some(rows) = candidates[k].rows(instance, options, &|| k > 0 && stop())? else { return Ok(()) };
-        let made = made(instance, candidates[k].policy(), (k, rows));
+        let made = made(instance, candidates[k].policy(), k, rows);
         let mut best = best.lock().expect(HELD);
         let key = |made: &Evaluated| (Key::new(made.cost), made.candidate);
         if best.as_ref().is_none_or(|best| key(&made) < key(best)) {
@@ -123,9 +124,9 @@ fn best(
     })?;
     let best = best.into_inner().expect(HELD).expect("invariant: the first candidate makes a plan");
     let winner = candidates.swap_remove(best.candidate);
-    let order = search(instance, (settings, options), &best.completions, stop);
+    let order = search(instance, settings, options, &best.completions, stop);
     let found =
-        order.map(|order| (made(instance, winner.policy(), (0, in_order(instance, &order, options))), order));
+        order.map(|order| (made(instance, winner.policy(), 0, in_order(instance, &order, options)), order));
     Ok(match found.filter(|(found, _)| found.cost < best.cost) {
         Some((found, order)) => Best { winner, order: Some(order), rows: found.rows },
         None => Best { winner, order: None, rows: best.rows },
@@ -194,7 +195,7 @@ impl Candidate {
 }
 
 /// The cost and the completions of rows.
-fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Rows)) -> Evaluated {
+fn made(instance: &Instance, policy: &PolicySpec, candidate: usize, rows: Rows) -> Evaluated {
     let mut schedule = schedule(instance, policy, rows, f64::INFINITY);
     let completions = slackline_judge::completions(instance, &schedule);
     let completions: Vec<f64> = completions.into_iter().map(|at| at.unwrap_or(f64::INFINITY)).collect();
@@ -206,7 +207,8 @@ fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Row
 /// flows complete in a schedule.
 fn search(
     instance: &Instance,
-    (settings, options): (&Settings, &Options),
+    settings: &Settings,
+    options: &Options,
     completions: &[f64],
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<FlowId>> {
@@ -234,7 +236,7 @@ fn inserted(instance: &Instance, settings: &Settings, best: &Best, stop: &dyn Fn
     let Rows::Tasks(tasks) = &best.rows else { return None };
     let tries = TIMES * settings.count("rollouts");
     let found = Insertion::new(instance)?.run(tasks, tries, settings.count("seed"), stop);
-    let made = |rows: Rows| made(instance, best.winner.policy(), (0, rows));
+    let made = |rows: Rows| made(instance, best.winner.policy(), 0, rows);
     let (before, found) = (made(best.rows.clone()), made(Rows::Tasks(found)));
     (found.cost < before.cost).then_some(found.rows)
 }

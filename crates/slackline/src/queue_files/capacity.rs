@@ -126,14 +126,14 @@ struct Defaults {
 impl Defaults {
     fn take(file: &File, properties: &mut Properties) -> Result<Self, TraceError> {
         let mut real = |name: &str, default: f32| match properties.take(name) {
-            Some((text, place)) => file.number((name, &text), place, "a number"),
+            Some((text, place)) => file.number(name, &text, place, "a number"),
             None => Ok(default),
         };
         let user_limit = real("minimum-user-limit-percent", 100.0)?;
         let user_limit_factor = real("user-limit-factor", 1.0)?;
         let masters = real("maximum-am-resource-percent", MASTERS)?;
         let apps = match properties.take("max-parallel-apps") {
-            Some((text, place)) => file.number(("max-parallel-apps", &text), place, "a whole number")?,
+            Some((text, place)) => file.number("max-parallel-apps", &text, place, "a whole number")?,
             None => u32::MAX,
         };
         let legacy = properties.take("legacy-queue-mode.enabled");
@@ -186,7 +186,7 @@ impl Reader<'_> {
         let names = self.properties.of(path, "queues");
         self.order(at, names.is_some())?;
         if let Some((names, place)) = names {
-            self.children((path, at, given), &names, place)?;
+            self.children(path, at, given, &names, place)?;
         }
         Ok(given)
     }
@@ -194,7 +194,9 @@ impl Reader<'_> {
     /// Reads the children of a queue, and the capacity of each.
     fn children(
         &mut self,
-        (path, at, own): (&str, usize, QueueCapacity),
+        path: &str,
+        at: usize,
+        own: QueueCapacity,
         names: &str,
         place: Place,
     ) -> Result<(), TraceError> {
@@ -229,7 +231,7 @@ impl Reader<'_> {
         });
         let sum: f32 = numbers.sum();
         if matches!(first, QueueCapacity::Percent(_)) {
-            self.check_sum((path, own), &given, sum, place)?;
+            self.check_sum(path, own, &given, sum, place)?;
         }
         for (child, given) in given {
             match given {
@@ -259,7 +261,8 @@ impl Reader<'_> {
 
     fn check_sum(
         &mut self,
-        (path, own): (&str, QueueCapacity),
+        path: &str,
+        own: QueueCapacity,
         given: &[(usize, QueueCapacity)],
         sum: f32,
         place: Place,
@@ -299,7 +302,7 @@ impl Reader<'_> {
             return Ok(QueueCapacity::Memory(self.memory(&name, &text, place)?));
         }
         if let Some(weight) = text.strip_suffix('w') {
-            return Ok(QueueCapacity::Weight(self.file.amount((&name, weight), place)? as f32));
+            return Ok(QueueCapacity::Weight(self.file.amount(&name, weight, place)? as f32));
         }
         Ok(QueueCapacity::Percent(self.percent(&name, &text, place)?))
     }
@@ -307,7 +310,7 @@ impl Reader<'_> {
     fn percent(&self, name: &str, text: &str, place: Place) -> Result<f32, TraceError> {
         const EXPECTED: &str = "a percentage from 0 to 100, a weight such as 2w, or resources such as \
                                 [memory=10240,vcores=10]";
-        let percent: f32 = self.file.number((name, text), place, EXPECTED)?;
+        let percent: f32 = self.file.number(name, text, place, EXPECTED)?;
         if (0.0..=100.0).contains(&percent) {
             return Ok(percent);
         }
@@ -351,7 +354,7 @@ impl Reader<'_> {
         }
         let Self { file, properties, defaults, .. } = self;
         let mut real = |name: &str, default: f32| match properties.of(&path, name) {
-            Some((text, place)) => file.number((&format!("{path}.{name}"), &text), place, "a number"),
+            Some((text, place)) => file.number(&format!("{path}.{name}"), &text, place, "a number"),
             None => Ok(default),
         };
         queue.user_limit = real("minimum-user-limit-percent", defaults.user_limit)?;
@@ -359,7 +362,7 @@ impl Reader<'_> {
         queue.masters = real("maximum-am-resource-percent", defaults.masters)?;
         let mut whole = |name: &str| match properties.of(&path, name) {
             Some((text, place)) => {
-                file.number::<i32>((&format!("{path}.{name}"), &text), place, "a whole number").map(Some)
+                file.number::<i32>(&format!("{path}.{name}"), &text, place, "a whole number").map(Some)
             }
             None => Ok(None),
         };
@@ -423,7 +426,7 @@ fn user_apps(file: &File, properties: &mut Properties) -> Result<UserApps, Trace
     let names: Vec<String> = properties.0.keys().filter(is_one).cloned().collect();
     for name in names {
         let Some((text, place)) = properties.take(&name) else { continue };
-        let most = file.number((&name, &text), place, "a whole number")?;
+        let most = file.number(&name, &text, place, "a whole number")?;
         match name.strip_prefix("user.").and_then(|rest| rest.strip_suffix(".max-parallel-apps")) {
             Some(user) => {
                 apps.of.insert(user.to_owned(), most);

@@ -151,7 +151,7 @@ impl Reader<'_> {
                 "maxResources" => queue.max = resources(self.file, field, u64::MAX)?,
                 "maxChildResources" => queue.max_child = Some(resources(self.file, field, u64::MAX)?),
                 "maxRunningApps" => queue.apps = apps(self.file, field)?,
-                "weight" => queue.weight = self.file.amount(("weight", &field.text), field.place)?,
+                "weight" => queue.weight = self.file.amount("weight", &field.text, field.place)?,
                 "schedulingPolicy" | "schedulingMode" => {
                     queue.turns = turns(self.file, field)?;
                     policy = Some(field.place);
@@ -176,7 +176,7 @@ impl Reader<'_> {
 }
 
 fn apps(file: &File, element: &Element) -> Result<u32, TraceError> {
-    file.number((&element.name, &element.text), element.place, "a whole number")
+    file.number(&element.name, &element.text, element.place, "a whole number")
 }
 
 fn turns(file: &File, element: &Element) -> Result<Turns, TraceError> {

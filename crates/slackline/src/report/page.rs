@@ -145,7 +145,7 @@ impl<'a> Page<'a> {
             head: self.head.clone().unwrap_or_else(|| headline::lines(&self.about.name, self.instance)),
             made: OriginFields::of(&self.about),
             least: self.least(&objective),
-            estimated: estimated(&self.rows),
+            reliability: reliability(&self.rows),
             objective,
             clock: self.instance.start().and_then(|start| clock::Clock::of(start, horizon)),
             cluster: document::Cluster::of(self.instance.cluster()),
@@ -155,7 +155,9 @@ impl<'a> Page<'a> {
             extras: &self.extras,
             with_bars,
             policies: policies
-                .map(|(row, drawn)| Policy::of(self.instance, row, drawn.as_ref(), scale, with_bars))
+                .map(|((row, name), drawn)| {
+                    Policy::of(self.instance, row, name, drawn.as_ref(), scale, with_bars)
+                })
                 .collect(),
         }
     }
@@ -174,7 +176,7 @@ impl Page<'_> {
 
 /// Remarks on the accuracy of results: the differences between simulations and the recording, and crowding by
 /// ApplicationMasters.
-fn estimated(rows: &[Row]) -> Vec<String> {
+fn reliability(rows: &[Row]) -> Vec<String> {
     [distances(rows), crowding(rows)].into_iter().filter(|text| !text.is_empty()).collect()
 }
 

@@ -24,7 +24,8 @@ impl Preview {
     pub(super) fn new(
         policy: &PolicySpec,
         setting: &Setting,
-        (workload, now): (&Draft, Time),
+        workload: &Draft,
+        now: Time,
         jobs: Vec<JobVerdict>,
     ) -> Result<Self, RunError> {
         let is_idle =
@@ -97,7 +98,7 @@ mod tests {
         let setting = request.setting(&Fake::new());
         // The resumed run started long ago.
         let now = Time::from_seconds_nearest(100.0);
-        let preview = Preview::new(&request.policy, &setting, (&workload, now), jobs).unwrap();
+        let preview = Preview::new(&request.policy, &setting, &workload, now, jobs).unwrap();
         let predicted = preview.prediction.as_ref().unwrap().completions();
         assert_eq!(predicted.into_iter().collect::<Vec<_>>(), [("f", 101.0)]);
         assert_eq!(preview.prevented_flows(), ["cannot"]);

@@ -33,42 +33,44 @@ fn children(place: usize, len: usize) -> std::ops::Range<usize> {
 }
 
 impl<K: Ord + Copy> Heap<K> {
-    fn put(&mut self, place: usize, entry: (K, u32)) {
-        self.entries[place] = entry;
-        self.at[entry.1 as usize] = place as u32;
+    fn put(&mut self, place: usize, key: K, id: u32) {
+        self.entries[place] = (key, id);
+        self.at[id as usize] = place as u32;
     }
 
     /// Moves the entry, whose place is a hole, towards the root as far as it must.
-    fn sift_up(&mut self, mut place: usize, entry: (K, u32)) {
+    fn sift_up(&mut self, mut place: usize, key: K, id: u32) {
         while place > 0 {
             let parent = (place - 1) / WAYS;
-            if self.entries[parent] <= entry {
+            let above = self.entries[parent];
+            if above <= (key, id) {
                 break;
             }
-            self.put(place, self.entries[parent]);
+            self.put(place, above.0, above.1);
             place = parent;
         }
-        self.put(place, entry);
+        self.put(place, key, id);
     }
 
     /// Moves the entry, whose place is a hole, away from the root as far as it must.
-    fn sift_down(&mut self, mut place: usize, entry: (K, u32)) {
+    fn sift_down(&mut self, mut place: usize, key: K, id: u32) {
         while let Some(child) =
             children(place, self.entries.len()).min_by(|&a, &b| self.entries[a].cmp(&self.entries[b]))
-            && self.entries[child] < entry
+            && self.entries[child] < (key, id)
         {
-            self.put(place, self.entries[child]);
+            let below = self.entries[child];
+            self.put(place, below.0, below.1);
             place = child;
         }
-        self.put(place, entry);
+        self.put(place, key, id);
     }
 
     /// Fills the hole at a place with an entry that stood elsewhere.
-    fn settle(&mut self, place: usize, entry: (K, u32)) {
-        if place > 0 && entry < self.entries[(place - 1) / WAYS] {
-            self.sift_up(place, entry);
+    fn settle(&mut self, place: usize, key: K, id: u32) {
+        if place > 0 && (key, id) < self.entries[(place - 1) / WAYS] {
+            self.sift_up(place, key, id);
         } else {
-            self.sift_down(place, entry);
+            self.sift_down(place, key, id);
         }
     }
 }
@@ -80,19 +82,19 @@ impl<K: Ord + Copy> Queue<K> for Heap<K> {
         }
         let place = self.entries.len();
         self.entries.push((key, id));
-        self.sift_up(place, (key, id));
+        self.sift_up(place, key, id);
     }
 
     fn remove(&mut self, _key: K, id: u32) {
         let place = std::mem::replace(&mut self.at[id as usize], NOWHERE) as usize;
-        let last = self.entries.pop().expect("invariant: a flow that is removed is in the heap");
+        let (key, last) = self.entries.pop().expect("invariant: a flow that is removed is in the heap");
         if place < self.entries.len() {
-            self.settle(place, last);
+            self.settle(place, key, last);
         }
     }
 
     fn change(&mut self, _from: K, to: K, id: u32) {
-        self.settle(self.at[id as usize] as usize, (to, id));
+        self.settle(self.at[id as usize] as usize, to, id);
     }
 
     fn first(&self) -> Option<(K, u32)> {

@@ -37,16 +37,16 @@ pub(super) fn plain(value: f64) -> String {
 /// Draws the title and returns the rest of the chart.
 pub(super) fn titled<D: DrawingBackend>(root: &Area<D>, title: &str) -> Result<Area<D>, DrawError<D>> {
     let (head, body) = root.split_vertically(TITLE);
-    text(&head, title, (12, 8), 18, HPos::Left)?;
+    text(&head, title, 12, 8, 18, HPos::Left)?;
     Ok(body)
 }
 
 /// The error of a backend.
 pub(super) type DrawError<D> = plotters::drawing::DrawingAreaErrorKind<<D as DrawingBackend>::ErrorType>;
 
-fn text<D: DrawingBackend>(area: &Area<D>, text: &str, at: (i32, i32), size: i32, side: HPos) -> Drawn<D> {
+fn text<D: DrawingBackend>(area: &Area<D>, text: &str, x: i32, y: i32, size: i32, side: HPos) -> Drawn<D> {
     let style = (FONT, size).into_font().color(&BLACK).pos(Pos::new(side, VPos::Top));
-    area.draw(&Text::new(text.to_owned(), at, style))
+    area.draw(&Text::new(text.to_owned(), (x, y), style))
 }
 
 /// A panel with its axes: horizontally from 0 to `last` seconds, vertically up to `top` in the unit of
@@ -105,7 +105,7 @@ pub(super) fn legend<D: DrawingBackend>(area: &Area<D>, timeline: &Timeline, lar
 
 fn entry<D: DrawingBackend>(area: &Area<D>, y: i32, colour: RGBColor, words: &str) -> Drawn<D> {
     area.draw(&Rectangle::new([(6, y), (18, y + 12)], colour.filled()))?;
-    text(area, words, (24, y), 13, HPos::Left)
+    text(area, words, 24, y, 13, HPos::Left)
 }
 
 /// Shortens a long name to its beginning.

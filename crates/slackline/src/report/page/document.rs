@@ -33,7 +33,7 @@ pub(super) struct Document<'a> {
     pub(super) objective: String,
     pub(super) least: Option<Least>,
     /// Remarks on the accuracy of the figures, one per line.
-    pub(super) estimated: Vec<String>,
+    pub(super) reliability: Vec<String>,
     pub(super) clock: Option<Clock>,
     pub(super) cluster: Cluster,
     pub(super) workload: Workload<'a>,
@@ -302,7 +302,8 @@ struct Choice<'a> {
 impl<'a> Policy<'a> {
     pub(super) fn of(
         instance: &Instance,
-        (row, name): (&'a Row, String),
+        row: &'a Row,
+        name: String,
         drawn: Option<&'a Drawn>,
         scale: Scale,
         with_bars: bool,

@@ -264,9 +264,9 @@ fn what_says_how_far_to_believe_a_page_stands_on_it() {
     figures.cost = figures.cost.map(|cost| cost * 1.002);
     let page = Page::new(&instance, PageOrigin::default()).with_policy(recorded, None).with_policy(own, None);
     let document = document(&html(&page.with_warning("no profile")));
-    let estimated = document["believed"][0].as_str().unwrap();
+    let lines = document["reliability"][0].as_str().unwrap();
     let line = "\n  yarn-capacity:file=queues.xml: 12.7 % (95th percentile 35.6 %), makespan +0.8 %\n";
-    assert!(estimated.contains(line), "{estimated}");
+    assert!(lines.contains(line), "{lines}");
     assert_eq!(document["policies"][1]["name"], "yarn-capacity:file=queues.xml");
     assert_eq!(document["least"]["before"], "Least cost, about equal: ");
     assert_eq!(document["least"]["names"], "recorded and yarn-capacity:file=queues.xml");
