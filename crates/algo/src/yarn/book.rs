@@ -252,14 +252,15 @@ impl Book {
         leaf: QueueAt,
         user: &str,
         priority: u32,
-        times: (Time, Time),
+        at: Time,
+        release: Time,
     ) {
         let next = self.users.len();
         let user = *self.users.entry(user.to_owned()).or_insert_with_key(|name| {
             self.running.push((0, self.user_apps.of.get(name).copied().unwrap_or(self.user_apps.others)));
             next
         });
-        let seat = (times.0, times.1, job);
+        let seat = (at, release, job);
         self.apps[job] =
             Some(App { leaf, user, seat, priority, runs: false, now: Counts::default(), key: Key::new(0.0) });
         if self.has_room(leaf, user) {

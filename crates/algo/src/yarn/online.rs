@@ -91,7 +91,7 @@ impl<R: Rules> Scheduler<R> {
                 let priority = self.rules.priority(leaf, flow.priority);
                 let user = user.unwrap_or(NOBODY);
                 self.limit_masters(view);
-                self.book.submit(job, leaf, user, priority, (view.now, flow.release));
+                self.book.submit(job, leaf, user, priority, view.now, flow.release);
             }
             Err(why) => self.failure = Some(why),
         }

@@ -57,7 +57,7 @@ impl<R: Rules> Bench<R> {
         self.jobs += 1;
         let priority = self.rules.priority(leaf, priority);
         self.limit_masters();
-        self.book.submit(job, leaf, user, priority, (Time(u64::from(self.jobs)), Time::ZERO));
+        self.book.submit(job, leaf, user, priority, Time(u64::from(self.jobs)), Time::ZERO);
         self.want(job, 100);
         job
     }
