@@ -16,7 +16,7 @@
 //! - [`engine`]: the [`Engine`] trait, its orders and reports;
 //! - [`state`]: how far every phase, job and flow is;
 //! - [`view`]: what a policy may look at;
-//! - [`held`]: what holds slots now, and which are free;
+//! - [`busy_slots`]: what holds slots now, and which are free;
 //! - `horizon`: machines that are there until a known time;
 //! - [`learning`]: estimates from finished tasks and a history;
 //! - [`slots`]: sets of free slots;

@@ -169,7 +169,7 @@ pub struct Ask<'a> {
     pub slot_kind: SlotKind,
     /// The machine they are on; `None` if they are free all over the cluster.
     pub machine: Option<MachineId>,
-    /// How many are free there. The fastest are taken first, as far as speeds are believed ([`crate::Held::classes`]);
+    /// How many are free there. The fastest are taken first, as far as speeds are believed ([`crate::BusySlots::classes`]);
     /// whoever wants only those grants no more tasks than there are of them.
     pub slots: u32,
     /// Phases that were granted already and wait for a slot nearer to their input.

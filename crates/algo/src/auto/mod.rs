@@ -23,8 +23,8 @@
 //! - `headroom`: slots that are kept from long tasks;
 //! - `doubt`: how far off what is believed is; `prospect`: how much later flows end as others are still to come;
 //! - `serving`: who is served until the next decision;
-//! - [`online`]: the policy; [`kept`]: an order that it has come to, for courses of the same flows;
-//! - [`foreseen`], [`insertion`]: the searches where everything is known beforehand, for plans: of orders of flows, and of few
+//! - [`online`]: the policy; [`replayed_order`]: an order that it has come to, for courses of the same flows;
+//! - [`offline_search`], [`insertion`]: the searches where everything is known beforehand, for plans: of orders of flows, and of few
 //!   tasks one by one.
 
 mod dispatch;
