@@ -17,7 +17,7 @@
 //! - [`state`]: how far every phase, job and flow is;
 //! - [`view`]: what a policy may look at;
 //! - [`busy_slots`]: what holds slots now, and which are free;
-//! - `horizon`: machines that are there until a known time;
+//! - `machine_expiry`: machines that are there until a known time;
 //! - [`learning`]: estimates from finished tasks and a history;
 //! - [`slots`]: sets of free slots;
 //! - [`minima`]: the guarantees in force at an instant;

@@ -6,7 +6,7 @@
 //! ends, is late or sends an invalid answer, the run fails. No default decision replaces the answer.
 //!
 //! - `wire`: the fields of the messages;
-//! - `told`: converts events to lines, and tracks the numbers that the program may use;
+//! - `program_view`: converts events to lines, and tracks the numbers that the program may use;
 //! - `answer`: reads and checks answers;
 //! - `order`: assigns slots by the last order;
 //! - `child`: the process of the program;

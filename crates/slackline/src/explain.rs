@@ -8,7 +8,7 @@
 //! slots than it could use; all slots that it could use; or no more tasks to start, only its last tasks
 //! running.
 //!
-//! - `held`: rows of either form as slots that a phase holds for some time, and spans of time;
+//! - `slot_intervals`: rows of either form as slots that a phase holds for some time, and spans of time;
 //! - `phase`: the explanation of one phase, and the holders of the slots that it wanted;
 //! - `deadline`: whether the deadline was met, and what would have met it.
 

@@ -1,9 +1,9 @@
-//! What is left of every live flow, at believed lengths: what rules and rollouts order flows by.
+//! The estimated remaining work of every live flow: what rules and rollouts order flows by.
 //!
-//! A task that runs still has what is believed of it less what it has run, and a phase that has done more than was believed
-//! is not about to be over: what is left of either is never less than a tenth of what it has done (`FLOOR`). A flow that has
-//! done more than all it was believed to be has said too little of the rest as well ([`ResidualWork::overrun`]). It would otherwise
-//! stay ahead of all others for as long as it runs.
+//! A running task has its estimate less the time it has run, and a phase that has done more than its estimate is not about
+//! to end: what is left of either is never less than a tenth of what it has done (`FLOOR`). If a flow has done more than its
+//! whole estimate, the estimate of the rest is raised too ([`ResidualWork::overrun`]). Otherwise the flow would stay ahead of
+//! all others for as long as it runs.
 
 use slackline_model::cluster::Slots;
 use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Time};

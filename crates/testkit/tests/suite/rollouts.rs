@@ -84,7 +84,7 @@ fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usi
         let flow = order[flow.index()];
         let found = run.completions[flow];
         (found != Some(estimated))
-            .then(|| format!("{}: believed {estimated}, found {found:?}", instance.flow(flow).id))
+            .then(|| format!("{}: estimated {estimated}, found {found:?}", instance.flow(flow).id))
     });
     (wrong.collect(), completions.len())
 }
@@ -199,7 +199,7 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
             let found = run.completions[slackline_model::FlowId(id as u32)];
             compared += 1;
             if found != Some(*estimated) {
-                wrong.push(format!("{name}: believed {estimated} at {at}, found {found:?} after {came:?}"));
+                wrong.push(format!("{name}: estimated {estimated} at {at}, found {found:?} after {came:?}"));
             }
         }
     }

@@ -58,7 +58,7 @@ fn instance(slots: Slots, jobs: Vec<JobDraft>) -> Instance {
     .unwrap()
 }
 
-/// The instants, and what was left of the only flow then. Tasks are believed to take `estimated` times what they take.
+/// The instants, and what was left of the only flow then. Estimates are `estimated` times what tasks take.
 fn seen(instance: &Instance, estimated: f64) -> Vec<(f64, ResidualWork)> {
     let mut probe = Probe::default();
     let seen = Rc::clone(&probe.seen);
