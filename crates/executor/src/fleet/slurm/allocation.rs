@@ -1,8 +1,7 @@
 //! An allocation of Slurm: its nodes and its time limit, how to request it and how to release it.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -13,14 +12,15 @@ const MARGIN: Duration = Duration::from_secs(10);
 
 /// Asks for an allocation, says what it is, and keeps it until its standard input ends: because the run gives
 /// it back, or because the run is gone. `salloc` ends with the command that it was given, and takes HUP, of
-/// the common signals alone, as the order to give back what it has or waits for.
+/// the common signals alone, as the order to give back what it has or waits for. What `salloc` writes for people
+/// goes into the same pipe, which keeps the order.
 const KEEPER: &str = r#"
-exec 3<&0
-salloc "$@" sh -c 'echo "granted $SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec cat > /dev/null' <&3 &
+exec 3<&0 2>&1
+salloc "$@" sh -c 'printf "\ngranted %s %s %s\n" "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$SLURM_JOB_CPUS_PER_NODE"; exec cat > /dev/null' <&3 &
 salloc=$!
 { cat; kill -s HUP $salloc; } <&3 > /dev/null 2>&1 &
 wait $salloc
-echo "over $?"
+printf '\nover %s\n' $?
 "#;
 
 /// Nodes that Slurm lends.
@@ -94,14 +94,6 @@ pub(crate) struct Keeper {
     stdin: Option<ChildStdin>,
 }
 
-/// What a keeper says while it waits.
-enum KeeperOutput {
-    /// A line of its standard output.
-    Out(String),
-    /// A line for people.
-    Words(String),
-}
-
 impl Keeper {
     /// Requests an allocation with these options, and waits until it is granted, however long that takes.
     /// `says` receives what `salloc` says.
@@ -116,61 +108,22 @@ impl Keeper {
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .spawn();
         let mut child = child.map_err(|error| format!("sh: cannot be started: {error}"))?;
-        let (sender, said) = channel();
-        let streams = (child.stdout.take(), child.stderr.take());
-        let mut keeper = Self { stdin: child.stdin.take(), child };
-        listen(streams.0, sender.clone(), KeeperOutput::Out)
-            .and_then(|()| listen(streams.1, sender, KeeperOutput::Words))
-            .map_err(|error| format!("salloc cannot be listened to: {error}"))?;
-        let allocation = keeper.wait(&said, says)?;
+        let output = child.stdout.take();
+        let keeper = Self { stdin: child.stdin.take(), child };
+        let unheard = |error: io::Error| format!("salloc cannot be listened to: {error}");
+        let mut output = BufReader::new(output.ok_or_else(|| unheard(io::ErrorKind::BrokenPipe.into()))?);
+        let allocation = granted(&mut output, says)?;
+        // It goes on to write; a full pipe would stop it.
+        let rest = move || drop(io::copy(&mut output, &mut io::sink()));
+        thread::Builder::new().spawn(rest).map_err(unheard)?;
         Ok((keeper, allocation))
     }
 
     /// Whether the allocation was taken away.
     pub(crate) fn is_over(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
-    }
-
-    fn wait(
-        &mut self,
-        said: &Receiver<KeeperOutput>,
-        says: &mut dyn FnMut(&str),
-    ) -> Result<Allocation, String> {
-        let mut last = String::new();
-        loop {
-            match said.recv() {
-                Ok(KeeperOutput::Out(line)) => {
-                    let words: Vec<&str> = line.split(' ').collect();
-                    match words.as_slice() {
-                        ["granted", job, nodes, cpus] => return Allocation::of(job, nodes, cpus),
-                        ["over", ..] => {
-                            // Its last words may come after that.
-                            self.stdin = None;
-                            last = said.iter().filter_map(KeeperOutput::words).last().unwrap_or(last);
-                            return Err(format!("salloc gave no allocation: {last}"));
-                        }
-                        _ => {}
-                    }
-                }
-                Ok(KeeperOutput::Words(line)) => {
-                    says(&line);
-                    last = line;
-                }
-                Err(_) => return Err(format!("salloc ended without an allocation: {last}")),
-            }
-        }
-    }
-}
-
-impl KeeperOutput {
-    fn words(self) -> Option<String> {
-        match self {
-            Self::Words(line) => Some(line),
-            Self::Out(_) => None,
-        }
     }
 }
 
@@ -182,18 +135,26 @@ impl Drop for Keeper {
     }
 }
 
-/// Passes lines on, on its own thread, until there are no more or no process hears them.
-fn listen(
-    from: Option<impl Read + Send + 'static>,
-    to: Sender<KeeperOutput>,
-    said: impl Fn(String) -> KeeperOutput + Send + 'static,
-) -> io::Result<()> {
-    let Some(from) = from else { return Ok(()) };
-    let work = move || {
-        let lines = BufReader::new(from).lines().map_while(io::Result::ok);
-        lines.map(said).for_each(|said| drop(to.send(said)));
-    };
-    thread::Builder::new().spawn(work).map(drop)
+/// Waits until a keeper has an allocation; `says` receives all other lines.
+fn granted(output: &mut impl BufRead, says: &mut dyn FnMut(&str)) -> Result<Allocation, String> {
+    let (mut line, mut last) = (Vec::new(), String::new());
+    loop {
+        line.clear();
+        if !output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            return Err(format!("salloc ended without an allocation: {last}"));
+        }
+        let text = String::from_utf8_lossy(&line);
+        let words: Vec<&str> = text.trim_end().split(' ').collect();
+        match words.as_slice() {
+            ["granted", job, nodes, cpus] => return Allocation::of(job, nodes, cpus),
+            ["over", _] => return Err(format!("salloc gave no allocation: {last}")),
+            [""] => {}
+            _ => {
+                text.trim_end().clone_into(&mut last);
+                says(&last);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
