@@ -5,6 +5,8 @@
 //! its own, so that one more draw in one part does not move another. Logarithms, exponentials and
 //! cosines come from `libm`, not from the platform, because platforms differ in the last bit.
 
+use std::ops::Range;
+
 use crate::seed::Seed;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -61,6 +63,23 @@ pub fn normal(rng: &mut ChaCha8Rng, mean: f64, deviation: f64) -> f64 {
 /// Lognormal: `exp` of a normal with mean `mu` and standard deviation `sigma`.
 pub fn lognormal(rng: &mut ChaCha8Rng, mu: f64, sigma: f64) -> f64 {
     libm::exp(normal(rng, mu, sigma))
+}
+
+/// `SLACKLINE_SCALE` (default 1): how many times as much random tests try as in a usual run of all tests.
+pub fn test_scale() -> f64 {
+    let scale = std::env::var("SLACKLINE_SCALE").ok().and_then(|s| s.parse().ok());
+    scale.filter(|s: &f64| *s > 0.0).unwrap_or(1.0)
+}
+
+/// Of how many cases a test takes one: of `usually` as a rule, and fewer with a larger [`test_scale`].
+pub fn test_step(usually: f64) -> usize {
+    (usually / test_scale()).round().max(1.0) as usize
+}
+
+/// The seeds of a random test: `usually` times [`test_scale`] of them, from `SLACKLINE_FROM` (default 0) on.
+pub fn test_seeds(usually: u64) -> Range<u64> {
+    let from = std::env::var("SLACKLINE_FROM").ok().and_then(|s| s.parse::<u64>().ok()).unwrap_or(0);
+    from..from + (usually as f64 * test_scale()).ceil() as u64
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@
 //! instance to the next, so that every metric meets every shape.
 
 use std::convert::Infallible;
-use std::ops::Range;
 
 use slackline::parallel;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline_model::random::test_seeds;
 use slackline_model::{Combine, Metric, Objective, Seed};
 
 /// One machine group: `count` machines of `slots` each.
@@ -204,24 +204,9 @@ fn build(index: u64, machines: Vec<MachineDraft>, dag: &[Vec<usize>], phases: &[
     Draft { machines, objective, flows, ..Draft::default() }
 }
 
-/// `SLACKLINE_SCALE` (default 1): by how much suites that scale are longer or shorter.
-pub fn scale() -> f64 {
-    std::env::var("SLACKLINE_SCALE")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .filter(|s: &f64| *s > 0.0)
-        .unwrap_or(1.0)
-}
-
-/// The seeds of a suite: `usually` times `SLACKLINE_SCALE` of them, from `SLACKLINE_FROM` (default 0) on.
-pub fn seeds(usually: u64) -> Range<u64> {
-    let from = std::env::var("SLACKLINE_FROM").ok().and_then(|s| s.parse::<u64>().ok()).unwrap_or(0);
-    from..from + (usually as f64 * scale()).ceil() as u64
-}
-
-/// What is wrong on each of those seeds, on all processors.
+/// What is wrong on each of [`test_seeds`], on all processors.
 pub fn on_each_seed(usually: u64, broken: impl Fn(u64) -> Vec<String> + Sync) -> Vec<String> {
-    let seeds = seeds(usually);
+    let seeds = test_seeds(usually);
     let checked = parallel::map((seeds.end - seeds.start) as usize, parallel::processors(), |k| {
         Ok::<_, Infallible>(broken(seeds.start + k as u64))
     });

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use slackline_model::random::test_scale;
+
 use super::chrome_trace::validate;
 use super::{NIGHTLY, done, run, scratch, text};
 
@@ -71,7 +73,7 @@ fn a_trace_for_perfetto_is_one_by_its_own_judge() {
 /// `SLACKLINE_SCALE=k` has k times as many tasks; 100 is 400,000.
 #[test]
 fn a_large_trace_is_one_too() {
-    let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
+    let scale = test_scale().ceil() as u64;
     let dir = scratch("export-large");
     let workload = dir.join("day.jsonl");
     let maps = format!("maps={}", 3_800 * scale);

@@ -6,6 +6,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use slackline_model::random::test_scale;
+
 use crate::processes::{Family, pause, until};
 use crate::{Ran, ran, scratch};
 
@@ -207,7 +209,7 @@ const SIGNALS: [&str; 4] = ["KILL", "TERM", "INT", "HUP"];
 pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, runs: &[&[&str]]) {
     assert_eq!(slackline(calm, &RUN).code, Some(0));
     let expected = results(calm);
-    let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
+    let scale = test_scale().ceil() as u64;
     let (mut kills, mut taken_up, mut state, mut again) = (0, 0, 12_345u64, false);
     let (mut run, mut changes, mut by_signal) = (runs[0], 0, BTreeMap::<String, u64>::new());
     // Where forcing to disk takes long, a task's end may not be recorded yet when the run is killed: then it

@@ -10,6 +10,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use serde_json::Value;
+use slackline_model::random::test_scale;
 
 use crate::Ran;
 use crate::fleet::{HANGS, SSH, hanging, with_machines};
@@ -132,9 +133,7 @@ fn a_service_that_is_killed_continues_and_makes_the_same_bytes() {
     let expected = place.undisturbed();
     let mut service = place.serve(&[]);
     assert_eq!(place.done(&["submit", "flow.toml", "--key", "once", "--quiet"]), "1\n");
-    let kills =
-        4 * std::env::var("SLACKLINE_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(1_u64);
-    for kill in 0..kills {
+    for kill in 0..(4.0 * test_scale()).ceil() as u64 {
         // As far as it comes in so long; some are killed before they have begun anything.
         pause(30 + 37 * (kill % 12));
         service.kill().expect("it can be killed");

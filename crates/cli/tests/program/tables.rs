@@ -4,6 +4,7 @@
 use std::fs;
 
 use serde_json::Value;
+use slackline_model::random::test_step;
 
 use crate::{CONTRACT, NIGHTLY, PURDUE, Ran, done, program, ran, run, scratch, text};
 
@@ -27,7 +28,9 @@ fn tables_of_every_verb_fit_the_terminal() {
     let dir = scratch("tables_fit");
     let schedule = dir.join("s.json");
     done(&["simulate", NIGHTLY, "--policy", "fair", "--output", text(&schedule)]);
-    for args in [
+    // Half of the widths for each command, the others for the next one; all where `SLACKLINE_SCALE` is 2.
+    let step = test_step(2.0);
+    let commands = [
         &["compare", NIGHTLY][..],
         &["compare", NIGHTLY, "--timings"],
         &["compare", NIGHTLY, "--jitter", "0.3", "--seeds", "3"],
@@ -40,8 +43,9 @@ fn tables_of_every_verb_fit_the_terminal() {
         &["policies"],
         &["explain", text(&schedule), "billing", "--workload", NIGHTLY],
         &["repro", "job-ordering", "fig5"],
-    ] {
-        for width in [70, 80, 100, 200] {
+    ];
+    for (k, args) in commands.into_iter().enumerate() {
+        for width in [70, 80, 100, 200].into_iter().skip(k % step).step_by(step) {
             let found = at(&width.to_string(), args);
             assert_eq!(found.code, Some(0), "{args:?}: {}", found.err);
             // No row is wider than the rule above it.

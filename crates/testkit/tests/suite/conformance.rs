@@ -5,8 +5,8 @@
 use slackline::plan::{Options, Plan, PlanError, Refused};
 use slackline::{Flows, PlanForm, PolicySpec, Registry, plan};
 use slackline_model::draft::Weights;
+use slackline_model::random::test_step;
 use slackline_model::{Combine, Instance, Metric, Objective, Span};
-use slackline_testkit::instances::scale;
 use slackline_testkit::{conformance, harness};
 
 use crate::common::instances;
@@ -94,7 +94,7 @@ fn every_policy_plans_every_instance_or_says_why_not() {
         .flat_map(|&metric| [Combine::Sum, Combine::Max].map(|combine| Objective::new(metric, combine)));
     let objectives: Vec<Objective> = objectives.collect();
     // A third of the objectives for each instance, others for the next one; all of them where `SLACKLINE_SCALE` is 3.
-    let step = (3.0 / scale()).round().max(1.0) as usize;
+    let step = test_step(3.0);
     for (k, (name, instance)) in instances().into_iter().enumerate() {
         let others = objectives.iter().skip(k % step).step_by(step).map(|objective| (*objective, &without));
         for (objective, policies) in others.chain([(instance.objective(), &policies)]) {

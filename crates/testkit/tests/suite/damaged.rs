@@ -13,7 +13,7 @@ use slackline::import::{ImportError, Shaped, SlotOptions, Source, StreamedWorklo
 use slackline::simulate::SimulateError;
 use slackline::{Options, Registry, simulate};
 use slackline_model::params::Values;
-use slackline_testkit::instances::scale;
+use slackline_model::random::test_scale;
 use slackline_trace::{
     Compression, Format, ImportOptions, Importer, Importers, read_workload, write_workload,
     write_workload_lines,
@@ -260,7 +260,7 @@ fn try_all<S: Strategy>(
     inputs: &S,
     test: impl Fn(S::Value) -> Result<(), TestCaseError>,
 ) {
-    let config = ProptestConfig { cases: (cases * scale()) as u32, ..ProptestConfig::default() };
+    let config = ProptestConfig { cases: (cases * test_scale()) as u32, ..ProptestConfig::default() };
     let tried = TestRunner::new(config).run(inputs, test);
     tried.unwrap_or_else(|error| panic!("{}: {error}", importer.name));
 }

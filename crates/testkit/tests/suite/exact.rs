@@ -7,10 +7,11 @@ use slackline::PolicySpec;
 use slackline::plan::{Options, Plan, plan};
 use slackline::registry::Registry;
 use slackline_model::draft::{CostDraft, Draft};
+use slackline_model::random::{test_scale, test_step};
 use slackline_model::{Combine, Instance, Metric, Objective};
 use slackline_testkit::brute::brute;
 use slackline_testkit::harness::{at_most, same};
-use slackline_testkit::instances::{sampled_jobs, scale};
+use slackline_testkit::instances::sampled_jobs;
 
 use crate::prices;
 
@@ -113,7 +114,7 @@ fn plans_of_flows_that_compete_are_near_the_optimum() {
     );
     for objective in objectives() {
         let mut ratios = Ratios::default();
-        for seed in 0..(EACH * scale()).ceil() as u64 {
+        for seed in 0..(EACH * test_scale()).ceil() as u64 {
             ratios.add(&with_costs(prices::draft(seed, objective.metric), objective), &auto);
         }
         ratios.check(&format!("{} {}", objective.metric, objective.combine.name()), WORST_MAX);
@@ -129,8 +130,8 @@ fn plans_of_small_dags_are_near_the_optimum() {
     );
     for (jobs, thinned, most) in [(3, 1.0, WORST_MAX), (4, 8.0, WORST_OF_FOUR)] {
         let mut ratios = Ratios::default();
-        let sample = scale().ceil() as u64;
-        let step = (thinned / scale()).round().max(1.0) as usize;
+        let sample = test_scale().ceil() as u64;
+        let step = test_step(thinned);
         sampled_jobs(jobs, sample).step_by(step).for_each(|draft| ratios.add(&draft, &auto));
         ratios.check(&format!("{jobs} jobs"), most);
     }

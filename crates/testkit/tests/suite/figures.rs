@@ -5,11 +5,11 @@ use slackline::simulate::{Knowledge, Watch, simulate_figures};
 use slackline::{Options, PolicySpec, Registry, Simulated, simulate};
 use slackline_judge::{FlowFacts, Metrics, Report, Stream, Violation};
 use slackline_model::id::TiVec;
+use slackline_model::random::test_seeds;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::schedule::{FlowStatus, NewRow, Outcome, TaskRow, TaskRows};
 use slackline_model::{FlowId, History, Instance, PhaseId, Schedule, Seed, SlotRange, Span, Time};
 use slackline_testkit::harness;
-use slackline_testkit::instances::seeds;
 
 use crate::{arb, swarm};
 
@@ -49,7 +49,7 @@ fn nearly(some: &[f64], others: &[f64]) -> bool {
 #[test]
 fn figures_are_those_of_the_schedule_that_is_kept() {
     let policies = harness::registered(&Registry::standard());
-    for seed in seeds(33) {
+    for seed in test_seeds(33) {
         let (instance, options) = drawn(seed);
         let bound = Some(slackline::relax::best(&instance));
         for policy in &policies {

@@ -6,10 +6,10 @@ use slackline::plan::{Options as PlanOptions, Plan, plan};
 use slackline::policy_spec::PolicySpec;
 use slackline::registry::Registry;
 use slackline::simulate::{Options as SimOptions, simulate};
+use slackline_model::random::test_seeds;
 use slackline_model::{FlowId, Instance, Seed};
 use slackline_policy::{Config, Driver};
 use slackline_sim::{Options, Sim};
-use slackline_testkit::instances::seeds;
 
 use crate::rollouts::workload;
 
@@ -18,7 +18,7 @@ fn no_task_schedule_of_any_policy_costs_less() {
     let registry = Registry::standard();
     let auto = registry.parse("auto:rollouts=20").unwrap();
     let mut better = 0;
-    for seed in seeds(14) {
+    for seed in test_seeds(14) {
         let (instance, _) = workload(Seed(seed));
         let Ok(Plan::Schedule(best)) = plan(&instance, &auto, PlanOptions::default()) else {
             panic!("seed {seed}: no plan");
@@ -54,7 +54,7 @@ fn who_is_told_of_all_flows_does_no_worse_than_any_policy_that_is_not() {
     let registry = Registry::standard();
     let auto = registry.parse("auto:rollouts=5").unwrap();
     let mut better = 0;
-    for seed in seeds(40) {
+    for seed in test_seeds(40) {
         let (instance, slowstart) = workload(Seed(seed));
         let plain = SimOptions::exact().with_slowstart(slowstart);
         let cost = |policy: &PolicySpec, options: &SimOptions| {
@@ -99,7 +99,7 @@ fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
 #[test]
 fn an_order_costs_what_the_search_believes() {
     let mut compared = 0;
-    for seed in seeds(40) {
+    for seed in test_seeds(40) {
         let (instance, _) = workload(Seed(seed));
         if let Some((estimated, found)) = believed_and_found(&instance) {
             assert!(

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use slackline::Registry;
 use slackline::conformance::{planned, setups};
 use slackline_model::draft::{Draft, PhaseDraft, TasksDraft};
+use slackline_model::random::test_scale;
 use slackline_model::{Instance, Seed, Span, random};
 use slackline_policy::Policy;
 use slackline_testkit::conformance::measured;
@@ -41,7 +42,7 @@ fn empty(phase: &mut PhaseDraft) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: (11.0 * instances::scale()) as u32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: (11.0 * test_scale()) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_policy_passes_over_them(draft in arb_draft(), seed: u64, at in 0..100usize) {

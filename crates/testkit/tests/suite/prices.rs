@@ -4,10 +4,11 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::random::test_scale;
 use slackline_model::{Combine, Instance, Metric, Objective, Seed};
 use slackline_relax::{best, task_bounds};
 use slackline_testkit::brute::brute;
-use slackline_testkit::instances::{machines, scale};
+use slackline_testkit::instances::machines;
 
 /// Instances of each metric.
 const EACH: f64 = 50.0;
@@ -81,7 +82,7 @@ impl Ratios {
 fn against_optima(metric: Metric) -> Ratios {
     let mut ratios = Ratios { others: Vec::new(), prices: Vec::new() };
     let (mut known, mut none) = (0, 0);
-    for seed in 0..(EACH * scale()).ceil() as u64 {
+    for seed in 0..(EACH * test_scale()).ceil() as u64 {
         let draft = draft(seed, metric);
         let instance = Instance::new(&draft).unwrap();
         let Some(optimum) = brute(&instance) else {

@@ -8,10 +8,10 @@ use slackline::algo::auto::{Auto, ENTRY};
 use slackline::algo::rule::orders::{RULES, RuleParams};
 use slackline_model::draft::{Draft, Repeat, TasksDraft};
 use slackline_model::params::Settings;
+use slackline_model::random::test_seeds;
 use slackline_model::{Instance, Objective, Seed, Span, Time, random};
 use slackline_policy::{Action, Ask, Config, Event, Grant, Policy, Style, View};
 use slackline_sim::{Options, Sim};
-use slackline_testkit::instances::seeds;
 
 use crate::arb;
 
@@ -107,7 +107,7 @@ fn check(seed: u64) -> usize {
 
 #[test]
 fn flows_complete_when_they_are_believed_to() {
-    let compared: usize = seeds(150).map(check).sum();
+    let compared: usize = test_seeds(150).map(check).sum();
     assert!(compared > 5_000, "{compared} completions were compared");
 }
 
@@ -211,7 +211,7 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
 #[test]
 fn flows_complete_when_they_are_believed_to_before_those_came_that_were_announced() {
     let mut compared = 0;
-    for seed in seeds(150) {
+    for seed in test_seeds(150) {
         let (instance, slowstart) = recurring(Seed(seed));
         for &rule in RULES.iter().filter(|rule| ["fifo", "edf"].contains(&rule.name)) {
             let auto = auto(instance.objective(), 1, 1e9).with_rules(vec![(rule, KNOBS)]);

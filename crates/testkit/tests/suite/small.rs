@@ -6,6 +6,7 @@ use slackline::algo::dmrs::{self, lp::Form};
 use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 use slackline_model::draft::Draft;
+use slackline_model::random::{test_scale, test_step};
 use slackline_testkit::brute::brute;
 use slackline_testkit::harness::{self, Setup, at_most, same};
 use slackline_testkit::{instances, oracle};
@@ -85,11 +86,11 @@ fn check_all(name: &str, drafts: impl Iterator<Item = Draft>, most: usize) -> Co
 
 /// Every ninth draft; every third where `SLACKLINE_SCALE` is 3, as in `.ci/long`.
 fn thinned(drafts: impl Iterator<Item = Draft>) -> impl Iterator<Item = Draft> {
-    drafts.step_by((9.0 / instances::scale()).round().max(1.0) as usize)
+    drafts.step_by(test_step(9.0))
 }
 
 fn sample(n: f64) -> u64 {
-    (n * instances::scale()).ceil() as u64
+    (n * test_scale()).ceil() as u64
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn one_job() {
 
 #[test]
 fn two_jobs() {
-    let most = (3.0 * instances::scale()).ceil() as usize;
+    let most = (3.0 * test_scale()).ceil() as usize;
     let counts = check_all("two jobs", thinned(instances::two_jobs()), most);
     assert_eq!(counts.out_of_reach, 0);
     assert!(counts.optimal < counts.schedules, "some schedules should not be optimal");

@@ -12,6 +12,7 @@ use slackline_model::cluster::{Group, Slots};
 use slackline_model::draft::{Draft, FlowDraft, PerPhase, SplitDraft, TasksDraft};
 use slackline_model::params::Values;
 use slackline_model::profile::{PARAMS, Profile};
+use slackline_model::random::test_seeds;
 use slackline_model::schedule::{NewRow, TaskRow, TaskRows};
 use slackline_model::{Instance, MachineId, Seed, SlotKind, SlotRange, Span, Time, random};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
@@ -201,7 +202,7 @@ fn seeds_under_a_profile() {
 
 #[expect(clippy::print_stdout, reason = "who asks for one seed wants to see its workload")]
 fn try_seeds(usually: u64, check: impl Fn(u64) -> Vec<String> + Sync) {
-    let seeds = instances::seeds(usually);
+    let seeds = test_seeds(usually);
     if seeds.end - seeds.start == 1 {
         println!("{:#?}", arb::draft_of(Seed(seeds.start)));
     }

@@ -6,10 +6,10 @@
 
 use slackline::Registry;
 use slackline::conformance::judged;
+use slackline_model::random::test_seeds;
 use slackline_model::schedule::TaskRow;
 use slackline_model::{FlowId, Instance, PhaseId, Schedule, Seed, Time};
 use slackline_testkit::harness::Setup;
-use slackline_testkit::instances::seeds;
 
 use crate::rollouts::workload;
 
@@ -142,7 +142,7 @@ fn small(seed: u64) -> f64 {
 #[test]
 fn nothing_starts_before_who_has_waited_long_enough() {
     let mut compared = 0;
-    for seed in seeds(120) {
+    for seed in test_seeds(120) {
         let (wrong, of) = check(seed, small(seed), small(seed));
         assert!(wrong.is_empty(), "seed {seed}: {}", wrong.join("\n"));
         compared += of;

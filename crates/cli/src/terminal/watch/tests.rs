@@ -120,7 +120,7 @@ fn no_size_and_no_key_is_too_odd() {
         KeyCode::Char('q'),
         KeyCode::Char('x'),
     ];
-    for k in 0..150 {
+    for k in random::test_seeds(50) {
         let mut rng = random::rng(Seed(20), "screens", k);
         let content = match k % 4 {
             0 => ViewContent::default(),

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Lines, PipeReader, Write};
 use std::sync::{Arc, Mutex};
 
+use slackline_model::random::test_scale;
 use slackline_task::base::clock;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Demand;
@@ -456,7 +457,7 @@ fn machines_join_for_as_long_as_they_are_there_and_are_known_when_they_come_agai
 #[test]
 fn fifty_agents_take_attempts_as_fast_as_they_end_and_nothing_piles_up() {
     const AGENTS: u32 = 50;
-    let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
+    let scale = test_scale().ceil() as u64;
     let play = |k: u32| {
         machine(&format!("n{k}"), |_, agent| {
             agent.greet();
