@@ -8,6 +8,7 @@
 //! All three take flows of several jobs, typed and universal slots and mixed speeds (which they
 //! ignore), and none reads durations.
 
+pub mod dates;
 pub mod edf;
 pub mod fair;
 pub mod fifo;
