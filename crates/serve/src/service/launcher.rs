@@ -8,9 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, RwLock};
 
 use slackline::PolicySpec;
-use slackline::run::{
-    Backend, Deadline, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, Session, Sink, TimeSpec,
-};
+use slackline::run::{Backend, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, Session, Sink};
 use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
@@ -18,7 +16,7 @@ use slackline_task::base::activity::during;
 use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
-use crate::service::flow_file::{awaited, file_of, first_deadline, missing, parameters};
+use crate::service::flow_file::{awaited, deadlines, file_of, first_deadline, missing, parameters};
 use crate::service::paths::ServicePaths;
 use crate::state::record::SubmissionSpec;
 use crate::state::{FlowFacts, JobFacts, Opened, StateEvent};
@@ -147,22 +145,6 @@ impl Launcher {
         let followed = Some(run.follow(&known));
         Ok(Ready { run, known, followed })
     }
-}
-
-/// Parses deadlines of a request.
-///
-/// # Errors
-/// A time is invalid.
-pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Result<Vec<Deadline>, String> {
-    said.map(|(flow, when)| {
-        let when = TimeSpec::parse_option(when)
-            .map_err(|expected| format!("deadlines: {flow}: found {when:?}, expected {expected}"))?;
-        if matches!(when, TimeSpec::Seconds(seconds) if seconds < 0.0) {
-            return Err(format!("deadlines: {flow}: found {when}, expected a duration that is not negative"));
-        }
-        Ok(Deadline { flow: flow.clone(), when })
-    })
-    .collect()
 }
 
 /// Whether a retry may succeed without a change by the user.
