@@ -51,8 +51,8 @@ use crate::http::metrics::{Metrics, SchedulerMetrics};
 use crate::http::tls::{Tls, TlsFiles};
 use crate::http::tokens::Tokens;
 use crate::http::users::Users;
-use crate::service::StatusCallback;
 use crate::service::handle::ServiceHandle;
+use crate::service::message::StatusCallback;
 use crate::state::auth::{Principal, Role};
 use crate::state::{Answer, Command};
 
