@@ -117,7 +117,7 @@ fn report(
     facts: TiVec<FlowId, FlowFacts>,
     rows: usize,
 ) -> Result<Report, Violation> {
-    let metrics = totals::of_whole(instance, schedule, &facts);
+    let metrics = totals::of_all(instance, schedule, &facts);
     claims::check_metrics(schedule, &metrics)?;
     let done = instance.flows().iter().zip(&facts);
     let costs: Vec<f64> = done.filter_map(|(flow, fact)| Some(flow.cost.eval(fact.completion?))).collect();

@@ -1,4 +1,4 @@
-//! What metrics are made of, added up flow by flow.
+//! The metrics of a schedule: sums, means and percentiles over its flows.
 
 use slackline_model::cost::is_late;
 use slackline_model::id::TiVec;
@@ -115,15 +115,11 @@ impl Totals {
 /// Metrics of a schedule, recomputed from its rows; whether it is feasible is not looked at, and rows
 /// that mean nothing are left out. O(n log n).
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
-    of_whole(instance, schedule, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
+    of_all(instance, schedule, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
 }
 
 /// Metrics of all flows of a schedule. Utilisation is over the slots that were available.
-pub(crate) fn of_whole(
-    instance: &Instance,
-    schedule: &Schedule,
-    facts: &TiVec<FlowId, FlowFacts>,
-) -> Metrics {
+pub(crate) fn of_all(instance: &Instance, schedule: &Schedule, facts: &TiVec<FlowId, FlowFacts>) -> Metrics {
     let mut metrics = metrics_of(instance, facts, &instance.flows().keys().collect::<Vec<_>>());
     if !schedule.segments.is_empty() {
         let last = facts.iter().map(FlowFacts::last).fold(0.0, f64::max);

@@ -17,9 +17,7 @@ use crate::error::ReproError;
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::sweep::Vary;
-use crate::workload::{self, Cluster, SaidWorkload, Shape};
-
-type Problem = Box<dyn std::error::Error + Send + Sync>;
+use crate::workload::{self, Cluster, Problem, SaidWorkload, Shape};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
