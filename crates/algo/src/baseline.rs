@@ -3,11 +3,13 @@
 //! - [`Fifo`]: the oldest job first;
 //! - [`Edf`]: the flow with the earliest deadline first;
 //! - [`Fair`]: equal shares, with minima and maxima;
+//! - [`dates`]: the dates by which EDF orders phases;
 //! - [`fluid`]: all three as plans, on whole slots of one speed.
 //!
 //! All three take flows of several jobs, typed and universal slots and mixed speeds (which they
 //! ignore), and none reads durations.
 
+pub mod dates;
 pub mod edf;
 pub mod fair;
 pub mod fifo;

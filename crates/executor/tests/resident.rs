@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use slackline_algo::baseline::{Fair, Fifo, ShareUnit, edf};
+use slackline_algo::baseline::dates::Dates;
+use slackline_algo::baseline::{Edf, Fair, Fifo, ShareUnit};
 use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_executor::engine::backend::{
     Backend, EndedRun, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
@@ -377,7 +378,7 @@ fn another_deadline_changes_who_is_next() {
     place.bring(resident.as_mut(), due("b", "cat", 2000.0));
     let c = place.bring(resident.as_mut(), due("c", "cat", 3000.0));
     let (mut is_changed, mut ends) = (false, Vec::new());
-    let mut policy = edf::Edf::new(edf::Dates::default());
+    let mut policy = Edf::new(Dates::default());
     drive(resident.as_mut(), &mut policy, |driver| {
         ends.extend(judged(driver.engine().finished_runs()));
         if !is_changed && place.count("a", is_start) == 2 {

@@ -56,9 +56,10 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowStatus, Schedule};
 use slackline_model::{FlowId, Instance};
 
-pub use metrics::{FlowFacts, Metrics, completions, metrics, metrics_of};
+pub use metrics::{FlowFacts, Metrics, completions};
 pub use open_stream::{NotByStream, OpenStream};
 pub use stream::Stream;
+pub use totals::{metrics, metrics_of};
 pub use violation::Violation;
 
 use ledger::Ledger;
@@ -116,7 +117,7 @@ fn report(
     facts: TiVec<FlowId, FlowFacts>,
     rows: usize,
 ) -> Result<Report, Violation> {
-    let metrics = metrics::of_whole(instance, schedule, &facts);
+    let metrics = totals::of_all(instance, schedule, &facts);
     claims::check_metrics(schedule, &metrics)?;
     let done = instance.flows().iter().zip(&facts);
     let costs: Vec<f64> = done.filter_map(|(flow, fact)| Some(flow.cost.eval(fact.completion?))).collect();

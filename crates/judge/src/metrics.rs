@@ -8,9 +8,7 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowRow, FlowStatus, Schedule};
 use slackline_model::{FlowId, Instance};
 
-use crate::segments;
 use crate::summary::Summary;
-use crate::totals::{Counted, Totals};
 
 macro_rules! define_metrics {
     ($($(#[$doc:meta])* $field:ident),* $(,)?) => {
@@ -99,12 +97,6 @@ impl FlowFacts {
     }
 }
 
-/// Metrics of a schedule, recomputed from its rows; whether it is feasible is not looked at, and rows
-/// that mean nothing are left out. O(n log n).
-pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
-    of_whole(instance, schedule, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
-}
-
 /// When each flow completed, in seconds, in flow order, recomputed from the rows; `None` for flows
 /// that are not complete.
 pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>> {
@@ -127,31 +119,4 @@ pub(crate) fn facts(instance: &Instance, flows: &[FlowRow], summary: &Summary) -
         }
     }
     facts
-}
-
-/// Metrics of all flows of a schedule. Utilisation is over the slots that were available.
-pub(crate) fn of_whole(
-    instance: &Instance,
-    schedule: &Schedule,
-    facts: &TiVec<FlowId, FlowFacts>,
-) -> Metrics {
-    let mut metrics = metrics_of(instance, facts, &instance.flows().keys().collect::<Vec<_>>());
-    if !schedule.segments.is_empty() {
-        let last = facts.iter().map(FlowFacts::last).fold(0.0, f64::max);
-        let there = segments::slot_seconds(schedule, instance.cluster(), last);
-        let busy: f64 = facts.iter().map(|fact| fact.busy).sum();
-        metrics.utilisation = if there > 0.0 { busy / there } else { 0.0 };
-    }
-    metrics
-}
-
-/// Metrics of some of the flows of a schedule, from what [`crate::check`] found of each flow. Their `utilisation` is
-/// the part that they have in that of the whole schedule: over its time, not theirs. O(n log n) in all flows.
-pub fn metrics_of(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>, flows: &[FlowId]) -> Metrics {
-    let mut totals = Totals::default();
-    for &id in flows {
-        totals.add(&Counted::new(instance.flow(id), &facts[id]));
-    }
-    let last = facts.iter().map(FlowFacts::last).fold(0.0, f64::max);
-    totals.metrics(instance.cluster(), last)
 }

@@ -1,10 +1,14 @@
-//! What metrics are made of, added up flow by flow.
+//! The metrics of a schedule: sums, means and percentiles over its flows.
 
 use slackline_model::cost::is_late;
+use slackline_model::id::TiVec;
 use slackline_model::instance::Flow;
-use slackline_model::{Cluster, Time, Work};
+use slackline_model::schedule::Schedule;
+use slackline_model::{Cluster, FlowId, Instance, Time, Work};
 
-use crate::metrics::{FlowFacts, Metrics};
+use crate::metrics::{FlowFacts, Metrics, facts};
+use crate::segments;
+use crate::summary::Summary;
 
 /// The divisor of the bounded slowdown is at least this, seconds.
 const BOUNDED_FROM: f64 = 10.0;
@@ -106,6 +110,35 @@ impl Totals {
         m.utilisation = if last > 0.0 { self.busy / (slots * last) } else { 0.0 };
         m
     }
+}
+
+/// Metrics of a schedule, recomputed from its rows; whether it is feasible is not looked at, and rows
+/// that mean nothing are left out. O(n log n).
+pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
+    of_all(instance, schedule, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
+}
+
+/// Metrics of all flows of a schedule. Utilisation is over the slots that were available.
+pub(crate) fn of_all(instance: &Instance, schedule: &Schedule, facts: &TiVec<FlowId, FlowFacts>) -> Metrics {
+    let mut metrics = metrics_of(instance, facts, &instance.flows().keys().collect::<Vec<_>>());
+    if !schedule.segments.is_empty() {
+        let last = facts.iter().map(FlowFacts::last).fold(0.0, f64::max);
+        let there = segments::slot_seconds(schedule, instance.cluster(), last);
+        let busy: f64 = facts.iter().map(|fact| fact.busy).sum();
+        metrics.utilisation = if there > 0.0 { busy / there } else { 0.0 };
+    }
+    metrics
+}
+
+/// Metrics of some of the flows of a schedule, from what [`crate::check`] found of each flow. Their `utilisation` is
+/// the part that they have in that of the whole schedule: over its time, not theirs. O(n log n) in all flows.
+pub fn metrics_of(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>, flows: &[FlowId]) -> Metrics {
+    let mut totals = Totals::default();
+    for &id in flows {
+        totals.add(&Counted::new(instance.flow(id), &facts[id]));
+    }
+    let last = facts.iter().map(FlowFacts::last).fold(0.0, f64::max);
+    totals.metrics(instance.cluster(), last)
 }
 
 /// The smallest value that at least `percent` % of all do not exceed; 0 of none.

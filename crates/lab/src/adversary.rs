@@ -26,7 +26,8 @@ use slackline_trace::{Format, write_workload};
 
 use crate::context::Artifact;
 use crate::error::{PolicyFailure, ReproError};
-use crate::workload::{self, Problem};
+use crate::values;
+use crate::workload::Problem;
 
 /// Searches that begin at different workloads.
 pub const CHAINS: u32 = 4;
@@ -74,7 +75,7 @@ pub fn objective(text: &str) -> Result<Objective, String> {
     let of_metric = Metric::ALL.iter().find(|metric| metric.name() == text);
     let objective = match of_metric {
         Some(&metric) => Objective::new(metric, Combine::Sum),
-        None => workload::objective(text).map_err(|problem| problem.to_string())?,
+        None => values::objective(text)?,
     };
     if objective.metric == Metric::Lateness {
         return Err("lateness may be below 0 and has no ratios, expected another metric".to_owned());

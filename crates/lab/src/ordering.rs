@@ -5,8 +5,9 @@ use slackline::tune::Rule;
 use slackline::tune::ordering::estimator::{Mode, estimate};
 use slackline::tune::ordering::orders::{Goal, Times, next_order, reverse_johnson};
 use slackline::tune::ordering::split::{
-    Choice, Config, Splits, as_submitted, at_split, best_split, mk_sf_jr, mk_tct_sf_jr, proportional,
+    Choice, Config, as_submitted, at_split, best_split, mk_sf_jr, mk_tct_sf_jr, proportional,
 };
+use slackline::tune::ordering::splits::Splits;
 use slackline::tune::ordering::workload::{Split, Workload};
 use slackline_model::draft::Weights;
 use slackline_model::{Instance, JobId, SlotKind};
@@ -16,9 +17,7 @@ use crate::error::ReproError;
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::sweep::Vary;
-use crate::workload::{self, Cluster, SaidWorkload, Shape};
-
-type Problem = Box<dyn std::error::Error + Send + Sync>;
+use crate::workload::{self, Cluster, Problem, SaidWorkload, Shape};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

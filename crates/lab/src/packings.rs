@@ -21,7 +21,7 @@ use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::sweep::Vary;
 use crate::values;
-use crate::workload::{self, Cluster, Problem, Shape, Word, Workload};
+use crate::workload::{Cluster, Problem, Shape, Word, Workload};
 
 /// Jobs up to which all orders are tried.
 const ALL_ORDERS_JOBS_MAX: usize = 9;
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for WeightedAim {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         values::text(deserializer, |text| {
             let weights = if text.contains(" weighted ") { Weights::Use } else { Weights::Ignore };
-            let objective = workload::objective(&text.replace(" weighted ", " "))?;
+            let objective = values::objective(&text.replace(" weighted ", " "))?;
             Ok::<_, Problem>(Self { text: text.to_owned(), objective, weights })
         })
     }

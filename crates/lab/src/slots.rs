@@ -14,9 +14,7 @@ use crate::context::{Artifact, Context};
 use crate::error::{PolicyFailure, ReproError};
 use crate::spec::Figure;
 use crate::values::{self, Policy};
-use crate::workload::{Cluster, SaidWorkload, Shape};
-
-type Problem = Box<dyn std::error::Error + Send + Sync>;
+use crate::workload::{Cluster, Problem, SaidWorkload, Shape};
 
 /// Pixels of a picture.
 const SIZE: Size = Size { width: 1020, height: 510 };

@@ -6,11 +6,9 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected};
 use slackline::{PolicySpec, Registry};
-use slackline_model::Objective;
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
-
-use crate::workload;
+use slackline_model::{Combine, Metric, Objective};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Policy(pub(crate) PolicySpec);
@@ -30,10 +28,20 @@ pub(crate) struct Aim {
 
 impl<'de> Deserialize<'de> for Aim {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        text(deserializer, |text| {
-            workload::objective(text).map(|objective| Self { text: text.to_owned(), objective })
-        })
+        text(deserializer, |text| objective(text).map(|objective| Self { text: text.to_owned(), objective }))
     }
+}
+
+/// An objective as specifications write it: `sum response`, `max stretch`.
+pub(crate) fn objective(text: &str) -> Result<Objective, String> {
+    let read = || {
+        let (combine, metric) = text.split_once(' ')?;
+        Some(Objective::new(Metric::from_name(metric)?, Combine::from_name(combine)?))
+    };
+    read().ok_or_else(|| {
+        let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        format!("found objective {text:?}, expected sum or max and one of {}", metrics.join(", "))
+    })
 }
 
 /// Reads a text with a function that says what is wrong with it.

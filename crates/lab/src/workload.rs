@@ -10,7 +10,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, Repeat, Weights};
 use slackline_model::params::Settings;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed, Span};
+use slackline_model::{Draft, Instance, Seed, Span};
 use slackline_trace::generate::generator;
 
 use crate::context::Context;
@@ -310,16 +310,4 @@ impl Shape {
         }
         Ok(instance)
     }
-}
-
-/// An objective as specifications write it: `sum response`, `max stretch`.
-pub(crate) fn objective(text: &str) -> Result<Objective, Problem> {
-    let read = || {
-        let (combine, metric) = text.split_once(' ')?;
-        Some(Objective::new(Metric::from_name(metric)?, Combine::from_name(combine)?))
-    };
-    read().ok_or_else(|| {
-        let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
-        format!("found objective {text:?}, expected sum or max and one of {}", metrics.join(", ")).into()
-    })
 }

@@ -213,7 +213,8 @@ pub fn run_unless<E: Engine + ?Sized>(
         }
     }
     let figures = driver.close();
-    Some(kept.into_run(figures))
+    let RowCollector { tasks, masters, started, completions, .. } = kept;
+    Some(Run { tasks, masters, started, completions, figures })
 }
 
 /// Instants between two calls of [`Config::progress`].
@@ -491,7 +492,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         if !events.is_empty() {
             actions.clear();
             believe(config, ledger, estimates, events);
-            ledger.fastest.refresh(ledger.instance.cluster(), estimates);
+            ledger.fastest.refresh(ledger.instance.cluster(), &estimates.speed);
             policy.on_events(events, &View::of(ledger, estimates), actions);
             if policy.failure().is_some() {
                 return;

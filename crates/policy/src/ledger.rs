@@ -16,10 +16,10 @@ use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, R
 use crate::event::Event;
 use crate::id_table::IdTable;
 use crate::log::{FlowEnd, Log, RUNNING, Row, Sink};
-use crate::machine_expiry::Horizons;
+use crate::pending::TaskRange;
 use crate::slots::SlotSet;
 use crate::speed_order::Fastest;
-use crate::state::{Finished, State, TaskRange};
+use crate::state::{Finished, State};
 pub(crate) use masters::Masters;
 
 /// The rules of a run that no policy may bend.
@@ -67,8 +67,8 @@ pub(crate) struct Ledger {
     pub(crate) down: BTreeMap<MachineId, Time>,
     /// Machines that left for good.
     pub(crate) left: BTreeSet<MachineId>,
-    /// Until when machines are there.
-    pub(crate) horizons: Horizons,
+    /// Until when each machine is there, of those of which that is known.
+    pub(crate) horizons: BTreeMap<MachineId, Time>,
     /// How often each task failed that ever did.
     failures: BTreeMap<(PhaseId, u32), u16>,
     /// Times at which somebody wants to be woken and that have not come.
@@ -121,7 +121,7 @@ impl Ledger {
             last_row: IdTable::default(),
             down: BTreeMap::new(),
             left: BTreeSet::new(),
-            horizons: Horizons::default(),
+            horizons: BTreeMap::new(),
             failures: BTreeMap::new(),
             wakes: BTreeSet::new(),
             freed: None,
@@ -178,7 +178,7 @@ impl Ledger {
             Report::Up(machine) => self.machine_up(machine, events),
             Report::Joined(group) => self.machines_join(group, events),
             Report::Left(machine) => self.machine_left(machine, engine, events),
-            Report::Ends { machine, at } => self.horizons.set(machine, at),
+            Report::Ends { machine, at } => drop(self.horizons.insert(machine, at)),
             Report::Woken => events.push(Event::Wake),
             // Nothing is left of a flow that is over.
             Report::Withdrawn(_) | Report::Offer(_) => {}
@@ -588,7 +588,7 @@ impl Ledger {
             return;
         }
         self.down.insert(machine, self.now);
-        self.horizons.forget(machine);
+        self.horizons.remove(&machine);
         for &slot_kind in self.instance.cluster().slot_kinds() {
             if let Some(range) = self.instance.cluster().machine_slots(slot_kind, machine) {
                 self.free[slot_kind.index()].remove(range);

@@ -12,8 +12,8 @@ use slackline_model::{Cluster, GroupId, Instance, MachineId, PhaseId, SlotRange,
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ledger::Ledger;
+use crate::pending::TaskRange;
 use crate::slot_scope::Spot;
-use crate::state::TaskRange;
 
 /// How long a phase waits for slots near its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

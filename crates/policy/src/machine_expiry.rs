@@ -1,38 +1,15 @@
 //! Machines that are there until a known time, such as the end of an allocation: nothing starts on them that is believed
 //! to take longer.
 
-use std::collections::BTreeMap;
-
-use slackline_model::{MachineId, PhaseId, SlotRange, Time};
+use slackline_model::{MachineId, PhaseId, SlotRange};
 
 use crate::ledger::Ledger;
 use crate::view::Estimates;
 
-/// Until when machines are there of which that is known.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Horizons(BTreeMap<MachineId, Time>);
-
-impl Horizons {
-    /// A machine is there until then.
-    pub(crate) fn set(&mut self, machine: MachineId, at: Time) {
-        self.0.insert(machine, at);
-    }
-
-    /// Whether no machine is known to go.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// A machine is gone: until when it will be there when it comes back is said then.
-    pub(crate) fn forget(&mut self, machine: MachineId) {
-        self.0.remove(&machine);
-    }
-}
-
 impl Ledger {
     /// Whether a task of a phase that starts now on a machine is believed to end before the machine goes.
     pub(crate) fn ends_in_time(&self, phase: PhaseId, machine: MachineId, estimates: &Estimates) -> bool {
-        let Some(&at) = self.horizons.0.get(&machine) else { return true };
+        let Some(&at) = self.horizons.get(&machine) else { return true };
         let speed = estimates.speed[self.instance.cluster().group_id_of(machine)];
         self.now.seconds() + estimates.task[phase].seconds() / speed <= at.seconds()
     }
@@ -41,7 +18,7 @@ impl Ledger {
     pub(crate) fn hide_short(&mut self, phase: PhaseId, estimates: &Estimates) -> Vec<SlotRange> {
         let mut hidden = Vec::new();
         let slot_kind = self.instance.slot_kind_of(phase);
-        let short = self.horizons.0.keys().filter(|&&machine| !self.ends_in_time(phase, machine, estimates));
+        let short = self.horizons.keys().filter(|&&machine| !self.ends_in_time(phase, machine, estimates));
         let ranges: Vec<SlotRange> =
             short.filter_map(|&machine| self.instance.cluster().machine_slots(slot_kind, machine)).collect();
         for range in ranges {

@@ -2,7 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::state::TaskRange;
+/// Consecutive tasks that are about to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TaskRange {
+    /// First task.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// Which attempt of theirs this is.
+    pub attempt: u16,
+}
 
 /// Tasks to start. What is lowest starts first nearly always, so that the lowest piece stands apart and is shortened where
 /// it is: O(1). Anything else is O(log pieces).

@@ -4,17 +4,17 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
 use slackline_model::{FlowId, Instance, SlotRange, Time};
 
-use crate::driver::{Figures, Run};
 use crate::engine::RowId;
 use crate::log::{FlowEnd, Sink};
 
 /// Keeps what a run leaves behind.
 pub(crate) struct RowCollector<'a> {
     instance: &'a Instance,
-    tasks: TaskRows,
-    masters: Vec<MasterRow>,
-    started: TiVec<FlowId, Option<Time>>,
-    completions: TiVec<FlowId, Option<Time>>,
+    /// In the order in which they started.
+    pub(crate) tasks: TaskRows,
+    pub(crate) masters: Vec<MasterRow>,
+    pub(crate) started: TiVec<FlowId, Option<Time>>,
+    pub(crate) completions: TiVec<FlowId, Option<Time>>,
 }
 
 impl<'a> RowCollector<'a> {
@@ -28,12 +28,6 @@ impl<'a> RowCollector<'a> {
             started: none.clone(),
             completions: none,
         }
-    }
-
-    /// The rows in the order in which they started.
-    pub(crate) fn into_run(self, figures: Figures) -> Run {
-        let Self { tasks, masters, started, completions, .. } = self;
-        Run { tasks, masters, started, completions, figures }
     }
 }
 

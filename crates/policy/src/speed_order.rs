@@ -3,10 +3,10 @@
 //! So it does not matter in which order a document lists its machines: the slots of each speed are the same, and how many
 //! of each are taken.
 
-use slackline_model::{Cluster, SlotKind, SlotRange};
+use slackline_model::id::TiVec;
+use slackline_model::{Cluster, GroupId, SlotKind, SlotRange};
 
 use crate::slots::SlotSet;
-use crate::view::Estimates;
 
 /// Slots of a slot kind that are believed to be of one speed.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,10 +38,10 @@ pub(crate) struct Fastest {
 }
 
 impl Fastest {
-    /// Brings it up to date with what is believed. O(groups), and O(groups²) when speeds changed.
-    pub(crate) fn refresh(&mut self, cluster: &Cluster, estimates: &Estimates) {
-        if self.speeds != estimates.speed.raw {
-            self.speeds.clone_from(&estimates.speed.raw);
+    /// Brings it up to date with the believed speeds. O(groups), and O(groups²) when speeds changed.
+    pub(crate) fn refresh(&mut self, cluster: &Cluster, speeds: &TiVec<GroupId, f64>) {
+        if self.speeds != speeds.raw {
+            self.speeds.clone_from(&speeds.raw);
             for &slot_kind in cluster.slot_kinds() {
                 self.slot_kinds[slot_kind.index()] = classes(cluster, slot_kind, &self.speeds);
             }
@@ -96,6 +96,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{flow, instance, machines, uniform};
+    use crate::view::Estimates;
 
     fn group(name: &str, slots: u32, speed: f64) -> MachineDraft {
         MachineDraft { speed, ..machines(name, 1, slots) }
@@ -111,8 +112,8 @@ mod tests {
             vec![group("slow", 3, 1.0), group("fast", 2, 4.0), group("too", 2, 1.0), group("mid", 1, 2.0)];
         let instance = instance(groups, vec![flow("f", uniform(1, 1.0), None)]);
         let mut fastest = Fastest::default();
-        let mut estimates = Estimates::new(instance.cluster());
-        fastest.refresh(instance.cluster(), &estimates);
+        let mut speeds = Estimates::new(instance.cluster()).speed;
+        fastest.refresh(instance.cluster(), &speeds);
         let mut free = SlotSet::empty(8);
         free.insert(range(0, 8));
         let mut out = Vec::new();
@@ -120,8 +121,8 @@ mod tests {
         assert_eq!(out, [range(3, 2), range(7, 1), range(0, 3), range(5, 1)]);
         assert_eq!(fastest.classes(SlotKind::Any).iter().map(SpeedClass::len).collect::<Vec<_>>(), [2, 1, 5]);
         // What is believed counts.
-        estimates.speed.raw[2] = 8.0;
-        fastest.refresh(instance.cluster(), &estimates);
+        speeds.raw[2] = 8.0;
+        fastest.refresh(instance.cluster(), &speeds);
         free.insert(range(3, 2));
         out.clear();
         fastest.take(SlotKind::Any, &mut free, 2, &mut out);
@@ -137,7 +138,7 @@ mod tests {
         let groups = vec![typed("a", 2, 1, 1.0), typed("b", 3, 0, 2.0)];
         let instance = instance(groups, vec![flow("f", uniform(1, 1.0), None)]);
         let mut fastest = Fastest::default();
-        fastest.refresh(instance.cluster(), &Estimates::new(instance.cluster()));
+        fastest.refresh(instance.cluster(), &Estimates::new(instance.cluster()).speed);
         let class = |speed, first, len| SpeedClass { speed, slots: vec![range(first, len)] };
         assert_eq!(fastest.classes(SlotKind::Map), [class(2.0, 2, 3), class(1.0, 0, 2)]);
         assert_eq!(fastest.classes(SlotKind::Reduce), [class(1.0, 0, 1)]);

@@ -14,7 +14,7 @@ use slackline_model::{Cluster, FlowId, Instance, JobId, PhaseId, PhaseKind, Slot
 
 use crate::engine::Lengths;
 use crate::event::Event;
-use crate::pending::Pending;
+use crate::pending::{Pending, TaskRange};
 
 /// How far a phase is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,17 +87,6 @@ impl PhaseState {
     pub fn is_done(&self) -> bool {
         self.done == self.total
     }
-}
-
-/// Consecutive tasks that are about to start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskRange {
-    /// First task.
-    pub first: u32,
-    /// How many.
-    pub count: u32,
-    /// Which attempt of theirs this is.
-    pub attempt: u16,
 }
 
 /// Running tasks that finished.

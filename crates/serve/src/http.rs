@@ -7,7 +7,7 @@
 //! - `routes`: the list of routes, and the OpenAPI [`description`];
 //! - `submissions`, `explain`, `recurrences`, `service`, `events`, `page`: the handlers;
 //! - `answer`: parameters and documents of requests, and errors as documents;
-//! - [`tokens`], [`users`], `tls`: the identity of the client; [`audit`], `refusals`, [`metrics`]: logs and
+//! - [`tokens`], [`users`], `tls`: the identity of the client; [`audit`], [`audit_line`], `refusals`, [`metrics`]: logs and
 //!   counters;
 //! - [`client`]: the client of this API.
 //!
@@ -16,6 +16,7 @@
 
 mod answer;
 pub mod audit;
+pub mod audit_line;
 pub mod client;
 mod events;
 mod explain;
@@ -50,8 +51,8 @@ use crate::http::metrics::{Metrics, SchedulerMetrics};
 use crate::http::tls::{Tls, TlsFiles};
 use crate::http::tokens::Tokens;
 use crate::http::users::Users;
-use crate::service::StatusCallback;
 use crate::service::handle::ServiceHandle;
+use crate::service::message::StatusCallback;
 use crate::state::auth::{Principal, Role};
 use crate::state::{Answer, Command};
 

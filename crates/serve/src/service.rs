@@ -21,6 +21,7 @@ pub mod forecaster;
 pub mod handle;
 pub mod hooks;
 pub mod launcher;
+pub mod message;
 pub mod paths;
 pub mod pending_view;
 pub mod run_observer;
@@ -50,9 +51,10 @@ use crate::Moment;
 use crate::api::{Alert, Event};
 use crate::service::finalizer::Finalizer;
 use crate::service::forecaster::{ForecastRequest, Forecaster};
-use crate::service::handle::{CommandRequest, Events, ServiceHandle, Timings};
+use crate::service::handle::{Events, ServiceHandle, Timings};
 use crate::service::hooks::Hooks;
-use crate::service::launcher::{Launcher, Machines, OpenedRuns, Past, WorkItem};
+use crate::service::launcher::{Launcher, LauncherPool, Machines, OpenedRuns, Past, ThreadHandles, WorkItem};
+use crate::service::message::{CommandRequest, Message, StatusCallback};
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::RecentAttempts;
 use crate::service::scheduler::{EngineCommand, Ports, Scheduler, Start};
@@ -68,12 +70,6 @@ use crate::state::{
 /// The number of threads that open runs.
 const OPENERS: usize = 4;
 
-/// The most threads that open runs, while some are blocked.
-const OPENERS_MAX: usize = 64;
-
-/// The name of these threads, without their number.
-pub(crate) const OPENER: &str = "opener";
-
 /// How long the stop waits for the last records, and then for the other threads.
 const LAST: Duration = Duration::from_millis(2_500);
 
@@ -85,9 +81,6 @@ const AT_ONCE: usize = 1_000;
 
 /// The longest sleep of the event loop.
 const SLEEP: Duration = Duration::from_secs(1);
-
-/// Receives status lines for the operator.
-pub type StatusCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The configuration of a service.
 #[derive(Clone)]
@@ -138,22 +131,8 @@ pub struct Service {
     others: ThreadHandles,
 }
 
-type ThreadHandles = Arc<Mutex<Vec<JoinHandle<()>>>>;
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A message to the event loop.
-pub(crate) enum Message {
-    Command(CommandRequest),
-    Event(StateEvent),
-    /// A problem of the service itself; `None` when it is solved.
-    Problem(HealthProblem, Option<String>),
-    /// An event about the service: its kind and its message.
-    Happened(&'static str, String),
-    /// The writer has written its records, or failed.
-    Written(WriteResult),
 }
 
 impl Service {
@@ -362,35 +341,6 @@ impl Threads {
         let thread = builder.spawn(move || event_loop.work(&received, out));
         let state = thread.map_err(|error| StartError::Engine(error.to_string()))?;
         Ok(Service { handle, is_over, state, others })
-    }
-}
-
-/// Threads that open runs. Another one starts when one of them is blocked, so that a hung file system does
-/// not stop the others.
-pub(crate) struct LauncherPool {
-    launcher: Launcher,
-    to_open: Arc<Mutex<Receiver<WorkItem>>>,
-    messages: Sender<Message>,
-    started: AtomicUsize,
-    threads: ThreadHandles,
-}
-
-impl LauncherPool {
-    /// Starts another thread, up to `OPENERS_MAX`.
-    pub(crate) fn start(&self) -> Result<(), String> {
-        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
-        if number > OPENERS_MAX {
-            return Ok(());
-        }
-        let (launcher, to_open, messages) =
-            (self.launcher.clone(), self.to_open.clone(), self.messages.clone());
-        let tell = move |event| drop(messages.send(Message::Event(event)));
-        let name = format!("{OPENER} {number}");
-        let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
-            activity::announce(name, Duty::Helper);
-            launcher.work(&to_open, &tell);
-        });
-        thread.map(|thread| lock(&self.threads).push(thread)).map_err(|error| error.to_string())
     }
 }
 

@@ -40,10 +40,9 @@ use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
 use crate::state::record::{Changes, Record, Scores, StoredPrediction, SubmissionSpec};
 use crate::{Moment, SECOND, timestamp};
 
-pub use commands::{Answer, Command, FlowFileCheck, Refusal, RefusalKind};
+pub use commands::{Answer, Command, FlowFileCheck, PendingSubmission, Refusal, RefusalKind};
 pub use forecasts::{FlowEstimate, ForecastResult, Impact};
 pub use running::{FlowFacts, JobFacts, Opened, Seen, StateEvent};
-pub use view::PendingSubmission;
 
 use clock::ServiceClock;
 use finished::FinishedSubmission;

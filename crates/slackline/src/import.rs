@@ -27,9 +27,9 @@ use slackline_model::schedule::Clock;
 use slackline_relax::{Bound, Form, Search};
 use slackline_trace::{Bounds, NamedBound};
 
-pub use check::{ScheduleDocument, Verdict, WrongWorkload, check};
+pub use check::{ScheduleDocument, Verdict, check};
 pub use check_stream::{Opened, check_streams};
-pub use error::{ImportError, MissingOption};
+pub use error::{ImportError, MissingOption, WrongWorkload};
 pub use loaded::{Loaded, Shaped, grain_span};
 pub use pieces::PieceSpan;
 pub use recorded_options::{RecordedOptions, add_budget};

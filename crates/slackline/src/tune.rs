@@ -14,7 +14,8 @@ pub use slackline_algo::ordering;
 pub use slackline_algo::ordering::estimator::Mode;
 pub use slackline_algo::ordering::orders::{Candidates, Rule, Times};
 pub use slackline_algo::ordering::plan::{Plan, in_order};
-pub use slackline_algo::ordering::split::{Choice, Config, Front, NotDivisible, Splits};
+pub use slackline_algo::ordering::split::{Choice, Config, Front};
+pub use slackline_algo::ordering::splits::{NotDivisible, Splits};
 pub use slackline_algo::ordering::workload::NotOffline;
 
 /// The search method for the best split.

@@ -10,11 +10,11 @@
 //! time from its release to its deadline counts divided by the weight of the flow: of two that have the same time, the
 //! heavier one is due first.
 
-use slackline_model::instance::Flow;
-use slackline_model::params::{Param, Settings, Values};
-use slackline_model::{FlowId, Instance, JobId, Key, PhaseId, Time};
+use slackline_model::params::{Param, Values};
+use slackline_model::{FlowId, JobId, Key, PhaseId, Time};
 use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
 
+use super::dates::{Dates, paths};
 use super::{CAPABILITIES, JobReady, fluid, propose};
 use crate::registry::{Planner, PolicyEntry};
 
@@ -46,56 +46,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         propose(instance, fluid::Rule::Edf(Dates::chosen(settings)))
     }),
 };
-
-/// What phases wait in the order of; by default the deadlines of their flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dates {
-    /// When they have to start for the deadline.
-    pub slack: bool,
-    /// The time that flows are given counts divided by their weights.
-    pub weights: bool,
-}
-
-impl Dates {
-    /// The deadlines of flows.
-    pub const DEADLINES: Self = Self { slack: false, weights: false };
-
-    /// What the parameters say.
-    fn chosen(settings: &Settings) -> Self {
-        Self { slack: settings.choice("due") == "slack", weights: settings.choice("weights") == "counted" }
-    }
-
-    /// The date of a phase of a flow, in seconds, from whose start it is so long to the end of the flow; infinite without
-    /// a deadline.
-    pub(super) fn of(self, flow: &Flow, path: f64) -> f64 {
-        let Some(deadline) = flow.deadline else { return f64::INFINITY };
-        let (release, deadline) = (flow.release.seconds(), deadline.seconds());
-        let weight = flow.weight.max(f64::MIN_POSITIVE);
-        let due = if self.weights { release + (deadline - release) / weight } else { deadline };
-        if self.slack { due - path } else { due }
-    }
-}
-
-/// Seconds from the start of every phase of a flow to the end of the flow, if each takes so long.
-pub(super) fn paths(
-    instance: &Instance,
-    flow: FlowId,
-    seconds: impl Fn(PhaseId) -> f64,
-) -> Vec<(PhaseId, f64)> {
-    let jobs = instance.flow(flow).jobs();
-    let (first, mut from) = (jobs.clone().next().map_or(0, JobId::index), vec![0.0; jobs.len()]);
-    let mut paths = Vec::new();
-    for &id in instance.topological_of(flow).iter().rev() {
-        let job = instance.job(id);
-        let mut path = job.before.iter().map(|next| from[next.index() - first]).fold(0.0, f64::max);
-        for phase in [job.reduce, job.map].into_iter().flatten() {
-            path += seconds(phase);
-            paths.push((phase, path));
-        }
-        from[id.index() - first] = path;
-    }
-    paths
-}
 
 #[derive(Clone, Debug, Default)]
 pub struct Edf {
@@ -167,6 +117,7 @@ impl Policy for Edf {
 
 #[cfg(test)]
 mod tests {
+    use slackline_model::Instance;
     use slackline_model::cluster::Slots;
     use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
     use slackline_model::schedule::Clock;

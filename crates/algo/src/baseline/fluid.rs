@@ -21,7 +21,7 @@ use slackline_model::{Instance, JobId, Key, PhaseId};
 use slackline_policy::minima;
 
 use super::shares::by_flow;
-use super::{ShareUnit, edf};
+use super::{ShareUnit, dates};
 use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_slot_kind, execute, in_order};
 use crate::classic::{Claim, water_line};
 use crate::phase_graph;
@@ -35,7 +35,7 @@ pub enum Rule {
     /// Equal shares for jobs or flows.
     Fair(ShareUnit),
     /// The earliest date first.
-    Edf(edf::Dates),
+    Edf(dates::Dates),
 }
 
 /// How many times fractions of slots change hands while all work is done on all slots.
@@ -87,7 +87,7 @@ fn paths(instance: &Instance, graph: &Graph) -> TiVec<PhaseId, f64> {
             let fluid = node.work / f64::from(node.cap.max(1));
             node.longest.map_or(fluid, |longest| fluid.max(longest))
         };
-        for (phase, path) in edf::paths(instance, flow, seconds) {
+        for (phase, path) in dates::paths(instance, flow, seconds) {
             paths[phase] = path;
         }
     }
@@ -279,20 +279,20 @@ mod tests {
     fn orders_serve_one_after_the_other() {
         let instance = instance(3, &[(30.0, 1.0, None), (6.0, 1.0, Some(9.0)), (3.0, 1.0, Some(1.0))]);
         assert_eq!(ends(&instance, Rule::Fifo(ShareUnit::Job)), [10.0, 12.0, 13.0]);
-        assert_eq!(ends(&instance, Rule::Edf(edf::Dates::DEADLINES)), [13.0, 3.0, 1.0]);
+        assert_eq!(ends(&instance, Rule::Edf(dates::Dates::DEADLINES)), [13.0, 3.0, 1.0]);
     }
 
     #[test]
     fn edf_counts_slack_and_weights_if_it_is_told_to() {
         // On a slot, 8 s due at 11 and 1 s due at 10: the long one has to start at 3, the short one at 9.
         let instance = instance(1, &[(8.0, 1.0, Some(11.0)), (1.0, 2.0, Some(10.0))]);
-        assert_eq!(ends(&instance, Rule::Edf(edf::Dates::DEADLINES)), [9.0, 1.0]);
-        let slack = edf::Dates { slack: true, weights: false };
+        assert_eq!(ends(&instance, Rule::Edf(dates::Dates::DEADLINES)), [9.0, 1.0]);
+        let slack = dates::Dates { slack: true, weights: false };
         assert_eq!(ends(&instance, Rule::Edf(slack)), [8.0, 9.0]);
         // Divided by its weight the short one's time is 5 s, of which it needs 1.
-        let both = edf::Dates { slack: true, weights: true };
+        let both = dates::Dates { slack: true, weights: true };
         assert_eq!(ends(&instance, Rule::Edf(both)), [8.0, 9.0], "3 is before 4");
-        let weights = edf::Dates { slack: false, weights: true };
+        let weights = dates::Dates { slack: false, weights: true };
         assert_eq!(ends(&instance, Rule::Edf(weights)), [9.0, 1.0]);
     }
 

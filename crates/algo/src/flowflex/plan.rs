@@ -12,7 +12,7 @@ use super::network::Network;
 use super::orders::{Rule, by_key, relaxed, rounded};
 use super::scheme::Scheme;
 use super::search::{insertion, is_less};
-use crate::baseline::{ShareUnit, edf, fluid};
+use crate::baseline::{ShareUnit, dates, fluid};
 use crate::classic::budget::Budget;
 use crate::phase_graph;
 use crate::registry::Refused;
@@ -80,7 +80,7 @@ const BASELINES: [fluid::Rule; 5] = [
     fluid::Rule::Fifo(ShareUnit::Flow),
     fluid::Rule::Fair(ShareUnit::Job),
     fluid::Rule::Fair(ShareUnit::Flow),
-    fluid::Rule::Edf(edf::Dates::DEADLINES),
+    fluid::Rule::Edf(dates::Dates::DEADLINES),
 ];
 /// Nodes up to which they are candidates: they look at every ready phase at every event.
 const BASELINE_NODES_MAX: usize = 5000;

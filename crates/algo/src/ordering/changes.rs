@@ -6,7 +6,7 @@
 //! of its splits.
 
 use super::orders::Times;
-use super::split::Splits;
+use super::splits::Splits;
 use super::workload::{Job, Workload};
 
 /// The points from which on a job is in another part, in their order.

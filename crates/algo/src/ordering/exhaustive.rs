@@ -12,8 +12,9 @@ use super::estimator::Estimator;
 use super::executor::{Mode, start_all};
 use super::orders::{MAX_JOBS, TooMany};
 use super::slot_bank::Bank;
-use super::split::{Best, Choice, Splits};
+use super::split::{Best, Choice};
 use super::split_search::{self, Search};
+use super::splits::Splits;
 use super::workload::{Ends, Split, Workload};
 
 /// The least makespan of all orders on all splits, and an order and a split that give it. The time

@@ -76,6 +76,7 @@ mod sizes;
 mod slot_bank;
 pub mod split;
 mod split_search;
+pub mod splits;
 #[cfg(test)]
 mod tests;
 pub mod workload;

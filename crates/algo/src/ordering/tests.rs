@@ -13,7 +13,8 @@ use super::estimator::{Estimator, Mode, estimate};
 use super::orders::{Candidates, Goal, Rule, Times, stage_times};
 use super::ranges::RangeBounds;
 use super::sizes::sure_sizes;
-use super::split::{Config, Splits, best_split, mk_tct_sf_jr};
+use super::split::{Config, best_split, mk_tct_sf_jr};
+use super::splits::Splits;
 use super::workload::{Ends, Job, Split, Workload};
 
 /// A phase of up to `runs` runs; spans from 0, so that there are ties and tasks that take no time.

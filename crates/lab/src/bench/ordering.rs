@@ -4,7 +4,8 @@
 //! 1,000 jobs of 2 million tasks in 10 s. Seconds are those on a processor; a sweep uses one.
 
 use slackline_algo::ordering::orders::{Goal, Rule};
-use slackline_algo::ordering::split::{Best, Config, Splits, best_split, mk_sf_jr, mk_tct_sf_jr};
+use slackline_algo::ordering::split::{Best, Config, best_split, mk_sf_jr, mk_tct_sf_jr};
+use slackline_algo::ordering::splits::Splits;
 use slackline_algo::ordering::workload::Workload;
 use slackline_model::{Instance, Seed};
 use slackline_trace::generate;

@@ -10,8 +10,8 @@ use slackline_model::{Instance, MachineId, PhaseId};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ledger::Ledger;
+use crate::pending::TaskRange;
 use crate::slot_scope::{Scope, Spot};
-use crate::state::TaskRange;
 use crate::view::Estimates;
 
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use slackline_model::{SlotKind, SlotRange, Time};
 use super::Ledger;
 use crate::engine::{Engine, Faults, Order, RowId, Second};
 use crate::event::Event;
-use crate::state::TaskRange;
+use crate::pending::TaskRange;
 
 impl Ledger {
     /// A second attempt runs: it is taken into the books if its slot is free and the first runs alone, else refused.

@@ -35,6 +35,11 @@ pub(super) struct ApiError {
 /// A response, or an error response.
 pub(super) type ApiResult<T = Response> = Result<T, ApiError>;
 
+/// A text response.
+pub(super) fn text(kind: &'static str, text: impl Into<String>) -> Response {
+    ([(header::CONTENT_TYPE, kind)], text.into()).into_response()
+}
+
 impl ApiError {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), retry_after: None }

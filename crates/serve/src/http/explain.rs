@@ -5,9 +5,8 @@ use axum::http::StatusCode;
 
 use crate::api::Explanation;
 use crate::http::AppState;
-use crate::http::answer::{ApiError, ApiResult, PathNumber, Problems, Query, document};
+use crate::http::answer::{ApiError, ApiResult, PathNumber, Problems, Query, document, text};
 use crate::http::guard::Caller;
-use crate::http::routes::text;
 use crate::service::explain::LogQuery;
 use crate::state::Refusal;
 

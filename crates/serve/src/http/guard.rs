@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::AppState;
 use super::answer::{ApiError, ApiResult, AuditNote};
 use super::listen::Peer;
-use crate::http::audit::Line;
+use crate::http::audit_line::Line;
 use crate::http::refusals::{LIMIT, WINDOW, network};
 use crate::state::auth::{LOOPBACK, Principal, Role};
 

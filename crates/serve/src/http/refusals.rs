@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::http::audit::Line;
+use crate::http::audit_line::Line;
 
 /// The time between two lines of a source.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);

@@ -1,7 +1,6 @@
 //! The routes: the role that each needs, and the OpenAPI description, from one list.
 
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::{Router, middleware};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Info, License, OpenApi, OpenApiBuilder};
@@ -9,7 +8,7 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{nothing_there, other_method};
+use super::answer::{Problems, nothing_there, other_method, text};
 use super::guard::{door, require};
 use super::{AppState, events, page, recurrences, service, submissions};
 use crate::api::{Problem, StreamStart};
@@ -28,7 +27,7 @@ fn all() -> OpenApiRouter<AppState> {
     let open = OpenApiRouter::new()
         .routes(routes!(service::health))
         .routes(routes!(service::ready))
-        .routes(routes!(service::description));
+        .routes(routes!(description_document));
     let look = OpenApiRouter::new()
         .routes(routes!(service::me))
         .routes(routes!(service::service))
@@ -85,6 +84,13 @@ pub fn description() -> String {
     text
 }
 
+/// Get the OpenAPI description of this API.
+#[utoipa::path(get, path = "/openapi.json", tag = "health", operation_id = "description",
+    responses((status = 200, body = serde_json::Value), Problems))]
+async fn description_document() -> Response {
+    text("application/json", description())
+}
+
 /// The router of all requests.
 pub(super) fn router(app: &AppState) -> Router {
     let (router, _) = all().split_for_parts();
@@ -93,9 +99,4 @@ pub(super) fn router(app: &AppState) -> Router {
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(app.clone(), door))
         .with_state(app.clone())
-}
-
-/// A text response.
-pub(super) fn text(kind: &'static str, text: impl Into<String>) -> Response {
-    ([(header::CONTENT_TYPE, kind)], text.into()).into_response()
 }

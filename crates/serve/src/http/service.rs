@@ -5,9 +5,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::AppState;
-use super::answer::{ApiError, ApiResult, Problems, Query, document, done};
+use super::answer::{ApiError, ApiResult, Problems, Query, document, done, text};
 use super::guard::Caller;
-use super::routes::{self, text};
 use crate::api::{self, Alerts, Done, Health, Identity, Load, Timeline};
 use crate::state::auth::{Principal, Role};
 use crate::state::{Answer, Command};
@@ -51,12 +50,6 @@ pub(super) async fn ready(State(app): State<AppState>) -> ApiResult {
         Ok(Err(refusal)) => Err(refusal.into()),
         _ => Err(unavailable("the service is busy")),
     }
-}
-
-/// Get the OpenAPI description of this API.
-#[utoipa::path(get, path = "/openapi.json", tag = "health", responses((status = 200, body = serde_json::Value), Problems))]
-pub(super) async fn description() -> Response {
-    text("application/json", routes::description())
 }
 
 /// Get the metrics in the text format of Prometheus.

@@ -10,8 +10,8 @@ use slackline::run::{HistoryStore, PastRun, Run, RunEnd, RunError};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
-use crate::service::Message;
 use crate::service::launcher::Past;
+use crate::service::message::Message;
 use crate::state::{HealthProblem, StateEvent};
 
 /// The interval between two attempts to write the history and the documents that wait.

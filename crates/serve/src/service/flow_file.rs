@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use slackline::run::{TimeSpec, set_deadlines};
+use slackline::run::{Deadline, TimeSpec, set_deadlines};
 use slackline::trace::{
     ImportOptions, ImportedWorkload, Importers, Parameters, SourceMap, TraceError, read_workload,
 };
@@ -14,7 +14,6 @@ use slackline_model::{Draft, Instance, shell};
 use slackline_task::base::clock;
 
 use crate::api::Submit;
-use crate::service::launcher::deadlines;
 use crate::state::FlowFileCheck;
 use crate::{Moment, after};
 
@@ -51,6 +50,22 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
 /// The errors of the file, with their lines.
 pub fn draft(submit: &Submit, since: Moment) -> Result<Draft, String> {
     read(submit, since).map(|read| read.draft)
+}
+
+/// Parses deadlines of a request.
+///
+/// # Errors
+/// A time is invalid.
+pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Result<Vec<Deadline>, String> {
+    said.map(|(flow, when)| {
+        let when = TimeSpec::parse_option(when)
+            .map_err(|expected| format!("deadlines: {flow}: found {when:?}, expected {expected}"))?;
+        if matches!(when, TimeSpec::Seconds(seconds) if seconds < 0.0) {
+            return Err(format!("deadlines: {flow}: found {when}, expected a duration that is not negative"));
+        }
+        Ok(Deadline { flow: flow.clone(), when })
+    })
+    .collect()
 }
 
 /// A parsed flow file.

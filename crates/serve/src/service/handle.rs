@@ -8,9 +8,9 @@ use slackline_task::base::clock::ClockReading;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};
-use crate::service::Message;
 use crate::service::durations::SharedHistogram;
 use crate::service::flow_file::check;
+use crate::service::message::{CommandRequest, Message};
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::RecentAttempts;
 use crate::service::watchdog::Blockage;
@@ -20,14 +20,6 @@ use crate::{Moment, SECOND};
 
 /// The number of events kept for clients that reconnect.
 const EVENTS: usize = 10_000;
-
-/// A command, with the channel of its answer.
-pub struct CommandRequest {
-    pub principal: Principal,
-    pub command: Command,
-    /// The receiver of the answer, which is sent once its records are on disk.
-    pub answer: oneshot::Sender<Result<Answer, Refusal>>,
-}
 
 /// The stream of events, and the latest of them.
 #[derive(Clone)]

@@ -4,25 +4,32 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
 
 use slackline::PolicySpec;
-use slackline::run::{
-    Backend, Deadline, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, Session, Sink, TimeSpec,
-};
+use slackline::run::{Backend, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, Session, Sink};
 use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
-use slackline_task::base::activity::during;
+use slackline_task::base::activity::{self, Duty, during};
 use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
-use crate::service::flow_file::{awaited, file_of, first_deadline, missing, parameters};
+use crate::service::flow_file::{awaited, deadlines, file_of, first_deadline, missing, parameters};
+use crate::service::message::Message;
 use crate::service::paths::ServicePaths;
 use crate::state::record::SubmissionSpec;
 use crate::state::{FlowFacts, JobFacts, Opened, StateEvent};
 use crate::{Moment, after};
+
+/// The most threads that open runs, while some are blocked.
+const OPENERS_MAX: usize = 64;
+
+/// The name of these threads, without their number.
+pub(crate) const OPENER: &str = "opener";
 
 /// The current history of task durations.
 pub type Past = Arc<RwLock<Arc<JobHistory>>>;
@@ -49,6 +56,9 @@ pub struct Ready {
     /// The run for the forecaster, which takes it once.
     pub followed: Option<NewRun>,
 }
+
+/// Threads of the service that end with it.
+pub(crate) type ThreadHandles = Arc<Mutex<Vec<JoinHandle<()>>>>;
 
 /// Open runs that the scheduler has not taken yet, by number.
 pub type OpenedRuns = Arc<Mutex<BTreeMap<u64, Ready>>>;
@@ -149,20 +159,34 @@ impl Launcher {
     }
 }
 
-/// Parses deadlines of a request.
-///
-/// # Errors
-/// A time is invalid.
-pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Result<Vec<Deadline>, String> {
-    said.map(|(flow, when)| {
-        let when = TimeSpec::parse_option(when)
-            .map_err(|expected| format!("deadlines: {flow}: found {when:?}, expected {expected}"))?;
-        if matches!(when, TimeSpec::Seconds(seconds) if seconds < 0.0) {
-            return Err(format!("deadlines: {flow}: found {when}, expected a duration that is not negative"));
+/// Threads that open runs. Another one starts when one of them is blocked, so that a hung file system does
+/// not stop the others.
+pub(crate) struct LauncherPool {
+    pub(crate) launcher: Launcher,
+    pub(crate) to_open: Arc<Mutex<Receiver<WorkItem>>>,
+    pub(crate) messages: Sender<Message>,
+    pub(crate) started: AtomicUsize,
+    pub(crate) threads: ThreadHandles,
+}
+
+impl LauncherPool {
+    /// Starts another thread, up to `OPENERS_MAX`.
+    pub(crate) fn start(&self) -> Result<(), String> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        if number > OPENERS_MAX {
+            return Ok(());
         }
-        Ok(Deadline { flow: flow.clone(), when })
-    })
-    .collect()
+        let (launcher, to_open, messages) =
+            (self.launcher.clone(), self.to_open.clone(), self.messages.clone());
+        let tell = move |event| drop(messages.send(Message::Event(event)));
+        let name = format!("{OPENER} {number}");
+        let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
+            activity::announce(name, Duty::Helper);
+            launcher.work(&to_open, &tell);
+        });
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.map(|thread| threads.push(thread)).map_err(|error| error.to_string())
+    }
 }
 
 /// Whether a retry may succeed without a change by the user.

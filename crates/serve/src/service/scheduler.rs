@@ -13,10 +13,10 @@ use slackline_model::Time;
 use slackline_model::cluster::Slots;
 use slackline_task::base::activity::{self, Duty};
 
-use crate::service::StatusCallback;
 use crate::service::durations::SharedHistogram;
 use crate::service::forecaster::ForecastRequest;
 use crate::service::launcher::{Machines, OpenedRuns, Ready};
+use crate::service::message::StatusCallback;
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::{RecentAttempts, Watch};
 use crate::state::{Seen, StateEvent};

@@ -10,7 +10,8 @@ use std::time::Duration;
 use slackline_task::base::activity::{self, Activity, Duty};
 use slackline_task::base::clock;
 
-use crate::service::{LauncherPool, Message, OPENER, StatusCallback};
+use crate::service::launcher::{LauncherPool, OPENER};
+use crate::service::message::{Message, StatusCallback};
 use crate::state::HealthProblem;
 
 /// The interval between two checks. Checks are counted, so time in which this process was stopped does not

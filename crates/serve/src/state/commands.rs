@@ -1,14 +1,13 @@
 //! Commands of clients, and their answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::printable::is_printable;
 use slackline_task::base::clock::ClockReading;
 
-use super::view::PendingSubmission;
 use crate::api::{self, Accepted, Change, Overlap, State};
 use crate::state::auth::{Principal, Role};
-use crate::state::record::{FlowChange, Record, SubmissionSpec};
+use crate::state::record::{Changes, FlowChange, Record, SubmissionSpec};
 use crate::state::{Entry, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
 
@@ -76,6 +75,17 @@ pub struct FlowFileCheck {
     pub due: Option<Moment>,
     /// The error of a deadline in the request that has passed. The submission is refused.
     pub passed: Option<String>,
+}
+
+/// A submission that has not started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingSubmission {
+    pub wanted: SubmissionSpec,
+    /// Changes since it was submitted.
+    pub changes: Changes,
+    pub held: bool,
+    /// Flows that are held separately. Only a submission that has started before can have them.
+    pub held_flows: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -403,11 +413,11 @@ impl ServiceState {
             submitted: at,
             state: State::Queued,
             changes: BTreeMap::new(),
-            held_flows: std::collections::BTreeSet::new(),
+            held_flows: BTreeSet::new(),
             cancelled: BTreeMap::new(),
             is_let_in: false,
             said: BTreeMap::new(),
-            alerted: std::collections::BTreeSet::new(),
+            alerted: BTreeSet::new(),
             prediction: None,
             why: None,
             tries: 0,

@@ -7,7 +7,6 @@ use slackline::report::number::duration;
 
 use crate::api::{self, AlertKind, FlowState, Prediction};
 use crate::state::record::{Record, StoredPrediction};
-use crate::state::running::FlowProgress;
 use crate::state::{Entry, OUTLOOK_EVERY, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
 
@@ -234,30 +233,10 @@ impl ServiceState {
         }
     }
 
-    /// The current prediction of a submission.
-    fn prediction(&self, now: Moment, number: u64) -> Option<Prediction> {
-        let live = self.entries.get(&number)?.live.as_ref()?;
-        let flow = |here: &FlowProgress| {
-            let FlowEstimate { completion, between, is_guess, chance } =
-                here.expected.filter(|_| !here.state.is_over())?;
-            Some(api::FlowPrediction {
-                flow: here.flow.clone(),
-                completion: timestamp(completion),
-                between: between.map(|between| between.map(timestamp)),
-                guess: is_guess,
-                deadline: here.deadline.map(timestamp),
-                holds: here.deadline.map(|deadline| completion <= deadline),
-                chance,
-            })
-        };
-        let flows = live.flows.iter().filter_map(flow).collect();
-        Some(Prediction { made: timestamp(now), flows, makes_late: Vec::new(), remedies: Vec::new() })
-    }
-
     /// Reports the first prediction of a submission, or its prediction with its impact on the others.
     pub(super) fn say(&mut self, now: Moment, number: u64, meaning: Option<Impact>, out: &mut Transition) {
-        let Some(mut prediction) = self.prediction(now, number) else { return };
         let Some(entry) = self.entries.get_mut(&number) else { return };
+        let Some(mut prediction) = entry.live.as_ref().map(|live| live.prediction(now)) else { return };
         if let Some(Impact { makes_late, remedies, .. }) = meaning {
             (prediction.makes_late, prediction.remedies) = (makes_late, remedies);
         }
@@ -283,8 +262,8 @@ impl ServiceState {
 
     /// Updates the prediction of a submission. The impact on the others stays as it was reported.
     fn say_again(&mut self, now: Moment, number: u64) {
-        let Some(mut prediction) = self.prediction(now, number) else { return };
         let Some(entry) = self.entries.get_mut(&number) else { return };
+        let Some(mut prediction) = entry.live.as_ref().map(|live| live.prediction(now)) else { return };
         // Forecasts do not include held flows.
         let live = entry.live.iter().flat_map(|live| &live.flows);
         if !live.clone().all(|here| here.state.is_over() || here.state == FlowState::Held)

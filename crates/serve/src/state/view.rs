@@ -1,11 +1,10 @@
 //! The documents of submissions and of the service.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::api::{self, FlowState, State};
-use crate::state::commands::{Refusal, RefusalKind};
+use crate::api::{self, FlowState, Prediction, State};
+use crate::state::commands::{PendingSubmission, Refusal, RefusalKind};
 use crate::state::finished::listed;
-use crate::state::record::{Changes, SubmissionSpec};
 use crate::state::running::{FlowProgress, RunningSubmission};
 use crate::state::{Entry, ServiceState};
 use crate::{Moment, timestamp};
@@ -40,15 +39,24 @@ impl FlowProgress {
     }
 }
 
-/// A submission that has not started.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PendingSubmission {
-    pub wanted: SubmissionSpec,
-    /// Changes since it was submitted.
-    pub changes: Changes,
-    pub held: bool,
-    /// Flows that are held separately. Only a submission that has started before can have them.
-    pub held_flows: BTreeSet<String>,
+impl RunningSubmission {
+    /// The current prediction of its flows.
+    pub(super) fn prediction(&self, now: Moment) -> Prediction {
+        let flow = |here: &FlowProgress| {
+            let expected = here.expected.filter(|_| !here.state.is_over())?;
+            Some(api::FlowPrediction {
+                flow: here.flow.clone(),
+                completion: timestamp(expected.completion),
+                between: expected.between.map(|between| between.map(timestamp)),
+                guess: expected.is_guess,
+                deadline: here.deadline.map(timestamp),
+                holds: here.deadline.map(|deadline| expected.completion <= deadline),
+                chance: expected.chance,
+            })
+        };
+        let flows = self.flows.iter().filter_map(flow).collect();
+        Prediction { made: timestamp(now), flows, makes_late: Vec::new(), remedies: Vec::new() }
+    }
 }
 
 impl ServiceState {

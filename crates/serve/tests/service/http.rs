@@ -15,7 +15,7 @@ use slackline_serve::TlsFiles;
 use slackline_serve::api::{
     Accepted, Alerts, Done, Identity, Load, Service as Shown, Submission, Submissions, Submit,
 };
-use slackline_serve::http::audit::Line;
+use slackline_serve::http::audit_line::Line;
 use slackline_serve::http::client::{Client, ClientError, Server as At};
 use slackline_serve::http::tokens::Tokens;
 use slackline_serve::http::{Bounds, ListenError, Server, Setup, Socket, description};

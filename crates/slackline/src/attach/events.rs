@@ -5,8 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 use slackline_model::Time;
-
-use super::{Application, AttachEvent, Phase, Status, Watcher};
+use slackline_yarn::attach::{Application, AttachEvent, Phase, Status, Watcher};
 
 /// Version of the line format.
 const VERSION: u32 = 1;

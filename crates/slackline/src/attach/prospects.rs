@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use slackline_model::Instance;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_yarn::attach::{Application, Phase, Stage, Status};
 
-use super::{Application, Phase, Stage, Status};
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, simulate};
 

@@ -10,7 +10,7 @@ use slackline_trace::{
     sha256,
 };
 
-use super::error::ImportError;
+use super::error::{ImportError, WrongWorkload};
 use super::loaded::Loaded;
 use super::source::Source;
 use super::workload_options::WorkloadOptions;
@@ -28,20 +28,6 @@ pub struct ScheduleDocument<'a> {
     /// The grain of phases given only as work, seconds: the recorded one, or for a schedule of tasks the
     /// default.
     pub grain: Option<f64>,
-}
-
-/// The error that a schedule was made for another workload.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{schedule}: made for another workload (SHA-256 {made_for}) than {workload} (SHA-256 {found})")]
-pub struct WrongWorkload {
-    /// The schedule.
-    pub schedule: String,
-    /// The hash that it records.
-    pub made_for: String,
-    /// The workload.
-    pub workload: String,
-    /// Its hash.
-    pub found: String,
 }
 
 /// The verdict on a schedule.

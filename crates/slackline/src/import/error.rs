@@ -3,7 +3,6 @@
 use slackline_model::Invalid;
 use slackline_trace::TraceError;
 
-use super::check::WrongWorkload;
 use crate::simulate::WrongOption;
 use crate::woha::{PlanFileError, PlanMismatch};
 
@@ -115,4 +114,18 @@ impl ImportError {
     pub(crate) fn option(name: &str, problem: impl Into<String>) -> Self {
         Self::Option { name: name.to_owned(), problem: problem.into() }
     }
+}
+
+/// The error that a schedule was made for another workload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{schedule}: made for another workload (SHA-256 {made_for}) than {workload} (SHA-256 {found})")]
+pub struct WrongWorkload {
+    /// The schedule.
+    pub schedule: String,
+    /// The hash that it records.
+    pub made_for: String,
+    /// The workload.
+    pub workload: String,
+    /// Its hash.
+    pub found: String,
 }

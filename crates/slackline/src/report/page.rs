@@ -150,7 +150,7 @@ impl<'a> Page<'a> {
             clock: self.instance.start().and_then(|start| clock::Clock::of(start, horizon)),
             cluster: document::Cluster::of(self.instance.cluster()),
             workload: workload::Workload::of(self.instance, scale),
-            table: document::Table::of(marked_columns(&self.rows)),
+            table: columns::Table::of(marked_columns(&self.rows)),
             groups: document::groups(&self.rows),
             extras: &self.extras,
             with_bars,

@@ -18,7 +18,9 @@ use super::policy::{self, Setting};
 use super::sink::count;
 use super::{Session, session};
 use crate::policy_spec::PolicySpec;
-use crate::run::service_forecast::{AtWork, Rations, Seat, Seats, scenario};
+use crate::run::service_forecast::quota_policy::Rations;
+use crate::run::service_forecast::running_tasks::{AtWork, Seat, Seats};
+use crate::run::service_forecast::scenario;
 
 mod scenarios;
 pub(super) use scenarios::{COURSES, likely};

@@ -19,16 +19,15 @@ use crate::run::forecast::{COURSES, Forecast, likely};
 use crate::run::policy::Setting;
 
 mod forecast_input;
-mod quota_policy;
-mod running_tasks;
+pub(super) mod quota_policy;
+pub(super) mod running_tasks;
 pub(super) mod scenario;
 #[cfg(test)]
 mod tests;
 
 use forecast_input::Quotas;
 pub use forecast_input::{CachedOrder, Checked, Completions, ForecastInput};
-pub(super) use quota_policy::Rations;
-pub(super) use running_tasks::{AtWork, Seat, Seats};
+use running_tasks::AtWork;
 
 /// Name prefix of a held flow. Only its running tasks are simulated.
 const HELD: &str = "held:";

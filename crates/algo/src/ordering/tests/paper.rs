@@ -11,7 +11,8 @@ use crate::ordering::exhaustive::ex_mk_sf_jr;
 use crate::ordering::orders::{
     Candidates, Goal, Rule, Times, TooMany, all_orders, mk_jr, mk_tct_jr, reverse_johnson, shortest_first,
 };
-use crate::ordering::split::{Config, Splits, at_split, mk_sf_jr, proportional};
+use crate::ordering::split::{Config, at_split, mk_sf_jr, proportional};
+use crate::ordering::splits::Splits;
 use crate::ordering::workload::Workload;
 
 const MODES: [Mode; 2] = [Mode::WorkConserving, Mode::Strict];

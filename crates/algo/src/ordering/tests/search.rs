@@ -7,7 +7,8 @@ use slackline_model::JobId;
 use super::{naive, phase, split, workload};
 use crate::ordering::estimator::Mode;
 use crate::ordering::exhaustive::ex_mk_sf_jr;
-use crate::ordering::split::{Config, Splits, mk_sf_jr};
+use crate::ordering::split::{Config, mk_sf_jr};
+use crate::ordering::splits::Splits;
 use crate::ordering::workload::{Job, Workload};
 
 /// Calls `visit` with every order of `jobs`, by Heap's algorithm.

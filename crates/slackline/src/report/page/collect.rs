@@ -3,15 +3,15 @@
 use std::cmp::Reverse;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
+use slackline_model::schedule::{FlowStatus, MasterRow, NewRow, TaskRows};
 use slackline_model::{FlowId, Instance, PhaseId, Schedule, SlotKind, SlotRange};
 use slackline_policy::Choice;
 
+use super::BARS_MAX;
 use super::columns::micros;
 use super::explained::{self, Explained};
 use super::series::Series;
 use super::sums::Sums;
-use super::{BARS_MAX, document};
 use crate::explain::Explainer;
 use crate::simulate::{FinalRow, Simulated};
 
@@ -58,11 +58,35 @@ pub struct Drawn {
     pub(super) held: Vec<Series>,
     pub(super) shares: Vec<Series>,
     pub(super) largest: Vec<FlowId>,
-    pub(super) flows: Vec<document::Times>,
+    pub(super) flows: Vec<Times>,
     pub(super) choices: Vec<Choice>,
     pub(super) explained: Vec<Explained>,
     /// The length of a span, seconds, if rows were summed up.
     pub(super) spans: Option<f64>,
+}
+
+/// The start and the completion of a flow, microseconds, and its cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    pub(super) start: Option<u64>,
+    pub(super) completion: Option<u64>,
+    pub(super) cost: Option<f64>,
+}
+
+/// The times of each flow in a validated schedule.
+fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
+    let mut times = vec![Times::default(); instance.flows().len()];
+    for row in &schedule.flows {
+        if let Some(of) = times.get_mut(usize::from(row.flow)) {
+            let is_done = row.status == FlowStatus::Done;
+            *of = Times {
+                start: row.start.map(micros),
+                completion: row.completion.filter(|_| is_done).map(micros),
+                cost: row.cost.filter(|_| is_done),
+            };
+        }
+    }
+    times
 }
 
 /// The flows with the most work, in descending order.
@@ -211,7 +235,7 @@ impl<'a> Collector<'a> {
             held: self.held,
             shares: self.shares,
             largest: largest(self.instance),
-            flows: document::times(self.instance, schedule),
+            flows: times(self.instance, schedule),
             choices: choices.to_vec(),
             explained,
             spans,

@@ -1,8 +1,10 @@
-//! Columns of whole numbers: times in ticks, and deduplicated names.
+//! Columns of a page: times in ticks, deduplicated names, and tables of numbers and texts.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+use crate::report::table::Column;
 
 /// A missing time.
 pub(super) const NONE: i64 = -1;
@@ -36,6 +38,40 @@ impl Scale {
 /// Converts seconds to microseconds. Times outside the calendar saturate.
 pub(super) fn micros(seconds: f64) -> u64 {
     (seconds * 1e6).round() as u64
+}
+
+/// A table as in the command-line output.
+#[derive(Debug, Serialize)]
+pub(super) struct Table {
+    columns: Vec<TableColumn>,
+}
+
+#[derive(Debug, Serialize)]
+struct TableColumn {
+    name: String,
+    heading: String,
+    /// Whether it is shown by default.
+    shown: bool,
+    texts: Vec<String>,
+    values: Vec<Option<f64>>,
+    best: Vec<bool>,
+}
+
+impl Table {
+    pub(super) fn of(columns: Vec<Column>) -> Self {
+        let column = |column: Column| {
+            let entries = column.entries();
+            TableColumn {
+                name: column.name().to_owned(),
+                heading: column.title().replace('\n', " "),
+                shown: column.is_telling(),
+                texts: entries.iter().map(|entry| entry.0.to_owned()).collect(),
+                values: entries.iter().map(|entry| entry.1).collect(),
+                best: entries.iter().map(|entry| entry.2).collect(),
+            }
+        };
+        Self { columns: columns.into_iter().map(column).collect() }
+    }
 }
 
 /// A list of words with many duplicates.

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use slackline_model::cluster::Slots;
-use slackline_model::schedule::{FlowStatus, MasterRow, Outcome, Schedule, TaskRow, TaskRows};
+use slackline_model::schedule::{MasterRow, Outcome, TaskRow, TaskRows};
 use slackline_model::{Instance, SlotKind, SlotRange};
 
 use super::PageOrigin;
 use super::clock::Clock;
-use super::collect::Drawn;
-use super::columns::{NONE, Scale, deltas, micros};
+use super::collect::{Drawn, Times};
+use super::columns::{NONE, Scale, Table, deltas};
 use super::explained::Explained;
 use super::extras::Extras;
 use super::series::Series;
@@ -17,7 +17,6 @@ use crate::import::RecordedOptions;
 use crate::report::comparison::{Row, unit_of};
 use crate::report::number::{NOTHING, number};
 use crate::report::page::best_policy::Least;
-use crate::report::table::Column;
 
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
@@ -119,40 +118,6 @@ impl Cluster {
     }
 }
 
-/// A table as in the command-line output.
-#[derive(Debug, Serialize)]
-pub(super) struct Table {
-    columns: Vec<TableColumn>,
-}
-
-#[derive(Debug, Serialize)]
-struct TableColumn {
-    name: String,
-    heading: String,
-    /// Whether it is shown by default.
-    shown: bool,
-    texts: Vec<String>,
-    values: Vec<Option<f64>>,
-    best: Vec<bool>,
-}
-
-impl Table {
-    pub(super) fn of(columns: Vec<Column>) -> Self {
-        let column = |column: Column| {
-            let entries = column.entries();
-            TableColumn {
-                name: column.name().to_owned(),
-                heading: column.title().replace('\n', " "),
-                shown: column.is_telling(),
-                texts: entries.iter().map(|entry| entry.0.to_owned()).collect(),
-                values: entries.iter().map(|entry| entry.1).collect(),
-                best: entries.iter().map(|entry| entry.2).collect(),
-            }
-        };
-        Self { columns: columns.into_iter().map(column).collect() }
-    }
-}
-
 /// The results of a group of flows under each policy.
 #[derive(Serialize)]
 pub(super) struct GroupTable {
@@ -191,30 +156,6 @@ pub(super) fn groups(rows: &[Row]) -> Vec<GroupTable> {
         values: rows.iter().map(|row| metrics(row, k)).collect(),
     };
     first.groups.iter().enumerate().map(table).collect()
-}
-
-/// The start and the completion of a flow, microseconds, and its cost.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
-    start: Option<u64>,
-    completion: Option<u64>,
-    cost: Option<f64>,
-}
-
-/// The times of each flow in a validated schedule.
-pub(super) fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
-    let mut times = vec![Times::default(); instance.flows().len()];
-    for row in &schedule.flows {
-        if let Some(of) = times.get_mut(usize::from(row.flow)) {
-            let is_done = row.status == FlowStatus::Done;
-            *of = Times {
-                start: row.start.map(micros),
-                completion: row.completion.filter(|_| is_done).map(micros),
-                cost: row.cost.filter(|_| is_done),
-            };
-        }
-    }
-    times
 }
 
 /// The results of a policy.

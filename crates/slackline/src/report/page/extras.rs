@@ -6,8 +6,7 @@ use serde::Serialize;
 use slackline_model::{FlowId, Instance};
 
 use super::Page;
-use super::columns::NONE;
-use super::document::Table;
+use super::columns::{NONE, Table};
 use crate::capacity::Capacity;
 use crate::report::capacity::{SearchQuestion, entry, metrics, outcome, tried_columns};
 use crate::report::comparison::{OnSize, Row, shown_names, unit_of};

@@ -1,0 +1,63 @@
+//! The claims of a schedule that follow from when its flows ran: status, cost and combined cost.
+
+use super::{FlowRow, FlowStatus, FlowTimes, Origin, Rows, Schedule, TaskRows};
+use crate::id::FlowId;
+use crate::instance::Instance;
+
+impl Schedule {
+    /// The schedule of these rows, with the claims that follow from when each flow ran: a row for every flow
+    /// and the combined cost (none if a flow failed); no lower bound yet. O(flows).
+    pub fn from_rows(
+        instance: &Instance,
+        origin: Origin,
+        rows: Rows,
+        times: impl FnMut(FlowId) -> FlowTimes,
+    ) -> Self {
+        let (tasks, allocations) = match rows {
+            Rows::Tasks(tasks) => (tasks, Vec::new()),
+            Rows::Allocations(allocations) => (TaskRows::new(), allocations),
+        };
+        let mut schedule = Self {
+            policy: origin.policy,
+            minima: origin.minima,
+            clock: origin.clock,
+            slowstart: origin.slowstart,
+            profile: origin.profile,
+            segments: Vec::new(),
+            objective: instance.objective(),
+            cost: None,
+            lower_bound: None,
+            gap: None,
+            metrics: Vec::new(),
+            flows: Vec::new(),
+            tasks,
+            masters: Vec::new(),
+            allocations,
+        };
+        schedule.claim_times(instance, times);
+        schedule
+    }
+
+    /// Claims when each flow ran, and what follows from it: status, cost, combined cost. O(flows).
+    pub fn claim_times(&mut self, instance: &Instance, mut times: impl FnMut(FlowId) -> FlowTimes) {
+        self.flows = instance.flows().keys().map(|flow| FlowRow::new(instance, flow, times(flow))).collect();
+        let costs: Option<Vec<f64>> = self.flows.iter().map(|flow| flow.cost).collect();
+        self.cost = costs.map(|costs| self.objective.combine.of(costs));
+    }
+}
+
+impl FlowRow {
+    /// What follows from when a flow ran: status and cost. A flow that was complete without ever holding a slot started
+    /// when it was complete.
+    pub fn new(instance: &Instance, id: FlowId, times: FlowTimes) -> Self {
+        let (flow, FlowTimes { start, completion }) = (instance.flow(id), times);
+        Self {
+            flow: id,
+            release: flow.release.seconds(),
+            start: start.or(completion),
+            completion,
+            cost: completion.map(|c| flow.cost.eval(c)),
+            status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
+        }
+    }
+}
