@@ -66,7 +66,7 @@ use ledger::Ledger;
 use order::Progress;
 use plan::Plan;
 use segments::Timeline;
-use summary::{Form, Summary};
+use summary::Summary;
 use violation::First;
 
 /// What a feasible schedule amounts to, recomputed from its rows.
@@ -101,9 +101,10 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
     segments::check_rows(instance, schedule)?;
     let flows = claims::flow_rows(instance, schedule)?;
     let failed = |flow: FlowId| flows[flow.index()].status == FlowStatus::Failed;
-    let (summary, rows) = match summary::form_of(schedule) {
-        Form::Tasks => (check_tasks(instance, schedule, failed)?, schedule.tasks.len()),
-        Form::Allocations => (check_allocations(instance, schedule, failed)?, schedule.allocations.len()),
+    let (summary, rows) = if summary::is_by_allocations(schedule) {
+        (check_allocations(instance, schedule, failed)?, schedule.allocations.len())
+    } else {
+        (check_tasks(instance, schedule, failed)?, schedule.tasks.len())
     };
     claims::check_flows(instance, &flows, &summary)?;
     claims::check_whole(instance, schedule, &flows)?;

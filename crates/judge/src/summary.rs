@@ -9,23 +9,10 @@ use crate::order::{Progress, computes_from};
 use crate::plan::Plan;
 use crate::segments::Timeline;
 
-/// Which of its two tables says what a schedule does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// `tasks`, whenever there are any.
-    Tasks,
-    /// `allocations`.
-    Allocations,
-}
-
-/// Task rows decide if there are any. Without rows of either kind nothing ran, which completes an instance without
-/// work, on machines of whatever speeds.
-pub(crate) fn form_of(schedule: &Schedule) -> Form {
-    if schedule.tasks.is_empty() && !schedule.allocations.is_empty() {
-        Form::Allocations
-    } else {
-        Form::Tasks
-    }
+/// Whether `allocations` say what a schedule does. Task rows decide if there are any. Without rows of either kind
+/// nothing ran, which completes an instance without work, on machines of all speeds.
+pub(crate) fn is_by_allocations(schedule: &Schedule) -> bool {
+    schedule.tasks.is_empty() && !schedule.allocations.is_empty()
 }
 
 /// Recomputed facts; times in seconds.
@@ -45,14 +32,12 @@ pub(crate) struct Summary {
 impl Summary {
     /// Summary of any schedule; rows that mean nothing are left out.
     pub(crate) fn new(instance: &Instance, schedule: &Schedule) -> Self {
-        match form_of(schedule) {
-            Form::Tasks => {
-                let ledger = Ledger::new(instance, &schedule.tasks);
-                let progress = Progress::new(&ledger, &Timeline::new(schedule));
-                Self::of_tasks(&ledger, &progress)
-            }
-            Form::Allocations => Self::of_plan(&Plan::new(instance, &schedule.allocations)),
+        if is_by_allocations(schedule) {
+            return Self::of_plan(&Plan::new(instance, &schedule.allocations));
         }
+        let ledger = Ledger::new(instance, &schedule.tasks);
+        let progress = Progress::new(&ledger, &Timeline::new(schedule));
+        Self::of_tasks(&ledger, &progress)
     }
 
     /// Summary of task rows. O(rows).

@@ -16,11 +16,6 @@ pub fn of_amount(value: f64) -> f64 {
     ABSOLUTE + RELATIVE * value.abs()
 }
 
-/// By how many seconds an instant may be off.
-pub fn of_instant(seconds: f64) -> f64 {
-    ABSOLUTE + RELATIVE_OF_INSTANTS * seconds.abs()
-}
-
 /// The last instant, in seconds, that still counts as this one. Every crate that asks adds the parts in this
 /// order, so that no two of them disagree in the last bit.
 pub fn latest(seconds: f64) -> f64 {
@@ -33,9 +28,8 @@ mod tests {
 
     #[test]
     fn both_parts_count() {
-        assert_eq!((of_amount(0.0), of_instant(0.0)), (2e-6, 2e-6));
+        assert_eq!(of_amount(0.0), 2e-6);
         assert_eq!(of_amount(-10.0), 2e-6 + 1e-6 * 10.0);
-        assert_eq!(of_instant(-10.0), 2e-6 + 1e-9 * 10.0);
         assert_eq!(latest(3.0), 3.0 + 2e-6 + 1e-9 * 3.0);
     }
 }

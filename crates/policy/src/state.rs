@@ -7,6 +7,8 @@
 //! A phase without length is done when it becomes ready ([`State::is_instant`]): it is never among the ready
 //! phases, no task of it starts, and policies hear only [`Event::PhaseDone`] of it.
 
+mod phase;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use slackline_model::instance::Phase;
@@ -16,78 +18,7 @@ use crate::engine::Lengths;
 use crate::event::Event;
 use crate::pending::{Pending, TaskRange};
 
-/// How far a phase is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PhaseState {
-    total: u32,
-    unstarted: u32,
-    running: u32,
-    done: u32,
-    waiting: u32,
-    ready: bool,
-    ready_since: Time,
-    /// When the last of its tasks so far ended.
-    last_end: Time,
-    /// Tasks to start.
-    pending: Pending,
-}
-
-impl PhaseState {
-    /// How many tasks it has.
-    pub fn total(&self) -> u32 {
-        self.total
-    }
-
-    /// Tasks not started yet, or to be run again.
-    pub fn unstarted(&self) -> u32 {
-        self.unstarted
-    }
-
-    /// Tasks that hold a slot.
-    pub fn running(&self) -> u32 {
-        self.running
-    }
-
-    /// Tasks done.
-    pub fn done(&self) -> u32 {
-        self.done
-    }
-
-    /// Early reduces: tasks that hold a slot and wait for maps of their job.
-    pub fn waiting(&self) -> u32 {
-        self.waiting
-    }
-
-    /// Whether its tasks may start.
-    pub fn is_ready(&self) -> bool {
-        self.ready
-    }
-
-    /// Since when its tasks may start.
-    pub fn ready_since(&self) -> Time {
-        self.ready_since
-    }
-
-    /// When the last of its tasks so far ended, which may be reported later.
-    pub fn last_end(&self) -> Time {
-        self.last_end
-    }
-
-    /// Whether `task` still has to start.
-    pub fn is_pending(&self, task: u32) -> bool {
-        self.pending.at(task, 1).is_some()
-    }
-
-    /// Tasks that still have to start: (first, how many), in order.
-    pub fn pending(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.pending.iter().map(|piece| (piece.first, piece.count))
-    }
-
-    /// Whether all tasks are done.
-    pub fn is_done(&self) -> bool {
-        self.done == self.total
-    }
-}
+pub use phase::PhaseState;
 
 /// Running tasks that finished.
 #[derive(Clone, Copy, Debug)]

@@ -15,13 +15,6 @@
 //! all of which only take schedules away, and for malleable phases; with maps that are run again too, if
 //! maps end when all of a job were first done.
 //!
-//! **Upper bound** (D5, in place of the paper's Lemma 2, which does not hold): every work-conserving
-//! FIFO schedule of order 1, 2, … ends by
-//!
-//! ```text
-//! max_k { Σ_{i≤k} T^M_i + (1 − 1/a) max_{i≤k} t^M_i + Σ_{i≥k} T^R_i } + 2 (1 − 1/b) max_i t^R_i.
-//! ```
-//!
 //! **Complexity**: O(n log n) for the order, O(n) for everything else.
 
 use std::cmp::Ordering;
@@ -88,31 +81,6 @@ pub fn fluid_bound(instance: &Instance, paths: &Paths) -> Option<f64> {
     let first = instance.flows().iter().map(|flow| flow.release).min().unwrap_or_default().seconds();
     let end = first + fluid - rounding_margin::margin(fluid, 4 * times.len()) - 2.0 * f64::EPSILON * first;
     Some(end.max(0.0))
-}
-
-/// One stage of a job, as the upper bound needs it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StageLoad {
-    /// Work of all its tasks.
-    pub work: f64,
-    /// Its longest task.
-    pub longest: f64,
-}
-
-/// The corrected upper bound of D5 on the makespan of `jobs` (map stage, reduce stage), all released
-/// at 0, served by work-conserving FIFO in the order given, on that many map and reduce slots. O(n).
-pub fn fifo_upper_bound(jobs: &[Stages<StageLoad>], [map_slots, reduce_slots]: [u32; 2]) -> f64 {
-    let (a, b) = (f64::from(map_slots), f64::from(reduce_slots));
-    let mut rest: f64 = jobs.iter().map(|job| job[1].work / b).sum();
-    let (mut before, mut longest_map, mut worst) = (0.0, 0.0_f64, 0.0_f64);
-    for [map, reduce] in jobs {
-        before += map.work / a;
-        longest_map = longest_map.max(map.longest);
-        worst = worst.max(before + (1.0 - 1.0 / a) * longest_map + rest);
-        rest -= reduce.work / b;
-    }
-    let longest_reduce = jobs.iter().map(|job| job[1].longest).fold(0.0, f64::max);
-    worst + 2.0 * (1.0 - 1.0 / b) * longest_reduce
 }
 
 #[cfg(test)]

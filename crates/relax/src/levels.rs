@@ -39,7 +39,8 @@ pub fn levels(job: &Job, last: f64, grid: usize) -> Vec<Level> {
         costs.extend(points.map(|t| job.cost_at(t)));
         costs.extend(job.cost.breakpoints().iter().map(|&t| job.cost.eval(t)));
     }
-    costs.retain(|&c| c >= costs_floor(job, alone));
+    let least = job.cost_at(alone);
+    costs.retain(|&c| c >= least);
     costs.sort_unstable_by(f64::total_cmp);
     costs.dedup();
     let due: Vec<f64> = costs.iter().map(|&c| job.latest_lenient(c).unwrap_or(0.0)).collect();
@@ -49,10 +50,6 @@ pub fn levels(job: &Job, last: f64, grid: usize) -> Vec<Level> {
     // Between two grid costs a completion costs at least the lower and is due when the higher is.
     let ends = due.iter().skip(1).copied().chain([f64::INFINITY]);
     costs.iter().zip(ends).map(|(&cost, due)| Level { due, cost }).collect()
-}
-
-fn costs_floor(job: &Job, alone: f64) -> f64 {
-    job.cost_at(alone)
 }
 
 /// The k-th of n parts of an interval, finer towards its start the larger the ratio of its ends.

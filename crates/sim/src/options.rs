@@ -86,11 +86,4 @@ impl Options {
         self.profile = profile;
         self
     }
-
-    /// With output that outlives the machine it was made on.
-    #[must_use]
-    pub fn with_shared_output(mut self) -> Self {
-        self.shared_output = true;
-        self
-    }
 }

@@ -25,7 +25,7 @@ pub mod submitter;
 pub use cluster::observer::{Change, Observer, Snapshot, WatchedApp};
 pub use cluster::table::{Hosts, Row, Table};
 pub use rest::http::{Address, AddressError, HttpError, Settings};
-pub use rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+pub use rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId};
 pub use rest::mapreduce::MapReduce;
 pub use rest::resource_manager::{
     App, AppFilter, AppState, Container, FinalStatus, Node, Pending, Purpose, ResourceManager,

@@ -13,8 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use slackline_model::PhaseKind;
+
 use crate::rest::http::Address;
-use crate::rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+use crate::rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId};
 use crate::rest::resource_manager::AppState;
 
 /// How the JSON has lists.
@@ -130,17 +132,17 @@ impl MockApp {
         ContainerId { attempt: AppAttemptId { app: self.id, number: self.life }, epoch: 0, number: 1 }
     }
 
-    fn count(&self, kind: TaskKind, state: &str) -> u32 {
+    fn count(&self, kind: PhaseKind, state: &str) -> u32 {
         self.attempts.iter().filter(|a| a.id.task.kind == kind && a.state == state).count() as u32
     }
 
-    fn pending(&self, kind: TaskKind) -> u32 {
+    fn pending(&self, kind: PhaseKind) -> u32 {
         let taken = self.count(kind, "RUNNING") + self.count(kind, "SUCCEEDED");
         match kind {
             _ if self.state != AppState::Running => 0,
-            TaskKind::Map => self.maps - taken,
-            TaskKind::Reduce if self.count(TaskKind::Map, "SUCCEEDED") < self.maps => 0,
-            TaskKind::Reduce => self.reduces - taken,
+            PhaseKind::Map => self.maps - taken,
+            PhaseKind::Reduce if self.count(PhaseKind::Map, "SUCCEEDED") < self.maps => 0,
+            PhaseKind::Reduce => self.reduces - taken,
         }
     }
 
@@ -151,7 +153,7 @@ impl MockApp {
 
     /// Starts the next requested task; false if none is requested.
     pub fn grant(&mut self, host: &str, now_ms: u64) -> bool {
-        let Some(kind) = [TaskKind::Map, TaskKind::Reduce].into_iter().find(|kind| self.pending(*kind) > 0)
+        let Some(kind) = [PhaseKind::Map, PhaseKind::Reduce].into_iter().find(|kind| self.pending(*kind) > 0)
         else {
             return false;
         };

@@ -117,13 +117,8 @@ impl Limits {
         self.by_time.insert((at, flow));
     }
 
-    /// When a flow goes first.
-    pub(super) fn of(&self, flow: FlowId) -> Option<Time> {
-        self.at[flow]
-    }
-
     /// When a flow went first, if it does now.
-    fn passed(&self, flow: FlowId, now: Time) -> Option<Time> {
+    pub(super) fn passed(&self, flow: FlowId, now: Time) -> Option<Time> {
         self.at[flow].filter(|&at| at <= now)
     }
 

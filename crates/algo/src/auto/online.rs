@@ -302,11 +302,6 @@ impl Auto {
         self.wait
     }
 
-    /// When a live flow goes first, if it is still there.
-    pub fn goes_first_at(&self, flow: FlowId) -> Option<Time> {
-        self.serving.limits.of(flow)
-    }
-
     /// Looks at what is there and takes in the flows that came.
     fn look(&mut self, events: &[Event], phases: &[PhaseId], view: &View<'_>) {
         self.evaluator.look(view, phases.iter().copied());

@@ -101,8 +101,8 @@ impl Machines {
 /// The machines that serve each phase: the same ones, or typed slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
-    map: Machines,
-    reduce: Machines,
+    pub(super) map: Machines,
+    pub(super) reduce: Machines,
     all: Machines,
 }
 
@@ -120,16 +120,6 @@ impl System {
 
     pub fn all(&self) -> &Machines {
         &self.all
-    }
-
-    /// The machines that run maps.
-    pub fn map_machines(&self) -> &Machines {
-        &self.map
-    }
-
-    /// The machines that run reduces.
-    pub fn reduce_machines(&self) -> &Machines {
-        &self.reduce
     }
 
     /// μ_j: the sum of the speeds of the fastest min(|T^M| + |T^R|, m) machines.

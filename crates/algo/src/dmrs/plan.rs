@@ -37,13 +37,6 @@ impl Config {
         self.form = form;
         self
     }
-
-    /// With a list that is sorted by this.
-    #[must_use]
-    pub const fn with_key(mut self, key: Key) -> Self {
-        self.key = key;
-        self
-    }
 }
 
 /// A schedule of tasks with what is known of its quality.

@@ -56,7 +56,7 @@ impl Draw {
 
 /// Right-hand sides of Eq. (2) or its strong counterpart, and Eq. (7), written down again from the text.
 fn rows(jobs: &[Job], system: &System, form: Form) -> (Vec<f64>, Vec<f64>) {
-    let (first, second) = (system.map_machines(), system.reduce_machines());
+    let (first, second) = (&system.map, &system.reduce);
     let rates = |job: &Job| {
         if form == Form::Paper {
             let both = system.all().rate(job.map.tasks + job.reduce.tasks);

@@ -38,7 +38,7 @@ pub struct Config<'a> {
     ///
     /// ```ignore
     /// let over = || started.elapsed() >= budget;
-    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over).with_steps(u64::MAX));
+    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over));
     /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
@@ -58,20 +58,6 @@ impl<'a> Config<'a> {
     #[must_use]
     pub const fn with_mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
-        self
-    }
-
-    /// With searches of so many steps.
-    #[must_use]
-    pub const fn with_steps(mut self, steps: u64) -> Self {
-        self.steps = steps;
-        self
-    }
-
-    /// With an exact search for step costs of so many partial choices.
-    #[must_use]
-    pub const fn with_nodes(mut self, nodes: u64) -> Self {
-        self.nodes = nodes;
         self
     }
 

@@ -104,4 +104,4 @@ mod tests;
 
 pub use entry::{ENTRY, Promise, promise};
 pub use online::FlowFlex;
-pub use plan::{Candidate, Config, Plan, Realisation, Source, plan, ready_list};
+pub use plan::{Candidate, Config, Plan, Realisation, Source, plan};

@@ -31,7 +31,7 @@ pub struct Config<'a> {
     ///
     /// ```ignore
     /// let over = || started.elapsed() >= budget;
-    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over).with_steps(u64::MAX))?;
+    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over))?;
     /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
@@ -45,20 +45,6 @@ impl<'a> Config<'a> {
     /// Rules only.
     pub const fn quick() -> Self {
         Self { steps: 0, grid: None, cancel: None }
-    }
-
-    /// With searches of so many events of list schedules.
-    #[must_use]
-    pub const fn with_steps(mut self, steps: u64) -> Self {
-        self.steps = steps;
-        self
-    }
-
-    /// With a minimum-cost flow that cuts time so finely, or without one.
-    #[must_use]
-    pub const fn with_grid(mut self, grid: Option<Grid>) -> Self {
-        self.grid = grid;
-        self
     }
 
     /// Ended as soon as this says so; see [`Config::cancel`].
@@ -211,16 +197,6 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refused> {
         candidate: best.candidate,
         cut: cut.get(),
     })
-}
-
-/// The ready-list schedule of FIFO or Fair (section 5.1), as what plans are compared with.
-///
-/// # Errors
-/// On machines of different speeds.
-pub fn ready_list(instance: &Instance, rule: list::Rule<'_>) -> Result<Vec<Allocation>, Refused> {
-    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy: "flowflex" })?;
-    let net = Network::whole(instance, speed);
-    Ok(Lister::new(&net).rows(rule))
 }
 
 /// An order with what it costs; the order of FIFO and Fair is empty.

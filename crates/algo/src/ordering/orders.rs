@@ -160,14 +160,6 @@ fn sort<I: From<usize> + Copy, T: Copy + PartialOrd>(
     });
 }
 
-/// The shortest jobs first, by the sum of their stages; ties by id. O(n log n).
-pub fn shortest_first(workload: &Workload, split: Split, times: Times) -> Vec<JobId> {
-    let stages = stage_times(workload, split, times);
-    let mut order: Vec<JobId> = workload.ids().collect();
-    order.sort_by_key(|job| stages[job.index()][0] + stages[job.index()][1]);
-    order
-}
-
 /// Logarithms this close are equal: summing the logarithms of up to 10^7 times below 2^127 is off by
 /// less, and times that differ by no more than a billionth are not worth telling apart.
 const LOG_TOLERANCE: f64 = 1e-9;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use slackline_model::{MachineId, SlotKind, Time};
+use slackline_model::{MachineId, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
@@ -96,11 +96,6 @@ impl ProcessEngine<'_> {
     pub(crate) fn order_here(&mut self, order: Order) {
         self.now = self.clock.now();
         self.order(order);
-    }
-
-    /// What the driver starts on a slot is not of this run: speculative attempts there give way.
-    pub(crate) fn give_way(&mut self, slot_kind: SlotKind, slot: u32) {
-        self.make_room(slot_kind, slot);
     }
 
     /// The attempts of a flow that run, one for each task.

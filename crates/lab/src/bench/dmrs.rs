@@ -8,7 +8,7 @@ use slackline_algo::dmrs::lp::{self, Form, Job, Machines, Side, System};
 use slackline_algo::dmrs::order::{self, Key};
 use slackline_model::{PhaseId, Span, Time};
 
-use super::measure::{median, timed};
+use super::measure::{Draw, median, timed};
 use super::size::Size;
 
 pub fn run(size: Size) {
@@ -30,20 +30,10 @@ pub fn run(size: Size) {
     }
 }
 
-/// A generator that costs next to nothing.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-
-    fn side(&mut self) -> Side {
-        let tasks = 1 + self.below(60) as u32;
-        let longest = 1.0 + self.below(1_000_000) as f64 / 1e4;
-        Side { work: longest * f64::from(tasks) * 0.8, longest, tasks }
-    }
+fn side(draw: &mut Draw) -> Side {
+    let tasks = 1 + draw.below(60) as u32;
+    let longest = 1.0 + draw.below(1_000_000) as f64 / 1e4;
+    Side { work: longest * f64::from(tasks) * 0.8, longest, tasks }
 }
 
 /// 1,000 machines of 10 speeds.
@@ -58,8 +48,8 @@ fn program(name: &str, form: Form, n: usize, repeats: usize) {
     let job = |_| Job {
         weight: 1.0 + draw.below(400) as f64 / 100.0,
         release: draw.below(span) as f64 / 1e6,
-        map: draw.side(),
-        reduce: draw.side(),
+        map: side(&mut draw),
+        reduce: side(&mut draw),
     };
     let jobs: Vec<Job> = (0..n).map(job).collect();
     let system = System::shared(Machines::new(speeds()));

@@ -1,4 +1,4 @@
-//! Clock, memory, hash.
+//! Clock, memory, hash, random numbers.
 
 use std::time::Instant;
 
@@ -11,6 +11,16 @@ pub fn busy<T>(f: impl FnOnce() -> T) -> (T, f64) {
     let (value, went_by) = timed(f);
     let took = before.zip(on_processor()).map_or(went_by, |(before, after)| (after - before) as f64 / 1e9);
     (value, took)
+}
+
+/// A generator of random numbers that costs next to nothing.
+pub struct Draw(pub u64);
+
+impl Draw {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
 }
 
 /// Nanoseconds that this thread has been on a processor.

@@ -25,7 +25,7 @@ use slackline_policy::Estimates;
 
 use self::btree::BTree;
 use self::skip_list::SkipList;
-use super::measure::{busy, median, timed};
+use super::measure::{Draw, busy, median, timed};
 use super::size::Size;
 
 #[derive(Clone, Copy)]
@@ -66,15 +66,7 @@ pub fn run(size: Size) {
     plans(repeats);
 }
 
-/// A generator that costs next to nothing.
-struct Draw(u64);
-
 impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-
     /// Submits a plan of a few dozen steps, about ten seconds apart, that began at most `age` of its length
     /// before `now`, with the tasks started that it asked for so far; how many are left.
     fn submit(&mut self, scheduler: &mut dyn WorkflowScheduler, flow: usize, now: u64, age: f64) -> u64 {

@@ -17,11 +17,6 @@ const BLOCK: usize = 1 << 18;
 /// First bytes of a command's output that tell whether it is compressed.
 const HEAD: usize = 16;
 
-/// The name of the part file of a reduce's partition or a map-only task, where it is not compressed.
-pub fn part_name(number: u32) -> String {
-    part_file(number, None)
-}
-
 /// The name of the part file of a reduce's partition or a map-only task: `part-00000`, `part-00000.gz`.
 pub fn part_file(number: u32, codec: Option<Codec>) -> String {
     format!("part-{number:05}{}", codec.map_or("", Codec::ending))

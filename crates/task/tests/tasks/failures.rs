@@ -154,7 +154,7 @@ fn more_parts_than_names_can_sort_are_refused() {
     let task = Task::Map { index: 0, maps: 100_001, splits: vec![], partitions: 0, prepared: None };
     let message = attempt::run(&trial.spec(task, &trial.path("map-0"))).unwrap_err().to_string();
     assert_eq!(message, "found 100001 maps without reducers, expected at most 100000");
-    assert!(part::part_name(part::PARTS_MAX - 1) > part::part_name(9));
+    assert!(part::part_file(part::PARTS_MAX - 1, None) > part::part_file(9, None));
 }
 
 /// A letter of a word that is changed makes another word, and no pair that is cut short.

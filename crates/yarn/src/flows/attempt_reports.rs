@@ -12,7 +12,7 @@ use slackline_task::process::report::Report;
 
 use crate::cluster::fair_polling::RoundRobin;
 use crate::flows::hdfs_placeholders::{Placeholders, escaped};
-use crate::rest::id::{ContainerId, TaskAttemptId, TaskId, TaskKind};
+use crate::rest::id::{ContainerId, TaskAttemptId, TaskId};
 use crate::submitter::Entry;
 
 /// The document at the start of an attempt.
@@ -216,13 +216,6 @@ impl Destination {
                 Ok(AttemptFiles::Remote { placeholders, entries, here: here.join(attempt.to_string()) })
             }
         }
-    }
-}
-
-pub(super) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
-    match kind {
-        TaskKind::Map => slackline_model::PhaseKind::Map,
-        TaskKind::Reduce => slackline_model::PhaseKind::Reduce,
     }
 }
 

@@ -332,10 +332,10 @@ mod tests {
     use slackline_task::process::spec::Outcome;
 
     use super::*;
-    use crate::rest::id::{TaskAttemptId, TaskId as Task, TaskKind};
+    use crate::rest::id::{TaskAttemptId, TaskId as Task};
 
     /// An attempt that was at work at that time.
-    fn attempt(kind: TaskKind, (started, ended): (u64, u64)) -> AttemptReport {
+    fn attempt(kind: PhaseKind, (started, ended): (u64, u64)) -> AttemptReport {
         let task = Task { app: AppId { cluster: 1, number: 1 }, kind, number: 0 };
         AttemptReport {
             attempt: TaskAttemptId { task, number: 0 },
@@ -352,12 +352,12 @@ mod tests {
     fn no_map_ends_after_a_reduce_is_at_work() {
         let (map, reduce) = (PhaseKind::Map, PhaseKind::Reduce);
         let made = BTreeMap::from([
-            ((map, 0), attempt(TaskKind::Map, (10, 20))),
+            ((map, 0), attempt(PhaseKind::Map, (10, 20))),
             // The clock of its node is ahead.
-            ((map, 1), attempt(TaskKind::Map, (25, 45))),
-            ((map, 2), attempt(TaskKind::Map, (60, 70))),
-            ((reduce, 0), attempt(TaskKind::Reduce, (40, 50))),
-            ((reduce, 1), attempt(TaskKind::Reduce, (30, 55))),
+            ((map, 1), attempt(PhaseKind::Map, (25, 45))),
+            ((map, 2), attempt(PhaseKind::Map, (60, 70))),
+            ((reduce, 0), attempt(PhaseKind::Reduce, (40, 50))),
+            ((reduce, 1), attempt(PhaseKind::Reduce, (30, 55))),
         ]);
         let times: Vec<_> =
             by_end(&made).into_iter().map(|(task, it)| (task, it.started, it.ended)).collect();

@@ -1,9 +1,10 @@
 //! The documents of the mock cluster, as Hadoop 3.5.0 writes them.
 
 use serde_json::{Value, json};
+use slackline_model::PhaseKind;
 
 use super::{MockApp, MockAttempt, Shape, State};
-use crate::rest::id::{AppId, TaskId, TaskKind};
+use crate::rest::id::{AppId, TaskId};
 use crate::rest::resource_manager::AppState;
 
 pub(super) struct Request {
@@ -143,7 +144,7 @@ fn one_app(app: &MockApp, shape: Shape, path: &[&str]) -> Answer {
         ["appattempts", attempt, "containers"] if *attempt == app.master().attempt.to_string() => {
             let master = app.has_am.then(|| container(&app.master().to_string(), 0, "127.0.0.2", 1));
             let tasks = app.running().map(|attempt| {
-                let priority = if attempt.id.task.kind == TaskKind::Map { 20 } else { 10 };
+                let priority = if attempt.id.task.kind == PhaseKind::Map { 20 } else { 10 };
                 container(&attempt.container.to_string(), priority, &attempt.host, attempt.started_ms)
             });
             // This list has no object around it.
@@ -206,7 +207,7 @@ fn application(app: &MockApp, shape: Shape) -> Value {
         document["allocatedVCores"] = running.into();
     }
     let waits = u32::from(app.state == AppState::Accepted && !app.has_am);
-    let pending = [(0, waits), (10, app.pending(TaskKind::Reduce)), (20, app.pending(TaskKind::Map))];
+    let pending = [(0, waits), (10, app.pending(PhaseKind::Reduce)), (20, app.pending(PhaseKind::Map))];
     let mut requests: Vec<Value> =
         pending.iter().filter(|(_, n)| *n > 0).map(|(p, n)| request("*", *p, *n)).collect();
     // A request for a host is part of the request for any host.
@@ -238,7 +239,7 @@ fn final_status(state: AppState) -> &'static str {
 }
 
 fn progress(app: &MockApp) -> f64 {
-    let done = app.count(TaskKind::Map, "SUCCEEDED") + app.count(TaskKind::Reduce, "SUCCEEDED");
+    let done = app.count(PhaseKind::Map, "SUCCEEDED") + app.count(PhaseKind::Reduce, "SUCCEEDED");
     100.0 * f64::from(done) / f64::from((app.maps + app.reduces).max(1))
 }
 
@@ -345,7 +346,7 @@ fn job_state(app: &MockApp) -> &'static str {
 }
 
 /// The mean duration of the tasks, ms.
-fn mean(app: &MockApp, kind: TaskKind) -> u64 {
+fn mean(app: &MockApp, kind: PhaseKind) -> u64 {
     let well = |attempt: &&MockAttempt| attempt.id.task.kind == kind && attempt.state == "SUCCEEDED";
     let took = |attempt: &MockAttempt| attempt.finished_ms.saturating_sub(attempt.started_ms);
     let times: Vec<u64> = app.attempts.iter().filter(well).map(took).collect();
@@ -356,18 +357,18 @@ fn job(app: &MockApp) -> Value {
     json!({ "id": app.id.job(), "name": app.name, "queue": app.queue.trim_start_matches("root."), "user": "me",
         "state": job_state(app),
         "submitTime": app.id.cluster, "startTime": app.id.cluster + 5, "finishTime": app.finished_ms,
-        "mapsTotal": app.maps, "mapsCompleted": app.count(TaskKind::Map, "SUCCEEDED"),
-        "mapsPending": app.pending(TaskKind::Map), "mapsRunning": app.count(TaskKind::Map, "RUNNING"),
-        "reducesTotal": app.reduces, "reducesCompleted": app.count(TaskKind::Reduce, "SUCCEEDED"),
-        "reducesPending": app.pending(TaskKind::Reduce), "reducesRunning": app.count(TaskKind::Reduce, "RUNNING"),
-        "avgMapTime": mean(app, TaskKind::Map), "avgShuffleTime": 1000, "avgMergeTime": 500,
-        "avgReduceTime": mean(app, TaskKind::Reduce), "diagnostics": "" })
+        "mapsTotal": app.maps, "mapsCompleted": app.count(PhaseKind::Map, "SUCCEEDED"),
+        "mapsPending": app.pending(PhaseKind::Map), "mapsRunning": app.count(PhaseKind::Map, "RUNNING"),
+        "reducesTotal": app.reduces, "reducesCompleted": app.count(PhaseKind::Reduce, "SUCCEEDED"),
+        "reducesPending": app.pending(PhaseKind::Reduce), "reducesRunning": app.count(PhaseKind::Reduce, "RUNNING"),
+        "avgMapTime": mean(app, PhaseKind::Map), "avgShuffleTime": 1000, "avgMergeTime": 500,
+        "avgReduceTime": mean(app, PhaseKind::Reduce), "diagnostics": "" })
 }
 
 fn tasks(app: &MockApp) -> Vec<(TaskId, &'static str)> {
     let of = |kind, number| TaskId { app: app.id, kind, number };
-    let maps = (0..app.maps).map(|number| of(TaskKind::Map, number));
-    let reduces = (0..app.reduces).map(|number| of(TaskKind::Reduce, number));
+    let maps = (0..app.maps).map(|number| of(PhaseKind::Map, number));
+    let reduces = (0..app.reduces).map(|number| of(PhaseKind::Reduce, number));
     let state = |task| match app.attempts.iter().rev().find(|attempt| attempt.id.task == task) {
         Some(attempt) if matches!(attempt.state, "RUNNING" | "SUCCEEDED") => attempt.state,
         _ => "SCHEDULED",
@@ -379,14 +380,14 @@ fn task(app: &MockApp, id: TaskId, state: &str) -> Value {
     let done = app.attempts.iter().find(|attempt| attempt.id.task == id && attempt.state == "SUCCEEDED");
     let started =
         app.attempts.iter().find(|attempt| attempt.id.task == id).map_or(0, |attempt| attempt.started_ms);
-    json!({ "id": id.to_string(), "state": state, "type": if id.kind == TaskKind::Map { "MAP" } else { "REDUCE" },
+    json!({ "id": id.to_string(), "state": state, "type": if id.kind == PhaseKind::Map { "MAP" } else { "REDUCE" },
         "progress": if done.is_some() { 100.0 } else { 0.0 }, "startTime": started,
         "finishTime": done.map_or(0, |attempt| attempt.finished_ms), "elapsedTime": 0,
         "successfulAttempt": done.map_or(String::new(), |attempt| attempt.id.to_string()) })
 }
 
 fn attempt(attempt: &MockAttempt) -> Value {
-    let reduces = attempt.id.task.kind == TaskKind::Reduce;
+    let reduces = attempt.id.task.kind == PhaseKind::Reduce;
     let mut document = json!({ "id": attempt.id.to_string(), "state": attempt.state, "rack": "/default-rack",
         "type": if reduces { "REDUCE" } else { "MAP" }, "assignedContainerId": attempt.container.to_string(),
         "nodeHttpAddress": format!("{}:8042", attempt.host), "startTime": attempt.started_ms,

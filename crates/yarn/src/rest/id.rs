@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use slackline_model::PhaseKind;
+
 /// A text that is not a valid identifier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not an identifier of {expected}, such as `{example}`")]
@@ -50,20 +52,12 @@ pub struct ContainerId {
     pub number: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TaskKind {
-    /// `m`.
-    Map,
-    /// `r`.
-    Reduce,
-}
-
 /// `task_1700000000000_0001_m_000003`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskId {
     /// The application of the task's job.
     pub app: AppId,
-    pub kind: TaskKind,
+    pub kind: PhaseKind,
     /// From 0, in the order of the splits or partitions.
     pub number: u32,
 }
@@ -103,8 +97,8 @@ impl<'a> Parts<'a> {
     fn task(&mut self) -> Option<TaskId> {
         let app = self.app()?;
         let kind = match self.word()? {
-            "m" => TaskKind::Map,
-            "r" => TaskKind::Reduce,
+            "m" => PhaseKind::Map,
+            "r" => PhaseKind::Reduce,
             _ => return None,
         };
         Some(TaskId { app, kind, number: self.number()? })
@@ -205,24 +199,24 @@ impl fmt::Display for ContainerId {
     }
 }
 
-impl fmt::Display for TaskKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Map => "m",
-            Self::Reduce => "r",
-        })
+/// The letter of a phase in identifiers.
+fn letter(kind: PhaseKind) -> char {
+    match kind {
+        PhaseKind::Map => 'm',
+        PhaseKind::Reduce => 'r',
     }
 }
 
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task_{}_{:04}_{}_{:06}", self.app.cluster, self.app.number, self.kind, self.number)
+        write!(f, "task_{}_{:04}_{}_{:06}", self.app.cluster, self.app.number, letter(self.kind), self.number)
     }
 }
 
 impl fmt::Display for TaskAttemptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TaskId { app, kind, number } = self.task;
+        let kind = letter(kind);
         write!(f, "attempt_{}_{:04}_{kind}_{number:06}_{}", app.cluster, app.number, self.number)
     }
 }
@@ -247,7 +241,7 @@ mod tests {
         assert_eq!((id.epoch, id.attempt.number, id.number), (17, 2, 1_000_007));
         there_and_back::<TaskId>("task_1700000000000_0001_r_000003");
         let id: TaskAttemptId = there_and_back("attempt_1700000000000_0001_m_000003_1000");
-        assert_eq!((id.task.number, id.number, id.task.kind), (3, 1000, TaskKind::Map));
+        assert_eq!((id.task.number, id.number, id.task.kind), (3, 1000, PhaseKind::Map));
         assert_eq!("job_17_0001".parse::<AppId>().unwrap().job(), "job_17_0001");
     }
 

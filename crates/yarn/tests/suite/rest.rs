@@ -1,8 +1,9 @@
 //! The documents of Hadoop, in all forms of their JSON.
 
+use slackline_model::PhaseKind;
 use slackline_yarn::mock::{Mock, Mood};
 use slackline_yarn::{
-    AppFilter, AppState, FinalStatus, HttpError, MapReduce, Pending, Purpose, ResourceManager, TaskKind,
+    AppFilter, AppState, FinalStatus, HttpError, MapReduce, Pending, Purpose, ResourceManager,
 };
 
 use crate::{manager, next, quick, says};
@@ -239,7 +240,7 @@ fn tasks_by_the_application_master_then_by_the_history() {
     let job = master.job(id).unwrap().unwrap();
     assert_eq!((job.id, job.maps_running, job.reduces_total, job.finished_ms), (id, 1, 1, None));
     let map = master.tasks(id).unwrap()[0].clone();
-    assert_eq!((map.id.kind, map.state.as_str(), map.successful), (TaskKind::Map, "RUNNING", None));
+    assert_eq!((map.id.kind, map.state.as_str(), map.successful), (PhaseKind::Map, "RUNNING", None));
     let attempts = master.attempts(map.id).unwrap();
     assert_eq!(attempts.iter().map(|a| a.state.as_str()).collect::<Vec<_>>(), ["FAILED", "RUNNING"]);
     assert_eq!(attempts[1].container.unwrap().number, 3);

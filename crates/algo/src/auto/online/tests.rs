@@ -179,7 +179,7 @@ impl Policy for Watched {
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        let waited = |flow: FlowId| self.auto.goes_first_at(flow).is_some_and(|at| at <= view.now);
+        let waited = |flow: FlowId| self.auto.serving.limits.passed(flow, view.now).is_some();
         let may_run = |flow: &FlowId| {
             let phases = view.instance.flow(*flow).phases();
             phases.into_iter().any(|phase| {

@@ -45,13 +45,6 @@ impl Config {
         self.form = form;
         self
     }
-
-    /// With a list that is sorted by this.
-    #[must_use]
-    pub const fn with_key(mut self, key: Key) -> Self {
-        self.key = key;
-        self
-    }
 }
 
 /// When the list is rebuilt.

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
+use slackline_model::PhaseKind;
 use slackline_task::base::clock::unix_micros;
 use slackline_yarn::mock::{Mock, MockApp, MockAttempt, Mood};
-use slackline_yarn::{AppId, AppState, TaskKind};
+use slackline_yarn::{AppId, AppState};
 
 use crate::processes::{pause, until};
 use crate::text;
@@ -297,7 +298,7 @@ impl Master {
             for (attempt, blobs) in made {
                 left -= 1;
                 self.with(|app, now| app.end_one("SUCCEEDED", now));
-                if attempt.id.task.kind == TaskKind::Map {
+                if attempt.id.task.kind == PhaseKind::Map {
                     maps.insert(attempt.id.task.number, blobs);
                 }
             }
@@ -367,11 +368,11 @@ impl Master {
         fs::write(directory.join("begun.json"), identity.to_string()).unwrap();
         let task = attempt.id.task;
         let mut worker = Command::new(local("worker"));
-        worker.arg("container").arg(if task.kind == TaskKind::Map { "map" } else { "reduce" });
+        worker.arg("container").arg(if task.kind == PhaseKind::Map { "map" } else { "reduce" });
         worker.args(["--spec", local("spec"), "--task", &task.number.to_string(), "--attempt", "0"]);
         worker.arg("--directory").arg(&work).current_dir(&work);
         let mut input = None;
-        if task.kind == TaskKind::Map {
+        if task.kind == PhaseKind::Map {
             worker.args(["--pieces", local("pieces")]);
         } else {
             let blobs = maps.iter().flat_map(|(map, blobs)| blobs.iter().map(move |blob| (map, blob)));
@@ -387,7 +388,7 @@ impl Master {
             }
         }
         assert!(report["done"].is_object(), "{}: {report}", attempt.id);
-        if task.kind == TaskKind::Reduce {
+        if task.kind == PhaseKind::Reduce {
             fs::write(directory.join("part"), part).unwrap();
         }
         identity["ended"] = now_ms().into();

@@ -206,7 +206,7 @@ impl Run<'_> {
             RunCommand::Begin { row, id, slot, held } => self.local.begin_task(row, id, slot, held),
             RunCommand::Adopt { number, row, id } => self.local.adopt(number, row, id),
             RunCommand::Order(order) => self.local.order_here(order),
-            RunCommand::GiveWay(slot_kind, slot) => self.local.give_way(slot_kind, slot),
+            RunCommand::GiveWay(slot_kind, slot) => self.local.make_room(slot_kind, slot),
             RunCommand::Stand(flow, overrides) => self.stand(&flow, overrides),
             RunCommand::Cancel(flow) => self.cancel(flow),
             RunCommand::ClockJumped => self.bring_all_again(),

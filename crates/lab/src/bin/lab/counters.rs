@@ -48,37 +48,30 @@ struct Names {
     right_phrases: Vec<String>,
 }
 
-/// Part of a counter: how much is where.
-struct Place {
-    amount: usize,
-    at: String,
-}
-
 struct Counter {
     name: String,
     value: usize,
-    /// The largest first.
-    places: Vec<Place>,
+    /// How much is where, the largest first.
+    places: Vec<(usize, String)>,
 }
 
 impl Counter {
     /// A counter that adds up its places.
     fn sum(name: &str, places: impl IntoIterator<Item = (usize, String)>) -> Self {
-        let places = places.into_iter().filter(|place| place.0 > 0).map(|(amount, at)| Place { amount, at });
-        let mut places: Vec<_> = places.collect();
-        places.sort_by(|a, b| b.amount.cmp(&a.amount).then_with(|| a.at.cmp(&b.at)));
-        Self { name: name.to_owned(), value: places.iter().map(|place| place.amount).sum(), places }
+        let mut places: Vec<_> = places.into_iter().filter(|(amount, _)| *amount > 0).collect();
+        places.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        Self { name: name.to_owned(), value: places.iter().map(|(amount, _)| amount).sum(), places }
     }
 
     /// A counter of its largest place.
     fn largest(name: &str, places: impl IntoIterator<Item = (usize, String)>) -> Self {
         let all = Self::sum(name, places);
-        Self { value: all.places.first().map_or(0, |place| place.amount), ..all }
+        Self { value: all.places.first().map_or(0, |(amount, _)| *amount), ..all }
     }
 
     /// A line of a table of `record/limits.toml`.
     fn line(&self, limit: usize) -> String {
-        let largest = self.places.first().map(|place| format!("; {}: {}", place.at, place.amount));
+        let largest = self.places.first().map(|(amount, at)| format!("; {at}: {amount}"));
         let key = if self.name.contains(' ') { format!("{:?}", self.name) } else { self.name.clone() };
         format!("{key} = {} # limit {limit}{}\n", self.value, largest.unwrap_or_default())
     }
@@ -86,7 +79,7 @@ impl Counter {
     /// What is wrong if the counter is above its limit.
     fn excess(&self, limit: usize) -> Option<String> {
         let name = &self.name;
-        let largest = self.places.first().map_or("", |place| place.at.as_str());
+        let largest = self.places.first().map_or("", |(_, at)| at.as_str());
         (self.value > limit).then(|| {
             format!(
                 "{name} is {}, above its limit of {limit} in {LIMITS}; the largest: {largest}; \
@@ -116,7 +109,7 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
         let mut counters = tables.iter().flat_map(|(_, counters, _)| counters);
         let counter = counters.find(|counter| counter.name == name);
         let places = &counter.with_context(|| format!("there is no counter {name}"))?.places;
-        let lines: Vec<_> = places.iter().map(|place| format!("{}: {}\n", place.at, place.amount)).collect();
+        let lines: Vec<_> = places.iter().map(|(amount, at)| format!("{at}: {amount}\n")).collect();
         return print(&lines.concat());
     }
     let (mut out, mut excess) = (String::new(), Vec::new());

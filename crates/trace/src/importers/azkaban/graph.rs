@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use slackline_model::Problem;
 use slackline_model::names::did_you_mean;
 
 use crate::importers::dag::bridge;
@@ -47,12 +48,6 @@ pub(super) struct Job {
     pub(super) path: String,
 }
 
-/// What is wrong, and where in the document.
-pub(super) struct GraphFault {
-    pub(super) path: String,
-    pub(super) what: String,
-}
-
 /// Nodes in the order of the document: jobs, and the begin and end of embedded flows.
 #[derive(Default)]
 struct Graph {
@@ -66,7 +61,7 @@ impl FlatGraph {
     ///
     /// # Errors
     /// Names that stand for no node or for two; cycles; more jobs than there can be.
-    pub(super) fn of(nodes: &[Node]) -> Result<Self, GraphFault> {
+    pub(super) fn of(nodes: &[Node]) -> Result<Self, Problem> {
         let mut graph = Graph::default();
         graph.add(nodes, "", "nodes")?;
         let Graph { nodes, after } = graph;
@@ -92,12 +87,12 @@ impl Graph {
     }
 
     /// Adds the nodes of one flow; gives the first and the last node of each, which are one of a job.
-    fn add(&mut self, nodes: &[Node], within: &str, path: &str) -> Result<Vec<(usize, usize)>, GraphFault> {
+    fn add(&mut self, nodes: &[Node], within: &str, path: &str) -> Result<Vec<(usize, usize)>, Problem> {
         let at = |k: usize, field: &str| format!("{path}[{k}]{field}");
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         for (k, node) in nodes.iter().enumerate() {
             if names.insert(&node.name, k).is_some() {
-                return Err(GraphFault {
+                return Err(Problem {
                     path: at(k, ".name"),
                     what: format!("found {:?} a second time", node.name),
                 });
@@ -106,7 +101,7 @@ impl Graph {
         let mut before: Vec<Vec<usize>> = Vec::new();
         for (k, node) in nodes.iter().enumerate() {
             let find = |(i, name): (usize, &String)| {
-                names.get(name.as_str()).copied().ok_or_else(|| GraphFault {
+                names.get(name.as_str()).copied().ok_or_else(|| Problem {
                     path: at(k, &format!(".dependsOn[{i}]")),
                     what: format!(
                         "found {name:?}, expected a node of the same flow{}",
@@ -119,7 +114,7 @@ impl Graph {
         if let Some(cycle) = cycle(&before) {
             let list: Vec<&str> = cycle.iter().map(|&k| nodes[k].name.as_str()).collect();
             let what = format!("found jobs that wait for each other: {}", list.join(" after "));
-            return Err(GraphFault { path: at(cycle[0], ".dependsOn"), what });
+            return Err(Problem { path: at(cycle[0], ".dependsOn"), what });
         }
         let mut spans = Vec::new();
         for (k, node) in nodes.iter().enumerate() {
@@ -133,12 +128,9 @@ impl Graph {
     }
 
     /// Adds a node, with those within it.
-    fn span(&mut self, node: &Node, name: String, path: String) -> Result<(usize, usize), GraphFault> {
+    fn span(&mut self, node: &Node, name: String, path: String) -> Result<(usize, usize), Problem> {
         if self.nodes.len() > JOBS_MAX {
-            return Err(GraphFault {
-                path,
-                what: format!("found more than {JOBS_MAX} jobs in embedded flows"),
-            });
+            return Err(Problem { path, what: format!("found more than {JOBS_MAX} jobs in embedded flows") });
         }
         let is_conditional = node.condition.is_some();
         let Some(inner) = &node.nodes else {

@@ -16,7 +16,7 @@ use crate::clock::Stopwatch;
 use crate::cluster::container_ledger::ContainerOutcome;
 use crate::cluster::observer::{Change, phase_of};
 use crate::flows::applications::JOB_TAG;
-use crate::flows::attempt_reports::{AttemptReport, Destination, NewReports, ReportReader, phase_kind};
+use crate::flows::attempt_reports::{AttemptReport, Destination, NewReports, ReportReader};
 use crate::flows::engine::{FlowEngine, KILL_EVERY, THERE_EVERY};
 use crate::flows::jobs::{FlowJob, JobStage};
 use crate::rest::id::{AppId, TaskId as Task};
@@ -265,7 +265,7 @@ impl FlowEngine<'_> {
         // The next poll may be able to read it.
         own.read_problem = read.as_ref().err().map(io::Error::to_string);
         for attempt in news.begun {
-            self.report_started(job, phase_kind(attempt.task.kind), attempt.task.number);
+            self.report_started(job, attempt.task.kind, attempt.task.number);
         }
         for ended in news.ended {
             self.attempt_ended(job, ended);
@@ -284,7 +284,7 @@ impl FlowEngine<'_> {
     }
 
     pub(super) fn attempt_ended(&mut self, job: u32, ended: AttemptReport) {
-        let (kind, number) = (phase_kind(ended.attempt.task.kind), ended.attempt.task.number);
+        let (kind, number) = (ended.attempt.task.kind, ended.attempt.task.number);
         if self.jobs[job].made.contains_key(&(kind, number)) {
             return;
         }
@@ -371,7 +371,7 @@ impl FlowEngine<'_> {
 /// Whether a task writes a part; `None` without such a task.
 fn makes_part(plan: &JobPlan) -> impl Fn(Task) -> Option<bool> {
     move |task| {
-        let kind = phase_kind(task.kind);
+        let kind = task.kind;
         let makes_part = kind == PhaseKind::Reduce || plan.reducers == 0;
         (task.number < plan.tasks(kind)).then_some(makes_part)
     }

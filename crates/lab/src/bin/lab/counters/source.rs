@@ -1,5 +1,7 @@
 //! One file of Rust. Items behind `#[cfg(test)]` are removed before the counts.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -12,7 +14,7 @@ pub(super) struct Source {
     pub(super) all_lines: usize,
     /// Lines without tests.
     pub(super) lines: usize,
-    /// Lines without tests, comments and blanks.
+    /// Lines without tests, comments (of whole lines, `//`) and blanks.
     pub(super) code: usize,
     pub(super) functions: Vec<Function>,
     pub(super) types: Vec<Type>,
@@ -58,11 +60,11 @@ impl Source {
             text.parse().ok().with_context(|| format!("{path}: cannot be read as Rust"))?;
         let mut tests = Tests::default();
         let tokens = tests.remove_from(tokens);
-        let mut code = vec![false; lines.len() + 1];
-        mark(tokens.clone(), &mut code);
-        source.lines = lines.len() - tests.lines;
-        source.code =
-            lines.iter().zip(&code[1..]).filter(|(line, code)| **code && !line.trim().is_empty()).count();
+        let is_code = |line: &str| !line.is_empty() && !line.starts_with("//");
+        for (_, line) in (1..).zip(&lines).filter(|(number, _)| !tests.lines.contains(number)) {
+            source.lines += 1;
+            source.code += usize::from(is_code(line.trim()));
+        }
         source.tests = tests.modules;
         let module = source.module().map_or_else(Vec::new, |(_, module)| module);
         let file = syn::parse2(tokens).with_context(|| path.to_owned())?;
@@ -121,7 +123,7 @@ fn is_test(path: &str) -> bool {
 /// Tests that are removed from a file.
 #[derive(Default)]
 struct Tests {
-    lines: usize,
+    lines: BTreeSet<usize>,
     modules: Vec<String>,
 }
 
@@ -132,7 +134,7 @@ impl Tests {
         let mut kept: Vec<TokenTree> = Vec::new();
         while let Some(first) = rest.first() {
             if let Some(end) = test_item(rest) {
-                self.lines += rest[end - 1].span().end().line - first.span().start().line + 1;
+                self.lines.extend(first.span().start().line..=rest[end - 1].span().end().line);
                 if let Some([TokenTree::Ident(_), TokenTree::Ident(name), TokenTree::Punct(_)]) =
                     rest[..end].last_chunk::<3>().filter(|last| is(&last[0], "mod"))
                 {
@@ -186,27 +188,6 @@ fn is(token: &TokenTree, text: &str) -> bool {
         TokenTree::Ident(ident) => ident == text,
         TokenTree::Punct(punct) => text.chars().eq([punct.as_char()]),
         _ => false,
-    }
-}
-
-/// Marks the lines on which there are tokens that are no comment.
-fn mark(tokens: TokenStream, code: &mut [bool]) {
-    let mut is_comment = false;
-    for token in tokens {
-        let (start, end) = (token.span().start(), token.span().end());
-        if matches!(token, TokenTree::Punct(_)) {
-            // `#` and `!` of a documentation comment are as long as the comment, whose text follows.
-            is_comment = start.line != end.line || end.column > start.column + 1;
-        }
-        match token {
-            TokenTree::Group(_) if is_comment => is_comment = false,
-            TokenTree::Punct(_) if is_comment => {}
-            TokenTree::Group(group) => {
-                (code[start.line], code[end.line]) = (true, true);
-                mark(group.stream(), code);
-            }
-            _ => code[start.line..=end.line].fill(true),
-        }
     }
 }
 

@@ -70,12 +70,12 @@ fn lines_of_code_have_no_blanks_comments_or_tests() {
     let text = "//! Comment.
 
 use a::{b}; // Code.
-/* Comment
-   of two lines. */
+// Comment
+// of two lines.
 /// Comment.
 #[derive(Debug)]
 struct S {
-    /** Comment. */
+    /// Comment.
     field: u8,
 }
 const TEXT: &str = \"// no comment

@@ -8,11 +8,12 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use slackline_model::PhaseKind;
 
 use crate::clock::unix_millis;
 use crate::flows::applications::JobSubmitter;
 use crate::mock::{Mock, MockAttempt, Mood};
-use crate::rest::id::{AppId, TaskKind};
+use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
 use crate::submitter::{FailureKind, JarRequest, JobRequest, ProcessState, StartedProgram, SubmitterError};
 
@@ -194,7 +195,7 @@ impl Player {
             let app = state.apps.get_mut(&app).unwrap();
             while app.grant("127.0.0.2", now) {
                 let attempt = app.attempts.last().unwrap().clone();
-                let is_final = request.reducers == 0 || attempt.id.task.kind == TaskKind::Reduce;
+                let is_final = request.reducers == 0 || attempt.id.task.kind == PhaseKind::Reduce;
                 let part = is_final.then(|| made_by(request));
                 write((&attempt, self.node_ms()), request, &json!({ "done": { "records_in": 1 } }), part);
                 app.end_one("SUCCEEDED", now);

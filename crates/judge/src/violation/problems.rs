@@ -1,0 +1,237 @@
+//! The problems of a row, a segment, a second attempt and a master.
+
+use super::names::{Place, Subject};
+
+/// Why a row means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowProblem {
+    /// The flow does not exist.
+    #[error("found flow number {0}, expected one of the workload")]
+    UnknownFlow(u32),
+    /// The phase does not exist.
+    #[error("found phase number {0}, expected one of the workload")]
+    UnknownPhase(u32),
+    /// The job does not exist.
+    #[error("found job number {0}, expected one of the workload")]
+    UnknownJob(u32),
+    /// The master of a job where the profile of the cluster, if there is one, has none.
+    #[error("found the master of a job, expected a `profile` that has them, and tasks")]
+    NoMasters,
+    /// A master without a slot, or with one where masters need none.
+    #[error("found {} slot, expected {}", if *.0 { "a" } else { "no" }, if *.0 { "none (am-share=0)" } else { "one" })]
+    MasterSlot(bool),
+    /// A master that was up before its start or after its end.
+    #[error("found a master that is up at {0} s, expected that between its start and its end")]
+    MasterUp(f64),
+    /// Tasks that begin after their end.
+    #[error(
+        "found {startup} s from the start to the tasks' own code, expected at most the {length} s to the end"
+    )]
+    Startup {
+        /// Seconds.
+        startup: f64,
+        /// Seconds from start to end.
+        length: f64,
+    },
+    /// A task row of a phase that is not cut into tasks.
+    #[error("found tasks of a phase that is not cut into tasks, expected allocations")]
+    NoTasks,
+    /// A row of no tasks.
+    #[error("found a count of 0, expected at least 1 task")]
+    Empty,
+    /// Tasks beyond the last of the phase.
+    #[error("found tasks {first} to {last}, expected tasks below {tasks}")]
+    TaskNumber {
+        /// First task of the row.
+        first: u32,
+        /// Last task of the row.
+        last: u64,
+        /// How many tasks the phase has.
+        tasks: u32,
+    },
+    /// More or fewer slots than tasks.
+    #[error("found {found} slots for {expected} tasks, expected one each")]
+    SlotCount {
+        /// Slots of the row.
+        found: u64,
+        /// Tasks of the row.
+        expected: u32,
+    },
+    /// Slots beyond the last of the slot kind, or a range of none.
+    #[error("found {len} slots from slot {first} on, expected at least 1, below slot {slots}")]
+    SlotNumber {
+        /// First slot of the range.
+        first: u32,
+        /// Slots in the range.
+        len: u32,
+        /// Slots of the slot kind.
+        slots: u32,
+    },
+    /// An allocation of no slots.
+    #[error("found 0 slots, expected at least 1")]
+    NoSlots,
+    /// Not an instant, or one beyond all calendars.
+    #[error("found a time of {0} s, expected a finite one")]
+    NotFinite(f64),
+    /// The end comes before the start.
+    #[error("found start {start} s and end {end} s, expected the start first")]
+    Backwards {
+        /// Seconds.
+        start: f64,
+        /// Seconds.
+        end: f64,
+    },
+}
+
+/// Why a segment means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentProblem {
+    /// The first segment does not start at 0, or a later one not after the one before it.
+    #[error("found start {found} s, expected {}", match .before { None => "0".to_owned(), Some(at) => format!("one after {at} s") })]
+    Start {
+        /// When it starts, seconds.
+        found: f64,
+        /// When the segment before it starts, seconds.
+        before: Option<f64>,
+    },
+    /// A slow-start fraction outside 0 to 1.
+    #[error("found slowstart {0}, expected a fraction from 0 to 1")]
+    Slowstart(f64),
+    /// Slots that the cluster does not have, or that are named twice.
+    #[error("found {len} slots from slot {first} on, expected slots below {slots}, each once")]
+    Slots {
+        /// First slot of the range.
+        first: u32,
+        /// Slots in the range.
+        len: u32,
+        /// Slots of the slot kind.
+        slots: u32,
+    },
+}
+
+/// What is wrong with a second attempt. Times are seconds.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecondProblem {
+    /// The profile has none.
+    #[error("expected none (speculate=0)")]
+    Unexpected,
+    /// There is a third.
+    #[error("found a third one too, expected at most two attempts")]
+    Third,
+    /// Its row, or that of the first attempt, is of other tasks too.
+    #[error("found a row of several tasks, expected one for each attempt")]
+    Several,
+    /// The first one did not run its own code then.
+    #[error("found a first one that does not compute, expected one that does")]
+    Beside,
+    /// The first one would have been done as soon.
+    #[error(
+        "found a first one that ends at {ends} s at the latest, expected a later end than {}",
+        .new_ends.map_or_else(|| "what tasks of the phase took, of which none is done".to_owned(), |at| format!("{at} s, when a new one would end"))
+    )]
+    Quick {
+        /// When the first ends, or would have.
+        ends: f64,
+        /// When a new attempt would, if some task of the phase is done.
+        new_ends: Option<f64>,
+    },
+    /// There are more at a time than may be.
+    #[error("found {found} in its phase, expected at most {most} (speculate-least, -total, -running)")]
+    TooMany {
+        /// How many there are then.
+        found: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// It was started when its master did not look.
+    #[error(
+        "expected that at {since} s or a multiple of {every} s later, when its master looks (speculate, speculate-pause)"
+    )]
+    Look {
+        /// From when on its master looked.
+        since: f64,
+        /// How often.
+        every: f64,
+    },
+    /// One of the two attempts is done, and the other was not stopped then.
+    #[error(
+        "found one of the two done and the other {outcome} at {found} s, expected it killed at {expected} s"
+    )]
+    Other {
+        /// How the other ended.
+        outcome: &'static str,
+        /// When.
+        found: f64,
+        /// When it should have been stopped.
+        expected: f64,
+    },
+}
+
+/// What is wrong with the master of a job. Times are seconds.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MasterProblem {
+    /// Tasks of the job ran, and no master.
+    #[error("found tasks and no master, expected one")]
+    Missing,
+    /// A second one.
+    #[error("found a second master, expected one")]
+    Twice,
+    /// It was stopped although its flow is done, or is done although its job is not.
+    #[error("found a master that is {found}, expected {expected}")]
+    Outcome {
+        /// How it ended.
+        found: &'static str,
+        /// How it should have.
+        expected: &'static str,
+    },
+    /// It started before its job can have been submitted.
+    #[error(
+        "its master starts, expected that not before {earliest} s, when the job can have been submitted (submit)"
+    )]
+    Early {
+        /// When it may at the earliest.
+        earliest: f64,
+    },
+    /// It took less or more time to start than the profile says.
+    #[error("its master is up after {found} s, expected {least} to {most} s (am-start)")]
+    Start {
+        /// Seconds from its start to when it was up.
+        found: f64,
+        /// At least.
+        least: f64,
+        /// At most.
+        most: f64,
+    },
+    /// It left its slot sooner or later after its job than the profile says.
+    #[error("its master ends, expected that at {expected} s, after the end of the job (am-linger)")]
+    End {
+        /// When it should have.
+        expected: f64,
+    },
+    /// A task had a slot when the master was not up.
+    #[error("{task} has a slot while the master of its job is not up")]
+    Without {
+        /// The task.
+        task: Subject,
+    },
+    /// It holds the slot of something else.
+    #[error("its master on {place} overlaps {}", .other.as_ref().map_or_else(|| "the master of another job".to_owned(), ToString::to_string))]
+    Overlap {
+        /// The slot.
+        place: Place,
+        /// The task it overlaps; none if it is another master.
+        other: Option<Box<Subject>>,
+    },
+    /// Masters hold more slots than they may.
+    #[error("its master starts, found {found} slots held by masters, expected at most {most} (am-share)")]
+    TooMany {
+        /// How many there are then.
+        found: u64,
+        /// How many there may be.
+        most: u32,
+    },
+}

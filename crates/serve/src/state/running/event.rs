@@ -1,0 +1,122 @@
+//! Results of effects, and events of the engine.
+
+use crate::Moment;
+use crate::api;
+use crate::state::forecasts::ForecastResult;
+
+/// Results of effects and events of the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StateEvent {
+    Opened(Opened),
+    NotOpened {
+        number: u64,
+        /// The value found, and the value expected.
+        problem: String,
+        /// Whether a retry is useless.
+        is_final: bool,
+    },
+    /// Progress of a run.
+    Seen {
+        number: u64,
+        what: Seen,
+    },
+    /// The engine has stopped a run: all its flows have ended, or it is retried later.
+    Returned {
+        number: u64,
+        /// The reason why the run cannot continue. `None`: it has ended.
+        stopped: Option<String>,
+    },
+    /// The first deadline of a queued submission, from its file.
+    Read {
+        number: u64,
+        /// The first deadline of its flows.
+        due: Option<Moment>,
+    },
+    /// The result of a check for the files that a submission waits for.
+    Files {
+        number: u64,
+        /// The first missing file.
+        missing: Option<String>,
+    },
+    Predicted(ForecastResult),
+    Machines(Vec<api::Machine>),
+    /// The policy's limits that keep flows from free slots.
+    Limits(slackline::resident::Limits),
+    /// A message about the machines.
+    Machine(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opened {
+    pub number: u64,
+    /// The start of the run.
+    pub started: Moment,
+    pub flows: Vec<FlowFacts>,
+    /// Flows that cannot be run, and the reason for each.
+    pub unrunnable: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowFacts {
+    pub flow: String,
+    pub release: Moment,
+    pub deadline: Option<Moment>,
+    pub weight: f64,
+    pub jobs: Vec<JobFacts>,
+    /// The outputs of other flows of the submission that this flow reads, by flow and job. No task of the
+    /// flow starts before all of them exist.
+    pub reads: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFacts {
+    /// The number of the job in [`Seen`].
+    pub index: u32,
+    /// The progress of the job so far.
+    pub job: api::Job,
+}
+
+/// Progress of a run, with jobs by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Started {
+        job: u32,
+        /// Whether the task is a map.
+        is_map: bool,
+    },
+    /// An attempt was stopped.
+    Stopped {
+        job: u32,
+        /// Whether the task is a map.
+        is_map: bool,
+    },
+    /// A task finished.
+    Done {
+        job: u32,
+        /// Whether the task is a map.
+        is_map: bool,
+    },
+    Failed {
+        job: u32,
+        /// Whether the task is a map.
+        is_map: bool,
+        message: String,
+        /// Whether the flow has failed with this attempt.
+        is_final: bool,
+    },
+    /// Outputs of finished tasks were lost; the tasks have to rerun.
+    Lost {
+        job: u32,
+        /// Whether the tasks are maps.
+        is_map: bool,
+        tasks: u64,
+    },
+    /// A flow can never start, and the reason.
+    Never { flow: String, message: String },
+    /// Tasks take much longer or shorter than estimated.
+    Off {
+        flow: String,
+        /// The difference, as text.
+        message: String,
+    },
+}
