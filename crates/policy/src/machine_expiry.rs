@@ -23,7 +23,7 @@ impl Horizons {
         self.0.is_empty()
     }
 
-    /// A machine is gone: until when it will be there when it comes back is said then.
+    /// A machine is gone. The time of its next end is reported when it comes back.
     pub(crate) fn forget(&mut self, machine: MachineId) {
         self.0.remove(&machine);
     }
