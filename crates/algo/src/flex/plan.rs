@@ -61,14 +61,14 @@ impl<'a> Config<'a> {
         self
     }
 
-    /// With searches of so many steps.
+    /// Limits searches to this number of steps.
     #[must_use]
     pub const fn with_steps(mut self, steps: u64) -> Self {
         self.steps = steps;
         self
     }
 
-    /// With an exact search for step costs of so many partial choices.
+    /// Limits the exact search for step costs to this number of partial choices.
     #[must_use]
     pub const fn with_nodes(mut self, nodes: u64) -> Self {
         self.nodes = nodes;

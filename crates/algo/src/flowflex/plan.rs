@@ -47,7 +47,7 @@ impl<'a> Config<'a> {
         Self { steps: 0, grid: None, cancel: None }
     }
 
-    /// With searches of so many events of list schedules.
+    /// Limits searches to this number of events of list schedules.
     #[must_use]
     pub const fn with_steps(mut self, steps: u64) -> Self {
         self.steps = steps;
