@@ -1,8 +1,7 @@
 //! Every number of the comparison document that is a number of the schedule, from its rows.
 //!
-//! Failed flows (by their row, or because something of them is missing) are left out of everything
-//! but two numbers: one that has a deadline counts as missed, and what its attempts used counts as
-//! busy.
+//! Failed flows (by their row, or because something of them is missing) are left out of everything but two
+//! numbers: one that has a deadline counts as missed, and what its attempts used counts as busy.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowRow, FlowStatus, Schedule};
@@ -99,8 +98,8 @@ impl FlowFacts {
     }
 }
 
-/// Metrics of a schedule, recomputed from its rows; whether it is feasible is not looked at, and rows
-/// that mean nothing are left out. O(n log n).
+/// Metrics of a schedule, recomputed from its rows. They do not check whether it is feasible, and leave out
+/// invalid rows. O(n log n).
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
     of_whole(instance, schedule, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
 }

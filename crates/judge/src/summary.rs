@@ -18,8 +18,8 @@ pub(crate) enum Form {
     Allocations,
 }
 
-/// Task rows decide if there are any. Without rows of either kind nothing ran, which completes an instance without
-/// work, on machines of whatever speeds.
+/// Task rows decide if there are any. Without rows of either kind nothing ran, which completes an instance
+/// without work, on machines of any speeds.
 pub(crate) fn form_of(schedule: &Schedule) -> Form {
     if schedule.tasks.is_empty() && !schedule.allocations.is_empty() {
         Form::Allocations
