@@ -1,7 +1,7 @@
 //! The scheduling textbook as functions.
 //!
 //! - [`rules`]: orders of jobs on one machine (Smith, Jackson, Moore-Hodgson, ATC);
-//! - [`fluid`]: executes schedules of work that whole slots share, whatever rule gives them out;
+//! - [`fluid`]: executes schedules of work that whole slots share, under any rule;
 //! - [`water_line`]: max-min fair shares with minima, maxima and weights;
 //! - [`budget`]: what searches may spend.
 

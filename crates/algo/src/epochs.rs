@@ -37,7 +37,8 @@ impl Epochs {
     }
 }
 
-/// What policies may spend on looking for the best of several orders: so many steps for each event, saved up to a limit.
+/// The budget of a policy for searching the best of several orders: a number of steps for each event, saved
+/// up to a limit.
 ///
 /// To look for the best order takes many times as long as to follow one, and where there is much to do little changes
 /// from one plan to the next. A search that was made is therefore paid for by events before the next one; until then
@@ -50,13 +51,12 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// So many steps for `each` event, and at `most` so many saved, which are there from the start.
+    /// `each` steps for each event, and at most `most` saved steps, which are there from the start.
     pub(crate) fn new(each: u32, most: u32) -> Self {
         Self { left: most.into(), each: each.into(), most: most.into() }
     }
 
-    /// The same for plans in epochs of this length; without end for plans at every event, of which nobody expects that
-    /// they are fast.
+    /// A budget for plans in epochs of this length; unlimited for plans at every event, which may be slow.
     pub(crate) fn of_epochs(length: Span, each: u32, most: u32) -> Self {
         if length > Span::ZERO {
             return Self::new(each, most);
@@ -64,7 +64,7 @@ impl Allowance {
         Self { left: i64::MAX, each: 0, most: i64::MAX }
     }
 
-    /// So many events came.
+    /// Adds the steps of `events` events.
     pub(crate) fn earn(&mut self, events: usize) {
         let earned = self.each.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX));
         self.left = self.left.saturating_add(earned).min(self.most);
@@ -75,7 +75,7 @@ impl Allowance {
         self.left > 0
     }
 
-    /// A search took so many steps.
+    /// Spends the steps of a search.
     pub(crate) fn spend(&mut self, steps: u64) {
         if self.most < i64::MAX {
             self.left = self.left.saturating_sub(i64::try_from(steps).unwrap_or(i64::MAX));

@@ -15,7 +15,7 @@
 //! - [`woha`]: deadlines by progress plans;
 //! - [`yarn`]: Hadoop's own schedulers, with the queues of a site.
 //!
-//! Each paper gets a folder of its own beside these.
+//! Each paper has a folder beside these.
 #![deny(clippy::unwrap_used)]
 
 pub mod auto;

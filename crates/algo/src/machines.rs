@@ -1,9 +1,9 @@
 //! Which machine, by earliest completion: a slow slot is left free while faster ones, busy as they are, would have done all
 //! the rest of the phase before the slow one had done one task.
 //!
-//! Whoever is first in the order of a policy gets the slots that become free: the rest of a phase is looked at as if it
-//! had the faster slots after the rest of all those before it that wait for them too. Tasks of a phase are taken to be of
-//! equal length.
+//! The first flow in the order of a policy gets the slots that become free. The rest of a phase is rated as
+//! if it had the faster slots after the rest of all phases before it that wait for them too. Tasks of a phase
+//! count as equally long.
 
 use slackline_model::{PhaseId, Span, Time};
 use slackline_policy::{Ask, Grant, SpeedClass, View};
@@ -23,7 +23,7 @@ pub(crate) struct Faster {
 impl Faster {
     /// How many tasks they complete before one that starts now on a slot where it takes `slow`.
     pub(crate) fn sooner(self, slow: Span) -> u64 {
-        // In microseconds, so that nothing depends on the order in which slots are looked at.
+        // In microseconds, so that the result does not depend on the order of slots.
         let left = slow.0.saturating_sub(self.busy.0).saturating_sub(1);
         u64::from(self.slots) * left.checked_div(self.task.0).unwrap_or(0)
     }

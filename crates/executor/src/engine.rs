@@ -1,10 +1,10 @@
 //! Runs a policy's decisions as worker processes in real time. A finished attempt is committed by renaming
 //! its output.
 //!
-//! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and
-//! reports the results. An attempt that ended well is recorded in the journal, its output moved to its place,
-//! and only then reported; so whatever starts after it finds its output. Results that wait when the engine
-//! comes round are recorded together.
+//! It takes no scheduling decision: it starts the tasks that the driver names on the machines of a fleet, and
+//! reports the results. The engine records a successful attempt in the journal, moves its output into place,
+//! and only then reports it. So every later task finds that output. Results that wait for the engine are
+//! recorded together.
 
 pub(crate) mod admission;
 pub(crate) mod arrivals;
@@ -119,7 +119,7 @@ pub enum Happening<'a> {
         /// Where the rest is.
         log: Option<&'a std::path::Path>,
         /// Whether another attempt of the task is still running, so that this one does not count.
-        goes_on: bool,
+        other_runs: bool,
         /// Whether the task is not tried again: its flow has failed.
         is_final: bool,
     },
@@ -555,7 +555,7 @@ impl<'a> ProcessEngine<'a> {
         self.due_in().map_or(TICK, |until| until.min(TICK))
     }
 
-    /// Reports of what is due now, and the flows that arrive.
+    /// The reports that are due now, and the flows that arrive.
     fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
         self.now = self.clock.now();
         self.see_jump();

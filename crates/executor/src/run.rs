@@ -60,7 +60,7 @@ pub struct JobVerdict {
     /// What happens to it.
     pub verdict: Verdict,
     /// Whether it is of a run that was not finished and continues.
-    pub goes_on: bool,
+    pub resumes: bool,
 }
 
 /// Output that an earlier session recorded and that is not there any more as it was written: its task is
@@ -316,16 +316,16 @@ impl Session {
     }
 
     /// Gives up the outputs of an earlier run of the state directory that are none of this one.
-    fn let_go(&self, earlier: &UnfinishedRun) {
+    fn release_outputs_of(&self, earlier: &UnfinishedRun) {
         let (locks, base) = (OutputLocks::of(&self.head.owner), Path::new(&earlier.head.setup.directory));
         let own: BTreeSet<PathBuf> = self.jobs.iter().map(|job| job.definition.output()).collect();
         let others = earlier.jobs.iter().filter(|job| !own.contains(&job.definition.output()));
         others.for_each(|job| locks.release(&base.join(&job.output)));
     }
 
-    /// Locks the outputs of what is left. What is another's now is in the way of a run that continues; one
-    /// that begins does not.
-    fn lock_outputs(&mut self, goes_on: bool) -> Result<(), EngineError> {
+    /// Locks the outputs of the remaining jobs. A lock of another run blocks jobs of a resumed run, and fails
+    /// a new run.
+    fn lock_outputs(&mut self, resumes: bool) -> Result<(), EngineError> {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());
         for (index, job) in (0..).zip(&self.jobs) {
             let is_hindered = self.obstacles.iter().any(|obstacle| obstacle.job == index as usize);
@@ -335,7 +335,7 @@ impl Session {
             let Err(error) = locks.acquire(job, &self.made) else { continue };
             let output = job.output.display();
             let is_taken = error.kind() == io::ErrorKind::AlreadyExists;
-            if !goes_on {
+            if !resumes {
                 self.release();
                 return Err(if is_taken {
                     EngineError::Claimed { path: output.to_string() }

@@ -85,13 +85,13 @@ impl Place {
         Instance::new(&draft).unwrap().cluster().clone()
     }
 
-    /// A flow of so many tasks of a command, each with an input of its own.
+    /// A flow of `tasks` tasks of a command, each with a separate input.
     fn flow(&self, name: &str, command: &str, tasks: usize) -> FlowDraft {
         let inputs = self.dir.join(format!("in-{name}"));
         // Inputs that are there stay as they are: one that was written again would be another.
         let new = if fs::create_dir(&inputs).is_ok() { tasks } else { 0 };
         for k in 0..new {
-            // As long as a split, so that each has a map of its own.
+            // As long as a split, so that each has one map.
             fs::write(inputs.join(format!("{k}.txt")), format!("{name} {k}{}\n", " ".repeat(1 << 10)))
                 .unwrap();
         }
@@ -125,9 +125,9 @@ impl Place {
         self.bring_of(to, flow, None)
     }
 
-    /// Brings a flow of somebody who may hold so many slots.
+    /// Adds a flow of a user with a quota of slots.
     fn bring_of(&self, to: &mut dyn SharedEngine, flow: FlowDraft, quota: Option<(String, u32)>) -> RunId {
-        self.seat(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: BTreeMap::new(), quota })
+        self.add(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: BTreeMap::new(), quota })
     }
 
     /// Brings a flow that stands in another way than its document says.
@@ -137,21 +137,21 @@ impl Place {
         flow: FlowDraft,
         standings: BTreeMap<String, FlowOverrides>,
     ) -> RunId {
-        self.seat(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: standings, quota: None })
+        self.add(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: standings, quota: None })
     }
 
-    fn seat(&self, to: &mut dyn SharedEngine, flow: FlowDraft, rules: RunConfig) -> RunId {
+    fn add(&self, to: &mut dyn SharedEngine, flow: FlowDraft, rules: RunConfig) -> RunId {
         let name = flow.id.clone();
         let watcher = Watcher { name: name.clone(), log: self.log.clone() };
         to.add_run(self.session(&name, flow), rules, Box::new(watcher)).unwrap()
     }
 
-    fn heard(&self) -> Vec<(String, What)> {
+    fn events(&self) -> Vec<(String, What)> {
         self.log.lock().unwrap().clone()
     }
 
     fn count(&self, name: &str, is_one: impl Fn(What) -> bool) -> usize {
-        self.heard().iter().filter(|(of, what)| of == name && is_one(*what)).count()
+        self.events().iter().filter(|(of, what)| of == name && is_one(*what)).count()
     }
 
     /// What a flow has made: a line a task.
@@ -181,7 +181,7 @@ fn drive(
     let (empty, mut nowhere) = (resident.empty().clone(), ());
     let mut driver: Drive<'_> = Driver::new(empty, policy, resident, &mut nowhere, Config::plain().audited());
     for _ in 0..2_000 {
-        assert!(driver.step(), "the driver goes on");
+        assert!(driver.step(), "the driver continues");
         if !act(&mut driver) {
             driver.close();
             return;
@@ -193,12 +193,12 @@ fn drive(
 /// What has ended, and judged.
 fn judged(ended: Vec<EndedRun>) -> Vec<(RunId, RunEnd)> {
     let mut ends = Vec::new();
-    for EndedRun { run: seat, how, session } in ended {
+    for EndedRun { run, how, session } in ended {
         let instance =
             Instance::new(&run_schedule::measured(session.workload(), session.attempts())).unwrap();
         let schedule = run_schedule::schedule(&instance, session.attempts(), "fifo", 1.0);
         slackline_judge::check(&instance, &schedule).unwrap_or_else(|violation| panic!("{violation}"));
-        ends.push((seat, how.unwrap()));
+        ends.push((run, how.unwrap()));
     }
     ends
 }
@@ -219,9 +219,9 @@ fn runs_share_slots_and_each_has_its_own_output_and_journal() {
         }
         ends.len() < 4
     });
-    ends.sort_unstable_by_key(|(seat, _)| *seat);
+    ends.sort_unstable_by_key(|(run, _)| *run);
     let expected: Vec<(RunId, RunEnd)> =
-        flows.into_iter().chain(late).map(|seat| (seat, RunEnd::Done)).collect();
+        flows.into_iter().chain(late).map(|run| (run, RunEnd::Done)).collect();
     assert_eq!(ends, expected);
     for (name, tasks) in [("a", 4), ("b", 4), ("c", 4), ("d", 2)] {
         let lines: Vec<String> = (0..tasks).map(|k| format!("{name} {k}")).collect();
@@ -231,12 +231,12 @@ fn runs_share_slots_and_each_has_its_own_output_and_journal() {
 }
 
 #[test]
-fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
+fn a_held_flow_ends_its_running_tasks_and_starts_none_until_it_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let place = Place::new(dir.path());
     let mut resident = place.resident();
-    let go = dir.path().join("go");
-    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let gate = dir.path().join("go");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
     let a = place.bring(resident.as_mut(), place.flow("a", &waits, 5));
     let (mut step, mut ends) = (0, Vec::new());
     drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
@@ -250,7 +250,7 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
             1 => {
                 // Its tasks go on, on both slots, so that the other flow has none.
                 assert_eq!(place.count("b", is_start), 0);
-                fs::write(&go, "").unwrap();
+                fs::write(&gate, "").unwrap();
                 step = 2;
             }
             // The tasks of a look for the file every 50 ms: one may end after all of b.
@@ -269,7 +269,7 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
 }
 
 #[test]
-fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
+fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style() {
     let cluster = Place::new(tempfile::tempdir().unwrap().path()).cluster();
     let policies: [Box<dyn Policy>; 3] = [
         Box::new(Fifo::new(ShareUnit::Flow)),
@@ -282,8 +282,8 @@ fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
         let mut resident = place.resident();
         // Of two slots, the task of the other user holds one until a task of hers was seen beside it; if he might hold both,
         // hers would wait for it, and it for them.
-        let go = dir.path().join("go");
-        let waits = format!("while ! test -e {}; do sleep 0.02; done; cat", go.display());
+        let gate = dir.path().join("go");
+        let waits = format!("while ! test -e {}; do sleep 0.02; done; cat", gate.display());
         let ann = Some(("ann".to_owned(), 1));
         for name in ["a", "b"] {
             place.bring_of(resident.as_mut(), place.flow(name, "sleep 0.05; cat", 4), ann.clone());
@@ -301,7 +301,7 @@ fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
             }
             was_beside |= at_work == 1 && place.count("c", is_start) > place.count("c", is_done);
             if was_beside || of_ann(is_done) == 8 {
-                fs::write(&go, "").unwrap();
+                fs::write(&gate, "").unwrap();
             }
             ends.len() < 3
         });
@@ -337,8 +337,8 @@ fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
     let dir = tempfile::tempdir().unwrap();
     let place = Place::new(dir.path());
     let mut resident = place.resident();
-    let go = dir.path().join("go");
-    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let gate = dir.path().join("go");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
     let again = FlowOverrides { next: Some(3600.0), ..FlowOverrides::default() };
     let flow = place.flow("a", &waits, 3);
     let a = place.bring_as(resident.as_mut(), flow, [("a".to_owned(), again)].into());
@@ -353,7 +353,7 @@ fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
             is_changed = true;
         }
         if seen.len() == 2 {
-            fs::write(&go, "").unwrap();
+            fs::write(&gate, "").unwrap();
         }
         judged(driver.engine().finished_runs()).is_empty()
     });
@@ -368,8 +368,8 @@ fn another_deadline_changes_who_is_next() {
     let dir = tempfile::tempdir().unwrap();
     let place = Place::new(dir.path());
     let mut resident = place.resident();
-    let go = dir.path().join("go");
-    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let gate = dir.path().join("go");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
     let due = |name: &str, command: &str, deadline| FlowDraft {
         deadline: Some(deadline),
         ..place.flow(name, command, 4)
@@ -388,13 +388,13 @@ fn another_deadline_changes_who_is_next() {
                 "c",
                 FlowOverrides { deadline: Some(5.0), ..FlowOverrides::default() },
             );
-            fs::write(&go, "").unwrap();
+            fs::write(&gate, "").unwrap();
             is_changed = true;
         }
         ends.len() < 3
     });
     let order: Vec<String> =
-        place.heard().into_iter().filter(|(_, what)| is_start(*what)).map(|(name, _)| name).collect();
+        place.events().into_iter().filter(|(_, what)| is_start(*what)).map(|(name, _)| name).collect();
     let first = |name: &str| order.iter().position(|of| of == name).unwrap();
     assert!(first("c") < first("b"), "{order:?}");
     assert!(order.iter().filter(|name| *name == "c").count() == 4);
@@ -410,7 +410,7 @@ fn what_is_stopped_is_resumed_by_the_next_and_nothing_is_done_twice() {
             place.bring(resident.as_mut(), place.flow(name, "cat; sleep 0.02", 6));
         }
         drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Job), |_| {
-            place.heard().iter().filter(|(_, what)| is_done(*what)).count() < stop_after
+            place.events().iter().filter(|(_, what)| is_done(*what)).count() < stop_after
         });
         let left = resident.stop();
         assert!(left.iter().all(|ended| matches!(ended.how, Ok(RunEnd::Interrupted | RunEnd::Done))));

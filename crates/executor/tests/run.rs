@@ -32,7 +32,7 @@ type Meddler = Box<dyn FnMut(&[TaskId])>;
 /// Damages the map output below a directory.
 type Damage = fn(&Path);
 
-/// Remembers what happened; stops the run after so many finished tasks.
+/// Records the events; stops the run after `stop_after` finished tasks.
 #[derive(Default)]
 struct Watcher {
     done: Vec<TaskId>,
@@ -137,7 +137,7 @@ fn go_with(session: &mut Session, watcher: &mut Watcher, attempts_max: u16) -> R
     session.run(drive, settings(), stop).unwrap()
 }
 
-/// The schedule of what happened, judged against the measured workload.
+/// The schedule of the run, judged against the measured workload.
 fn judged(session: &Session) -> Schedule {
     let instance = Instance::new(&run_schedule::measured(session.draft(), session.attempts())).unwrap();
     let schedule = run_schedule::schedule(&instance, session.attempts(), "fifo", 1.0);
@@ -240,7 +240,7 @@ fn a_mapper_that_hangs_is_killed() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_without_doing_anything_twice() {
+fn a_stopped_run_resumes_and_reruns_no_finished_task() {
     let dir = tempfile::tempdir().unwrap();
     let (input, expected) = text(dir.path());
     let draft = two_jobs(dir.path(), &input);
@@ -297,7 +297,7 @@ fn a_job_whose_output_was_marked_and_not_remembered_yet_is_finished() {
         let mut watcher = Watcher { stop_after: Some(tasks as usize), ..Watcher::default() };
         assert_eq!(go(&mut session, &mut watcher), RunEnd::Interrupted);
     }
-    // As if the engine had died between the mark and the record of what was made.
+    // As if the engine had died between the mark and the record of the finished job.
     let (words, sorted) = (dir.path().join("out/words/_temporary"), dir.path().join("out/sorted/_temporary"));
     fs::create_dir_all(words.join("parts")).unwrap();
     fs::copy(sorted.join("owner"), words.join("owner")).unwrap();
@@ -357,7 +357,7 @@ fn maps_of(session: &Session) -> usize {
     session.jobs()[0].maps() as usize
 }
 
-/// Defect 6: whatever happens to the output of maps, at whatever time, it is made again.
+/// Defect 6: map output that is lost in any way, at any time, is made again.
 #[test]
 fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fail() {
     let damages: [(&str, Damage); 4] = [
@@ -664,7 +664,7 @@ fn maps_of_a_jar_are_those_that_hadoop_makes() {
         resolved(&draft(vec![FlowDraft::new("f", jobs)]), dir.path()).jobs
     };
     let plans = plan();
-    // A file or a piece each; beside an output whose sizes nobody knows yet no file is cut.
+    // A file or a piece each; a file is not cut beside an output of unknown size.
     let lengths =
         |job: usize| plans[job].inputs.maps.iter().map(Vec::as_slice).map(<[_]>::len).collect::<Vec<_>>();
     assert_eq!((lengths(0), plans[0].reducers), (vec![1; 5], 3));
@@ -675,8 +675,8 @@ fn maps_of_a_jar_are_those_that_hadoop_makes() {
     assert_eq!(plan()[0].definition.difference(&plans[0].definition), Some("file etl.jar"));
 }
 
-/// The output of more than a few maps is removed while the run goes on; what is left of it by a run that was
-/// killed goes too.
+/// The output of more than a few maps is removed while the run continues; the rest of it from a run that was
+/// killed is removed too.
 #[test]
 fn of_very_many_maps_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,8 +5,8 @@
 //!   barrier. An attempt that is `done` or `lost` has finished.
 //! - The rows do not say when the output of a `lost` attempt was lost, only that it was before the
 //!   next attempt of that task that started after the lost one's end. From there to the end of the
-//!   next attempt that finished, its *re-run*, the barrier is certainly open; before, in doubt, it is
-//!   taken to be closed.
+//!   next attempt that finished, its *re-run*, the barrier is certainly open; before, it is uncertain and
+//!   counts as closed.
 //! - A reduce that was still there when a re-run started waits for the re-run's end. One that had
 //!   ended by then had ended before the loss.
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_goes_on_over_reruns_that_start_meanwhile() {
+    fn waiting_continues_during_reruns_that_start_meanwhile() {
         let b = barrier(10, &[(7, Some(30)), (29, Some(50)), (60, None)]);
         assert_eq!(b.waits_until(Time(5_000_000)), Some(Time(50_000_000)));
         assert_eq!(b.waits_until(Time(55_000_000)), Some(Time(55_000_000)));

@@ -26,11 +26,10 @@ fn pool_minimum(instance: &Instance, phase: PhaseId) -> u32 {
 
 /// The minimum of each phase of `ready` (all of `slot_kind`, in order of id).
 ///
-/// A pool's minimum for a kind is split evenly over its ready phases of that kind, the remainder to
-/// the first by rank. A phase's minimum is the larger of its own and its share, at most its cap and its
-/// tasks left. If the minima together exceed its slots S, they become floor(m·S/Σm), the rest
-/// by largest remainder, then by rank: by the release of the flow, then by place in the document.
-/// O(n log n).
+/// A pool's minimum for a kind is split evenly over its ready phases of that kind, the remainder to the first
+/// by rank. A phase's minimum is the larger of its stated one and its share, at most its cap and its tasks
+/// left. If the minima together exceed its slots S, they become floor(m·S/Σm), the rest by largest remainder,
+/// then by rank: by the release of the flow, then by place in the document. O(n log n).
 pub(crate) fn minima(instance: &Instance, slot_kind: SlotKind, ready: &[Ready]) -> Vec<u32> {
     let group = |r: &Ready| (instance.flow(instance.flow_of(r.phase)).pool, instance.phase(r.phase).kind);
     let mut members = vec![[0u32; 2]; instance.pools().len()];

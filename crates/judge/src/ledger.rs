@@ -27,8 +27,7 @@ pub(crate) struct Piece {
 }
 
 impl<'a> Ledger<'a> {
-    /// Sorts the rows; those that mean nothing are left out. O(n log n), O(n) if rows are in order
-    /// of start.
+    /// Sorts the rows; those that mean nothing are left out. O(n log n), O(n) if rows are in order of start.
     pub(crate) fn new(instance: &'a Instance, rows: &'a TaskRows) -> Self {
         let sound = |&(_, row): &(usize, &TaskRow)| fault(instance, row, rows.places(row)).is_none();
         let sound = rows.rows().iter().enumerate().filter(sound).map(|(i, _)| i as u32);

@@ -2,10 +2,10 @@
 //!
 //! # Modules
 //!
-//! [`check`] names the first violation: first whatever is wrong with the structure of the schedule, in
-//! the order of its tables; then, by time, whatever goes wrong while it runs, at one instant the lowest
-//! phase first; then claims that do not follow from the rows, flow by flow. [`metrics()`] and
-//! [`completions`] recompute what the rows amount to and use no stated number.
+//! [`check`] names the first violation: first errors in the structure of the schedule, in the order of its
+//! tables; then, by time, errors while it runs, at one instant the lowest phase first; then claims that do
+//! not follow from the rows, flow by flow. [`metrics()`] and [`completions`] recompute the results from the
+//! rows and use no stated number.
 //!
 //! In reading order:
 //! - [`violation`]: the ways to break a schedule;
@@ -23,8 +23,7 @@
 //! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: what follows from the rows, and what was said;
 //! - [`stream`]: the same of rows that come one after the other; [`open_stream`]: of flows that do so too.
 //!
-//! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's
-//! slot.
+//! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's slot.
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
@@ -167,7 +166,7 @@ fn check_tasks(
     Ok(Summary::of_tasks(&ledger, &progress))
 }
 
-/// What task rows must keep whatever the other flows do; but on universal slots early reduces of all flows count.
+/// Checks task rows flow by flow; but on universal slots early reduces of all flows count together.
 fn check_each_flow(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule, first: &mut First) {
     slots::check_caps(ledger, first);
     order::check_precedence(ledger, progress, first);

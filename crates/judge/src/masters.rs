@@ -1,4 +1,4 @@
-//! Masters of jobs: one for each job that ran, up while its tasks hold slots, and on a slot of its own itself.
+//! ApplicationMasters: one for each job that ran, up while its tasks hold slots, and on a separate slot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,7 +92,7 @@ pub(crate) fn check_jobs(
     Ok(())
 }
 
-/// Offers whatever masters do at a wrong time or on a wrong slot.
+/// Offers the actions of ApplicationMasters at a wrong time or on a wrong slot.
 pub(crate) fn check_times(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule, first: &mut First) {
     let Some(profile) = &schedule.profile else { return };
     let of_job: BTreeMap<JobId, &MasterRow> = schedule.masters.iter().map(|row| (row.job, row)).collect();
@@ -215,7 +215,7 @@ fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First)
                 (job, Some(Box::new(Subject::task(instance, phase, task))))
             }
             (SlotHolder::Master(_), SlotHolder::Master(job)) => (job, None),
-            // Tasks among themselves are looked at elsewhere.
+            // Overlaps of tasks are checked in `slots`.
             (SlotHolder::Task(..), SlotHolder::Task(..)) => continue,
         };
         let place = Place::new(instance.cluster(), SlotKind::Any, after.slot);

@@ -1,8 +1,7 @@
 //! Every number of the comparison document that is a number of the schedule, from its rows.
 //!
-//! Failed flows (by their row, or because something of them is missing) are left out of everything
-//! but two numbers: one that has a deadline counts as missed, and what its attempts used counts as
-//! busy.
+//! Failed flows (by their row, or because something of them is missing) are left out of everything but two
+//! numbers: one that has a deadline counts as missed, and what its attempts used counts as busy.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowRow, FlowStatus, Schedule};

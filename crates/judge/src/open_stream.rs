@@ -82,8 +82,8 @@ impl Sums {
 }
 
 impl OpenStream {
-    /// A schedule that begins; `empty` has the cluster, the pools and the objective, and `head` says how the schedule
-    /// came about: its rows and claims are not looked at.
+    /// A schedule that starts; `empty` has the cluster, the pools and the objective, and `head` its settings:
+    /// the rows and claims of `head` are ignored.
     ///
     /// `None` for schedules that only [`crate::check`] can judge: those whose reduces take universal slots early, those
     /// under another objective than the instance's, or a profile; and those on millions of slots.
@@ -150,7 +150,7 @@ impl OpenStream {
     /// A flow that is over: all its rows have come.
     ///
     /// # Errors
-    /// Whatever is wrong with flows that were over before; a flow that is not there, or no more.
+    /// Errors of flows that were finished before; a flow that is not there, or no more.
     pub fn flow(&mut self, row: &FlowRow) -> Result<(), Violation> {
         if self.instance.flows().get(row.flow).is_none() {
             let problem = RowProblem::UnknownFlow(row.flow.0);
@@ -180,8 +180,8 @@ impl OpenStream {
         Entry { counted: Counted::new(flow, fact), tasks: fact.tasks, cost, claimed: row.cost }
     }
 
-    /// The end: `schedule` has the claims of the whole; its rows and flows are not looked at. The report has no facts of
-    /// single flows.
+    /// The end: `schedule` has the claims of the whole; its rows and flows are ignored. The report has no
+    /// facts of single flows.
     ///
     /// # Errors
     /// As [`crate::check`].

@@ -186,7 +186,7 @@ fn check_start(
     });
 }
 
-/// A reduce that finishes does so after the last map, whatever the clock.
+/// A reduce that finishes does so after the last map, under any clock.
 fn check_end(ledger: &Ledger<'_>, barrier: &Barrier, row: &TaskRow, first: &mut First) {
     if matches!(row.outcome, Outcome::Failed | Outcome::Killed) {
         return;

@@ -54,7 +54,7 @@ fn offer(ledger: &Ledger<'_>, first: &mut First, row: &TaskRow, task: u32, probl
     first.offer(at, phase, || Violation::Second { at, task, problem });
 }
 
-/// The tasks of a phase with two attempts; one with more is offered, and one that has no rows of its own.
+/// The tasks of a phase with two attempts; offers those with more, and those without separate rows.
 fn pairs<'a>(ledger: &Ledger<'a>, phase: PhaseId, first: &mut First) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for attempts in ledger.pieces(phase).chunk_by(|a, b| a.first == b.first) {
@@ -110,7 +110,7 @@ fn check_slow(
     }
 }
 
-/// When the first attempt ended, or would have at the latest; `None` if that cannot be told.
+/// When the first attempt ended, or would have ended at the latest; `None` if that is unknown.
 fn latest_end(
     ledger: &Ledger<'_>,
     from: Option<Time>,
@@ -133,7 +133,7 @@ fn latest_end(
     Some(from?.seconds() + straggler * far * span.seconds() / speed)
 }
 
-/// No more than so many tasks of a phase have two attempts at a time.
+/// Offers more than the allowed number of tasks of a phase with two attempts at a time.
 fn check_number(ledger: &Ledger<'_>, rules: Speculation, times: &Times, pair: &Pair<'_>, first: &mut First) {
     let at = pair.second.start;
     let found = times.pairs.at(at);
@@ -179,7 +179,7 @@ struct Number {
     ends: Sums,
 }
 
-/// Times in order, each with the sum of what came up to it.
+/// Times in order, each with the sum of the amounts up to it.
 type Sums = Vec<(Time, f64)>;
 
 fn sums(mut of: Vec<(Time, f64)>) -> Sums {

@@ -46,8 +46,8 @@ impl BusyUntil {
     }
 }
 
-/// Offers the first overlaps on a slot. Every attempt uses its slot from start to end, whatever
-/// became of it. O(attempts) after sorting.
+/// Offers the first overlaps on a slot. Every attempt uses its slot from start to end, with any outcome.
+/// O(attempts) after sorting.
 pub(crate) fn check_overlaps(ledger: &Ledger<'_>, first: &mut First) {
     let cluster = ledger.instance.cluster();
     let slot_kind_of = |i: u32| ledger.instance.slot_kind_of(ledger.row(i).phase);

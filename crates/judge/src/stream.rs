@@ -34,7 +34,7 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// A schedule that begins; `head` says how it came about, and its rows and claims are not looked at.
+    /// A schedule that starts; `head` has its settings, and its rows and claims are ignored.
     ///
     /// `None` for schedules that only [`crate::check`] can judge, because flows depend on each other by more than slots:
     /// those that promise minima which a phase has, those whose reduces take universal slots early, those under another
@@ -61,7 +61,7 @@ impl<'a> Stream<'a> {
     /// A flow that is over: all its rows have come.
     ///
     /// # Errors
-    /// Whatever is wrong with flows that were over before; a second row of a flow.
+    /// Errors of flows that were finished before; a second row of a flow.
     pub fn flow(&mut self, row: &FlowRow) -> Result<(), Violation> {
         let Self { instance, passing, facts } = self;
         if passing.flow(instance, row, |flow| facts[flow].is_some())? {
@@ -77,7 +77,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// The end: `schedule` has the claims and a row for every flow, as they were told; its rows are not looked at.
+    /// The end: `schedule` has the claims and a row for every flow, as they were given; its rows are ignored.
     ///
     /// # Errors
     /// As [`crate::check`].

@@ -31,7 +31,8 @@ use crate::workload::Problem;
 
 /// Searches that begin at different workloads.
 pub const CHAINS: u32 = 4;
-/// The loss that is taken with probability 1/e at the beginning of a search; it falls to 0 with the square of what is left.
+/// The loss that is accepted with probability 1/e at the start of a search; it falls to 0 with the square of
+/// the remaining share.
 const WARMTH: f64 = 0.3;
 
 /// What a policy is held against.
@@ -51,7 +52,7 @@ pub struct Adversary {
     pub against: Opponent,
     /// Of everything that is drawn.
     pub seed: Seed,
-    /// Workloads looked at, over all chains.
+    /// Evaluated workloads, over all chains.
     pub budget: u32,
 }
 
@@ -70,7 +71,7 @@ pub struct WorstCase {
 /// An objective as `response`, for its sum, or as `max slowdown`.
 ///
 /// # Errors
-/// Of what is no objective, and of lateness, which has no ratios.
+/// Texts that are no objective, and lateness, which has no ratios.
 pub fn objective(text: &str) -> Result<Objective, String> {
     let of_metric = Metric::ALL.iter().find(|metric| metric.name() == text);
     let objective = match of_metric {
@@ -84,11 +85,11 @@ pub fn objective(text: &str) -> Result<Objective, String> {
 }
 
 impl Adversary {
-    /// The worst workload of each chain, worst first, each once; none of a chain on whose workloads the policy costs no more
-    /// than what it is held against. `progress` is told how many chains are done, of how many.
+    /// The worst workload of each chain, worst first, each once; none of a chain on whose workloads the
+    /// policy costs no more than its reference. `progress` receives the finished chains and the total.
     ///
     /// # Errors
-    /// If a policy does not take such workloads or cannot go on.
+    /// If a policy does not take such workloads or cannot continue.
     pub fn search(
         &self,
         threads: usize,
@@ -269,16 +270,16 @@ mod tests {
         (adversary, found)
     }
 
-    /// FIFO makes a short flow wait for a long one: found again for certain, and what was found costs what is said.
+    /// FIFO makes a short flow wait for a long one: the search finds it again, and its cost is as stated.
     #[test]
     fn fifo_is_much_worse_than_the_optimum_for_responses() {
         let (adversary, found) = search("fifo", "response", None, 200);
         assert!(found[0].ratio > 1.5, "{found:?}");
         for found in &found {
-            assert_eq!(adversary.look(found.draft.clone()).expect("it was looked at"), Some(found.clone()));
-            assert!(found.ratio >= 1.0 - 1e-9, "nobody is better than the optimum");
+            assert_eq!(adversary.look(found.draft.clone()).expect("it was evaluated"), Some(found.clone()));
+            assert!(found.ratio >= 1.0 - 1e-9, "no policy is better than the optimum");
             let smaller = mutate::parts(&found.draft).into_iter();
-            let ratios = smaller.filter_map(|part| adversary.look(part).expect("it goes on"));
+            let ratios = smaller.filter_map(|part| adversary.look(part).expect("it is evaluated"));
             assert!({ ratios }.all(|part| part.ratio < found.ratio), "something could be left out");
         }
         let (_, again) = search("fifo", "response", None, 200);

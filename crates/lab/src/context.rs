@@ -21,9 +21,9 @@ pub struct Context<'a> {
     pub seeds: Option<u32>,
     /// Threads that work on a figure.
     pub threads: usize,
-    /// Is told how many cells of the figure are done, of how many.
+    /// Receives the number of finished cells of the figure, and the total.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
-    /// Is told what there is to say of a figure's files, a line each.
+    /// Receives messages on a figure's files, a line each.
     pub tell: &'a (dyn Fn(String) + Sync),
 }
 

@@ -19,7 +19,7 @@ use crate::spec::Figure;
 use crate::sweep::Vary;
 use crate::workload::{self, Cluster, Problem, SaidWorkload, Shape};
 
-/// What is looked at.
+/// The studied quantity.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
@@ -43,7 +43,7 @@ enum Study {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Ordering"))]
 pub(crate) struct Settings {
-    /// What is looked at.
+    /// The studied quantity.
     study: Study,
     /// What is scheduled: jobs of one map and one reduce phase.
     workload: SaidWorkload,
@@ -59,7 +59,7 @@ pub(crate) struct Settings {
     small: Vec<u32>,
 }
 
-/// A number of one seed: under what, by whom, of what.
+/// A number of one seed, with its setting, policy and measure.
 struct Reading {
     x: Option<String>,
     policy: &'static str,
@@ -97,7 +97,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     Ok(vec![Artifact { name: format!("{}.csv", figure.id), text: rows::csv(figure, &points) }])
 }
 
-/// The value of what varies, and the shape with it.
+/// The value that varies, and the shape with it.
 fn shapes(settings: &Settings, workload: workload::Workload) -> Result<Vec<(String, Shape)>, Problem> {
     let base = Shape {
         workload,

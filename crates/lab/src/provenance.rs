@@ -1,7 +1,7 @@
 //! `made.toml` beside the files of figures: which version and commit of the program made each of them.
 //!
 //! Rows carry the hash of their specification, which a change of an algorithm leaves as it is; this file says
-//! of what program they are.
+//! of which program they are.
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,7 @@ pub(crate) struct Settings {
 /// A slot kind, and how many of its slots each flow holds on average, column by column.
 type Panel = (SlotKind, Vec<Vec<f64>>);
 
-/// From `at` on, the flows hold so many slots of a kind.
+/// From `at` on, the flows hold this number of slots of a kind.
 struct Change {
     at: Time,
     held: Vec<i64>,
@@ -129,7 +129,7 @@ fn changes(instance: &Instance, schedule: &Schedule, slot_kind: SlotKind) -> Vec
     changes
 }
 
-/// Means of what each flow holds over columns of that many seconds.
+/// Means of the slots that each flow holds, over columns of that many seconds.
 fn columns(instance: &Instance, changes: &[Change], width: f64) -> Vec<Vec<f64>> {
     let mut columns = vec![vec![0.0; instance.flows().len()]; COLUMNS];
     for pair in changes.windows(2) {

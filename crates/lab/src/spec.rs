@@ -1,4 +1,4 @@
-//! What a specification says: which figures, of what kind, over how many seeds, with what settings.
+//! The content of a specification: figures, their kind, seeds, and settings.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_are_reported() {
         let first = "slackline = 1";
         for (text, expected) in [
             (
@@ -200,7 +200,7 @@ mod tests {
     fn what_is_wrong_with_settings_has_its_place() {
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
-        #[expect(dead_code, reason = "only what is wrong is looked at")]
+        #[expect(dead_code, reason = "only the error matters")]
         struct Settings {
             policies: Vec<String>,
         }

@@ -51,7 +51,7 @@ fn known_generator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 impl SaidWorkload {
-    /// The workload, its file read and its settings looked at; `context` is told what there is to say of the file.
+    /// The workload, with its file read and its settings checked; `context` receives messages on the file.
     pub(crate) fn of(self, figure: &Figure, context: &Context<'_>) -> Result<Workload, ReproError> {
         let Self { generator, file, from, set, repeat } = self;
         let origin = match (generator, file) {

@@ -57,7 +57,7 @@ fn committed_results_are_of_their_specification() {
 
 /// A figure that is made again is noted with the program that made it.
 #[test]
-fn it_is_said_which_program_made_each_committed_file() {
+fn each_committed_file_names_the_program_that_made_it() {
     for experiment in experiments() {
         let dir = directory(experiment.id);
         let text = std::fs::read_to_string(dir.join(FILE)).unwrap();
@@ -75,7 +75,7 @@ fn it_is_said_which_program_made_each_committed_file() {
             .collect();
         let listed: BTreeSet<String> = made.files.keys().cloned().collect();
         assert_eq!(listed.difference(&present).next(), None, "experiments/{}/{FILE}", experiment.id);
-        // The picture of a table is drawn from its rows by a test of its own.
+        // A separate test draws the picture of a table from its rows.
         let unlisted = present.difference(&listed).find(|name| {
             !name.strip_suffix(".svg").is_some_and(|figure| listed.contains(&format!("{figure}.csv")))
         });

@@ -41,7 +41,7 @@ pub fn days_until(first: &str, last: &str) -> Option<u64> {
     Some(u64::try_from(days + 1).unwrap_or(0))
 }
 
-/// The day so many days later, as documents write it; `None` where no calendar goes.
+/// The day `days` days later, as documents write it; `None` outside the calendar.
 pub fn day_after(day: Date, days: u64) -> Option<String> {
     let days = i64::try_from(days).ok()?;
     Some(day.checked_add(jiff::Span::new().try_days(days).ok()?).ok()?.to_string())
@@ -53,8 +53,8 @@ pub struct Start(Zoned);
 
 impl PartialEq for Start {
     fn eq(&self, other: &Self) -> bool {
-        // The library calls them equal if they are the same moment, whatever their zones; and zones of one name are other ones where
-        // one of them is of this machine and the other of a table.
+        // The library compares only the moments, not the zones; and two zones of one name differ if one is of
+        // this machine and the other of a table.
         let [one, two] = [self.0.time_zone(), other.0.time_zone()];
         let is_same_zone = match (one.iana_name(), two.iana_name()) {
             (Some(one), Some(two)) => one == two,
@@ -102,19 +102,20 @@ impl Start {
         Self(self.0.with_time_zone(other.0.time_zone().clone()))
     }
 
-    /// The clock so many seconds later, to the nearest microsecond; `None` where no calendar goes.
+    /// The clock `seconds` seconds later, to the nearest microsecond; `None` outside the calendar.
     pub fn after(&self, seconds: f64) -> Option<Zoned> {
         let micros = (seconds * 1e6).round();
         let span = (micros.abs() < 9e18).then(|| SignedDuration::from_micros(micros as i64))?;
         self.0.checked_add(span).ok()
     }
 
-    /// The day, so many seconds later, as documents write it; `None` where no calendar goes.
+    /// The day `seconds` seconds later, as documents write it; `None` outside the calendar.
     pub fn day_at(&self, seconds: f64) -> Option<String> {
         Some(self.after(seconds)?.date().to_string())
     }
 
-    /// The week of the year, so many seconds later, as ISO 8601 writes it (`2026-W09`); `None` where no calendar goes.
+    /// The week of the year `seconds` seconds later, as ISO 8601 writes it (`2026-W09`); `None` outside the
+    /// calendar.
     pub fn week_at(&self, seconds: f64) -> Option<String> {
         let week = self.after(seconds)?.date().iso_week_date();
         Some(format!("{}-W{:02}", week.year(), week.week()))
@@ -176,8 +177,8 @@ impl Zone {
         Some(moment.timestamp().as_millisecond())
     }
 
-    /// The moment so many milliseconds after 1970-01-01T00:00Z, with clock times in this zone; `None` where no calendar
-    /// goes.
+    /// The moment `unix_millis` milliseconds after 1970-01-01T00:00Z, with clock times in this zone; `None`
+    /// outside the calendar.
     pub fn start(&self, unix_millis: i64) -> Option<Start> {
         let moment = Timestamp::from_millisecond(unix_millis).ok()?;
         Some(Start(moment.to_zoned(self.0.clone())))

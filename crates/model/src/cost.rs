@@ -217,8 +217,7 @@ impl CostFn {
 
     /// The cost of completing at `completion` seconds. O(log points).
     ///
-    /// A step counts from just after its time, with the documents' tolerance of instants
-    /// ([`is_late`]).
+    /// A step counts from just after its time, with the documents' tolerance of instants ([`is_late`]).
     pub fn eval(&self, completion: f64) -> f64 {
         match &self.shape {
             Shape::Linear { slope, origin } => slope * (completion - origin),

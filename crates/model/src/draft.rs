@@ -131,7 +131,7 @@ impl FlowDraft {
         }
     }
 
-    /// The name of its recurrence of that number, and how many seconds it comes after the first, if there are so many.
+    /// The name of its recurrence of that number, and its offset from the first in seconds, if there is one.
     pub(crate) fn recurrence(&self, k: u32) -> Option<(String, f64)> {
         match self.repeat {
             None => (k == 0).then(|| (self.id.clone(), 0.0)),
@@ -141,7 +141,7 @@ impl FlowDraft {
         }
     }
 
-    /// Each of its recurrences as a flow of its own; the flow itself if it does not recur.
+    /// Each of its recurrences as a separate flow; the flow itself if it does not recur.
     pub fn recurrences(&self) -> impl Iterator<Item = Self> {
         (0..)
             .map_while(|k| self.recurrence(k))

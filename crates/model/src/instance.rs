@@ -307,8 +307,8 @@ impl Instance {
         format!("{}/{}/{}", self.flows[job.flow].id, job.id, phase.kind)
     }
 
-    /// Seconds the phase takes at best: its work on the fastest slots it may hold. The longest task
-    /// is not looked at, so that the number holds for malleable plans too.
+    /// Seconds the phase takes at best: its work on the fastest slots it may hold. The longest task does not
+    /// count, so that the number holds for malleable plans too.
     pub fn phase_alone(&self, phase: PhaseId) -> f64 {
         derive::phase_alone(&self.cluster, &self.phases[phase])
     }
@@ -413,7 +413,7 @@ impl Instance {
         Ok(self)
     }
 
-    /// The same instance with flows that cost this, one after the other, instead of what follows from the metric.
+    /// The same instance, with these costs of its flows, in order, instead of those of the metric.
     #[must_use]
     pub fn with_costs(mut self, costs: impl IntoIterator<Item = CostFn>) -> Self {
         self.flows.iter_mut().zip(costs).for_each(|(flow, cost)| flow.cost = cost);

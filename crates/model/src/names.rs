@@ -21,8 +21,8 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("turnaround", "mean_response"),
 ];
 
-/// The name that was probably meant: one that is close, whatever its case, that begins so, or has it as one of its words; one for which
-/// people have another word. Ties go to the first.
+/// The name that was probably meant: one that is close in any case, starts so, has it as a word, or has it as
+/// a synonym. Ties go to the first.
 pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Long texts are no typing mistakes, and the distance is quadratic.
     if found.is_empty() || found.len() > 64 {

@@ -141,13 +141,13 @@ impl Param {
         std::iter::once(self.default).chain(others).collect()
     }
 
-    /// The words that it may be, whatever the default.
+    /// The words that it accepts, besides the default.
     fn choices(&self) -> impl Iterator<Item = &'static str> {
         let choices: &[&'static str] = if let Values::Choice(words) = self.values { words } else { &[] };
         choices.iter().copied().chain(self.word)
     }
 
-    /// Values to try it with: the default first, the other words, the ends of what a number may be.
+    /// Values to test it with: the default first, the other words, the limits of a number.
     pub fn samples(&self) -> Vec<String> {
         let ends = match self.values {
             Values::Count(low, high) | Values::Counts(low, high) => vec![low.to_string(), high.to_string()],

@@ -1,8 +1,8 @@
 //! Profiles: how a simulated cluster differs from one that does everything at once.
 //!
-//! A profile is data: its parameters are declared once, a schedule records the value of each, and the simulator and the
-//! judge read them from there, each with rules of its own. Where the defaults were measured is told in
-//! `docs/profiles.md`.
+//! A profile is data: its parameters are declared once, a schedule records the value of each, and the
+//! simulator and the judge read them from there, each with separate rules. `docs/profiles.md` says where the
+//! defaults were measured.
 
 use std::fmt;
 
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_said() {
+    fn errors_of_profiles_are_reported() {
         let error = |text: &str| Profile::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("hadop"),

@@ -1,9 +1,9 @@
 //! Random numbers for importers, generators and simulated accidents: seeded by name, equal bit for
 //! bit on every machine.
 //!
-//! Each part of a workload (the durations of one row, the arrivals of a day) draws from a stream of
-//! its own, so that one more draw in one part does not move another. Logarithms, exponentials and
-//! cosines come from `libm`, not from the platform, because platforms differ in the last bit.
+//! Each part of a workload (the durations of one row, the arrivals of a day) draws from a separate stream, so
+//! that one more draw in one part does not move another. Logarithms, exponentials and cosines come from
+//! `libm`, not from the platform, because platforms differ in the last bit.
 
 use std::ops::Range;
 

@@ -12,8 +12,8 @@ pub struct ReorderBuffer<T> {
 }
 
 impl<T> ReorderBuffer<T> {
-    /// At most so many wait: then the first of them no longer waits for what is missing before it, which leaves when it
-    /// comes.
+    /// A buffer of at most `most` items: when it is full, the first of them no longer waits for missing ones,
+    /// which leave when they arrive.
     pub fn new(most: usize) -> Self {
         Self { next: 0, waiting: BTreeMap::new(), most }
     }

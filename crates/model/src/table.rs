@@ -22,8 +22,8 @@ const PAGE: usize = 64;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Table<I, T> {
-    /// The pages from `front` on; `None` for those that have no row. A plain vector, because looking a row up is most of
-    /// what is ever done.
+    /// The pages from `front` on; `None` for those without a row. A plain vector, because most accesses look
+    /// up a row.
     pages: Vec<Option<Box<Page<T>>>>,
     /// The number of the first page.
     front: usize,
@@ -173,7 +173,7 @@ where
         self.get(id).is_some()
     }
 
-    /// The rows with their ids, by id. O(pages with rows), and what is looked at.
+    /// The rows with their ids, by id. O(pages with rows + rows that are read).
     pub fn iter_enumerated(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + Clone {
         let front = self.front;
         let pages = self.pages.iter().enumerate();

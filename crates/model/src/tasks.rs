@@ -1,7 +1,7 @@
 //! The tasks of a phase, run-length encoded.
 //!
 //! A Facebook day has millions of map tasks in a few thousand phases, nearly all of equal length
-//! within their phase; a run of equal tasks is one entry here, whatever its count.
+//! within their phase; a run of equal tasks is one entry here, for any count.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ pub const MICROS: u64 = 1_000_000;
 
 /// The longest time or span a document may hold, in seconds: about 2,850 years.
 ///
-/// 9·10^16 microseconds: a two-hundredth of what `u64` can count, so that a time plus a hundred spans does not
+/// 9·10^16 microseconds: a two-hundredth of the range of `u64`, so that a time plus a hundred spans does not
 /// overflow. It is ten times 2^53, so that `f64` holds whole microseconds exactly only up to 9.007·10^9 s
 /// (285 years); towards the end of the range it is off by up to 8 µs.
 pub const SECONDS_MAX: f64 = 9.0e10;

@@ -2,7 +2,7 @@
 //!
 //! Instants are whole microseconds in simulations and `f64` seconds in plans, and either is printed and read
 //! again: two microseconds cover the rounding of both, and the relative parts what `f64` loses in sums over a
-//! whole workload. The judge has a tolerance of its own, on purpose.
+//! whole workload. The judge has a separate tolerance, on purpose.
 
 /// The absolute part, in seconds (or slot-seconds, or units of cost): two microseconds.
 pub const ABSOLUTE: f64 = 2e-6;

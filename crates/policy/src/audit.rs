@@ -110,7 +110,7 @@ fn passed(ledger: &Ledger, phase: PhaseId) -> u32 {
     let (instance, state) = (&ledger.instance, &ledger.state);
     let info = instance.phase(phase);
     let job = instance.job(info.job);
-    // Its maps were done then, and nobody needs them again.
+    // The maps were finished at that time, and no reduce needs their output again.
     let maps = job.map.filter(|_| info.kind == PhaseKind::Reduce);
     let is_submitted = ledger.masters.as_ref().is_none_or(|masters| !masters.is_submitting(info.job));
     let is_ready = is_submitted

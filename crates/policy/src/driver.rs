@@ -42,14 +42,14 @@ pub struct Config<'a> {
     pub audit: bool,
     /// Nanoseconds on a wall clock, to time decisions; `None` for no timing.
     pub stopwatch: Option<&'a dyn Fn() -> u64>,
-    /// Told now and then how many tasks are done.
+    /// Called from time to time with the number of finished tasks.
     pub progress: Option<&'a mut dyn FnMut(u64)>,
 }
 
 /// Says what a policy believes the tasks of a phase take on average, at speed 1.
 pub type Believe<'a> = Box<dyn FnMut(&Instance, PhaseId) -> Span + 'a>;
 
-/// How often a task may fail, unless something else is said; as Hadoop's `mapreduce.map.maxattempts`.
+/// The default limit on failures of a task; Hadoop's `mapreduce.map.maxattempts` has the same.
 pub const ATTEMPTS_MAX: u16 = 4;
 
 impl Config<'_> {
@@ -139,7 +139,7 @@ impl<'a> Config<'a> {
         self
     }
 
-    /// With somebody who is told now and then how many tasks are done, if there is one.
+    /// Reports the number of finished tasks to `progress` from time to time, if there is one.
     #[must_use]
     pub fn with_progress(mut self, progress: Option<&'a mut dyn FnMut(u64)>) -> Self {
         self.progress = progress;
@@ -162,7 +162,7 @@ pub struct Run {
     pub figures: Figures,
 }
 
-/// What is counted of a run, whatever becomes of its rows.
+/// The counters of a run. They remain when its rows are dropped.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// How many times a phase was chosen for free slots.
@@ -224,13 +224,13 @@ const PROGRESS_EVERY: u64 = 4096;
 pub enum Heir<'a> {
     /// A copy of the run's policy ([`Policy::copy`]).
     Copy(&'a mut dyn Policy),
-    /// A policy that knows nothing yet: it is told of what is there, as if it all came now.
+    /// A policy without a past: it gets the present state as if all flows arrived now.
     New(&'a mut dyn Policy),
 }
 
-/// A run in progress: it is stepped, and may be looked at and copied between two steps.
+/// A run in progress. The caller steps it, and may read or copy it between two steps.
 ///
-/// The driver holds what has arrived and is not done yet, and nothing else: memory follows what is live.
+/// The driver keeps only flows that have arrived and are not finished, so memory follows the active flows.
 pub struct Driver<'a, 'c, E: ?Sized> {
     policy: &'a mut dyn Policy,
     engine: &'a mut E,

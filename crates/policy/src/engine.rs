@@ -43,7 +43,7 @@ pub trait Engine {
     /// Has something done for a job as a whole; only where jobs need it ([`Capabilities::masters`]).
     fn master(&mut self, order: MasterOrder, live: &Instance) {
         let _ = live;
-        unreachable!("an engine without masters was told {order:?}");
+        unreachable!("an engine without masters cannot carry out {order:?}");
     }
 
     /// Asks for [`Report::Woken`] at that time.
@@ -52,8 +52,8 @@ pub trait Engine {
     /// A free slot stays free because its machine goes before what could start there would have ended ([`Report::Ends`]).
     fn blocked_by_deadline(&mut self) {}
 
-    /// How many more tasks of a flow may start now, where whoever it is of may hold only so many slots. When there is room
-    /// again the engine reports something: the end of what took it.
+    /// How many more tasks of a flow may start now, if its user has a quota of slots. When the user may have
+    /// more again, the engine reports an event: the end of the task that freed the slot.
     fn room(&mut self, flow: FlowId) -> u32 {
         let _ = flow;
         u32::MAX
@@ -103,7 +103,7 @@ pub struct Masters {
 /// What a machine that dies takes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
-    /// Machines never die, and nothing is remembered of what ran where.
+    /// Machines never fail, and the driver does not record where output lies.
     Never,
     /// The tasks that run on it: what they wrote lies elsewhere.
     Tasks,
@@ -127,7 +127,7 @@ pub enum Batch {
 pub enum Lengths {
     /// What tasks take: a phase without length is done when it becomes ready, and no task of it is started.
     Known,
-    /// Guesses: every task is started, whatever its length is said to be.
+    /// Guesses: the engine starts every task, even one of estimated length 0.
     Guessed,
 }
 
@@ -238,8 +238,8 @@ pub enum Report {
         /// Whether no further attempt can end better: their flow is given up at once, however often they may fail.
         is_final: bool,
     },
-    /// This runs already, although nobody ordered it: the cluster started it by itself, or it ran before the driver
-    /// did. The answer is a [`Start`] with its name, or [`Order::Refuse`].
+    /// This batch already runs without an order of the driver: the cluster started it, or it ran before the
+    /// driver started. The answer is a [`Start`] with its name, or [`Order::Refuse`].
     Running(Running),
     /// A second attempt of a task was started on a slot that was left idle, while the first runs. The answer is a
     /// [`Start`] with its name, or [`Order::Refuse`]. Whichever of the two ends first is the task's, and the other is
@@ -253,8 +253,8 @@ pub enum Report {
     Joined(Group),
     /// A machine is gone for good, and what ran on it.
     Left(MachineId),
-    /// A machine will be there until then, and no longer: nothing starts on it any more that is believed to take longer.
-    /// It holds until the machine goes, or something else is said.
+    /// The machine leaves at that time: no task starts on it any more that is estimated to take longer. This
+    /// holds until the machine leaves, or the engine reports another time.
     Ends {
         /// The machine.
         machine: MachineId,
@@ -263,9 +263,9 @@ pub enum Report {
     },
     /// A flow arrived. It gets the next id, and its jobs and phases the next of theirs.
     Arrived(Box<Arrival>),
-    /// Whoever brought a flow takes it back: what runs of it is stopped, and nothing more of it starts. Nothing if it is over.
-    /// An engine that lets its attempts go on may bring the flow again, as it is then, and report them as
-    /// [`Report::Running`].
+    /// The client withdraws a flow: its running tasks are stopped, and no more of it starts. Nothing happens
+    /// if the flow is finished. An engine whose attempts keep running may submit the flow again, in its state
+    /// of then, and report them as [`Report::Running`].
     Withdrawn(FlowId),
     /// A job is known to the cluster.
     Submitted(JobId),

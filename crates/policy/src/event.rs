@@ -19,7 +19,7 @@ pub enum Event {
         /// How long each computed (waiting for maps not counted).
         took: Span,
     },
-    /// A task runs that nobody here started: the cluster began it by itself, on a slot of that machine.
+    /// The cluster itself started a task, on a slot of that machine.
     TaskRuns {
         /// Its phase.
         phase: PhaseId,

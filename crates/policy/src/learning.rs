@@ -25,8 +25,7 @@ use crate::view::Estimates;
 /// Length of a task of which nothing at all is known.
 const UNKNOWN: Span = Span(1_000_000);
 
-/// Speeds are looked at again when this fraction of all tasks is new, so that it costs O(log tasks) times
-/// what it costs once.
+/// The fraction of new tasks at which speeds are computed again: O(log tasks) times in all.
 const FRESH: u64 = 16;
 
 /// What each group has finished of something, by group: those of the cluster, then those only the
@@ -51,7 +50,7 @@ pub struct Learning {
     kinds: [Records; 2],
     /// Whether what is believed of a phase when it arrives is a guess to go on.
     guessing: bool,
-    /// Whether what is said of the speeds of machines is believed.
+    /// Whether the machine speeds of the cluster document count as a first estimate.
     believes: bool,
     /// Size of a task of each phase as guessed, seconds.
     guesses: IdTable<PhaseId, Option<f64>>,
@@ -61,12 +60,12 @@ pub struct Learning {
     prior: Vec<f64>,
     speeds: Vec<f64>,
     tasks: u64,
-    /// How many tasks there were when the speeds were looked at.
+    /// The number of tasks at the last computation of speeds.
     tasks_then: u64,
 }
 
-/// Which names are remembered of flows that are over: all, or so many, so that a run without end has an end of what it
-/// remembers. Those that were over first are forgotten first.
+/// The number of names of finished flows that are remembered, all of them or `most`, so that a run without
+/// end uses bounded memory. The flows that finished first are forgotten first.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     most: Option<usize>,
@@ -112,9 +111,9 @@ impl Learning {
         learning
     }
 
-    /// The same, where what is said of a phase when it arrives ([`crate::Config::believe`]) is a guess, for the phases
-    /// of which nothing better is known. The proportions of guesses are believed; their unit is corrected by what
-    /// finishes.
+    /// Like `self`, but the estimate of a new phase ([`crate::Config::believe`]) is a guess and counts only
+    /// for phases without a better one. The ratios of guesses are kept; their unit is corrected by the tasks
+    /// that finish.
     #[must_use]
     pub fn guessing(mut self) -> Self {
         self.guessing = true;
@@ -132,8 +131,8 @@ impl Learning {
         self
     }
 
-    /// The same, which remembers so many names of flows that are over, and not all. What it knew before it began is one of
-    /// them when it has come and gone.
+    /// Like `self`, but with at most `most` names of finished flows. A name from before the run is one of
+    /// them once its flow has come and finished.
     #[must_use]
     pub fn remembering(mut self, most: usize) -> Self {
         self.memory.most = Some(most);

@@ -1,5 +1,5 @@
-//! The books of a run: the state, the log of everything that ran, the free slots, and the orders
-//! that follow from reports whatever the policy thinks (early reduces go, lost tasks are stopped).
+//! The ledger of a run: the state, the log of all batches, the free slots, and the orders that follow from
+//! reports under every policy (early reduces go, lost tasks are stopped).
 
 mod masters;
 mod seconds;
@@ -59,7 +59,7 @@ pub(crate) struct Ledger {
     of_flow: IdTable<FlowId, Vec<RowId>>,
     /// Rows that ended at this instant and leave when it is over.
     leaving: Vec<RowId>,
-    /// Rows that were opened and that the engine has not heard of yet, where they may still grow.
+    /// Rows that are open and not yet sent to the engine, so that they may still grow.
     opened: Vec<RowId>,
     /// The last row of each phase, where rows may grow.
     last_row: IdTable<PhaseId, Option<RowId>>,
@@ -71,7 +71,7 @@ pub(crate) struct Ledger {
     pub(crate) horizons: BTreeMap<MachineId, Time>,
     /// How often each task failed that ever did.
     failures: BTreeMap<(PhaseId, u32), u16>,
-    /// Times at which somebody wants to be woken and that have not come.
+    /// Future times at which a policy or the driver wants to be woken.
     wakes: BTreeSet<Time>,
     /// The masters of jobs, where they need them.
     pub(crate) masters: Option<Masters>,
@@ -92,7 +92,7 @@ fn all_slots(cluster: &Cluster, slot_kind: SlotKind) -> SlotSet {
 }
 
 impl Ledger {
-    /// The books of a run that begins on the cluster of `instance`, which has no flows yet.
+    /// The ledger of a new run on the cluster of `instance`, which has no flows yet.
     pub(crate) fn new(instance: Instance, rules: Rules, capabilities: Capabilities) -> Self {
         let cluster = instance.cluster();
         let mut free = [SlotSet::empty(0), SlotSet::empty(0)];
@@ -153,7 +153,7 @@ impl Ledger {
         events: &mut Vec<Event>,
     ) {
         match report {
-            // A batch that was killed may have ended before the engine heard of it.
+            // A batch may end before the order to kill it reaches the engine.
             Report::Finished { row, .. } | Report::Failed { row, .. }
                 if !self.log.get(row).is_some_and(Row::is_running) => {}
             Report::Began { row, startup } => {
@@ -259,9 +259,9 @@ impl Ledger {
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
         events.push(done);
         let finished = Finished { phase: row.phase, count: row.count, at, now: self.now };
-        let heard = events.len();
+        let before = events.len();
         self.state.finish(&self.instance, finished, events);
-        self.end_masters(&events[heard..], engine);
+        self.end_masters(&events[before..], engine);
         self.submit(engine);
         let info = self.instance.phase(row.phase);
         if info.kind == PhaseKind::Map && self.state.phase(row.phase).is_done() {
@@ -294,8 +294,8 @@ impl Ledger {
         }
     }
 
-    /// Stops whatever still runs of a flow and lets nothing more of it start. O(rows of the log), which is
-    /// little beside the attempts that led here.
+    /// Stops every running task of a flow and starts no more of it. O(rows of the log), which is little
+    /// beside the attempts that led here.
     fn give_up<E: Engine + ?Sized>(&mut self, flow: FlowId, engine: &mut E, events: &mut Vec<Event>) {
         let of_flow = |row: &Row| row.is_running() && self.instance.flow_of(row.task.phase) == flow;
         let running: Vec<RowId> =
@@ -417,7 +417,7 @@ impl Ledger {
         tasks.expect("invariant: flows are cut before they arrive").run_at(first).1
     }
 
-    /// A task that nobody ordered runs: it is taken into the books if it may run there, else refused.
+    /// A task runs without an order: it enters the ledger if it may run there, else it is refused.
     fn runs_already<E: Engine + ?Sized>(
         &mut self,
         running: Running,
@@ -583,7 +583,7 @@ impl Ledger {
         events: &mut Vec<Event>,
     ) {
         assert!(self.capabilities.faults != Faults::Never, "a machine went although none ever does");
-        assert!(self.masters.is_none(), "what becomes of masters on a machine that went is not known");
+        assert!(self.masters.is_none(), "masters on a machine that leaves are not supported");
         if self.down.contains_key(&machine) {
             return;
         }
@@ -662,7 +662,7 @@ impl Ledger {
         }
     }
 
-    /// Another engine goes on with what runs now; machines that die there take with them what they do here.
+    /// Another engine takes over the running tasks. Machines that fail there take along their output here.
     pub(crate) fn transfer<E: Engine + ?Sized>(&mut self, engine: &mut E) {
         let Capabilities { batch, offers, .. } = engine.capabilities();
         self.capabilities = Capabilities { batch, offers, ..self.capabilities };

@@ -34,8 +34,8 @@ pub(crate) struct Locality {
     waits: Waits,
     /// The splits of each phase with hosts.
     hosts: BTreeMap<PhaseId, Hosts>,
-    /// Since when a phase has not started a task near its input although it was next. When it starts one in the rack of
-    /// its input, so long ago that it still may and waits for other racks anew.
+    /// Since when the next phase has not started a task near its input. A task in the rack of its input sets
+    /// this so far back that more may start there at once, while other racks wait the full time again.
     since: BTreeMap<PhaseId, Time>,
 }
 

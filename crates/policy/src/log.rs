@@ -42,7 +42,7 @@ pub(crate) struct Row {
     places: Places,
 }
 
-/// Ranges of slots; nearly always one, which then needs no memory of its own.
+/// Ranges of slots; nearly always one, which needs no allocation.
 #[derive(Clone, Debug)]
 enum Places {
     One([SlotRange; 1]),

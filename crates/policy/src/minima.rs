@@ -1,6 +1,6 @@
 //! The guarantees in force at an instant: what each ready phase should hold at least.
 //!
-//! A phase's minimum is the larger of its own and its share of its pool's, never more than its cap or
+//! A phase's minimum is the larger of its stated one and its share of its pool's, never more than its cap or
 //! its tasks left. When the minima of all ready phases of a slot kind exceed its slots S they become
 //! floor(m·S/Σm), and the slots that are left go by largest remainder, then by rank (FLEX §1: "simply
 //! normalized if necessary"; the rounding is the schedule document's).
@@ -41,7 +41,7 @@ impl Minima {
         slot_kind: SlotKind,
         mut changed: impl FnMut(PhaseId),
     ) {
-        // Most of the time nobody is guaranteed anything.
+        // Most of the time no phase has a guarantee.
         if state.guaranteed(slot_kind).next().is_none() && self.held[slot_kind.index()].is_empty() {
             return;
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_remainder_wins_whatever_its_id() {
+    fn the_largest_remainder_wins_under_any_id() {
         let mut minima = [(PhaseId(0), 3), (PhaseId(1), 1)];
         normalise(&mut minima, 3, |phase| phase);
         // 9/4 and 3/4: floors 2 and 0, remainders 1 and 3.
@@ -206,8 +206,8 @@ mod tests {
         );
     }
 
-    /// Three flows of that many maps each on 20 slots, the first two in a pool with a minimum of five maps, the
-    /// third with a minimum of its own.
+    /// Three flows with that many maps each on 20 slots, the first two in a pool with a minimum of five maps,
+    /// the third with its own minimum.
     fn pooled(counts: [u32; 3], own: u32) -> Instance {
         let pool = PoolDraft { id: "p".into(), min_slots: PerPhase { map: Some(5), reduce: None } };
         let in_pool = |id: &str, n| FlowDraft { pool: Some("p".into()), ..flow(id, uniform(n, 1.0), None) };

@@ -39,8 +39,8 @@ pub trait Policy {
         None
     }
 
-    /// The limit of the policy that keeps a job from one more slot now, as a sentence; `None` if no limit of its own does. Asked where
-    /// nothing happens any more.
+    /// The policy's limit that keeps a job from one more slot now, as a sentence; `None` if the policy has no
+    /// such limit. Called when no event is left.
     fn limit(&self, job: JobId, view: &View<'_>) -> Option<String> {
         let _ = (job, view);
         None
@@ -49,8 +49,8 @@ pub trait Policy {
     /// Something happened. `out` receives what the policy wants changed.
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
 
-    /// What flows with a deadline were told when they arrived, for policies that can tell; by the flow's place in its
-    /// document ([`slackline_model::instance::Flow::place`]).
+    /// The answers to flows with a deadline at their arrival, for policies with admission; by the flow's
+    /// index in its document ([`slackline_model::instance::Flow::place`]).
     fn admissions(&self) -> &[(FlowId, Admission)] {
         &[]
     }
@@ -84,7 +84,7 @@ pub struct Choice {
     pub rule: Arc<str>,
     /// How that order was come to.
     pub by: ChosenBy,
-    /// What the flows that were there are believed to cost under it, by the objective.
+    /// The estimated cost of the flows that were there, by the objective.
     pub cost: f64,
     /// How many flows were there.
     pub flows: u32,
@@ -169,8 +169,9 @@ pub struct Ask<'a> {
     pub slot_kind: SlotKind,
     /// The machine they are on; `None` if they are free all over the cluster.
     pub machine: Option<MachineId>,
-    /// How many are free there. The fastest are taken first, as far as speeds are believed ([`crate::BusySlots::classes`]);
-    /// whoever wants only those grants no more tasks than there are of them.
+    /// The number of free slots there. The driver takes those of the highest estimated speed first
+    /// ([`crate::BusySlots::classes`]). A policy that wants only those grants no more tasks than there are of
+    /// them.
     pub slots: u32,
     /// Phases that were granted already and wait for a slot nearer to their input.
     pub skip: &'a [PhaseId],

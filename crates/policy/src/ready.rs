@@ -2,7 +2,7 @@
 //!
 //! FIFO, EDF and the Johnson orders differ only in the key. The queue keeps every phase that may be
 //! runnable and drops those at the head that turn out not to be; an event that could make a phase
-//! runnable again puts it back. Every operation costs O(log phases), whatever the number of tasks.
+//! runnable again puts it back. Every operation costs O(log phases), for any number of tasks.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                 _ => {}
             }
         }
-        // Whatever happened may have moved the bar: fewer reduces wait, or slots came back.
+        // Any event may have lifted the bar: fewer reduces wait, or slots came back.
         for phase in std::mem::take(&mut self.barred) {
             self.insert(phase, view);
         }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_change_change_the_order_of_what_is_queued() {
+    fn keys_that_change_change_the_order_of_queued_phases() {
         let instance = three();
         let mut bench = Bench::new(&instance, 1.0, &[1, 2, 3]);
         bench.rekey(&[9, 8, 7]);

@@ -62,7 +62,7 @@ impl SlotSet {
         });
     }
 
-    /// Removes whatever of `range` is in the set.
+    /// Removes the slots of `range` that are in the set.
     pub fn remove(&mut self, range: SlotRange) {
         each_word(range, |word, mask| {
             self.len -= (self.levels[0][word] & mask).count_ones();

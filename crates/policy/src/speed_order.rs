@@ -1,14 +1,13 @@
-//! Which free slots are used first: the fastest, as far as speeds are believed; slots of one speed by their numbers.
+//! The order in which free slots are used: by estimated speed, the fastest first, then by number.
 //!
-//! So it does not matter in which order a document lists its machines: the slots of each speed are the same, and how many
-//! of each are taken.
+//! So the order of machines in a document does not matter: the same number of slots of each speed is taken.
 
 use slackline_model::id::TiVec;
 use slackline_model::{Cluster, GroupId, SlotKind, SlotRange};
 
 use crate::slots::SlotSet;
 
-/// Slots of a slot kind that are believed to be of one speed.
+/// Slots of one slot kind with the same estimated speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpeedClass {
     /// The believed speed.

@@ -48,7 +48,7 @@ struct FlowState {
     end: Time,
 }
 
-/// The progress of what has arrived and is not given up yet.
+/// The progress of all flows that have arrived and are not finished or abandoned.
 #[derive(Clone, Debug)]
 pub struct State {
     phases: Table<PhaseId, PhaseState>,
@@ -465,7 +465,7 @@ impl State {
         let early = self.waits_for_maps(instance, info);
         let state = &mut self.phases[phase];
         if early {
-            // It had ended before map output was lost, and is heard of only now.
+            // It ended before the map output was lost, but its report arrives only now.
             state.waiting -= count;
             self.waiting[instance.slot_kind_of(phase).index()] -= count;
         }

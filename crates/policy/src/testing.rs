@@ -1,5 +1,5 @@
-//! What the unit tests share: small instances, an engine that plays a script and writes down what it is told,
-//! and a policy that answers from a list.
+//! Shared by the unit tests: small instances, an engine that plays a script and records its orders, and a
+//! policy that answers from a list.
 
 use std::collections::VecDeque;
 
@@ -61,7 +61,7 @@ pub(crate) fn range(first: u32, len: u32) -> SlotRange {
     SlotRange { first, len }
 }
 
-/// A start that an engine was told of.
+/// A start that the driver ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
     pub(crate) row: u32,
@@ -73,7 +73,7 @@ pub(crate) struct Started {
     pub(crate) held: bool,
 }
 
-/// An engine without a will of its own.
+/// An engine that follows its script.
 pub(crate) struct Scripted {
     pub(crate) capabilities: Capabilities,
     /// What it will report, in order.
@@ -81,7 +81,7 @@ pub(crate) struct Scripted {
     pub(crate) starts: Vec<Started>,
     pub(crate) orders: Vec<Order>,
     pub(crate) wakes: Vec<Time>,
-    /// How often it was told that a slot stays free because its machine goes.
+    /// How often the driver left a slot free because its machine leaves.
     pub(crate) barred: u32,
     /// Whether more flows may arrive although the script has none.
     pub(crate) may_bring_flows: bool,
@@ -211,7 +211,7 @@ pub(crate) struct Listed {
     pub(crate) keeps_minima: bool,
     pub(crate) fills_early: bool,
     /// The events of each call.
-    pub(crate) heard: Vec<Vec<Event>>,
+    pub(crate) calls: Vec<Vec<Event>>,
     /// What it believed of the first phase at each call, seconds.
     pub(crate) estimated: Vec<f64>,
     /// The questions it was asked: machine, slots, how many phases to skip.
@@ -226,7 +226,7 @@ impl Listed {
             actions: Vec::new(),
             keeps_minima: false,
             fills_early: true,
-            heard: Vec::new(),
+            calls: Vec::new(),
             estimated: Vec::new(),
             asked: Vec::new(),
         }
@@ -255,7 +255,7 @@ impl Policy for Listed {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
-        self.heard.push(events.to_vec());
+        self.calls.push(events.to_vec());
         self.estimated.extend(view.estimates.task.get(PhaseId(0)).map(|task| task.seconds()));
         out.append(&mut self.actions);
     }

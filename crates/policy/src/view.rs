@@ -11,8 +11,8 @@ use crate::state::{PhaseState, State};
 /// A read-only look at the system at one instant.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// What there is to do and to do it on: the flows that have arrived and were not done or abandoned before this
-    /// instant. Nothing else is known of, and whoever asks for another one panics.
+    /// The work and the cluster: the flows that had arrived and were not finished or abandoned before this
+    /// instant. The view does not know others: a lookup of another flow panics.
     pub instance: &'a Instance,
     /// How far it is.
     pub state: &'a State,
@@ -51,8 +51,8 @@ impl View<'_> {
         (state.unstarted() + state.running()).min(self.instance.phase(phase).cap)
     }
 
-    /// Whether a phase is done as soon as it is ready and never holds a slot; see [`State::is_instant`]. That is
-    /// known of a phase as its number of tasks is, whatever is believed of durations.
+    /// Whether a phase finishes as soon as it is ready and never holds a slot; see [`State::is_instant`].
+    /// This is exact, like its number of tasks, also where durations are only estimates.
     pub fn is_instant(&self, phase: PhaseId) -> bool {
         self.state.is_instant(self.instance, phase)
     }

@@ -43,7 +43,7 @@ fn strongest(bounds: &[Bound]) -> f64 {
     slackline_relax::best_of(bounds)
 }
 
-/// Chains of one to five jobs on twelve slots, at nine tenths of what these can bear.
+/// Chains of one to five jobs on twelve slots, at nine tenths of their capacity.
 fn workload(flows: u64, metric: Metric) -> Instance {
     let draw = |what: &str, k: u64, below: u64| Seed(1).stream(what, k) % below;
     let (mut work, mut list) = (0.0, Vec::new());

@@ -1,5 +1,4 @@
-//! The exact deadline test for malleable jobs with minima and maxima, and the schedule that goes with
-//! it.
+//! The exact deadline test for malleable jobs with minima and maxima, and the schedule that goes with it.
 //!
 //! **Source**: docs/math/flex.md C3 (not in the paper, whose Lemma 1 would make it needless and is false).
 //!

@@ -3,8 +3,9 @@
 //!
 //! A level is a deadline D and its price. If a choice of levels is possible, the work of every flow can be
 //! done on the fast machines between its heads and its deadline less its tails (the test of
-//! [`mod@crate::prefix_area`]). The cheapest choice that passes is a lower bound. Partial choices are looked at in
-//! order of what they cost at least: chosen levels, and for each other flow the cheapest level that passes
+//! [`mod@crate::prefix_area`]). The cheapest choice that passes is a lower bound. Partial choices are
+//! explored in order of their least cost: chosen levels, and for each other flow the cheapest level that
+//! passes
 //! beside them. When the limit on tests is reached, the least of the partial choices left is the bound.
 
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ const SLICE_RUNS: usize = 4_000_000;
 pub struct Choice {
     /// No schedule costs less.
     pub bound: f64,
-    /// The deadline of each flow in the last choice looked at, the cheapest complete one if the search ended.
+    /// The deadline of each flow in the last explored choice, the cheapest complete one if the search ended.
     pub due: TiVec<FlowId, f64>,
     /// Whether the search ended.
     pub complete: bool,

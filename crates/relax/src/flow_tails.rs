@@ -1,5 +1,5 @@
-//! The minimum-cost flow relaxation with heads and tails (docs/math/flowflex.md B7): every slice of every phase is a
-//! supply of its own, that cannot be done before its head and whose flow completes its tail later.
+//! The minimum-cost flow relaxation with heads and tails (docs/math/flowflex.md B7): every slice of every
+//! phase is a separate supply, that cannot be done before its head and whose flow completes its tail later.
 //!
 //! One flow a slice makes the plain relaxation ([`crate::flow`], with one slice for the whole flow) at least
 //! as strong in the limit of fine slots; both are computed.

@@ -10,7 +10,7 @@
 //! **Lower bound** (docs/math/ordering.md D4): number the jobs of any schedule in the order in which their maps
 //! end. When the maps of job k end, at T, the maps of the first k are done, so T is at least their work
 //! over the map slots; no reduce of the jobs from k on has started before T, so their work over the
-//! reduce slots is still to come. The makespan is thus at least the fluid makespan of that order, and
+//! reduce slots is still to come. So the makespan is at least the fluid makespan of that order, and
 //! so at least that of Johnson's. It holds with releases, precedence, minima, caps and several speeds,
 //! all of which only take schedules away, and for malleable phases; with maps that are run again too, if
 //! maps end when all of a job were first done.
@@ -61,10 +61,9 @@ pub fn makespan<T: Copy + PartialOrd + Default + Add<Output = T>>(times: &[Stage
     second
 }
 
-/// The fluid bound on the makespan of any schedule of an instance, in seconds; `None` for universal
-/// slots, where maps and reduces share a stage. Every job of every flow counts by itself; time counts
-/// from the first release. Works are those of [`Paths`], which hold for durations in whole microseconds
-/// too. O(n log n).
+/// The fluid bound on the makespan of any schedule of an instance, in seconds; `None` for universal slots,
+/// where maps and reduces share a stage. Every job of every flow counts by itself; time counts from the first
+/// release. Works are those of [`Paths`], which hold for durations in whole microseconds too. O(n log n).
 pub fn fluid_bound(instance: &Instance, paths: &Paths) -> Option<f64> {
     let cluster = instance.cluster();
     if !cluster.is_typed() {

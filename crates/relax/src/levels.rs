@@ -67,7 +67,7 @@ pub struct Exact {
     pub due: Vec<f64>,
     /// No choice costs less; equal to the optimum if the search was complete.
     pub bound: f64,
-    /// Whether all choices were looked at.
+    /// Whether all choices were explored.
     pub complete: bool,
 }
 
@@ -109,7 +109,7 @@ struct Search<'a> {
     due: Vec<f64>,
     best: (f64, Vec<f64>),
     nodes: u64,
-    /// The smallest bound of a branch that was not looked at.
+    /// The smallest bound of an unexplored branch.
     cut: f64,
 }
 

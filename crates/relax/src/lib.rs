@@ -122,7 +122,7 @@ pub enum Search {
         /// Whether it was found.
         complete: bool,
     },
-    /// Prices were changed so many times.
+    /// The prices, after this number of changes.
     Prices {
         /// How often.
         steps: usize,
@@ -198,7 +198,7 @@ fn bounds_within(instance: &Instance, form: Form, budget: usize, stop: &dyn Fn()
             list.push(Bound::new("prefix-area", value));
             let value = prefix_area::prefix_area(instance, &slices, &strong);
             list.push(Bound::new("tail-hall", value));
-            // A flow with a cost of its own is not paid for by when it completes.
+            // A flow with a separate cost is not paid for by its completion.
             let is_makespan = instance.objective().metric == Metric::Makespan
                 && instance.flows().iter().all(|flow| flow.cost.as_linear() == Some((1.0, 0.0)));
             if is_makespan && let Some(value) = johnson::fluid_bound(instance, &paths) {

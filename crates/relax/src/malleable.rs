@@ -88,7 +88,7 @@ impl Job {
     }
 }
 
-/// A time by which every job can be done whatever else is asked for (docs/math/flex.md C3): the last jobs pour
+/// A time by which every job can be done under all other demands (docs/math/flex.md C3): the last jobs pour
 /// into the space that the others leave, so ΣV/S + max V/M is enough.
 pub fn horizon(jobs: &[Job], slots: u32) -> f64 {
     let total: f64 = jobs.iter().map(|job| job.work).sum();

@@ -119,7 +119,7 @@ fn total(sloped: f64, terms: usize, costs: &TiSlice<FlowId, LinearCost>) -> f64 
     sloped + intercepts - rounding_margin::margin(magnitude, terms + costs.len())
 }
 
-/// The largest of what holds for each slot kind that has slots, and for the slot kinds of a typed cluster together.
+/// The largest bound over the slot kinds with slots, and over those of a typed cluster together.
 pub(crate) fn of_slot_kind_sets(cluster: &Cluster, of_slot_kinds: impl Fn(&[SlotKind]) -> f64) -> f64 {
     let slot_kinds = cluster.slot_kinds();
     let single = slot_kinds.chunks(1).filter(|slot_kind| cluster.slots(slot_kind[0]) > 0);

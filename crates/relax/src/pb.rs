@@ -79,7 +79,7 @@ pub fn solve(jobs: &[Job], capacity: f64) -> Solution {
 /// satisfy all of them.
 ///
 /// The violation is V(S)²/(2P) − Σ_S V_j (C_j − h_j), and the worst set is a prefix in order of
-/// C_j − h_j (claim A2). Floors are not looked at. O(N log N).
+/// C_j − h_j (claim A2). Floors are ignored. O(N log N).
 pub fn most_violated(jobs: &[Job], capacity: f64, completion: &[f64]) -> Option<(Vec<usize>, f64)> {
     let key = |j: usize| completion[j] - jobs[j].tail;
     let mut order: Vec<usize> = (0..jobs.len()).filter(|&j| jobs[j].work > 0.0).collect();

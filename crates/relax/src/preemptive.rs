@@ -1,8 +1,8 @@
 //! One fast machine with preemption and release times: the relaxation of a whole slot kind to a single
 //! slot as fast as all of its slots together.
 //!
-//! Whatever a slot kind does in an interval, the fast machine can do too, so what the fast machine cannot
-//! do by a deadline no schedule can. The best preemptive schedule of one machine is greedy: at every
+//! The fast machine can do in an interval all that the slot kind can, so a deadline that the fast machine
+//! cannot meet is met by no schedule. The best preemptive schedule of one machine is greedy: at every
 //! instant the available item of the smallest key. With due dates as keys (EDF) it minimises maximum
 //! lateness, with negative tails it is Jackson's preemptive schedule, with negative Smith ratios
 //! (WSPT) it minimises the weighted sum of mean busy times (Goemans 1996).

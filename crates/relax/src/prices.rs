@@ -1,9 +1,9 @@
 //! Prices of slots over time: a bound for schedules of tasks and for any sum of costs (docs/math/flowflex.md B9).
 //!
 //! If slots cost something over time, every flow can be asked what it costs and pays at least, by itself: no schedule
-//! costs less than the sum of that, less what all slots cost. This holds for any prices that are not negative; good
-//! ones are found by steps along the difference of what is used and what there is, in the manner of Adam (Kingma, Ba
-//! 2015), the prices kept at 0 or above.
+//! costs less than the sum of that, less the price of all slots. This holds for any prices that are not
+//! negative; good ones are found by gradient steps along the difference of demand and supply, as in Adam
+//! (Kingma, Ba 2015), with prices of at least 0.
 //!
 //! Tasks run in one piece here. Plans that divide them, as allocations do, may cost less than this bound.
 
@@ -109,7 +109,7 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    /// So many intervals of prices.
+    /// The scale of this number of intervals of prices.
     fn scale(&self, intervals: usize) -> Scale {
         let from = self.growing.iter().map(|&f| self.flows[f].release).fold(f64::INFINITY, f64::min);
         Scale { from, width: (self.horizon - from) / intervals as f64, intervals }
@@ -125,7 +125,7 @@ impl Whole<'_> {
         self.growing.iter().map(even).sum()
     }
 
-    /// Programs with so many intervals of prices, and about so many cells in each.
+    /// Programs with this number of intervals of prices, and about `cells` cells in each.
     fn cut(&self, intervals: usize, cells: usize) -> (Vec<Program>, Scale) {
         let scale = self.scale(intervals);
         let program = |(&f, nodes): (&FlowId, &Vec<Node>)| {
@@ -175,7 +175,7 @@ fn stake(instance: &Instance, flows: &TiSlice<FlowId, FlowBound>, f: FlowId, hor
     }
 }
 
-/// Where the cells of a flow begin: `width` apart, and closer after whatever makes it cost more.
+/// The starts of the cells of a flow: `width` apart, and closer after every step of its cost.
 fn edges(
     instance: &Instance,
     flows: &TiSlice<FlowId, FlowBound>,
@@ -233,7 +233,7 @@ struct Ascent {
     best: Option<Best>,
     /// Steps made so far.
     steps: usize,
-    /// Whether it was told to stop.
+    /// Whether the caller stopped it.
     is_stopped: bool,
     usage: Vec<Usage>,
     scratch: Scratch,
@@ -260,7 +260,7 @@ impl Ascent {
         Some(size)
     }
 
-    /// Goes on with these kinds of slots: those of a slot kind at a price in proportion to their speed.
+    /// Continues with these kinds of slots: those of a slot kind at a price in proportion to their speed.
     fn spread(&mut self, kinds: &[Kind]) -> Option<()> {
         let Best { prices, rate, .. } = self.best.take()?;
         let of = |kind: &Kind| {
@@ -274,7 +274,7 @@ impl Ascent {
         Some(())
     }
 
-    /// Goes on from the best prices on a finer grid; the size of its programs.
+    /// Continues from the best prices on a finer grid; returns the size of its programs.
     fn refine(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
         let best = self.best.as_ref().filter(|_| !self.is_stopped)?;
         let left = |size: usize| ((1.0 - TRIAL) * self.budget as f64) as usize / size.max(1);
@@ -294,7 +294,7 @@ impl Ascent {
         Some(size)
     }
 
-    /// At most so many steps of this length from some prices, none any more once it was stopped.
+    /// At most this number of steps of this length from some prices, none any more once it was stopped.
     fn climb(
         &mut self,
         programs: &[Program],

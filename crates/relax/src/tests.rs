@@ -189,7 +189,7 @@ fn on_mixed_speeds_tasks_are_done_half_their_length_before_the_end() {
     assert!((early(8.0) - 17.0 / 16.0 / 2.0).abs() < 1e-9, "work is divided where all machines are alike");
 }
 
-/// Flows of one task each, due together, on so many slots.
+/// `n` flows of one task each, due together, on `slots` slots.
 fn due_together(n: u32, slots: u32, metric: Metric) -> Instance {
     let flow =
         |k: u32| FlowDraft { deadline: Some(5.0), ..flow(&format!("f{k}"), 0.0, 2.0, one_phase(1, 5.0)) };
@@ -265,7 +265,7 @@ fn slots_of_each_speed_have_their_own_prices() {
 }
 
 #[test]
-fn prices_stop_when_they_are_told_to() {
+fn the_search_for_prices_can_be_stopped() {
     let asked = std::cell::Cell::new(0);
     let instance = due_together(5, 2, Metric::Tardiness);
     let stop = || {

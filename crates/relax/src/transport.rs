@@ -7,7 +7,7 @@
 //! leaving pair cuts off to its new place. The leaving pair follows Cunningham's rule of strongly feasible
 //! trees, so that the method does not cycle; a limit on pivots guards against rounding.
 //!
-//! Whatever the solver did, [`Solution::bound`] is a lower bound: it is the value of slot prices π ≥ 0,
+//! After any number of pivots, [`Solution::bound`] is a lower bound: it is the value of slot prices π ≥ 0,
 //! Σ_i supply_i · min_k (c_ik + π_k) − Σ_k capacity_k π_k (docs/math/flowflex.md B6).
 //!
 //! **Complexity**: O(rows · columns) memory and a pass over all pairs; a pivot O(columns + depth + subtree).

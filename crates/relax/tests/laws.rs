@@ -400,8 +400,8 @@ fn linear_program(jobs: &[pb::Job], capacity: f64) -> f64 {
 
 /// Holds `mean-busy` against `wspt-release`, with which it begins.
 ///
-/// Both are sums of weighted completions less weighted releases, each lowered by the rounding of what was
-/// summed. The difference of the two margins is therefore relative to the completions, not to the responses
+/// Both are sums of weighted completions less weighted releases, each lowered by the rounding of its
+/// sum. The difference of the two margins is therefore relative to the completions, not to the responses
 /// that are left, which may be a millionth of them.
 fn mean_busy_is_at_least_wspt(machines: &[MachineDraft], flows: &[FlowDraft]) -> Result<(), TestCaseError> {
     let instance = under(&build(machines, flows), Objective::new(Metric::Response, Combine::Sum));

@@ -554,10 +554,10 @@ impl EventLoop {
                     self.work_item(number, |number, wanted| WorkItem::Read { number, wanted });
                 }
                 Effect::Admit { number, standings } => self.admit(number, standings),
-                Effect::Stand { number, flow, standing } => {
+                Effect::Stand { number, flow, overrides } => {
                     // The forecaster gets this first, because the next forecast needs it.
-                    let _ = self.looks.send(ForecastRequest::Stand(number, flow.clone(), standing));
-                    self.scheduler.order(EngineCommand::Stand(number, flow, standing));
+                    let _ = self.looks.send(ForecastRequest::Stand(number, flow.clone(), overrides));
+                    self.scheduler.order(EngineCommand::Stand(number, flow, overrides));
                 }
                 Effect::Cancel { number, flow } => {
                     let _ = self.looks.send(ForecastRequest::Fail(number, flow.clone()));
@@ -599,7 +599,7 @@ impl EventLoop {
             });
         }
         drop(readies);
-        self.scheduler.order(EngineCommand::Admit { number, standings, quota });
+        self.scheduler.order(EngineCommand::Admit { number, overrides: standings, quota });
     }
 
     fn work_item(

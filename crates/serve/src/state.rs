@@ -122,7 +122,7 @@ pub enum Effect {
     Stand {
         number: u64,
         flow: String,
-        standing: FlowOverrides,
+        overrides: FlowOverrides,
     },
     Cancel {
         number: u64,

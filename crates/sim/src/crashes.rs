@@ -5,7 +5,6 @@ use slackline_model::{MachineId, Seed, Span, Time, random};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Crashes {
-    /// Never.
     Never,
     /// As written down.
     Script(Vec<Crash>),

@@ -152,7 +152,8 @@ impl<'a> Sim<'a> {
         sim
     }
 
-    /// The same simulation, at a later time: what a copy of a run goes on with ([`slackline_policy::Driver::fork`]).
+    /// The same simulation, at a later time: a copy of a run continues with it
+    /// ([`slackline_policy::Driver::fork`]).
     #[must_use]
     pub fn at(mut self, now: Time) -> Self {
         self.now = now;
@@ -169,14 +170,14 @@ impl<'a> Sim<'a> {
     }
 
     /// Handles everything pending at `self.now`, offers included; `false` if a machine may die only after the
-    /// driver has heard the reports.
+    /// driver has received the reports.
     fn settle(&mut self, reports: &mut Vec<Report>) -> bool {
         while let Some(pending) = self.queue.pop_at(self.now) {
             match pending {
                 Pending::End(row) => self.end(row, reports),
                 Pending::Crash(machine) if self.left.contains(&machine) => {}
                 Pending::Recovery(machine) if self.left.contains(&machine) => self.recoveries -= 1,
-                Pending::Crash(machine) if self.maps_are_heard_of(machine, reports) => {
+                Pending::Crash(machine) if self.reports_maps_of(machine, reports) => {
                     self.queue.push(self.now, pending);
                     return false;
                 }
@@ -298,7 +299,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// The master of a job looks for slow attempts, when everything else of the instant has been told.
+    /// The ApplicationMaster of a job checks for slow attempts, after all other reports of the instant.
     fn look(&mut self, job: JobId, reports: &mut Vec<Report>) {
         let Some(seconds) = &mut self.seconds else { return };
         let heartbeats = self.heartbeats.as_ref();
@@ -346,10 +347,10 @@ impl<'a> Sim<'a> {
         self.heartbeats.as_ref().map_or(at, |h| h.next(machine, at))
     }
 
-    /// Reports maps that had ended but were not reported yet and that reduces on `machine` wait for; whether there
-    /// were any. A reduce computes from the end of its last map on, whenever that is heard of: if it had ended
-    /// before its machine dies, it must be known to have.
-    fn maps_are_heard_of(&mut self, machine: MachineId, reports: &mut Vec<Report>) -> bool {
+    /// Reports maps that had ended but were not reported yet and that reduces on `machine` wait for; whether
+    /// there were any. A reduce computes from the end of its last map on, at any time of the report: if it
+    /// had ended before its machine dies, that must be reported.
+    fn reports_maps_of(&mut self, machine: MachineId, reports: &mut Vec<Report>) -> bool {
         let waiting = self.tracked.values().filter(|t| t.machine == machine && t.ends.is_none());
         let jobs: BTreeSet<JobId> = waiting.map(|t| t.spot.job).collect();
         if jobs.is_empty() {
@@ -376,7 +377,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// Machines join, or one leaves; `false` if it may leave only after the driver has heard the reports.
+    /// Machines join, or one leaves; `false` if it may leave only after the driver has received the reports.
     fn change_members(&mut self, change: usize, reports: &mut Vec<Report>) -> bool {
         match self.options.membership[change].clone() {
             Membership::Join { group, .. } => {
@@ -386,7 +387,7 @@ impl<'a> Sim<'a> {
                 reports.push(Report::Joined(group));
             }
             Membership::Leave { machine, .. } => {
-                if self.maps_are_heard_of(machine, reports) {
+                if self.reports_maps_of(machine, reports) {
                     return false;
                 }
                 self.silence(machine, reports);
@@ -397,7 +398,7 @@ impl<'a> Sim<'a> {
         true
     }
 
-    /// Nobody waits any longer: what had ended is reported, and that is all.
+    /// No task waits any longer: the past ends are reported, and nothing else.
     fn give_up(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         let ended = self.ended(|_| true);
         self.report(ended, reports);
@@ -497,7 +498,7 @@ fn gives_work(report: &Report) -> bool {
     !matches!(report, Report::Offer(_) | Report::Second(_))
 }
 
-/// The factor on one attempt of one task; a stream of its own for each.
+/// The factor on one attempt of one task; each has a separate stream.
 fn jitter(options: &Options, phase: PhaseId, task: u32, attempt: u16) -> f64 {
     let of_attempt = slackline_model::Seed(options.seed.stream("jitter", u64::from(attempt)));
     let index = u64::from(phase.0) << 32 | u64::from(task);
@@ -619,7 +620,7 @@ impl Engine for Sim<'_> {
 
     fn master(&mut self, order: MasterOrder, live: &Instance) {
         let Some((starts, masters)) = &mut self.starts else {
-            unreachable!("a simulation without a profile was told {order:?}");
+            unreachable!("a simulation without a profile cannot carry out {order:?}");
         };
         match order {
             MasterOrder::Submit(job) => {

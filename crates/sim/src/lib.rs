@@ -13,8 +13,7 @@
 //! - `speculation`: second attempts of slow tasks;
 //! - [`noise`]: estimates with errors.
 //!
-//! Equal tasks that start together are one event, whatever their number: a run takes time per
-//! *batch*.
+//! Equal tasks that start together are one event, for any number of tasks: a run takes time per *batch*.
 #![deny(clippy::unwrap_used)]
 
 pub mod crashes;

@@ -10,7 +10,7 @@ use slackline_model::{Cluster, Instance, JobId, MachineId, PhaseId, Profile, See
 use slackline_policy::engine::Masters;
 use slackline_policy::engine::Start;
 
-/// The starts of one simulation. Each draws from a stream of its own, so that none moves another.
+/// The starts of one simulation. Each draws from a separate stream, so that none moves another.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts {
     profile: Profile,
@@ -100,9 +100,9 @@ impl Starts {
     pub(crate) fn container(&self, job: JobId, start: &Start<'_>) -> Span {
         let beat = self.profile.am_heartbeat().0;
         let since = start.since.since(self.up.get(&job).copied().unwrap_or(Time::ZERO)).0;
-        let heard = if beat == 0 { 0 } else { since.next_multiple_of(beat) - since };
+        let next_beat = if beat == 0 { 0 } else { since.next_multiple_of(beat) - since };
         let rng = &mut self.of_attempt("container-start", start.phase, start.first, start.attempt);
-        Span(heard + between(self.profile.container_start(), rng).0)
+        Span(next_beat + between(self.profile.container_start(), rng).0)
     }
 
     fn draw(&self, range: UniformSpan, stream: &str, index: u64) -> Span {

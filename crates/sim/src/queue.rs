@@ -1,4 +1,4 @@
-//! Pending events in a total order: time, class of event, id of what it happens to.
+//! Pending events in a total order: by time, class of event, and id of their subject.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +27,7 @@ pub(crate) enum Pending {
     Wake,
     /// A machine asks for work.
     Offer(MachineId),
-    /// The master of a job looks for slow attempts, when all else of the instant has been told.
+    /// The ApplicationMaster of a job checks for slow attempts, after all other reports of the instant.
     Look(JobId),
 }
 
@@ -83,7 +83,7 @@ const FEW: usize = 64;
 /// of few.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    /// The time of what was taken last.
+    /// The time of the last event that was taken.
     last: u64,
     /// Times and words of the events until `horizon`; empty only if there are none later either.
     near: BinaryHeap<Reverse<(u64, u64)>>,

@@ -1,8 +1,9 @@
 //! Second attempts of tasks that take longer than others of their phase, as ApplicationMasters of Hadoop ask for them.
 //!
-//! No scheduling decision: they take slots that the policy left idle. A master looks now and then. An attempt is slow if
-//! it would end later than a new one that took as long as those that ended did on average; attempts progress evenly, so
-//! that when one ends can be told from how far it is. Ends are known when they happen, not when a machine reports them.
+//! No scheduling decision: they take slots that the policy left idle. An ApplicationMaster checks from time
+//! to time. An attempt is slow if it would end later than a new one with the mean duration of the ended ones;
+//! attempts progress evenly, so that their end follows from their progress. Ends are known when they happen,
+//! not when a machine reports them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Runs a flow file on this machine under a policy, says what ends when, and gives the schedule of what happened. Run
-//! again after it was killed, it resumes.
+//! Runs a flow file on this machine under a policy, prints the completion of each flow, and writes the
+//! schedule. A second start after a crash resumes the run.
 //!
 //! ```sh
 //! cargo run --example run_flows -- examples/first-run.toml

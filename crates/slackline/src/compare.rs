@@ -127,11 +127,11 @@ pub fn compare(
 ) -> Vec<Compared> {
     let prepared = prepare(instance, GRAIN);
     let one = |k: usize| {
-        let mut told = |done| (how.progress)(k, done);
+        let mut note = |done| (how.progress)(k, done);
         let cancel = || (how.cancel)(k);
-        let mut heard = |row: FinalRow<'_>| how.left.into_iter().for_each(|left| left(k, row));
-        let left = how.left.is_some().then_some(&mut heard as &mut dyn FnMut(FinalRow<'_>));
-        let watch = Watch::default().with_progress(Some(&mut told)).with_cancel(&cancel).with_left(left);
+        let mut pass = |row: FinalRow<'_>| how.left.into_iter().for_each(|left| left(k, row));
+        let left = how.left.is_some().then_some(&mut pass as &mut dyn FnMut(FinalRow<'_>));
+        let watch = Watch::default().with_progress(Some(&mut note)).with_cancel(&cancel).with_left(left);
         let policy = policies[k].clone();
         let run = |instance: &Instance| -> Result<Simulated, NotWritten> {
             if policy.name() == recorded::NAME {
@@ -208,15 +208,15 @@ mod tests {
         };
         assert_eq!(rows(SideBySide::default()), [0, 0, 0]);
         assert!(rows(SideBySide::default().with_schedules(true)).iter().all(|&rows| rows >= 20));
-        let heard = Mutex::new(Vec::new());
+        let pairs = Mutex::new(Vec::new());
         let ended = |k: usize, compared: &mut Compared| {
             let schedule = &mut compared.result.as_mut().unwrap().schedule;
-            heard.lock().unwrap().push((k, schedule.tasks.len()));
+            pairs.lock().unwrap().push((k, schedule.tasks.len()));
             schedule.tasks = TaskRows::new();
         };
         let how = SideBySide::default().with_threads(1).with_schedules(true).with_ended(&ended);
         assert_eq!(rows(how), [0, 0, 0]);
-        let heard = heard.into_inner().unwrap();
-        assert!(heard.iter().enumerate().all(|(k, &(policy, rows))| policy == k && rows >= 20), "{heard:?}");
+        let pairs = pairs.into_inner().unwrap();
+        assert!(pairs.iter().enumerate().all(|(k, &(policy, rows))| policy == k && rows >= 20), "{pairs:?}");
     }
 }

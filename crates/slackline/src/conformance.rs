@@ -147,11 +147,11 @@ pub struct Checked {
 }
 
 /// Runs all checks of a policy on every workload: one check per setting, then a repeated run, then its plans.
-/// `told` receives each result. A check ends with the first workload that fails.
+/// `on_check` receives each result. A check ends with the first workload that fails.
 ///
 /// # Panics
 /// If an audit finds an invalid state of the driver, which is an internal error.
-pub fn check(policy: &PolicySpec, told: &mut dyn FnMut(&Checked)) -> Vec<Checked> {
+pub fn check(policy: &PolicySpec, on_check: &mut dyn FnMut(&Checked)) -> Vec<Checked> {
     let workloads: Vec<_> =
         workloads().into_iter().map(|(name, instance)| (name, instance.cut(GRAIN))).collect();
     let names = setups(&workloads[0].1).into_iter().map(|(name, _)| name);
@@ -165,7 +165,7 @@ pub fn check(policy: &PolicySpec, told: &mut dyn FnMut(&Checked)) -> Vec<Checked
         let wrong =
             workloads.iter().find_map(|(file, instance)| Some(format!("{file}: {}", on(instance).err()?)));
         let checked = Checked { name, wrong };
-        told(&checked);
+        on_check(&checked);
         all.push(checked);
     }
     all
@@ -406,11 +406,11 @@ mod tests {
     }
 
     #[test]
-    fn every_check_is_told_and_a_policy_that_does_nothing_passes_none_that_runs() {
-        let mut told = Vec::new();
+    fn every_check_is_reported_and_a_policy_that_does_nothing_passes_none_that_runs() {
+        let mut reported = Vec::new();
         let idle = PolicySpec::new("idle", |_, _| Box::new(Idle));
-        let all = check(&idle, &mut |checked| told.push(checked.clone()));
-        assert_eq!(all, told);
+        let all = check(&idle, &mut |checked| reported.push(checked.clone()));
+        assert_eq!(all, reported);
         assert_eq!(all.len(), 12);
         assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 7 flows were not done"));
         assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");

@@ -165,7 +165,7 @@ pub struct TaskNow {
 
 /// The running tasks and the active flows of an unfinished schedule.
 #[derive(Clone, Copy)]
-pub struct GoesOn<'a> {
+pub struct Unfinished<'a> {
     /// The running tasks.
     pub at_work: &'a [TaskNow],
     /// The current time, seconds.
@@ -203,8 +203,8 @@ impl<'a> Explainer<'a> {
     }
 
     /// As [`Self::new`], for an unfinished schedule, which has only the attempts that have ended.
-    pub fn so_far(instance: &'a Instance, schedule: &'a Schedule, goes_on: &GoesOn<'_>) -> Self {
-        Self { schedule, facts: Facts::new(instance, schedule, Some(goes_on)) }
+    pub fn so_far(instance: &'a Instance, schedule: &'a Schedule, unfinished: &Unfinished<'_>) -> Self {
+        Self { schedule, facts: Facts::new(instance, schedule, Some(unfinished)) }
     }
 
     /// The workload.
@@ -288,14 +288,14 @@ struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    fn new(instance: &'a Instance, schedule: &Schedule, goes_on: Option<&GoesOn<'_>>) -> Self {
+    fn new(instance: &'a Instance, schedule: &Schedule, unfinished: Option<&Unfinished<'_>>) -> Self {
         let mut held = slot_intervals::of(instance, schedule);
-        if let Some(GoesOn { at_work, now, .. }) = goes_on {
+        if let Some(Unfinished { at_work, now, .. }) = unfinished {
             let known = at_work.iter().filter(|task| instance.phases().contains(task.phase));
             held.extend(known.map(|task| slot_intervals::until(task, *now)));
         }
         let mut extents = slot_intervals::extents(instance, &held, &|_| false);
-        if let Some(GoesOn { open, now, .. }) = goes_on {
+        if let Some(Unfinished { open, now, .. }) = unfinished {
             slot_intervals::count_until(*now, &mut extents, |phase| open(instance.flow_of(phase)));
         }
         Self::of_held(instance, schedule, held, extents)

@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_parts_of_what_was_recorded() {
+    fn distances_are_parts_of_the_recorded_values() {
         let draft = draft();
         let instance = Instance::new(&draft).unwrap();
         let recorded = replay(&draft).unwrap().flows;

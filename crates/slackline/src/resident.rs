@@ -69,7 +69,7 @@ pub enum Order {
         /// The flow.
         flow: String,
         /// The overrides.
-        standing: FlowOverrides,
+        overrides: FlowOverrides,
     },
     /// Cancel a flow.
     Cancel {
@@ -89,7 +89,7 @@ pub struct Admission {
     /// The known durations of its phases ([`Run::known`]).
     pub known: History,
     /// By flow: overrides of its document.
-    pub standings: BTreeMap<String, FlowOverrides>,
+    pub overrides: BTreeMap<String, FlowOverrides>,
     /// The owner, and the number of slots that all runs of the owner may hold together; `None` for no limit.
     pub quota: Option<(String, u32)>,
     /// Receives its events, in the time of the run.
@@ -142,7 +142,7 @@ pub fn drive(
         .with_attempts_max(u16::MAX)
         .with_learning(Some(learning));
     let mut nowhere = ();
-    let mut seats = Seats::default();
+    let mut admitted = AdmittedRuns::default();
     let mut machines = resident.machines();
     host.machines(&machines);
     let mut limits = Limits::new();
@@ -150,7 +150,7 @@ pub fn drive(
     while !host.is_over() {
         let now = driver.view().now;
         for order in host.orders(now) {
-            if let Some(refused) = seats.carry_out(order, &mut driver) {
+            if let Some(refused) = admitted.carry_out(order, &mut driver) {
                 host.returned(now, refused);
             }
         }
@@ -175,44 +175,44 @@ pub fn drive(
             machines = machines_now;
             host.machines(&machines);
         }
-        let limits_now = seats.limits(&mut driver);
+        let limits_now = admitted.limits(&mut driver);
         if limits_now != limits {
             limits = limits_now;
             host.limits(&limits);
         }
         let now = driver.view().now;
         for ended in driver.engine().finished_runs() {
-            seats.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
+            admitted.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
         }
     }
     let now = driver.view().now;
     let failure = driver.close().failure;
     for ended in resident.stop() {
-        seats.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
+        admitted.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
     }
     failure.map_or(Ok(()), Err)
 }
 
 /// The runs on the engine.
 #[derive(Default)]
-struct Seats {
+struct AdmittedRuns {
     by_number: BTreeMap<u64, RunId>,
-    by_seat: BTreeMap<RunId, (u64, DetachedRun)>,
+    by_run: BTreeMap<RunId, (u64, DetachedRun)>,
 }
 
-impl Seats {
+impl AdmittedRuns {
     /// Carries out an order. Returns a run that the engine does not admit.
     fn carry_out(&mut self, order: Order, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Option<Returned> {
         match order {
             Order::Admit(admission) => return self.admit(*admission, driver),
-            Order::Stand { number, flow, standing } => {
-                if let Some(&seat) = self.by_number.get(&number) {
-                    driver.engine().update_flow(seat, &flow, standing);
+            Order::Stand { number, flow, overrides } => {
+                if let Some(&run) = self.by_number.get(&number) {
+                    driver.engine().update_flow(run, &flow, overrides);
                 }
             }
             Order::Cancel { number, flow } => {
-                if let Some(&seat) = self.by_number.get(&number) {
-                    driver.engine().cancel_flow(seat, &flow);
+                if let Some(&run) = self.by_number.get(&number) {
+                    driver.engine().cancel_flow(run, &flow);
                 }
             }
         }
@@ -224,20 +224,16 @@ impl Seats {
         admission: Admission,
         driver: &mut Driver<'_, '_, dyn SharedEngine>,
     ) -> Option<Returned> {
-        let Admission { number, run, known, standings, quota, observer } = admission;
+        let Admission { number, run, known, overrides, quota, observer } = admission;
         driver.know(&known);
         let rules = run.request();
-        let rules = RunConfig {
-            attempts_max: rules.attempts_max,
-            slowstart: rules.slowstart,
-            overrides: standings,
-            quota,
-        };
+        let rules =
+            RunConfig { attempts_max: rules.attempts_max, slowstart: rules.slowstart, overrides, quota };
         let (session, lent) = run.lend();
         match driver.engine().add_run(session, rules, observer) {
-            Ok(seat) => {
-                self.by_number.insert(number, seat);
-                self.by_seat.insert(seat, (number, lent));
+            Ok(id) => {
+                self.by_number.insert(number, id);
+                self.by_run.insert(id, (number, lent));
                 None
             }
             Err(error) => Some(Returned { number, end: Err(error), run: None }),
@@ -248,14 +244,14 @@ impl Seats {
     fn limits(&self, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Limits {
         let limits = driver.limits();
         let limits = limits.into_iter().filter_map(|(flow, id, limit)| {
-            let (number, _) = self.by_seat.get(&driver.engine().run_of(flow)?)?;
+            let (number, _) = self.by_run.get(&driver.engine().run_of(flow)?)?;
             Some(((*number, id), limit))
         });
         limits.collect()
     }
 
     fn returned(&mut self, ended: slackline_executor::engine::backend::EndedRun) -> Option<Returned> {
-        let (number, lent) = self.by_seat.remove(&ended.run)?;
+        let (number, lent) = self.by_run.remove(&ended.run)?;
         self.by_number.remove(&number);
         Some(Returned { number, end: ended.how, run: Some(lent.back(ended.session)) })
     }

@@ -350,7 +350,7 @@ impl Opener<'_> {
     }
 
     /// Finds the tasks of the flow file; writes nothing yet. A resumed run keeps its start, and its deadlines
-    /// move only if the request says since when they count. A run that resumes no job has a start of its own.
+    /// move only if the request says since when they count. A run that resumes no job gets a new start.
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
         let unfinished =
@@ -358,7 +358,7 @@ impl Opener<'_> {
         if let Some(started) = unfinished {
             let ready = self.ready_since(started, &mut Silent)?;
             let jobs = ready.prepared.preview(&self.opening(started))?;
-            if jobs.iter().any(|job| job.goes_on) {
+            if jobs.iter().any(|job| job.resumes) {
                 return self.ready_since(started, sink);
             }
         }

@@ -142,17 +142,17 @@ fn workload(instance: &Instance) -> Result<Workload, TuneError> {
 /// Workloads that are not offline (flows of several jobs, releases after 0) or cannot be prepared; too many
 /// jobs for [`Method::ExMkSfJr`].
 pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> {
-    tune_told(instance, request, &mut |_, _| ())
+    tune_with_progress(instance, request, &mut |_, _| ())
 }
 
-/// As [`tune`]; `told` receives the progress of the search for the front: the finished and the total amount.
+/// As [`tune`]; `progress` receives the finished and the total steps of the search for the front.
 ///
 /// # Errors
 /// As [`tune`].
-pub fn tune_told(
+pub fn tune_with_progress(
     instance: &Instance,
     request: &Request,
-    told: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Tuned, TuneError> {
     let workload = workload(instance)?;
     let Request { splits, method, config, .. } = *request;
@@ -161,7 +161,7 @@ pub fn tune_told(
         Method::MkSfJr => mk_sf_jr(&workload, splits, config),
         Method::MkTctSfJr => best_split(&workload, splits, Rule::MkTctJr, Goal::Makespan, config),
     };
-    let front = request.front.then(|| mk_tct_sf_jr_told(&workload, splits, config, told));
+    let front = request.front.then(|| mk_tct_sf_jr_told(&workload, splits, config, progress));
     let scaled = request.proportional.map(|small| proportional(&workload, splits, small, config));
     let half = splits.half();
     let (best, exact) = match scaled {
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_flows_every_split_is_optimal_whatever_the_method() {
+    fn without_flows_every_method_finds_an_optimal_split() {
         let slots = Slots::Typed { map: 2, reduce: 2 };
         let machine = MachineDraft { name: "m".into(), count: 5, speed: 1.0, slots, rack: None };
         let instance = Instance::new(&Draft { machines: vec![machine], ..Draft::default() }).unwrap();

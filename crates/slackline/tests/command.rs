@@ -41,7 +41,7 @@ fn answering(style: &str, command: &str) -> PolicySpec {
     script(&format!("{hello}; while read -r line; do {command}; done"))
 }
 
-/// The same, whatever it is told.
+/// A program that gives this answer to every line.
 fn always(style: &str, answer: &str) -> PolicySpec {
     answering(style, &format!(r#"echo "{}""#, answer.replace('"', "\\\"")))
 }
@@ -53,7 +53,7 @@ fn simulated(policy: &PolicySpec, instance: &Instance) -> Result<Simulated, Stri
     })
 }
 
-/// What a program that fails is told to be wrong.
+/// The error of a program that fails.
 fn failure(policy: &PolicySpec) -> String {
     simulated(policy, &instance(2)).unwrap_err()
 }
@@ -68,7 +68,7 @@ fn completions(policy: &PolicySpec, n: usize) -> Vec<f64> {
 fn an_order_says_who_comes_first_and_how_many_slots_it_may_hold() {
     // Without an order the phases are served by number.
     assert_eq!(completions(&always("order", "{}"), 3), [10.0, 20.0, 30.0]);
-    // Once the third has arrived it comes before the second, which nobody names any more.
+    // Once the third flow has arrived, it comes before the second, which the program no longer names.
     let third = r#"case "$line" in *\"now\":2.0*) echo "{\"order\": [2]}";; *) echo "{}";; esac"#;
     assert_eq!(completions(&answering("order", third), 3), [10.0, 30.0, 20.0]);
     // At most one slot at a time: its four maps run one after the other, the others beside it.
@@ -81,7 +81,7 @@ fn an_order_says_who_comes_first_and_how_many_slots_it_may_hold() {
 fn targets_divide_the_slots() {
     let both = r#"case "$line" in *\"now\":0.0*) echo "{\"targets\": [[0, 3]]}";; *\"now\":1.0*) echo "{\"targets\": [[1, 1]]}";; *) echo "{}";; esac"#;
     let found = completions(&answering("targets", both), 2);
-    assert_eq!(found, [10.0, 20.0], "slots that are free go to whoever can use them");
+    assert_eq!(found, [10.0, 20.0], "free slots go to the flow that can use them");
 }
 
 #[test]
@@ -125,10 +125,10 @@ fn a_program_that_is_not_there_is_named() {
 
 #[test]
 fn a_program_that_ends_is_named_with_its_last_words() {
-    let told = failure(&script("echo first >&2; echo last >&2; exit 3"));
+    let text = failure(&script("echo first >&2; echo last >&2; exit 3"));
     let expected = "it ended (exit status: 3), expected an answer\nit was asked: line 1, hello\n\
                     its standard error ends:\n  first\n  last";
-    assert_eq!(told, expected);
+    assert_eq!(text, expected);
     let later = failure(&script(
         r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}"; read line; kill -9 $$"#,
     ));
@@ -137,29 +137,29 @@ fn a_program_that_ends_is_named_with_its_last_words() {
 }
 
 #[test]
-fn a_program_that_closes_its_side_is_told_so() {
+fn a_program_that_closes_its_side_gets_that_error() {
     let hello = r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}""#;
     for closed in ["exec 0<&-; sleep 100", "exec 1>&-; sleep 100"] {
-        let told = failure(&script(&format!("{hello}; {closed}")));
-        assert!(told.starts_with("it closed its standard input or output, expected an answer\n"), "{told}");
+        let text = failure(&script(&format!("{hello}; {closed}")));
+        assert!(text.starts_with("it closed its standard input or output, expected an answer\n"), "{text}");
     }
 }
 
 #[test]
-fn what_a_program_says_before_it_ends_is_told_whether_or_not_it_has_read() {
+fn the_output_of_a_program_before_its_end_is_in_the_error() {
     // It has ended before it is asked, more often than not.
     for _ in 0..20 {
-        let told = failure(&script("echo nonsense"));
-        assert!(told.ends_with("\nit answered: nonsense"), "{told}");
+        let text = failure(&script("echo nonsense"));
+        assert!(text.ends_with("\nit answered: nonsense"), "{text}");
     }
 }
 
 #[test]
 fn a_program_that_is_late_is_an_error_even_if_it_does_not_read() {
     let slow = script("sleep 100").with_timeout(Duration::from_millis(200));
-    let told = failure(&slow);
-    assert!(told.starts_with("no answer within 0.2 s, expected one line for each that it reads"), "{told}");
-    // More than a pipe holds, which nobody reads.
+    let text = failure(&slow);
+    assert!(text.starts_with("no answer within 0.2 s, expected one line for each that it reads"), "{text}");
+    // More than a pipe holds, and no process reads it.
     let hello = r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}"; sleep 100"#;
     let mut draft = Draft::default();
     draft.machines.push(MachineDraft {
@@ -176,9 +176,9 @@ fn a_program_that_is_late_is_an_error_even_if_it_does_not_read() {
     };
     draft.flows = (0..2000).map(flow).collect();
     let deaf = script(hello).with_timeout(Duration::from_millis(500));
-    let told = simulated(&deaf, &Instance::new(&draft).unwrap()).unwrap_err();
-    assert!(told.starts_with("no answer within 0.5 s"), "{told}");
-    assert!(told.contains("line 2, 4000 events at 0 s"), "{told}");
+    let text = simulated(&deaf, &Instance::new(&draft).unwrap()).unwrap_err();
+    assert!(text.starts_with("no answer within 0.5 s"), "{text}");
+    assert!(text.contains("line 2, 4000 events at 0 s"), "{text}");
 }
 
 #[test]
@@ -242,10 +242,10 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
         ("order", r#"{"wake": [1e300]}"#, "wake[0]: found 1"),
         ("order", r#"{"wake": [1e-9]}"#, "wake[0]: found 0.000000001 s, expected a time after 0 s"),
     ] {
-        let told = failure(&always(style, answer));
-        assert!(told.lines().next().unwrap().contains(expected), "{answer}: {told}");
+        let text = failure(&always(style, answer));
+        assert!(text.lines().next().unwrap().contains(expected), "{answer}: {text}");
         let context = format!("\nit was asked: line 2, 2 events at 0 s\nit answered: {answer}");
-        assert!(told.ends_with(&context), "{told}");
+        assert!(text.ends_with(&context), "{text}");
     }
 }
 
@@ -265,34 +265,34 @@ fn a_hello_of_another_protocol_is_refused() {
         (r#"{"protocol": 1, "style": "order", "minimum": true}"#, "unknown field `minimum`"),
         ("Python 2.7", "found no JSON object"),
     ] {
-        let told = failure(&script(&format!(r#"read line; echo "{}"; cat"#, answer.replace('"', "\\\""))));
-        assert!(told.lines().next().unwrap().contains(expected), "{told}");
-        assert!(told.ends_with(&format!("\nit was asked: line 1, hello\nit answered: {answer}")), "{told}");
+        let text = failure(&script(&format!(r#"read line; echo "{}"; cat"#, answer.replace('"', "\\\""))));
+        assert!(text.lines().next().unwrap().contains(expected), "{text}");
+        assert!(text.ends_with(&format!("\nit was asked: line 1, hello\nit answered: {answer}")), "{text}");
     }
 }
 
 #[test]
 fn a_phase_of_a_finished_flow_is_refused() {
-    let told = failure(&answering(
+    let text = failure(&answering(
         "targets",
         r#"case "$line" in *flow-done*) echo "{\"targets\": [[0, 1]]}";; *) echo "{}";; esac"#,
     ));
     let expected =
         "targets[0]: found phase 0, whose flow is done or has failed, expected a phase of a live flow\n";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(text.starts_with(expected), "{text}");
 }
 
 #[test]
-fn what_nobody_asked_for_is_an_error() {
+fn an_unasked_line_is_an_error() {
     let twice = script(
         r#"read line; printf "%s\n%s\n" "{\"protocol\": 1, \"style\": \"order\"}" "{\"order\": []}"; cat"#,
     );
-    let told = failure(&twice);
+    let text = failure(&twice);
     assert!(
-        told.starts_with("found a line before it was asked, expected one for each that it reads\n"),
-        "{told}"
+        text.starts_with("found a line before it was asked, expected one for each that it reads\n"),
+        "{text}"
     );
-    assert!(told.contains(r#"it answered: {"order": []}"#), "{told}");
+    assert!(text.contains(r#"it answered: {"order": []}"#), "{text}");
     let endless = failure(&script("yes | tr -d \"\\n\""));
     assert!(endless.starts_with("found an answer that does not end, expected one line\n"), "{endless}");
 }
@@ -318,7 +318,7 @@ fn the_program_is_ended_and_waited_for_in_every_case() {
     let note = format!("echo $$ > {}", file.display());
     let hello = r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}""#;
     let answers = r#"while read -r line; do echo "{}"; done"#;
-    // One that ends when its input does, one that does so only when told, one that has to be killed.
+    // One that ends when its input ends, one that ends only at a signal, one that has to be killed.
     for after in ["", "sleep 100", r#"trap "" TERM; while :; do sleep 1; done"#] {
         let policy = script(&format!("{note}; {hello}; {answers}; {after}"));
         assert_eq!(completions(&policy, 1), [10.0]);

@@ -161,7 +161,7 @@ fn typed(n: u32) -> Slots {
     Slots::Typed { map: n, reduce: 1 }
 }
 
-/// Where and when every task ran, whatever its row.
+/// The place and time of every task, independent of rows.
 fn tasks(rows: &slackline_model::schedule::TaskRows) -> BTreeMap<(PhaseId, u32), (Time, Time)> {
     let of = |row: &slackline_model::schedule::TaskRow| {
         let key = (row.phase, (row.start, row.end));
@@ -216,7 +216,7 @@ fn online_without_arrivals_is_the_plan() {
 }
 
 #[test]
-fn every_variant_finishes_whatever_happens() {
+fn every_variant_finishes_under_all_events() {
     let crash = |machine, at: f64, back: Option<f64>| Crash {
         machine: MachineId(machine),
         at: Time::from_seconds_nearest(at),

@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every file below these folders, and each folder that is a workload of its own.
+/// Every file below these folders, and each folder that is itself a workload.
 fn workloads() -> Vec<PathBuf> {
     let mut waiting: Vec<PathBuf> = ["examples", "testdata"].map(|folder| root().join(folder)).into();
     let mut found = vec![root().join("examples/hadoop-log")];

@@ -105,7 +105,7 @@ fn plans_made_elsewhere_are_followed_and_others_are_refused() {
 }
 
 #[test]
-fn hopeless_flows_are_told_and_do_not_push_others_past_their_deadlines() {
+fn hopeless_flows_are_reported_and_do_not_push_others_past_their_deadlines() {
     // Two slots. "late" needs 50 s of both and has 5; "small" needs 10 s and has 40.
     let late = ("late", 0.0, Some(5.0), vec![job("j", &[], 100, 0)]);
     let small = ("small", 0.0, Some(40.0), vec![job("j", &[], 20, 0)]);

@@ -42,8 +42,7 @@ use crate::process::spec::{Job, Outcome, Shuffle, Spec, Task};
 use crate::shuffle::keys;
 use crate::shuffle::part::PARTS_MAX;
 
-/// Runs one attempt to its end, in this process and in its directory, which is made where it is
-/// missing.
+/// Runs one attempt to its end, in this process and in its directory, which is made where it is missing.
 ///
 /// # Errors
 ///

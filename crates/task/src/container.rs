@@ -3,7 +3,7 @@
 //! The task is the one that this machine would run ([`crate::attempt`]), so that its output is the same to
 //! the byte. What it is given comes from two files, a [`JobSpec`] for the whole job and a line of [`pieces`]
 //! for each map; what goes in and out are [`frames`] on standard input and output. The other system carries
-//! the map output, a blob for each map and partition, and knows nothing of what is in it but its length.
+//! the map output, a blob for each map and partition, and knows only the length of each.
 //!
 //! ```text
 //! slackline-worker container task map --spec FILE --pieces FILE --task N --attempt A --directory DIR [--copy K=PATH]…
@@ -69,7 +69,7 @@ pub fn main_if_asked() -> Option<ExitCode> {
 fn run(arguments: &Arguments) -> Result<(), TaskError> {
     let job = JobSpec::read(&arguments.spec)?;
     let place = AttemptDirectories::make(&arguments.directory, arguments.attempt)?;
-    // Of its own, because that of the library looks for the ends of lines.
+    // Not that of the library, which searches for the ends of lines.
     let mut out = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(frames::unsent())?;
     let mut beside = out.try_clone().map_err(frames::unsent())?;
     let late = move |report: &Report| {

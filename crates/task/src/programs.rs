@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_programs_and_arguments_are_told_the_right_ones() {
+    fn errors_of_programs_and_arguments_name_the_right_ones() {
         assert!(problem("wordcout", &json!({})).starts_with(
             "found program \"wordcout\", expected one of wordcount, count, sort, terasort, grep, "
         ));

@@ -2,13 +2,13 @@
 //!
 //! Its protocol: each line of standard input is a [`Spec`], as JSON, and is answered by a line of
 //! standard output, a [`Report`]. Built-in programs run in the process itself; commands are started from it.
-//! When an attempt is over, in whatever way, nothing that its commands started is left: the worker takes over
-//! what loses its parent (it is a subreaper), so that all of it is found by its descent, and kills it before
-//! it reports.
+//! When an attempt is over, in any way, nothing that its commands started is left: the worker takes over
+//! processes that lose their parent (it is a subreaper), so that it finds all of them among its descendants,
+//! and kills them before it reports.
 //!
 //! The caller keeps the worker's standard input open: when that closes, because its engine closed it or died
-//! in whatever way, the worker ends. What its commands started gets TERM, and KILL after [`shutdown::GRACE`].
-//! An engine starts it as leader of a process group of its own (a worker that is not makes itself one).
+//! in any way, the worker ends. What its commands started gets TERM, and KILL after [`shutdown::GRACE`]. An
+//! engine starts it as leader of a separate process group (a worker that is none makes itself one).
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;

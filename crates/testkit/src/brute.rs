@@ -86,7 +86,7 @@ pub fn brute(instance: &Instance) -> Option<f64> {
         return Some(0.0);
     }
     let mut cost = search.best(0, &start)?;
-    // Whatever is scheduled, flows without length are done at their release.
+    // In every schedule, flows without length are done at their release.
     for flow in instance.flows().iter().filter(|flow| flow.work.0 == 0) {
         cost = search.both(cost, flow.cost.eval(flow.release.seconds()));
     }
@@ -271,8 +271,8 @@ impl<'a> Search<'a> {
         if self.instance.objective().combine == Combine::Sum { a + b } else { a.max(b) }
     }
 
-    /// A phase without length is done when all that it comes after is. Whether its flow was released is asked of what
-    /// has something to run.
+    /// A phase without length is done when all its predecessors are. Only phases with tasks wait for the
+    /// release of their flow.
     fn is_phase_done(&self, state: &State, phase: PhaseId) -> bool {
         if self.of_phase[phase.index()].is_empty() {
             return self.follows_what_is_done(state, phase);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_task_goes_to_the_fast_machine_and_nobody_divides_it() {
+    fn the_long_task_goes_to_the_fast_machine_undivided() {
         let flow = |seconds: &[f64]| FlowDraft::new("f", vec![job("j", &[], Some(maps(seconds)), None)]);
         let on = |seconds: &[f64], slow: u32| {
             let machines = [("fast", 4.0, 1), ("slow", 1.0, slow)];
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn out_of_reach_is_said() {
+    fn too_large_instances_are_refused() {
         let flow = |s: f64| vec![FlowDraft::new("f", vec![job("j", &[], Some(maps(&[s, 1.0])), None)])];
         for seconds in [0.0, 0.5, 400.0] {
             let instance = Instance::new(&draft(1, Metric::Makespan, Combine::Max, flow(seconds))).unwrap();

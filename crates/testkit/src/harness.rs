@@ -14,8 +14,7 @@ pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> 
     slackline::conformance::simulate(instance, policy, setup).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Every policy of the registry, with every word of each of its parameters in turn, or the ends of what a number
-/// may be.
+/// Every policy of the registry, with every word of each of its parameters in turn, or limits of a number.
 pub fn registered(registry: &Registry) -> Vec<PolicySpec> {
     let others = |entry: &slackline::PolicyEntry| -> Vec<String> {
         let of = |param: &slackline::model::params::Param| {

@@ -105,12 +105,12 @@ pub(super) struct Limits {
     by_time: BTreeSet<(Time, FlowId)>,
     /// The last of them that has passed.
     passed: Option<(Time, FlowId)>,
-    /// The instant at which somebody is to look again.
+    /// The instant of the next decision that no event triggers.
     wake: Option<Time>,
 }
 
 impl Limits {
-    /// A flow goes first so many seconds after its release.
+    /// Sets the instant from which a flow goes first: `seconds` after its release.
     pub(super) fn set(&mut self, flow: FlowId, release: Time, seconds: f64) {
         let at = release + Span::from_seconds_nearest(seconds);
         self.at[flow] = Some(at);

@@ -1,21 +1,21 @@
-//! How far off what is believed of lengths is, learned from phases that are over.
+//! The error of estimated task durations, learned from finished phases.
 
 use slackline_model::PhaseId;
 use slackline_policy::{Event, IdTable, View};
 
-/// The last so many phases count, more or less.
+/// The mean covers about this number of the last phases.
 const MEMORY: f64 = 32.0;
 
-/// Below this error what is believed is taken as it is.
+/// Up to this error the estimates are used as they are.
 const LITTLE: f64 = 0.2;
 
 /// Above this one a search would only fit errors.
 const MUCH: f64 = 0.5;
 
-/// How many other worlds an order has to be good in, where errors are neither little nor much.
+/// The number of perturbed worlds in which an order is rated too, if the error is between the two limits.
 const WORLDS: usize = 4;
 
-/// What was said of phases, what they took, and the error that shows.
+/// The estimates of phases, the measured durations, and the mean error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doubt {
     /// Seconds of a task at speed 1, as believed when the flow came.
@@ -93,12 +93,12 @@ mod tests {
 
     #[test]
     fn the_error_is_that_of_the_last_phases() {
-        let mut doubt = Doubt::default();
+        let mut estimate_error = Doubt::default();
         let mut phase = |said: f64, took: f64| {
-            doubt.said[PhaseId(0)] = said;
-            doubt.took[PhaseId(0)] = (took * 3.0, 3);
-            doubt.learn(PhaseId(0));
-            (doubt.error(), doubt.worlds(), doubt.allows_search())
+            estimate_error.said[PhaseId(0)] = said;
+            estimate_error.took[PhaseId(0)] = (took * 3.0, 3);
+            estimate_error.learn(PhaseId(0));
+            (estimate_error.error(), estimate_error.worlds(), estimate_error.allows_search())
         };
         assert_eq!(phase(2.0, 2.0), (0.0, 0, true));
         let (error, worlds, searches) = phase(2.0, 4.0);
@@ -111,6 +111,6 @@ mod tests {
             (error - 2.0_f64.ln()).abs() < 0.01 && worlds == 0 && !searches,
             "half as long as said: {error}"
         );
-        assert!((doubt.noise(100) - error / 10.0).abs() < 1e-12);
+        assert!((estimate_error.noise(100) - error / 10.0).abs() < 1e-12);
     }
 }

@@ -1,4 +1,4 @@
-//! The rollout: what becomes of the live flows if slots are given out in an order and nothing else arrives.
+//! The rollout: the completions of active flows if slots are given out in an order and nothing else arrives.
 //!
 //! A list scheduler task by task, in whole microseconds, that does what the driver, the assignment layer and the simulator
 //! do under a policy of priorities: at each instant all batches that end there end, what follows becomes ready, and then
@@ -75,7 +75,7 @@ struct Memory {
     points: Vec<Point>,
     /// How many of them are of this rollout.
     n_points: usize,
-    /// One is kept whenever so many instants have passed.
+    /// The interval between kept rollout states, in instants.
     every: u32,
     /// How many instants the longest rollout had.
     instants: u32,
@@ -108,7 +108,7 @@ impl Evaluator {
         self.lay_out();
     }
 
-    /// Looks at flows as if they came to an empty cluster, each when it is said to, in this order.
+    /// Starts from an empty cluster, with these flows at these times of arrival, in this order.
     pub(super) fn look_back<'a>(
         &mut self,
         view: &View<'_>,
@@ -122,13 +122,14 @@ impl Evaluator {
         self.lay_out();
     }
 
-    /// Adds flows that will come, each when it is said to, in this order; their numbers follow those of the live ones.
+    /// Adds future flows with their times of arrival, in this order. They are numbered after the active
+    /// flows.
     pub(super) fn announce<'a>(&mut self, flows: impl Iterator<Item = (&'a Template, Time)>) {
         flows.for_each(|(template, at)| self.snapshot.add(template, at, &mut self.by_tail));
         self.lay_out();
     }
 
-    /// A flow that has just come, to be looked at again.
+    /// A copy of a flow that has just arrived, for later rollouts.
     pub(super) fn template(&self, flow: usize) -> Template {
         self.snapshot.template(flow, &self.by_flow[self.range_of(flow as u32)])
     }
@@ -159,10 +160,10 @@ impl Evaluator {
 
     /// Looks also at `n` worlds in which the tasks of each phase take longer or shorter, by a factor whose logarithm is
     /// normal with that deviation.
-    pub(super) fn doubt(&mut self, n: usize, deviation: f64, rng: &mut ChaCha8Rng) {
+    pub(super) fn perturb(&mut self, n: usize, deviation: f64, rng: &mut ChaCha8Rng) {
         for _ in 0..n {
             let mut other = self.snapshot.clone();
-            other.doubt(|| random::lognormal(rng, -deviation * deviation / 2.0, deviation));
+            other.perturb(|| random::lognormal(rng, -deviation * deviation / 2.0, deviation));
             self.others.push(other);
         }
     }
@@ -231,8 +232,8 @@ impl Evaluator {
         self.roll_until(sequence, |_| false)
     }
 
-    /// The same; `None` also if `stop` says so, which is asked now and then and told when each flow completes or, of one that
-    /// has not, the instant that was reached.
+    /// As [`Self::roll`]; `None` also if `stop` returns true. It is called from time to time with the
+    /// completion of each flow or, for an unfinished flow, the instant that the rollout has reached.
     pub(super) fn roll_until(
         &mut self,
         sequence: Sequence<'_>,

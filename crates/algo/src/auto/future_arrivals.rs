@@ -1,13 +1,14 @@
-//! What an order would cost if flows completed later than is believed, as others are still to come.
+//! The cost of an order if flows complete later than estimated, because more flows arrive.
 //!
-//! A rollout knows nothing of flows that have not come. Where deadlines can all be met, all orders cost nothing in it, and the
-//! one that leaves no slack is as good as another until the next flow comes and makes one flow late. So an order is also looked
-//! at as if every flow completed later by a delay that is common: half of what a flow that came lately takes of the whole cluster or,
-//! for the largest of costs that do not rise evenly, twice of it. Both were chosen by experiment (`record/auto.md`).
+//! A rollout has no future flows. If all deadlines can be met, all orders cost nothing in it, and an order
+//! without slack looks as good as any other until the next flow arrives and makes one flow late. So each
+//! order is also rated with every completion delayed by the same time: half of the time that a recent flow
+//! takes of the whole cluster or, for the largest of costs that rise in steps, twice that time. Experiments
+//! chose both (`record/auto.md`).
 
 use slackline_model::{Combine, CostFn, Objective};
 
-/// The mean is over so many flows, more or less.
+/// The mean covers about this number of the last flows.
 const MEMORY: f64 = 32.0;
 
 /// How much later flows may complete.

@@ -1,10 +1,10 @@
-//! The search where everything is known and few tasks are there: tasks in an order, each put where it ends first beside those
-//! that are placed already, in a gap too. So slots may be left idle for what is worth more and comes soon, which no order of
-//! flows in which slots are given out as they become free ever does.
+//! A search for known and small workloads: tasks in an order, each placed where it ends first beside the
+//! tasks that are already placed, also in a gap. So a slot may stay idle for a more valuable task that comes
+//! soon, which list scheduling of flows never does.
 //!
-//! This is the serial scheme of project scheduling (Kolisch 1996). Where all slots of a kind have one speed, some order gives
-//! the best of all schedules, whatever the metric (Sprecher, Kolisch, Drexl 1995). A search begun from the order in which
-//! tasks start in a schedule costs no more than that.
+//! This is the serial scheme of project scheduling (Kolisch 1996). If all slots of a kind have one speed,
+//! some order gives an optimal schedule for every metric (Sprecher, Kolisch, Drexl 1995). A search that
+//! starts with the order of task starts in a schedule returns a schedule of at most its cost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,7 +32,7 @@ struct Task {
 #[derive(Clone, Debug)]
 struct Profile {
     slots: u32,
-    /// From each instant on, so many are taken; none before the first.
+    /// The number of taken slots from each instant on; 0 before the first.
     taken: Vec<(Time, u32)>,
 }
 
@@ -130,8 +130,8 @@ impl<'a> Insertion<'a> {
         Some(Self { instance, tasks, classes: classes(instance), of_phase, places })
     }
 
-    /// The rows of the cheapest schedule that is found in so many tries, begun from the order in which the tasks of these
-    /// rows start. `stop` is asked before each. O(tries · tasks²).
+    /// The rows of the cheapest schedule found in `tries` tries, starting with the order in which the tasks
+    /// of `from` start. Calls `stop` before each try. O(tries · tasks²).
     pub fn run(&mut self, from: &TaskRows, tries: u64, seed: u64, stop: impl Fn() -> bool) -> TaskRows {
         let mut order = self.by_start(from);
         let mut rng: ChaCha8Rng = random::rng(Seed(seed), "insertion", 0);
@@ -193,7 +193,7 @@ impl<'a> Insertion<'a> {
         (self.instance.cost_of(&completions), placing.completions.iter().map(|at| at.0).sum())
     }
 
-    /// The places with their slots: as many are taken at a time as there are, so that whoever starts finds one free.
+    /// The placed tasks with their slots. No more are taken than there are, so every task finds a free slot.
     fn placed(&self) -> Vec<Placed> {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
         order.sort_by_key(|&task| (self.places[task].1, self.places[task].2, task));

@@ -1,15 +1,17 @@
-//! The best order for any metric: every rule's order and some near the best one, each looked at by a rollout.
+//! The best order for any metric: the orders of all rules and some near the best one, rated by rollouts.
 //!
-//! **Paper**: none; rollouts of base rules (Bertsekas, Castañón 1999). **Problem**: flows that arrive over time, any metric.
-//! **Idea**: 1. When a flow comes, and when two have ended and none has come, look at what is there ([`snapshot`]), and at what was announced. 2. Make the order of each
-//! rule of [`crate::rule`], and take the order in force with the new flows put in by its rule. 3. Find when each flow completes
-//! under each, task by task ([`evaluate`]). 4. Leave the order in force only for one that is believed to cost 0.5 % less, or
-//! less by more than the noise of what is believed (`estimate_error`). 5. Move flows at random, half of them not far; keep what costs
-//! less or, at equal cost, completes earlier in sum. 6. Until the next decision, serve by the best order (`dispatch`), but first
-//! whoever has waited too long, and keep some slots from long tasks (`reserved_slots`).
-//! **Guarantee**: at each decision the order is believed to cost no more than that of any rule that is tried, within 0.5 % or the noise; on
-//! what the evaluator covers and with exact estimates the belief is true if nothing else arrives (a law, tested). A flow that
-//! has been there `wait` times its time alone is served before all others (tested).
+//! **Paper**: none; rollouts of base rules (Bertsekas, Castañón 1999). **Problem**: flows that arrive over
+//! time, any metric. **Idea**: 1. When a flow arrives, and when two have ended without an arrival, take a
+//! snapshot of the state ([`snapshot`]) and of the announced flows. 2. Make the order of each rule of
+//! [`crate::rule`], and insert the new flows into the order in force by its rule. 3. Compute the completion
+//! of each flow under each order, task by task ([`evaluate`]). 4. Replace the order in force only by one
+//! whose estimated cost is lower by 0.5 % and by more than the noise of the estimates (`estimate_error`). 5.
+//! Move flows at random, half of them not far; keep a move that lowers the cost or, at equal cost, the sum of
+//! completions. 6. Until the next decision, serve by the best order (`dispatch`), but flows that have waited
+//! too long first, and keep some slots from long tasks (`reserved_slots`). **Guarantee**: at each decision
+//! the estimated cost of the order is at most that of any rule that is tried, within 0.5 % or the noise; on
+//! what the evaluator covers and with exact estimates the estimate is right if nothing else arrives (a law,
+//! tested). A flow that has been there `wait` times its time alone is served before all others (tested).
 //! **Complexity**: at a decision at most `rollouts` (a parameter) rollouts, ten times as many where all flows come together, each
 //! O(phases + batches · log batches), and no more when they have taken 1,000 steps of that for each that is allowed, but the
 //! order in force and two rules always; beside them, now and then, those of the past that choose the headroom.

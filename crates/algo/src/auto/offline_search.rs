@@ -1,5 +1,5 @@
-//! Where everything is known beforehand: the order of flows that a search finds to cost least, and the policy that serves by
-//! one.
+//! For workloads that are known in advance: a search for the order of flows with the lowest cost, and the
+//! policy that serves by an order.
 //!
 //! The search looks at a moment at which all flows have arrived and nothing has begun, and holds each back until its release.
 

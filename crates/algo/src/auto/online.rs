@@ -108,17 +108,18 @@ const GAIN: f64 = 0.005;
 /// phases are there, and with more fewer, so that a decision takes about as long.
 const WORK: u64 = 1_000;
 
-/// So many times as many orders are tried where all flows that are there have just come together: nothing has begun, and no other
-/// decision matters as much.
+/// The factor on the number of tried orders if all active flows have just arrived together: nothing has
+/// started, and no other decision matters as much.
 const AT_FIRST: u64 = 10;
 
-/// So many flows end before it decides without an arrival: where as many come as end, a third more decisions.
+/// The number of flows that end before a decision without an arrival. If as many flows arrive as end, this
+/// adds a third of decisions.
 const ENDED: usize = 2;
 
 /// How many times the delay of a [`Prospect`] flows may complete later where orders are as good as each other.
 const LATER: [f64; 3] = [4.0, 8.0, 16.0];
 
-/// So many rules are tried whatever they take.
+/// The number of rules that are always tried, at any cost.
 const FEWEST: usize = 2;
 
 /// With more phases than these, orders are compared in the world that is believed in alone: the errors of many phases cancel out.
@@ -158,9 +159,9 @@ fn usable(portfolio: &[(Rule, RuleParams)], dated: Option<Combine>) -> Vec<usize
 pub struct EstimatedCost {
     /// Of the flows that are there, by the objective.
     pub cost: f64,
-    /// The mean of that and of what it would be if every flow completed later, as others are still to come.
+    /// The mean of `cost` and of the cost with every flow completed later, because more flows arrive.
     pub expected: f64,
-    /// The sum of what it would be if every flow completed later still; 0 where that says nothing about orders.
+    /// The sum of costs with every flow completed later still; 0 if that does not depend on the order.
     pub later: f64,
     /// Seconds from now.
     pub completions: f64,
@@ -193,11 +194,11 @@ pub struct Auto {
     ends: bool,
     /// How many flows have ended since it decided.
     ended: usize,
-    /// A flow goes first when it has been there so many times its time alone.
+    /// A flow goes first when its response time reaches this multiple of its time alone.
     wait: f64,
     rng: ChaCha8Rng,
     residual: Residual,
-    doubt: Doubt,
+    estimate_error: Doubt,
     headroom: Headroom,
     prospect: Prospect,
     announced: Announced,
@@ -224,7 +225,7 @@ pub struct Decided {
     pub rule: &'static str,
     /// What the order is believed to cost.
     pub estimated: EstimatedCost,
-    /// When flows are believed to come that were announced, the first one first; those that are far off are left out.
+    /// The estimated arrivals of announced flows, the first one first, without those that are far off.
     pub announced: Vec<Time>,
     /// The order by numbers of the evaluator, flows that were announced included; none where phases go by their tails.
     order: Option<Vec<u32>>,
@@ -247,7 +248,7 @@ impl Auto {
             wait: settings.real("wait"),
             rng: random::rng(Seed(settings.count("seed")), "auto", 0),
             residual: Residual::with_plans(),
-            doubt: Doubt::default(),
+            estimate_error: Doubt::default(),
             headroom,
             prospect: Prospect::default(),
             announced: Announced::default(),
@@ -297,7 +298,7 @@ impl Auto {
         self.order.flows.as_deref()
     }
 
-    /// A flow goes first when it has been there so many times its time alone.
+    /// A flow goes first when its response time reaches this multiple of its time alone.
     pub(super) fn wait(&self) -> f64 {
         self.wait
     }
@@ -329,7 +330,8 @@ impl Auto {
         self.residual.measure(view);
         let phases = by_tail(&self.residual, view);
         self.look(events, &phases, view);
-        let Self { residual, doubt, headroom, prospect, announced, evaluator, serving, rng, .. } = self;
+        let Self { residual, estimate_error, headroom, prospect, announced, evaluator, serving, rng, .. } =
+            self;
         let backlog: f64 = residual.flows.iter().map(|left| left.rem).sum();
         let announced = announced.within(backlog, view.now);
         let live = evaluator.n_flows();
@@ -338,17 +340,17 @@ impl Auto {
         let numbered = |(at, flow)| Some((at, evaluator.flows().binary_search(&flow).ok()? as u32));
         let limits: Vec<(Time, u32)> = serving.limits.iter().filter_map(numbered).collect();
         evaluator.limit(limits.into_iter());
-        let worlds = if phases.len() > MANY { 0 } else { doubt.worlds() };
-        evaluator.doubt(worlds, doubt.error(), rng);
+        let worlds = if phases.len() > MANY { 0 } else { estimate_error.worlds() };
+        evaluator.perturb(worlds, estimate_error.error(), rng);
         let to_come = (live as u32..).zip(announced);
         let scene =
             RuleContext::of(residual, view, to_come.map(|(number, known)| known.candidate(number, view.now)));
         let mut costs: Vec<&CostFn> =
             evaluator.flows().iter().map(|&flow| &view.instance.flow(flow).cost).collect();
         costs.extend(announced.iter().map(|known| &known.cost));
-        let gain = GAIN.max(doubt.noise(phases.len()));
+        let gain = GAIN.max(estimate_error.noise(phases.len()));
         let delay = prospect.delay(self.objective, &costs);
-        let by_dates = delay > 0.0 && !doubt.is_little();
+        let by_dates = delay > 0.0 && !estimate_error.is_little();
         let usable = usable(&self.portfolio, by_dates.then_some(self.objective.combine));
         if !usable.contains(&self.order.rule) {
             self.order = Order { rule: usable[0], flows: None };
@@ -360,7 +362,7 @@ impl Auto {
         let times = if came_together && self.rollouts > 1 { AT_FIRST } else { 1 };
         let rollouts = times * self.rollouts;
         let rules = usable.len().min(rollouts.div_ceil(2) as usize);
-        let searches = doubt.allows_search() && !by_dates;
+        let searches = estimate_error.allows_search() && !by_dates;
         let searched = if searches { rollouts.saturating_sub(rules as u64) } else { 0 };
         let work = WORK * rollouts;
         let effort = Effort { gain, searched, turn: self.turn, rules, work };
@@ -645,7 +647,7 @@ impl Policy for Auto {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         self.residual.note(events, view);
-        self.doubt.note(events, view);
+        self.estimate_error.note(events, view);
         self.serving.note(events, view);
         self.ended += events.iter().filter_map(Event::over).count();
         let have_ended = self.ends && self.ended >= ENDED;

@@ -79,7 +79,7 @@ impl Announced {
         }
     }
 
-    /// Those that come from now on and before so many seconds are over, the first one first; forgets those that came.
+    /// The flows that arrive within `seconds` from now on, the first one first; forgets earlier ones.
     pub(super) fn within(&mut self, seconds: f64, now: Time) -> &[RecurringFlow] {
         self.0.retain(|known| known.at > now);
         let is_within = |known: &RecurringFlow| known.at.since(now).seconds() < seconds;
@@ -97,7 +97,7 @@ mod tests {
         Time(seconds * 1_000_000)
     }
 
-    /// A flow that came at 0, is due at 50, and of which so many seconds of work are left.
+    /// A flow that arrived at 0, is due at 50, and has `area` seconds of work left.
     fn known(name: &str, area: f64) -> RecurringFlow {
         let left =
             ResidualWork { flow: FlowId(0), stages: [area, 0.0], area, rem: area, overrun: 1.0, lag: 0.0 };

@@ -1,7 +1,8 @@
-//! The order that `auto` has come to, kept: for courses of the same flows that differ in how long tasks take.
+//! The last order of `auto`, stored for scenarios of the same flows with other task durations.
 //!
-//! Whoever schedules does not know what a course draws, and a search in each course would take longer than all the rest of it. So
-//! one run of [`OrderRecorder`] gives a [`Resolve`], and [`OrderReplay`] serves by it as `auto` does between two decisions.
+//! A scheduler does not know the durations of a scenario in advance, and a search in each scenario would take
+//! longer than all the rest of it. So one run of [`OrderRecorder`] gives a [`Resolve`], and [`OrderReplay`]
+//! serves by it as `auto` does between two decisions.
 
 use slackline_model::{FlowId, Span};
 use slackline_policy::{Action, Ask, Choice, Event, Grant, Policy, Style, View};
@@ -20,7 +21,7 @@ pub struct Resolve {
     pub order: Option<Vec<FlowId>>,
     /// The share of each slot kind that is kept from tasks longer than this.
     headroom: (f64, Span),
-    /// A flow goes first when it has been there so many times its time alone.
+    /// A flow goes first when its response time reaches this multiple of its time alone.
     wait: f64,
 }
 

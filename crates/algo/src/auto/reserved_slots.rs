@@ -1,12 +1,12 @@
-//! Slots that are kept from long tasks, so that whoever comes next need not wait for one of them to end.
+//! Slots that are kept from long tasks, so that the next flow need not wait for the end of one of them.
 //!
-//! Nothing is preempted: where one flow of long tasks takes every slot, the next flow waits for a whole task, however short it
-//! is. So tasks longer than *theta*, the median time alone of the flows that came lately, hold at most a share 1 − *rho* of a
-//! slot kind. How much is worth it depends on what comes: rho is chosen by looking back at the flows that have come, as if they came
-//! again to an empty cluster, under each share. What is yet to come is never seen.
+//! Nothing is preempted: if one flow of long tasks takes every slot, the next flow waits for a whole task,
+//! however short it is. So tasks longer than *theta*, the median time alone of the last flows, hold at most a
+//! share 1 − *rho* of a slot kind. The best rho depends on the arrivals: it is chosen by rollouts of the last
+//! flows, as if they arrived again on an empty cluster, under each share. Future flows are never used.
 //!
-//! A flow of very long tasks is looked at when it comes, as later nothing can be done: as if those that came lately came after it
-//! once more.
+//! The share for a flow of very long tasks is chosen at its arrival, because later is too late: the last
+//! flows are rolled out as if they arrived after it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::auto::snapshot::long_max;
 /// Shares of a slot kind that may be kept.
 const SHARES: [f64; 7] = [0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7];
 
-/// A flow is huge that has tasks of more than so many times theta.
+/// A flow is huge if it has tasks longer than this multiple of theta.
 const HUGE: f64 = 10.0;
 
 /// The largest share that is kept where no huge flow came lately.
@@ -33,10 +33,10 @@ const FIRST_SHARE: f64 = 0.05;
 /// How many flows must have come before theta means something.
 const FEW: usize = 10;
 
-/// At most so many flows are looked back at.
+/// At most this number of past flows is rolled out.
 const MANY: usize = 100;
 
-/// The share is looked at again when so many flows have come.
+/// The share is chosen again after this number of arrivals.
 const EVERY: u64 = 10;
 
 /// It is changed only for one that would have cost less by this share.

@@ -1,7 +1,7 @@
-//! What a rollout starts from: the live flows as dense tables, what runs and until when it is believed to, free slots.
+//! The start of a rollout: the active flows as dense tables, running tasks with estimated ends, free slots.
 //!
-//! Flows, jobs and phases are numbered from 0, each flow's phases together. What a rollout changes is in types of its own
-//! (`…RolloutState`), so that it is copied at once and nothing else is.
+//! Flows, jobs and phases are numbered from 0, each flow's phases together. The data that a rollout changes
+//! has separate types (`…RolloutState`), so that only that data is copied, in one step.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -221,7 +221,7 @@ impl Snapshot {
     }
 
     /// The tasks of each phase take as many times as long as drawn.
-    pub(super) fn doubt(&mut self, mut draw: impl FnMut() -> f64) {
+    pub(super) fn perturb(&mut self, mut draw: impl FnMut() -> f64) {
         let factors: Vec<f64> = self.phases.iter().map(|_| draw()).collect();
         for (phase, &factor) in factors.iter().enumerate() {
             self.stretch(phase..phase + 1, factor);

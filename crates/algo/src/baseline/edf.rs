@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn slack_and_weights_count_if_they_are_told_to() {
+    fn slack_and_weights_count_if_the_parameters_say_so() {
         assert_eq!(completions(Dates::DEADLINES), [10.0, 1.0]);
         // The chain has to start at 2 s, the short one at 9.
         assert_eq!(completions(Dates { slack: true, weights: false }), [9.0, 10.0]);

@@ -51,7 +51,7 @@ pub struct Fair {
 struct Shares {
     /// Whether the slots have to be shared out again.
     due: bool,
-    /// Whether all claims have to be looked at again for that.
+    /// Whether all claims have to be computed again for that.
     stale: bool,
     /// Phases whose claims may have changed.
     changed: Vec<PhaseId>,
@@ -61,7 +61,7 @@ struct Shares {
     most: f64,
     /// Claims that get no more than their minimum, however many slots are left.
     weightless: usize,
-    /// Whether everybody has all it can use and slots are left: then a claim that changes concerns nobody else.
+    /// Whether every phase has all it can use and slots are left: then a changed claim affects no other.
     is_ample: bool,
 }
 

@@ -8,8 +8,8 @@
 //! 2. FIFO and EDF give every ready phase all it can hold, in their order.
 //! 3. Fair gives every ready phase its share of the water-line. Shares have fractions and slots have
 //!    none, so a phase whose fraction was rounded away gets it back later: as long as there are fractions
-//!    they are rounded anew at least `TURNS` times in the time that all work takes at least, whoever is
-//!    owed most first.
+//!    they are rounded again at least `TURNS` times in the time that all work takes at least, and the phase
+//!    that is owed most comes first.
 //!
 //! **Guarantee**: that of the policies; Fair keeps minima. **Complexity**: O(n log n) an event for n ready
 //! phases, two events per phase and `TURNS` per slot kind; one for each task besides while minima exceed the slots.
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn edf_counts_slack_and_weights_if_it_is_told_to() {
+    fn edf_counts_slack_and_weights_if_the_parameters_say_so() {
         // On a slot, 8 s due at 11 and 1 s due at 10: the long one has to start at 3, the short one at 9.
         let instance = instance(1, &[(8.0, 1.0, Some(11.0)), (1.0, 2.0, Some(10.0))]);
         assert_eq!(ends(&instance, Rule::Edf(dates::Dates::DEADLINES)), [9.0, 1.0]);

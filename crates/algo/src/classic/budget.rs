@@ -8,13 +8,13 @@ pub struct Budget<'a> {
 }
 
 impl<'a> Budget<'a> {
-    /// So many steps; `cancel` is asked before each evaluation and makes results depend on the clock
-    /// if it does.
+    /// A budget of `steps` steps. `cancel` is called before each evaluation, and makes results depend on the
+    /// clock if it does.
     pub fn new(steps: u64, cancel: Option<&'a dyn Fn() -> bool>) -> Self {
         Self { left: steps, cancel, cut: false }
     }
 
-    /// Whether another evaluation of so many steps may begin; they are then spent.
+    /// Whether another evaluation of `steps` steps may start; it spends them.
     pub fn spend(&mut self, steps: usize) -> bool {
         if self.cut || self.left < steps as u64 || self.is_called_off() {
             self.cut = true;
@@ -31,7 +31,7 @@ impl<'a> Budget<'a> {
         may
     }
 
-    /// An evaluation took so many steps.
+    /// Spends the steps of an evaluation.
     pub fn charge(&mut self, steps: u64) {
         self.left = self.left.saturating_sub(steps);
     }
@@ -58,7 +58,7 @@ impl<'a> Budget<'a> {
         self.cut = true;
     }
 
-    /// A part of what is left, to be spent by one search; [`Budget::refund`] returns the rest.
+    /// A part of the remaining steps, for one search; [`Budget::refund`] returns the rest.
     #[must_use]
     pub fn share(&mut self, parts: u64) -> Self {
         let left = self.left / parts;

@@ -6,9 +6,9 @@
 //!    and instants at which the rule wants to look again ([`Rule::look`]).
 //! 3. A node that is done makes those ready that waited for it alone; nodes without work are done at once.
 //!
-//! What a rule decides is thus all that distinguishes one schedule from another. An [`Executor`] keeps its
-//! memory for the next schedule and writes rows only for who wants them, so that a search can make thousands;
-//! a rule may end a schedule early ([`Rule::is_over`]).
+//! So the rule alone distinguishes one schedule from another. An [`Executor`] keeps its memory for the next
+//! schedule and writes rows only for callers that want them, so that a search can make thousands; a rule may
+//! end a schedule early ([`Rule::is_over`]).
 //!
 //! **Complexity**: O(n) events for n nodes besides those the rule asks for, each O(grants) besides the rule,
 //! plus an insertion into the ready list for each node.
@@ -70,7 +70,7 @@ pub struct Graph<N = Node> {
 }
 
 impl<N> Graph<N> {
-    /// Nodes on so many `slots` of each slot kind; of each pair of `arcs`, the second node waits for the first.
+    /// Nodes on `slots` slots of each slot kind; of each pair of `arcs`, the second node waits for the first.
     /// Nodes that wait for none may run from their `release` on (seconds). O(n log n + arcs log arcs).
     pub fn new(
         slots: [u32; 2],
@@ -150,7 +150,7 @@ pub trait Rule {
         f64::INFINITY
     }
 
-    /// A node has held the slots it was given for so many seconds.
+    /// A node has held its slots for `seconds` seconds.
     fn pass(&mut self, node: usize, slots: u32, seconds: f64) {
         let _ = (node, slots, seconds);
     }
@@ -191,7 +191,7 @@ impl Progress<'_> {
         if left <= 0.0 || longest <= 0.0 { 0 } else { (left / longest).ceil() as u32 }
     }
 
-    /// When a node that holds so many slots has a task less than now but not none, if that is after now.
+    /// The next time at which a node that holds `slots` slots has one running task less than now, but some.
     pub fn task_less(&self, node: usize, slots: u32) -> Option<f64> {
         let (longest, tasks) = (self.graph.nodes[node].longest?, self.tasks(node));
         if tasks <= 1 || slots == 0 {

@@ -27,7 +27,7 @@ impl Bits {
         self.0.fill(0);
     }
 
-    /// The numbers in order. O(limit / 64), and what is looked at.
+    /// The numbers in order. O(limit / 64 + numbers that are read).
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         of_words(self.0.iter().copied())
     }

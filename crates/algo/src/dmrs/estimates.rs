@@ -11,7 +11,7 @@ use super::variant::Variant;
 pub(super) struct SpeedEstimates {
     /// As they were when something was last decided.
     speeds: Speeds,
-    /// Whether all machines are taken to have the same speed, whatever is known.
+    /// Whether all machines count as equally fast, even if their speeds are known.
     blind: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Algorithm 1: list scheduling on machines of different speed with release times.
 //!
 //! The jobs come in the order of the list; of each the maps, then the reduces, the largest task first;
-//! every task goes where it ends earliest. A slot is a machine of its own. Idle time before reduces and
+//! every task goes where it ends earliest. Each slot is one machine. Idle time before reduces and
 //! releases follows without further steps, because a slot's time only ever moves on.
 //!
 //! Among slots of one speed the earliest end is wanted of the slot that is free last but in time: as good
@@ -109,7 +109,7 @@ impl Free {
 
 /// Slots in order, from which some are taken: a sorted list, and for each place where to look on for the last slot before
 /// it that is left (a forest with path halving). To make one of a sorted list is many times faster than an ordered set,
-/// and it is made whenever a list begins anew.
+/// and each new list needs one.
 #[derive(Clone, Debug)]
 struct Untouched {
     slots: Vec<Free>,
@@ -208,7 +208,7 @@ pub struct Progress {
     /// When the phase is ready, and when the last of its tasks so far ends.
     ready: Time,
     last: Time,
-    /// What the cap of the phase leaves, once a task of it was looked at.
+    /// The rest of the cap of the phase, after a task of it was placed.
     room: Option<Room>,
     /// Whether all slot kinds that were needed have slots.
     complete: bool,

@@ -41,7 +41,7 @@
 //! - D3 Stronger floors and tails, and the bound of release dates (A7); [`lp::Form::Paper`] is the
 //!   paper's program.
 //! - D4 Ties among slots, and caps: see [`list`].
-//! - D5 Reduces take no slot early, whatever the slow-start says.
+//! - D5 Reduces take no slot early, under any slow-start.
 //! - D6 The list is rebuilt for a departure only after 1/64 of it has been started, so that a task
 //!   costs O(log) in all; lists of fewer than 64 tasks are rebuilt every time, as in the paper.
 //! - D7 A task's progress is not reported to policies: one that is overdue is taken to be as late again

@@ -7,7 +7,7 @@
 //! for it is looked for again, and if it is another one, the list is rebuilt.
 //!
 //! - `state`: what the policy knows, and how events change it;
-//! - `listing`: order and list of what is left;
+//! - `listing`: order and list of the remaining work;
 //! - `starting`: free slots get tasks.
 
 mod listing;
@@ -40,7 +40,7 @@ impl Policy for Dmrs {
         self.speeds.update(view.estimates);
         if std::mem::take(&mut self.due.order) {
             self.sort(view);
-            self.due.list |= !self.goes_on(view);
+            self.due.list |= !self.continue_list(view);
         }
         if self.due.list {
             self.replan(view, out);

@@ -79,7 +79,7 @@ fn late(due: Time, now: Time) -> Time {
     if due >= now { due } else { now + now.since(due) }
 }
 
-/// Tasks of a phase that are believed to end at the same time.
+/// Tasks of a phase with the same estimated end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct TaskGroup {
     since: Time,
@@ -109,8 +109,8 @@ fn merge<'a>(many: impl Iterator<Item = &'a Busy>, mut few: &[Busy], mut take: i
     few.iter().for_each(take);
 }
 
-/// Slots with a task by when they are believed to be free of it, as far as that was not changed since they were put in
-/// order last: most are the same from one list to the next.
+/// Slots with a task by the estimated end of the task, except for changes since they were last sorted: most
+/// are the same from one list to the next.
 #[derive(Clone, Debug, Default)]
 struct InOrder {
     busy: Vec<Busy>,
@@ -236,7 +236,7 @@ impl Queues {
         self.settle(at);
     }
 
-    /// Takes whatever is on a slot away.
+    /// Removes the tasks of a slot.
     pub(super) fn vacate(&mut self, at: SlotRef, now: Time) {
         let slot = self.slot_mut(at);
         slot.held = false;
@@ -304,8 +304,8 @@ impl Queues {
         self.idle[slot_kind].count_beyond(&self.loaded[slot_kind])
     }
 
-    /// The slots of a kind that are up, in the order in which they are believed to be free. O(slots), and sorting those
-    /// that changed since the last call. Not for slots whose tasks wait.
+    /// The slots of a kind that are up, by the estimated time at which they are free. O(slots), and sorting
+    /// those that changed since the last call. Not for slots whose tasks wait.
     pub(super) fn free_slots(&mut self, slot_kind: usize, speeds: &Speeds, now: Time) -> Vec<list::Slot> {
         self.put_in_order(slot_kind, speeds);
         let slots = &self.slot_kinds[slot_kind];
@@ -327,7 +327,7 @@ impl Queues {
         all
     }
 
-    /// Sorts in what changed since the last time; all if speeds are believed to be others now.
+    /// Sorts in the changes since the last call; sorts all slots if an estimated speed has changed.
     fn put_in_order(&mut self, slot_kind: usize, speeds: &Speeds) {
         if self.speeds != speeds.0.raw {
             self.speeds.clone_from(&speeds.0.raw);
@@ -356,7 +356,6 @@ impl Queues {
         })
     }
 
-    /// The slots of a kind.
     pub(super) fn slot_kind(&self, slot_kind: usize) -> &[Slot] {
         &self.slot_kinds[slot_kind]
     }
@@ -431,7 +430,7 @@ impl Queues {
         slots.min().map(|(.., at)| at)
     }
 
-    /// When the tasks of a phase that run now are believed to end, on machines of which group, and how many.
+    /// The estimated ends of the running tasks of a phase, on machines of which group, and how many.
     pub(super) fn ends(
         &self,
         phase: PhaseId,

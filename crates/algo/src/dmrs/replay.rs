@@ -1,4 +1,4 @@
-//! What becomes of a list on the machines as they are.
+//! Executes a list on the real machines.
 //!
 //! The baselines of the paper do not plan all that happens: Identical-machine assumes wrong speeds,
 //! Map-only places no reduces. Here every slot serves its queue in order, a head that cannot start yet
@@ -62,8 +62,7 @@ struct Replay<'a> {
 /// All tasks of the instance that take a slot, each of `planned` on the slot it was given and in that order, the others
 /// wherever there is room; in the order of their starts. O(tasks · log slots + jobs · slots).
 ///
-/// The phases of one-job flows only; a list never places a reduce before its maps, so nothing waits for
-/// ever.
+/// The phases of one-job flows only; a list never places a reduce before its maps, so nothing waits for ever.
 pub(super) fn replay(instance: &Instance, planned: &[Placed]) -> Vec<Placed> {
     let mut replay = Replay::new(instance, planned);
     while let Some(&Reverse((now, _))) = replay.events.peek() {

@@ -4,7 +4,7 @@
 //! (packing scheme, Fig. 3; resource allocation), §1.1 (with Fair).
 //!
 //! **Problem**: P | malleable, m_j ≤ rate ≤ M_j | f for f = Σ w_j(C_j) or max w_j(C_j), each w_j any
-//! non-decreasing cost function of its own: linear, tardiness, steps, piecewise, mixed by job.
+//! non-decreasing cost function: linear, tardiness, steps, piecewise, mixed by job.
 //!
 //! **Idea**
 //! 1. A priority order becomes a schedule by the packing scheme ([`mps`]).
@@ -38,7 +38,7 @@
 //!
 //! **Deviations**
 //! - D1 Lemma 1 ("some packing order is optimal for every metric") is false: three jobs with V = M = 2
-//!   on three slots end at 2, every packing at 2.25 (a test here). Hence steps 4 and 5.
+//!   on three slots end at 2, every packing at 2.25 (a test here). So there are steps 4 and 5.
 //! - D2 Tardiness is convex and SLA is not; the paper says the opposite of the first and forgets the
 //!   second. The sign of its G_j is wrong. See [`rap`].
 //! - D3 Fig. 3 forgets to stop when the list is empty, and is O(J²); see [`mps`].

@@ -9,7 +9,7 @@
 //! each job is raised once, and each completion changes the rate of at most one partial job
 //! (docs/math/flex.md C1). Events are kept where they are cheap: jobs still at their minimum end in the order of
 //! V/m, which does not depend on the priorities; jobs at their maximum wait in a heap; the partial job
-//! is one value. O(J log J), whatever S is.
+//! is one value. O(J log J), for every S.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,9 +1,8 @@
 //! The packing scheme for instances of the model: phases that become ready one after the other.
 //!
-//! A job's reduces start when its maps are done, flows arrive, and guarantees move with what is ready
-//! (pools, minima above the slots). So the allocation is rebuilt at every event as Fig. 3 does: the
-//! minima in force to every ready phase, the slack in the order of the flows. A rule of [`fluid`], for flows
-//! of one job.
+//! A job's reduces start when its maps are done, flows arrive, and guarantees move with what is ready (pools,
+//! minima above the slots). So the allocation is rebuilt at every event as Fig. 3 does: the minima in force
+//! to every ready phase, the slack in the order of the flows. A rule of [`fluid`], for flows of one job.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Phase;

@@ -1,10 +1,10 @@
 //! FLEX plans for instances of the model: flows of one job each, typed or universal slots.
 //!
-//! If every flow is a single phase released at 0, each slot kind is a FLEX instance of its
-//! own and everything in [`super::plan()`] applies. Otherwise (reduces after maps, releases, pools,
-//! minima that exceed the slots) an order of the flows is packed phase by phase ([`super::phases`]); the
-//! orders come from the same rules, applied to each flow's share of the cluster, and from the deadlines
-//! of that simplified instance, and are improved by the same insertion.
+//! If every flow is a single phase released at 0, each slot kind is a separate FLEX instance and everything
+//! in [`super::plan()`] applies. Otherwise (reduces after maps, releases, pools, minima that exceed the
+//! slots) an order of the flows is packed phase by phase ([`super::phases`]); the orders come from the same
+//! rules, applied to each flow's share of the cluster, and from the deadlines of that simplified instance,
+//! and are improved by the same insertion.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Amount;

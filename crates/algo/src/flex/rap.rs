@@ -63,9 +63,8 @@ fn greedy(instance: &FlexInstance, key: impl Fn(&Job, u32) -> f64) -> Option<Vec
     Some(slots)
 }
 
-/// The minimax optimum by its level: s_j(L) = max(m_j, ⌈V_j/D_j(L)⌉), feasible if each is at most M_j
-/// and together at most S. Slots left over go to the job that costs most.
-/// O(J log range + S log J).
+/// The minimax optimum by its level: s_j(L) = max(m_j, ⌈V_j/D_j(L)⌉), feasible if each is at most M_j and
+/// together at most S. Slots left over go to the job that costs most. O(J log range + S log J).
 pub fn threshold(instance: &FlexInstance) -> Option<Vec<u32>> {
     let jobs = instance.jobs();
     spare(instance)?;

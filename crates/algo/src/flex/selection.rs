@@ -3,8 +3,9 @@
 //! For convex costs the optimum gives away the S − Σm largest savings of all jobs' slots, and the
 //! savings of one job come in falling order. So it is selection in J sorted arrays:
 //!
-//! - Z. Galil, N. Megiddo (1979): a weighted median of the medians throws away a quarter of what is
-//!   left each round. O(J log J log S) here (they select where we sort the J medians). Only tests use it.
+//! - Z. Galil, N. Megiddo (1979): a weighted median of the medians throws away a quarter of the savings
+//!   that are left in each round. O(J log J log S) here (they select where we sort the J medians). Only tests
+//!   use it.
 //! - G. Frederickson, D. Johnson (1980): first look at every p-th saving only; the J or so around the
 //!   right rank stay, p is halved. O(J) a halving, O(J log(S/J)) in all, given a linear selection.
 

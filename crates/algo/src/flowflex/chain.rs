@@ -2,7 +2,7 @@
 //!
 //! With unlimited slots every node starts as soon as the nodes before it are done, at its cap. Cut where
 //! the set of running nodes changes, this *pseudo-schedule* is a chain: each interval is a pseudo-job whose
-//! cap is the sum of its nodes' caps, possibly more than there are slots. Work and critical path, hence both
+//! cap is the sum of its nodes' caps, possibly more than there are slots. Work and critical path, and so both
 //! lower bounds, are those of the flow (footnote 9; asserted).
 //!
 //! **Complexity**: O(n log n) for n nodes, plus the total number of nodes in pseudo-jobs.

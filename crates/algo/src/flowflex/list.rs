@@ -4,8 +4,8 @@
 //! many slots as it can use, until none is left. Nodes may be interrupted. This realises an order of flows
 //! directly, without stages 1 and 3, and is the ready-list form of FIFO and Fair (section 5.1).
 //!
-//! A rule of [`fluid`] that keeps account of what the schedule costs at the least, so that a search stops as
-//! soon as it is certain to cost more than a limit, and counts events as effort.
+//! A rule of [`fluid`] that tracks a lower bound on the cost of the schedule, so that a search stops as soon
+//! as the schedule is certain to cost more than a limit, and that counts events as effort.
 //!
 //! **Complexity**: O(n) events for n nodes, each O(slots held) plus one insertion into the ready list.
 

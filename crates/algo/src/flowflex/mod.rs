@@ -4,8 +4,8 @@
 //! Corollaries 1 and 2), section 5.1 (bounds, ready-list FIFO and Fair), section 5.2 (epochs).
 //!
 //! **Problem**: P | malleable, linear speed-up to δ_i, prec, r_j | f for f = Σ w_j(C_j) or max w_j(C_j), each
-//! w_j any non-decreasing cost function of its own: linear, tardiness, steps, piecewise, mixed by flow. Map
-//! and reduce phases are nodes of a flow's graph ([`network`]).
+//! w_j any non-decreasing cost function: linear, tardiness, steps, piecewise, mixed by flow. Map and reduce
+//! phases are nodes of a flow's graph ([`network`]).
 //!
 //! **Idea**
 //! 1. Each flow becomes a chain of pseudo-jobs with the same work and critical path ([`chain`]).
@@ -20,9 +20,9 @@
 //! 7. Online, a quick plan is made each epoch; its order is followed until the next, or its first allocation ([`online`]).
 //!
 //! **Guarantee** (of the chains, which are among the candidates; universal slots, all released at 0): with
-//! slots of speed 2 no more than the optimum at speed 1 for maxima (Theorem 4), hence twice the optimum for
+//! slots of speed 2 no more than the optimum at speed 1 for maxima (Theorem 4), so twice the optimum for
 //! maximum weighted completion at speed 1; with speed 3 and the deadlines of the flow at one half no more
-//! than twice the optimum for sums (Theorem 3), hence six times for weighted completion. Never worse than the
+//! than twice the optimum for sums (Theorem 3), so six times for weighted completion. Never worse than the
 //! ready-list schedules of FIFO and Fair, and up to 5,000 nodes than the plans of the baselines. Typed slots:
 //! none but the last two. Called off early (`--budget`): only that the plan is valid.
 //!

@@ -6,7 +6,7 @@
 //! follow stale numbers, so that by default they go to the first phase in the order of the plan
 //! ([`FlowFlex::in_order`], deviation D9). The variant without a minimum-cost flow is used: flows in the
 //! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows by
-//! the dates by which they should be done, and nodes by when they must start for that, of whatever flow.
+//! the dates by which they should be done, and nodes by when they must start for that, across all flows.
 //! Where all that is ready fits on the slots every order gives the same, and none is looked for: a flow that is
 //! one long chain takes O(1) an epoch, not O(phases left). Where the search would take longer than the run it is for,
 //! it is made only as often as events pay for it, and in between the order is made by the rule that wins most (deviation D8).
@@ -34,9 +34,8 @@ use crate::epochs::{Allowance, Epochs, Favourite, Targets};
 const LEAST_SECONDS: f64 = 1e-6;
 /// Halvings of the bracket of a maximum in an epoch.
 const PROBES: u32 = 12;
-/// Nodes beyond which an epoch tries the closed form only, if the costs are a sum of linear ones, for
-/// which it is within a few thousandths of the best rule: a schedule takes a millisecond for some
-/// thousand nodes.
+/// Nodes beyond which an epoch tries the closed form only, if the costs are a sum of linear ones, for which
+/// it is within a few thousandths of the best rule: a schedule takes a millisecond for some thousand nodes.
 const NODES_MANY: usize = 1000;
 /// What searches may spend for each event of the run, and at once; an event of a list schedule costs so much.
 const ALLOWED: (u32, u32) = (1, 1 << 24);
@@ -185,22 +184,22 @@ impl Places {
     /// Takes in the events of an instant. Reduces are queued once all their maps have started, and again when these are
     /// done.
     fn note(&mut self, events: &[Event], view: &View<'_>) {
-        let mut told: Vec<Event> = Vec::with_capacity(events.len());
+        let mut passed_on: Vec<Event> = Vec::with_capacity(events.len());
         for &event in events {
             match event {
                 Event::PhaseReady(phase) if waits_for_starts(phase, view) => {}
                 Event::TasksDone { phase, .. } | Event::PhaseDone(phase) => {
-                    told.push(event);
+                    passed_on.push(event);
                     let reduce = view.instance.job(view.instance.phase(phase).job).reduce;
                     let ready = |&reduce: &PhaseId| reduce != phase && view.phase(reduce).is_ready();
                     let next = reduce.filter(|reduce| ready(reduce) && !waits_for_starts(*reduce, view));
-                    told.extend(next.map(Event::PhaseReady));
+                    passed_on.extend(next.map(Event::PhaseReady));
                 }
-                _ => told.push(event),
+                _ => passed_on.push(event),
             }
         }
         let Self { of, queue } = self;
-        queue.update(&told, view, |phase| place(of, phase, view));
+        queue.update(&passed_on, view, |phase| place(of, phase, view));
         for flow in events.iter().filter_map(Event::over) {
             self.of.forget(view.instance.flow(flow).phases());
         }
@@ -235,8 +234,8 @@ fn slots_of(given: &SlotsByPhase, phase: PhaseId) -> f64 {
     given.get(&phase).copied().unwrap_or(0.0)
 }
 
-/// All the slots that ready phases can use, if there are so many: then no order of flows gives another allocation,
-/// and what comes later need not be looked at. O(ready phases).
+/// All the slots that ready phases can use, if there are that many: then every order of flows gives the same
+/// allocation, and later flows need not be read. O(ready phases).
 fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<SlotsByPhase> {
     let mut given = SlotsByPhase::default();
     for &slot_kind in view.instance.cluster().slot_kinds() {

@@ -1,7 +1,7 @@
 //! Insertion: moves one flow at a time to the best place of the order, as long as that pays
 //! (docs/math/flowflex.md B8).
 //!
-//! FLEX's insertion (`flex::search`) is another search; what differs is said there.
+//! FLEX's insertion (`flex::search`) is another search, which documents the differences.
 
 use super::list::{Lister, Rule};
 use crate::classic::budget::Budget;

@@ -110,8 +110,8 @@ impl Bounds {
         self.longest.iter().map(least).max().unwrap_or(0)
     }
 
-    /// With works times the other's slots, stage times are exact integers. Both parts of Johnson's
-    /// order are sorted by works, whatever the slots: only who is in which part depends on them.
+    /// With works times the other's slots, stage times are exact integers. Both parts of Johnson's order are
+    /// sorted by works, for any number of slots: the slots decide only which jobs are in which part.
     fn fluid(&self, a: u32, b: u32) -> u64 {
         let (a, b) = (u128::from(a), u128::from(b));
         let scaled = |work: &[u64; 2]| [u128::from(work[0]) * b, u128::from(work[1]) * a];

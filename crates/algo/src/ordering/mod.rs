@@ -12,7 +12,7 @@
 //!
 //! **Idea**:
 //! 1. MREstimator ([`estimator`]) says when each job of an order completes; runs of equal tasks are
-//!    batches, whatever their number.
+//!    batches, of any number of tasks.
 //! 2. MK_JR ([`orders`], Algorithm 1): Johnson's rule on how long the stages of the jobs last.
 //! 3. MK_TCT_JR (Algorithm 2): the same among jobs no longer than the geometric mean, then among the
 //!    others.

@@ -6,7 +6,7 @@
 //! 1. *Fixed jobs.* With more map slots and fewer reduce slots, a map stage never takes longer and a
 //!    reduce stage never less. A job that is in the same part of Johnson's order at both ends of the
 //!    range, with the same key there, is so on every split between. Small and large of MK_TCT_JR are
-//!    told apart where that is sure on all of the range (`sizes.rs`).
+//!    distinguished where that is sure on all of the range (`sizes.rs`).
 //!    The fixed jobs so have the same relative order on all splits of the range; on a single split,
 //!    all jobs are fixed.
 //! 2. *Lists.* Tasks are served in the order of a list, each on the slot that is free first and not
@@ -14,7 +14,7 @@
 //!    delays a task that remains: the sorted free times of the slots never grow.
 //! 3. *Ready times.* By 2, the fixed jobs alone on the most map slots of the range are ready no later
 //!    than on any of its splits; the others take at least their own time.
-//! 4. *Any reduces.* Whoever orders them, the reduces of a job come after its ready time, and those of
+//! 4. *Any reduces.* In every order, the reduces of a job come after its ready time, and those of
 //!    all jobs share the reduce slots: as one fast machine with release times, on which the last job
 //!    ends no earlier than the work after any release allows, and on which serving the shortest
 //!    remaining work first makes the k-th completion as early as it can be, for every k.
@@ -82,7 +82,8 @@ impl<'a> RangeBounds<'a> {
         }
     }
 
-    /// No split between the ends gives less with the orders of `rule`, whatever becomes of the reduces. O(n log n) and the time of the maps in the estimator.
+    /// No split between the ends gives less with the orders of `rule`, for any schedule of the reduces. O(n
+    /// log n), plus the time of the maps in the estimator.
     pub(super) fn bound(&mut self, rule: Rule, times: Times, ends: Ends) -> GoalBounds {
         self.order = self.fixed(rule, times, ends);
         self.ready = self.ready_times(ends.high);

@@ -25,7 +25,7 @@ pub(super) fn sure_sizes(workload: &Workload, times: Times, ends: Ends) -> Vec<O
     }
 }
 
-/// The logarithm of what a job takes by area, and how fast it grows with the map slots.
+/// The logarithm of a job's duration by area, and its growth with the map slots.
 #[derive(Clone, Copy)]
 struct Log {
     value: f64,

@@ -1,7 +1,7 @@
 //! A bank of equal slots, and runs of equal tasks that go to whichever slot is free first.
 //!
 //! The batch arithmetic of docs/math/ordering.md D2: starting k tasks of length d costs one pass over the groups of
-//! slots they reach, whatever k is. All times are whole microseconds, and exact.
+//! slots they reach, for any k. All times are whole microseconds, and exact.
 //!
 //! Let c_i slots be free at t_i, and cnt(T) = Σ_{t_i ≤ T} c_i (⌊(T − t_i)/d⌋ + 1) the starts up to T if
 //! tasks never ran out. The last of the k tasks starts at the least T with cnt(T) ≥ k:
@@ -150,8 +150,9 @@ impl Bank {
         }
     }
 
-    /// Starts each task on a slot of its own, the first that are free, if that is who comes next: none of them is free again
-    /// before the last task starts. Returns when that is. Most batches are so, and need neither surface nor window.
+    /// Starts each task on a separate slot, the first ones that are free, if list scheduling does the same:
+    /// none of them is free again before the last task starts. Returns when that is. Most batches are so, and
+    /// need neither surface nor window.
     fn each_once(&mut self, batch: Batch) -> Option<u64> {
         let latest = (self.first() + batch.span).min(batch.until - 1);
         let (mut need, mut used) = (batch.tasks, 0);

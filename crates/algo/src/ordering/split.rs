@@ -106,9 +106,8 @@ pub struct Best {
     pub candidates: u32,
 }
 
-/// MK_SF_JR (Algorithm 4): the split of least makespan, jobs in the order of MK_JR. Exact over all
-/// splits; of splits that are equally good, one whose total completion time is least among those
-/// estimated.
+/// MK_SF_JR (Algorithm 4): the split of least makespan, jobs in the order of MK_JR. Exact over all splits; of
+/// splits that are equally good, one whose total completion time is least among those estimated.
 pub fn mk_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Best {
     best_split(workload, splits, Rule::MkJr, Goal::Makespan, config)
 }
@@ -142,16 +141,17 @@ pub fn mk_tct_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Fron
     mk_tct_sf_jr_told(workload, splits, config, &mut |_, _| ())
 }
 
-/// As [`mk_tct_sf_jr`]; `told` hears how many splits are settled, of how many in all searches together.
+/// As [`mk_tct_sf_jr`]; `progress` receives the number of settled splits, and the total of all searches.
 pub fn mk_tct_sf_jr_told(
     workload: &Workload,
     splits: Splits,
     config: Config,
-    told: &mut dyn FnMut(u64, u64),
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Front {
     let mut probe = Probe::new(workload, splits, config);
     let searches = 3 * config.mk_tct_jr.times().len() + 2 * config.mk_jr.times().len();
-    probe.progress = Some(Progress { told, settled: 0, of: searches as u64 * u64::from(splits.count()) });
+    probe.progress =
+        Some(Progress { report: progress, settled: 0, of: searches as u64 * u64::from(splits.count()) });
     let paper = probe.best(Rule::MkTctJr, Goal::Makespan);
     let fastest = probe.best(Rule::MkJr, Goal::Makespan);
     let shortest = probe.best(Rule::MkTctJr, Goal::TotalCompletion);
@@ -205,7 +205,7 @@ pub fn as_submitted(workload: &Workload, split: Split, mode: Mode) -> Choice {
 
 /// How far several searches over all splits are.
 struct Progress<'a> {
-    told: &'a mut dyn FnMut(u64, u64),
+    report: &'a mut dyn FnMut(u64, u64),
     settled: u64,
     of: u64,
 }
@@ -213,7 +213,7 @@ struct Progress<'a> {
 /// An order on a split: its rule, the times it goes by, and the map slots of a node.
 type SplitOrder = (Rule, Times, u32);
 
-/// Estimates and bounds splits, each once whatever it is searched for.
+/// Estimates and bounds splits, each once for all searches.
 struct Probe<'a> {
     workload: &'a Workload,
     splits: Splits,
@@ -224,9 +224,10 @@ struct Probe<'a> {
     changes: Changes,
     /// The order that was made last of each kind: that of another split is nearly the same.
     orders: BTreeMap<(Rule, Times), Vec<JobId>>,
-    /// Makespan and total completion time of what was estimated.
+    /// Makespan and total completion time of the estimated splits.
     estimated: BTreeMap<SplitOrder, (Span, u128)>,
-    /// Bounds by ranges, whatever becomes of the reduces and with these in order, from their first to their last points.
+    /// Bounds by ranges, for any schedule of the reduces and for the reduces in order, from their first to
+    /// their last points.
     bounded: BTreeMap<(SplitOrder, u32), Bounded>,
     progress: Option<Progress<'a>>,
 }
@@ -264,13 +265,13 @@ impl<'a> Probe<'a> {
     }
 
     fn settled(&mut self, points: u32) {
-        if let Some(Progress { told, settled, of }) = &mut self.progress {
+        if let Some(Progress { report, settled, of }) = &mut self.progress {
             *settled += u64::from(points);
-            told(*settled, *of);
+            report(*settled, *of);
         }
     }
 
-    /// The bound of a range, whatever becomes of the reduces; a better one unless `is_enough`.
+    /// The bound of a range, for any schedule of the reduces; a better one unless `is_enough`.
     fn range_bound(
         &mut self,
         rule: Rule,

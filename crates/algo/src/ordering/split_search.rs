@@ -26,7 +26,7 @@ pub(super) trait Search {
         low + (high - low) / 2
     }
 
-    /// So many points more are settled, by a visit or a bound.
+    /// A visit or a bound has settled this number of points.
     fn settled(&mut self, _points: u32) {}
 }
 

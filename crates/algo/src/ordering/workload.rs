@@ -85,7 +85,7 @@ impl Workload {
 
     /// The jobs of an instance of one-job flows, so that ids of jobs are those of the instance.
     /// Durations are those of the machines if all have one speed, and of speed 1 otherwise (the paper
-    /// knows no speeds). Minima, weights, deadlines and the objective are not looked at.
+    /// knows no speeds). Minima, weights, deadlines and the objective are ignored.
     ///
     /// # Errors
     /// Flows of several jobs, releases after 0, phases without tasks (see [`Instance::cut`]) or with

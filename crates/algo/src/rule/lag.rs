@@ -1,4 +1,4 @@
-//! How many tasks flows are behind their plans, which are WOHA's: one is made when its flow is first looked at.
+//! The number of tasks that flows are behind their WOHA plans. The plan of a flow is made at its first use.
 
 use slackline_model::FlowId;
 use slackline_policy::{IdTable, View};

@@ -1,4 +1,4 @@
-//! Rules of the textbook, online: the flows that are there in the order of what is left of them.
+//! Rules of the textbook, online: the active flows in the order of their remaining work.
 //!
 //! **Paper**: none; the rules are those of single machines (Smith 1956 for `area` and `wspt`, Jackson 1955 for `edf`, Moore
 //! 1968 for `moore`, Johnson 1954, Rachamadugu and Morton 1983 and Vepsalainen and Morton 1987 for `atc`).
@@ -9,12 +9,12 @@
 //! free while faster ones would do the rest of the phase sooner.
 //! **Guarantee**: none with several slots. **Complexity**: O(n log n) when a flow arrives or is over, n the phases of the
 //! flows that are there; O(log n) a decision.
-//! **Deviations**: D1. What is left of a phase is never less than a tenth of what it has done. D2. `moore` with weights
-//! leaves late what has most area over weight. D3. `due` is the earliest date by which the largest cost stays below a level.
-//! D4. Where slots are universal, Johnson's stages are all maps and all reduces of a flow.
-//! D5. A flow without a deadline is due when its cost begins to rise; `woha` has it last. D6. `woha` looks at lag where the
-//! others look, and not whenever a requirement falls due. D7. A flow is one job to `dmrs`: its floor is its time alone, its rate
-//! alone the mean over that time.
+//! **Deviations**: D1. The remaining work of a phase is never less than a tenth of what it has done. D2.
+//! `moore` with weights leaves late what has most area over weight. D3. `due` is the earliest date by which
+//! the largest cost stays below a level. D4. Where slots are universal, Johnson's stages are all maps and all
+//! reduces of a flow. D5. A flow without a deadline is due when its cost begins to rise; `woha` has it last.
+//! D6. `woha` computes lag when the others decide, and not whenever a requirement falls due. D7. A flow is
+//! one job to `dmrs`: its floor is its time alone, its rate alone the mean over that time.
 //!
 //! | rule | first is the flow with | for |
 //! |---|---|---|

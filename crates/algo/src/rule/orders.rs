@@ -178,7 +178,7 @@ impl<'a> RuleContext<'a> {
     }
 }
 
-/// What is left over what it is worth; infinite of what is worth nothing.
+/// The remaining work over its worth; infinite for a worth of 0.
 fn over(left: f64, worth: f64) -> f64 {
     if worth > 0.0 { left / worth } else { f64::INFINITY }
 }

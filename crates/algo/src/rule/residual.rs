@@ -1,9 +1,10 @@
-//! The estimated remaining work of every live flow: what rules and rollouts order flows by.
+//! The estimated remaining work of every active flow, by which rules and rollouts order flows.
 //!
-//! A running task has its estimate less the time it has run, and a phase that has done more than its estimate is not about
-//! to end: what is left of either is never less than a tenth of what it has done (`FLOOR`). If a flow has done more than its
-//! whole estimate, the estimate of the rest is raised too ([`ResidualWork::overrun`]). Otherwise the flow would stay ahead of
-//! all others for as long as it runs.
+//! The remaining work of a running task is its estimate less its run time, and that of a phase is its
+//! estimate less its finished work. An overdue task or phase is not about to end, so either is at least a
+//! tenth of the work that is done (`FLOOR`). If a flow exceeds its whole estimate, the estimate of the rest
+//! is raised too ([`ResidualWork::overrun`]). Otherwise the flow would stay ahead of all others for as long
+//! as it runs.
 
 use slackline_model::cluster::Slots;
 use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Time};
@@ -12,7 +13,7 @@ use slackline_policy::{Event, IdTable, View};
 use super::lag::Plans;
 use crate::estimated;
 
-/// What is left of a task or phase, at least, of what it has done.
+/// The least remaining work of a task or phase, as a share of its finished work.
 const FLOOR: f64 = 0.1;
 
 /// A flow has done more than it was believed to be from this share on, so that rounding does not count.
@@ -72,7 +73,7 @@ impl Residual {
         Self { plans: Some(Plans::default()), ..Self::default() }
     }
 
-    /// Takes in what finished tasks took, and forgets flows that are over. Every event is to be told once.
+    /// Learns from finished tasks, and forgets finished flows. Call it once with every event.
     pub fn note(&mut self, events: &[Event], view: &View<'_>) {
         for event in events {
             if let Event::TasksDone { phase, count, machine, took } = *event {
@@ -197,7 +198,7 @@ impl Speeds {
             groups.map(|(id, group)| (view.estimates.speed[id], f64::from(of_group(group) * group.count)));
         let mut slots: Vec<(f64, f64)> = counted.filter(|&(_, n)| n > 0.0).collect();
         slots.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // Sums are the same to the last bit whatever the order in which groups of one speed are listed.
+        // Sums are the same to the last bit in every order of groups of one speed.
         slots.dedup_by(|next, kept| {
             let is_same = next.0 == kept.0;
             kept.1 += if is_same { next.1 } else { 0.0 };

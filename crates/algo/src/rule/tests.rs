@@ -17,7 +17,7 @@ pub(crate) struct Shape {
     pub(crate) load: f64,
     /// Most jobs of a flow, in a chain.
     pub(crate) jobs: u64,
-    /// Deadlines are so many times what the flow takes alone after its release.
+    /// Deadlines are this multiple of the flow's time alone after its release.
     pub(crate) slack: (f64, f64),
 }
 

@@ -14,14 +14,14 @@ pub(super) type QueueAt = usize;
 /// A user, by the order in which they came.
 pub(super) type UserAt = usize;
 
-/// Where an application stands among those that are equal otherwise: when it was submitted, then its flow's release.
-type Seat = (Time, Time, JobId);
+/// The order of applications that are equal otherwise: by submission, then by the release of the flow.
+type Rank = (Time, Time, JobId);
 
-/// Where it stands among those that wait: its priority where masters are what it waits for, then its seat.
-type Turn = (Reverse<u32>, Seat);
+/// The order of waiting applications: by priority if they wait for ApplicationMasters, then by submission.
+type Turn = (Reverse<u32>, Rank);
 
-/// Where it stands in a leaf: its priority or what it uses, whichever counts, then its seat.
-type Place = (Key, Seat);
+/// The order in a leaf: by priority or by use, as the leaf is configured, then by submission.
+type Place = (Key, Rank);
 
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
@@ -35,7 +35,8 @@ pub(super) struct Queue {
     apps: u32,
     apps_max: u32,
     turns: Turns,
-    /// How many applications of a leaf may run at a time because of what their masters hold; `None` if that is no limit.
+    /// The limit on running applications of a leaf that results from the slots of their ApplicationMasters,
+    /// if there is one.
     pub(super) masters: Option<MastersMax>,
     /// Users of a leaf that have applications which run.
     users: BTreeMap<UserAt, LeafUser>,
@@ -75,7 +76,7 @@ pub(super) enum AppsLimit {
 struct App {
     leaf: QueueAt,
     user: UserAt,
-    seat: Seat,
+    rank: Rank,
     priority: u32,
     runs: bool,
     now: Counts,
@@ -186,7 +187,7 @@ impl Queue {
     }
 
     fn turn(&self, app: &App) -> Turn {
-        (Reverse(if self.masters.is_some() { app.priority } else { 0 }), app.seat)
+        (Reverse(if self.masters.is_some() { app.priority } else { 0 }), app.rank)
     }
 }
 
@@ -260,9 +261,9 @@ impl Book {
             self.running.push((0, self.user_apps.of.get(name).copied().unwrap_or(self.user_apps.others)));
             next
         });
-        let seat = (at, release, job);
+        let rank = (at, release, job);
         self.apps[job] =
-            Some(App { leaf, user, seat, priority, runs: false, now: Counts::default(), key: Key::new(0.0) });
+            Some(App { leaf, user, rank, priority, runs: false, now: Counts::default(), key: Key::new(0.0) });
         if self.has_room(leaf, user) {
             self.start(job);
         } else if let Some(app) = &self.apps[job] {
@@ -272,7 +273,8 @@ impl Book {
         }
     }
 
-    /// A job is done or given up. The ones that run now because of it, whose counts are to be looked at.
+    /// A job is finished or abandoned. Returns the applications that run now because of it, whose counts have
+    /// to be updated.
     pub(super) fn leave(&mut self, job: JobId) -> Vec<JobId> {
         self.set(job, Counts::default());
         let Some(app) = self.apps[job].clone() else { return Vec::new() };
@@ -314,8 +316,8 @@ impl Book {
         self.queues[leaf].users.entry(user).or_default().apps += 1;
     }
 
-    /// Applications that wait run as far as there is room, those submitted first before others. Which do, whose counts are
-    /// to be looked at.
+    /// Starts waiting applications as far as there is room, in the order of submission. Returns those whose
+    /// counts have to be updated.
     pub(super) fn start_waiting(&mut self) -> Vec<JobId> {
         let mut started = Vec::new();
         while self.n_waiting > 0 {
@@ -357,7 +359,7 @@ impl Book {
             now = Counts::default();
         }
         let Some(app) = &self.apps[job] else { return };
-        let (leaf, user, seat, before, old_key) = (app.leaf, app.user, app.seat, app.now, app.key);
+        let (leaf, user, rank, before, old_key) = (app.leaf, app.user, app.rank, app.now, app.key);
         if before == now {
             return;
         }
@@ -375,10 +377,10 @@ impl Book {
             here.wanting = here.wanting + u32::from(now.wants > 0) - u32::from(before.wants > 0);
             for slot_kind in 0..2 {
                 if before.open[slot_kind] && (!now.open[slot_kind] || old_key != key) {
-                    here.open[slot_kind].remove(&(old_key, seat));
+                    here.open[slot_kind].remove(&(old_key, rank));
                 }
                 if now.open[slot_kind] {
-                    here.open[slot_kind].insert((key, seat));
+                    here.open[slot_kind].insert((key, rank));
                 }
             }
         }
@@ -387,7 +389,7 @@ impl Book {
         }
     }
 
-    /// What puts an application before others of its leaf, before its seat does.
+    /// The order of applications of a leaf before the order of submission counts.
     fn key(&self, turns: Turns, priority: u32, now: Counts) -> Key {
         let used = f64::from(now.used);
         Key::new(match turns {

@@ -1,4 +1,4 @@
-//! The CapacityScheduler: the queue that uses least of what it is guaranteed is first.
+//! The CapacityScheduler: the queue that uses the smallest part of its guarantee is first.
 //!
 //! Sizes are computed in MiB and with the rounding of Hadoop 3.4.2 (`float` fractions, whole MiB, whole containers), so that
 //! a maximum of 70 % of ten containers is seven of them only if Hadoop says so.
@@ -102,7 +102,7 @@ pub struct Queue {
     pub capacity: Capacity,
     /// The most it may have.
     pub maximum: Capacity,
-    /// Percent of the queue that each of its users may have whatever the others do.
+    /// Percent of the queue that each of its users may have at any use by the others.
     pub user_limit: f32,
     /// How much of the queue's capacity one user may have; -1 for no limit.
     pub user_limit_factor: f32,
@@ -285,7 +285,7 @@ pub fn policy(cluster: &Cluster, hierarchy: Hierarchy, container: Container) -> 
     Box::new(Scheduler::of(rules, book))
 }
 
-/// Its rules and its empty book, on a cluster of so many slots.
+/// Its rules and its empty book, on a cluster of `slots` slots.
 pub(super) fn parts(slots: u32, hierarchy: Hierarchy, container: Container) -> (ByCapacity, Book) {
     let lines = hierarchy.queues.iter().map(|queue| Line::new(queue.parent, queue.turns, queue.apps));
     let book = Book::new(lines.collect(), container, hierarchy.user_apps.clone());
@@ -313,13 +313,13 @@ struct Size {
     maximum_part: f32,
 }
 
-/// What becomes of a free slot in a queue.
+/// The user of a free slot in a queue.
 enum Turn {
     /// The application has it.
     Of(JobId),
-    /// Nobody there wants it, or may have it.
-    Nobody,
-    /// It is too little below its limit by so many MiB, which no sibling may have then.
+    /// No application there wants it, or may have it.
+    Unwanted,
+    /// It is below its limit by this memory, too little for a container, which no sibling may have then, MiB.
     Blocked(i64),
 }
 
@@ -363,7 +363,7 @@ impl ByCapacity {
         }
     }
 
-    /// A free slot among the children of a queue, whose limit is so many MiB.
+    /// The user of a free slot among the children of a queue with this limit, MiB.
     fn turn(
         &self,
         at: QueueAt,
@@ -377,11 +377,11 @@ impl ByCapacity {
         let used = i64::from(queue.used) * one;
         let limit = limit.min(self.sizes[at].maximum);
         if !queue.is_open(slot_kind) || used >= limit {
-            return Turn::Nobody;
+            return Turn::Unwanted;
         }
         if queue.children.is_empty() {
             let Some(job) = self.application(at, used, book, slot_kind, accept) else {
-                return Turn::Nobody;
+                return Turn::Unwanted;
             };
             return if limit - used < one { Turn::Blocked(limit - used) } else { Turn::Of(job) };
         }
@@ -392,11 +392,11 @@ impl ByCapacity {
             let left = limit - blocked.unwrap_or(0) - used + i64::from(book.queues[child].used) * one;
             match self.turn(child, left.div_euclid(one) * one, book, slot_kind, accept) {
                 Turn::Of(job) => return Turn::Of(job),
-                Turn::Nobody => {}
+                Turn::Unwanted => {}
                 Turn::Blocked(memory) => blocked = Some(blocked.unwrap_or(0) + memory.max(0)),
             }
         }
-        blocked.map_or(Turn::Nobody, Turn::Blocked)
+        blocked.map_or(Turn::Unwanted, Turn::Blocked)
     }
 
     /// The order of queues with the same parent (`PriorityUtilizationQueueOrderingPolicy`): those that are guaranteed
@@ -458,8 +458,8 @@ impl ByCapacity {
         limits
     }
 
-    /// How many masters may be in a leaf, which may have so many MiB now (`LeafQueue.calculateAndGetAMResourceLimit` and
-    /// `getUserAMResourceLimit`).
+    /// The limit on ApplicationMasters in a leaf whose memory is now limited to `limit` MiB
+    /// (`LeafQueue.calculateAndGetAMResourceLimit` and `getUserAMResourceLimit`).
     fn masters_max(&self, at: QueueAt, limit: i64, users: u32, one: i64) -> MastersMax {
         let (queue, size) = (&self.hierarchy.queues[at], self.sizes[at]);
         let masters = |memory: i64, part: f32| {
@@ -551,7 +551,7 @@ impl Rules for ByCapacity {
     fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
         match self.turn(0, self.cluster, book, slot_kind, accept) {
             Turn::Of(job) => Some(job),
-            Turn::Nobody | Turn::Blocked(_) => None,
+            Turn::Unwanted | Turn::Blocked(_) => None,
         }
     }
 }

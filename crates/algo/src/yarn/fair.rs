@@ -51,7 +51,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 pub struct Allocations {
     /// The queues, parents before their children; the first is the root.
     pub queues: Vec<Queue>,
-    /// What queues have that are made because somebody names them.
+    /// The properties of queues that are created because a flow names them.
     pub default: Queue,
     /// How many applications of a user may run.
     pub user_apps: UserApps,
@@ -73,7 +73,7 @@ pub struct Queue {
     pub min_vcores: u64,
     /// The most it may have.
     pub max: Resources,
-    /// The same of each queue in it that is made because somebody names it.
+    /// The same for each child queue that is created because a flow names it.
     pub max_child: Option<Resources>,
     pub weight: f64,
     /// How many of its applications may run at a time.
@@ -187,7 +187,7 @@ pub fn policy(cluster: &Cluster, allocations: Allocations, container: Container)
     Box::new(Scheduler::of(rules, book))
 }
 
-/// Its rules and its empty book, on a cluster of so many slots.
+/// Its rules and its empty book, on a cluster of `slots` slots.
 pub(super) fn parts(slots: u32, allocations: Allocations, container: Container) -> (ByShare, Book) {
     let lines = allocations.queues.iter().map(|queue| Line::new(queue.parent, queue.turns, queue.apps));
     let book = Book::new(lines.collect(), container, allocations.user_apps.clone());

@@ -4,12 +4,14 @@
 //! **Problem**: applications of several queues, in which users and applications take turns; lengths are not known.
 //! **Idea**: 1. A job is an application, submitted when it becomes ready, to the queue of its flow's pool. 2. A free slot
 //! is one container: it goes down the tree of queues, at each level to the first child that may have one more
-//! ([`capacity`]: the one that uses least of what it is guaranteed; [`fair`]: the one furthest below its minimum, then the
-//! one with the least use over weight), and in the leaf to the first application in the leaf's order. 3. Nothing is taken
-//! back. **Guarantee**: none on cost. **Complexity**: O(queues + log applications) a container, and the users of a leaf that
-//! want one. **Deviations**: D1. All containers are one slot. D2. An application's requests are its tasks that could start
-//! now, maps before reduces. D3. Everything that Hadoop looks at every half second or at heartbeats of masters is current.
-//! D4. What is not modelled is named: preemption, labels, reservations, locality delays, groups, queues made by themselves.
+//! ([`capacity`]: the one that uses the smallest part of its guarantee; [`fair`]: the one furthest below its
+//! minimum, then the one with the least use over weight), and in the leaf to the first application in the
+//! leaf's order. 3. Nothing is taken back.
+//! **Guarantee**: none on cost. **Complexity**: O(queues + log applications) a container, and the users of a
+//! leaf that want one. **Deviations**: D1. All containers are one slot. D2. An application's requests are its
+//! tasks that could start now, maps before reduces. D3. Everything that Hadoop updates every half second or at
+//! heartbeats of masters is current. D4. What is not modelled is named: preemption, labels, reservations,
+//! locality delays, groups, queues made by themselves.
 //!
 //! - `book`: applications, users and queues, and what each uses and wants;
 //! - `online`: the policy, which deals free slots;
@@ -28,7 +30,7 @@ use slackline_model::params::{Param, Settings, Values};
 
 use crate::registry::{Capabilities, Flows, Speeds, Typed};
 
-/// The name of the parameter that is the scheduler's file: whoever reads files gives the policy a tree in its place.
+/// The name of the parameter for the scheduler's file. Programs that read files pass the tree instead.
 pub const FILE: &str = "file";
 
 /// The name of the parameter that is the queue of flows whose pool is no queue.
@@ -75,7 +77,7 @@ pub enum Turns {
     Fifo,
     /// The one that uses least.
     Fair,
-    /// The one that uses least over the logarithm of what it uses and wants.
+    /// The one with the least use over the logarithm of use and demand.
     FairBySize,
 }
 

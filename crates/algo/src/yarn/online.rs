@@ -22,10 +22,10 @@ pub(super) trait Rules {
         0
     }
 
-    /// The cluster has so many slots from now on.
+    /// The cluster has `slots` slots from now on.
     fn resize(&mut self, book: &Book, slots: u32);
 
-    /// Says in the book how many applications may run at a time because of what their masters hold.
+    /// Sets the limits on running applications in the book that result from the slots of ApplicationMasters.
     fn limit_masters(&self, _book: &mut Book) {}
 
     /// The path of a queue.
@@ -47,7 +47,7 @@ pub(super) struct Applicant<'a> {
 }
 
 /// The user of flows that have none.
-const NOBODY: &str = "";
+const NO_USER: &str = "";
 
 /// A scheduler of Hadoop's as a policy.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl<R: Rules> Scheduler<R> {
         match self.rules.leaf(&mut self.book, Applicant { flow: &flow.id, pool, user }) {
             Ok(leaf) => {
                 let priority = self.rules.priority(leaf, flow.priority);
-                let user = user.unwrap_or(NOBODY);
+                let user = user.unwrap_or(NO_USER);
                 self.limit_masters(view);
                 self.book.submit(job, leaf, user, priority, view.now, flow.release);
             }
@@ -305,14 +305,14 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        let goes_on = self.has_started(view)
+        let is_same_deal = self.has_started(view)
             && self.deal.of == Some((ask.slot_kind, ask.machine))
             && self
                 .deal
                 .phases
                 .last()
                 .is_some_and(|&(phase, _)| view.runnable(phase) > 0 && !ask.skip.contains(&phase));
-        if !goes_on {
+        if !is_same_deal {
             self.undo(view);
             self.deal(ask, view);
         }

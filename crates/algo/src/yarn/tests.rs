@@ -67,7 +67,7 @@ impl<R: Rules> Bench<R> {
         self.book.set(job, Counts { used, wants, open: [wants > 0, false] });
     }
 
-    /// Who gets so many slots, one after the other.
+    /// The jobs that get the next `slots` slots, in order.
     fn deal(&mut self, slots: u32) -> Vec<u32> {
         let mut dealt = Vec::new();
         for _ in 0..slots {
@@ -133,9 +133,9 @@ fn a_queue_grows_to_its_maximum_and_a_user_one_container_over_the_limit() {
 
 #[test]
 fn users_of_a_queue_share_it_by_their_limits() {
-    // 12 slots, a quarter for everybody at least. The limit is the larger of 3 slots and half of what both use and one
-    // more, up to whole containers: the first user gets 4 (the last above the limit), the second 2; then the limit is
-    // ceil(7 / 2) = 4, so that the first gets another, and so on in turns.
+    // 12 slots, at least a quarter for every user. The limit is the larger of 3 slots and half of what both
+    // use and one more, up to whole containers: the first user gets 4 (the last above the limit), the second
+    // 2; then the limit is ceil(7 / 2) = 4, so that the first gets another, and so on in turns.
     let mut hierarchy = queues(&[("a", 100.0)]);
     hierarchy.queues[1].user_limit = 25.0;
     let mut bench = by_capacity(12, hierarchy);
@@ -389,9 +389,9 @@ fn rules_place_applications_in_their_order() {
 }
 
 #[test]
-fn masters_hold_a_part_of_a_queue_and_of_what_a_user_may_have() {
-    // 20 slots, half of them guaranteed: masters of all users hold a fifth of what the queue may have now, which is all, and
-    // those of one user a fifth of what the queue is guaranteed.
+fn masters_hold_a_part_of_the_limits_of_a_queue_and_of_a_user() {
+    // 20 slots, half of them guaranteed: ApplicationMasters of all users hold a fifth of the current limit of
+    // the queue, which is all, and those of one user a fifth of the guarantee of the queue.
     let mut hierarchy = queues(&[("a", 50.0), ("b", 50.0)]);
     hierarchy.queues[1].masters = 0.2;
     let mut bench = by_capacity(20, hierarchy).with_masters();

@@ -19,7 +19,7 @@ pub(crate) fn run(name: &str, dir: &Path, args: &[&str]) -> Output {
     Command::new(program(name)).args(args).current_dir(dir).env("SLACKLINE_CONFIG", "").output().unwrap()
 }
 
-/// What the example says, which has to do what it is told.
+/// The output of the example, which has to succeed.
 pub(crate) fn said(name: &str, dir: &Path, args: &[&str]) -> String {
     let output = run(name, dir, args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -90,15 +90,14 @@ fn a_jar_is_a_job_whose_output_others_read() {
     assert_eq!(parts(&dir.join("sorted")), parts(&here.join("sorted")));
     assert_eq!(parts(&dir.join("words")).len(), 2);
 
-    // Its two applications are over before the next job begins, and observers heard of each planned task
-    // once.
+    // Its two applications are over before the next job starts, and each planned task was reported once.
     let apps = hadoop.applications();
     let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
     assert_eq!(names, ["Count", "Count", "library/sorted"]);
     assert!(apps[1].finished_ms <= apps[2].submitted_ms);
     let planned = apps[1].maps - 1 + apps[1].reduces;
-    let told = events(&dir.join("events"));
-    let done = told.iter().filter(|event| event["event"] == "task_done" && event["job"] == "words");
+    let printed = events(&dir.join("events"));
+    let done = printed.iter().filter(|event| event["event"] == "task_done" && event["job"] == "words");
     assert_eq!(done.count() as u32, planned);
     let checked = command(&dir, &["check", "state/workload.json", "state/schedule.json"]).output().unwrap();
     assert_eq!(ran(&checked).code, Some(0), "{}", ran(&checked).err);
@@ -180,7 +179,7 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
     let troubles =
         events(&there.join("events")).into_iter().filter(|event| event["event"] == "engine_troubled");
     let messages: Vec<bool> = troubles.map(|event| event["message"].is_string()).collect();
-    assert_eq!(messages, [true, false], "it is said once, and once that all is well");
+    assert_eq!(messages, [true, false], "one warning, and one message that all is well");
     let checked = command(&there, &["check", "state/workload.json", "state/schedule.json"]).output().unwrap();
     assert_eq!(ran(&checked).code, Some(0), "{}", ran(&checked).err);
 }
@@ -233,11 +232,11 @@ jobs = [
     {
         assert!(text.contains(words), "{words:?} in\n{text}");
     }
-    let told = done(&dir, &["explain", "f", "--state", "state"]);
+    let printed = done(&dir, &["explain", "f", "--state", "state"]);
     for words in
         ["0 of 1 task done, 1 at work", "waits for its input: a map", "waits for its input: a map, a reduce"]
     {
-        assert!(told.contains(words), "{words:?} in\n{told}");
+        assert!(printed.contains(words), "{words:?} in\n{printed}");
     }
     fs::write(dir.join("go"), "").unwrap();
     let run = ended(run);
@@ -245,9 +244,9 @@ jobs = [
     let seen = status(&dir);
     let applications = seen["cluster"].as_array().unwrap();
     assert_eq!((applications.len(), seen["at_work"].as_array().unwrap().len()), (2, 0), "{seen:#}");
-    let told = done(&dir, &["explain", "f", "--state", "state"]);
+    let printed = done(&dir, &["explain", "f", "--state", "state"]);
     for words in ["its ApplicationMasters start", "its containers start", "on the cluster", "submitted"] {
-        assert!(told.contains(words), "{words:?} in\n{told}");
+        assert!(printed.contains(words), "{words:?} in\n{printed}");
     }
 }
 

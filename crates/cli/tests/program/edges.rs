@@ -1,4 +1,4 @@
-//! Workloads at the edge of what is one: nothing to do at all, and phases without length.
+//! Workloads at the limits: without tasks, and with phases without length.
 
 use std::fs;
 
@@ -107,8 +107,8 @@ fn a_phase_without_length_may_stand_anywhere_in_a_flow() {
             let rows = document["tasks"].as_array().map_or(0, Vec::len);
             assert_eq!(rows as f64, length, "{policy}: a row for each task that has a length");
             assert!(done(&["check", file, plan]).starts_with("feasible: "));
-            let told = done(&["explain", plan, "a", "--workload", file]);
-            assert!(told.starts_with(&format!("a under {policy}: done at ")), "{told}");
+            let printed = done(&["explain", plan, "a", "--workload", file]);
+            assert!(printed.starts_with(&format!("a under {policy}: done at ")), "{printed}");
         }
     }
 }

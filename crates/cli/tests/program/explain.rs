@@ -22,10 +22,10 @@ fn refused(args: &[&str]) -> String {
 #[test]
 fn a_late_flow_learns_who_held_its_slots() {
     let fair = nightly("explain_late", "fair");
-    let told = done(&["explain", &fair, "billing", "--workload", NIGHTLY]);
+    let printed = done(&["explain", &fair, "billing", "--workload", NIGHTLY]);
     assert!(
-        told.starts_with("billing under fair: late by 105.0 s (done at 1,185 s, deadline 1,080 s)\n"),
-        "{told}"
+        printed.starts_with("billing under fair: late by 105.0 s (done at 1,185 s, deadline 1,080 s)\n"),
+        "{printed}"
     );
     for words in [
         "why: too few slots for 600.0 s of 885.0 s",
@@ -34,24 +34,24 @@ fn a_late_flow_learns_who_held_its_slots() {
         "another order",
         "decided by",
     ] {
-        assert!(told.contains(words), "{words:?} in\n{told}");
+        assert!(printed.contains(words), "{words:?} in\n{printed}");
     }
-    assert!(told.lines().all(|line| line.chars().count() <= 125), "{told}");
+    assert!(printed.lines().all(|line| line.chars().count() <= 125), "{printed}");
     let job = done(&["explain", &fair, "billing", "rate", "-w", NIGHTLY]);
     assert!(job.contains("rate of billing from release to end"), "{job}");
 }
 
 #[test]
 fn a_flow_on_time_is_given_no_advice() {
-    let told = done(&["explain", &nightly("explain_met", "edf"), "billing", "-w", NIGHTLY]);
-    assert!(told.starts_with("billing under edf: on time with 85.0 s to spare"), "{told}");
-    assert!(!told.contains("made the deadline"), "{told}");
+    let printed = done(&["explain", &nightly("explain_met", "edf"), "billing", "-w", NIGHTLY]);
+    assert!(printed.starts_with("billing under edf: on time with 85.0 s to spare"), "{printed}");
+    assert!(!printed.contains("made the deadline"), "{printed}");
 }
 
 #[test]
 fn a_plan_is_reported_as_what_will_be() {
-    let told = done(&["explain", "examples/contract/schedule.json", "a"]);
-    assert!(told.contains("starts at 0 s") && told.contains("b/b"), "{told}");
+    let printed = done(&["explain", "examples/contract/schedule.json", "a"]);
+    assert!(printed.contains("starts at 0 s") && printed.contains("b/b"), "{printed}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_trace_for_perfetto_is_one_by_its_own_judge() {
         assert_eq!(seen.spans, document["flows"].as_array().unwrap().len());
         let crashed = flags.contains(&"--crash");
         assert_eq!(out.contains(r#""cat":"map,killed""#), crashed, "{workload} {flags:?}");
-        // Whoever asks twice gets the same bytes.
+        // A second export gives the same bytes.
         assert!(out == exported(workload, &schedule, &["--format", "perfetto"]), "{workload}");
     }
     let schedule = simulated(&dir, "names.json", text(&names), &[]);
@@ -81,7 +81,7 @@ fn a_large_trace_is_one_too() {
     done(&["generate", "facebook-day", "--set", &maps, "--set", &jobs, "--output", text(&workload)]);
     let schedule = simulated(&dir, "fifo.jsonl", text(&workload), &["--policy", "fifo", "--jitter", "0.2"]);
     let seen = validate(&exported(text(&workload), &schedule, &["--format", "perfetto"])).unwrap();
-    // With a jitter each task is a slice of its own.
+    // With a jitter each task is a separate slice.
     let slices = ["map", "reduce"].iter().filter_map(|phase| seen.complete.get(*phase)).sum::<usize>();
     assert!(slices as u64 >= 3_800 * scale, "{slices}");
     assert_eq!(seen.spans as u64, 240 * scale);

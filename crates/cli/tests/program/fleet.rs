@@ -19,7 +19,7 @@ const RUN: [&str; 10] =
 /// found out.
 pub(crate) const SSH: &str = "#!/bin/sh\necho $$ > pid-$1\nexec sh -c \"$2\"\n";
 
-/// The same where what is killed here goes on there.
+/// The same, where a command that is killed here continues on the other machine.
 const FAR: &str = "#!/bin/sh\nsh -c \"echo \\$\\$ > pid-$1; $2\"\n";
 
 fn script(path: &Path, text: &str) {
@@ -39,7 +39,7 @@ fn slackline(dir: &Path, args: &[&str]) -> Ran {
     ran(&command(dir, args).output().expect("the program starts"))
 }
 
-/// The names of the machines in the schedule of what happened.
+/// The names of the machines in the schedule of the run.
 fn machines(dir: &Path) -> BTreeSet<String> {
     let text = fs::read(dir.join("state/schedule.json")).expect("a schedule");
     let schedule: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
@@ -139,7 +139,7 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
     until("it is noticed", || err(&dir).contains(" is gone: its agent ended"));
     until("it is there again", || err(&dir).contains(" is there\n"));
     let gone = err(&dir).split("machine ").nth(1).expect("a machine")[..2].to_owned();
-    // Whoever looks on sees where what is, and what was lost where.
+    // An observer sees the machine of each task and of each lost output.
     let status = || -> serde_json::Value {
         let ran = slackline(&dir, &["status", "--state", "state", "--format", "json"]);
         serde_json::from_str(&ran.out).expect("it is JSON")
@@ -160,12 +160,12 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
     let why = slackline(&dir, &["explain", "f", "--state", "state"]).out;
     assert!(why.contains(&format!("lost on {gone}: 1 attempt stopped")), "{why}");
     ends(&family, &dir, run);
-    let told = slackline(&dir, &["logs", "f", "one", "--state", "state"]);
+    let printed = slackline(&dir, &["logs", "f", "one", "--state", "state"]);
     let also = slackline(&dir, &["logs", "f", "two", "--state", "state"]);
-    let (told, also) = (told.out + &also.out, told.err + &also.err);
+    let (printed, also) = (printed.out + &also.out, printed.err + &also.err);
     assert!(
-        told.contains(&format!("stopped on {gone} at ")) || also.contains("said nothing"),
-        "{told}{also}"
+        printed.contains(&format!("stopped on {gone} at ")) || also.contains("said nothing"),
+        "{printed}{also}"
     );
 }
 
@@ -188,7 +188,7 @@ fn an_agent_that_was_stopped_for_too_long_ends_with_everything() {
     let dir = hanging("fleet-stopped-agent", FAR);
     let (mut run, agents) = start(&family, &dir);
     signal("STOP", agents[0]);
-    // Nobody is left who could end it.
+    // No process is left that could end it.
     run.kill().expect("it can be killed");
     run.wait().expect("it is gone");
     until("the others are gone", || {
@@ -203,7 +203,7 @@ fn a_driver_that_is_killed_leaves_nothing_running_and_continues() {
     let family = Family::new("fleet-driver-killed");
     let dir = hanging("fleet-driver-killed", FAR);
     let (mut run, _) = start(&family, &dir);
-    // Meanwhile nobody else drives it.
+    // Meanwhile no other process drives it.
     let other = family.slackline(&dir, &RUN);
     assert_eq!(other.code, Some(2), "{}", other.err);
     assert!(other.err.contains("found another run at work on it"), "{}", other.err);
@@ -337,12 +337,12 @@ jobs = [{ id = "j", run = { mapper = "cat; sleep $PACE", inputs = ["in/*"], outp
         let speeds = speeds(&dir);
         assert!(speeds[0] > 1.2 * speeds[1], "{policy}: {speeds:?}");
     }
-    // What is said of a machine is believed.
+    // The speed in the file counts.
     fs::write(dir.join("hosts"), "n1 slots=1 speed=1\nn2 slots=1 speed=1\n").expect("a file of machines");
     let third = slackline(&dir, &args);
     assert_eq!(third.code, Some(0), "{}", third.err);
     assert_eq!(speeds(&dir), [1.0, 1.0]);
-    // A machine that is as it was, of which nothing is said, is in the unit of the one of which something is.
+    // An unchanged machine without a speed in the file keeps the unit of the one that has a speed.
     fs::write(dir.join("hosts"), "n1 slots=1\nn2 slots=1 speed=3\n").expect("a file of machines");
     let fourth = slackline(&dir, &args);
     assert_eq!(fourth.code, Some(0), "{}", fourth.err);
@@ -352,21 +352,21 @@ jobs = [{ id = "j", run = { mapper = "cat; sleep $PACE", inputs = ["in/*"], outp
 
 #[test]
 fn a_machine_that_sees_something_else_keeps_the_run_from_beginning() {
-    // What the second machine is told is changed on its way.
+    // The messages to the second machine are changed on their way.
     let ssh = "#!/bin/sh\ntest $1 = n1 || { sed -u -f change | sh -c \"$2\"; exit; }\nexec sh -c \"$2\"\n";
     let dir = with_machines(prepared("fleet-blind"), ssh, &[1, 1]);
-    let told = |change: &str| {
+    let printed = |change: &str| {
         fs::write(dir.join("change"), change).expect("a file");
         let ran = slackline(&dir, &RUN);
         assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
         assert!(!dir.join("text").exists() && !dir.join("state").exists(), "nothing has begun");
         ran.err
     };
-    let error = told(r#"s|"directory":"[^"]*"|"directory":"/nowhere"|"#);
+    let error = printed(r#"s|"directory":"[^"]*"|"directory":"/nowhere"|"#);
     assert!(error.contains("n2: /nowhere: cannot be entered"), "{error}");
-    let error = told(r#"s|"v":1|"v":7|"#);
+    let error = printed(r#"s|"v":1|"v":7|"#);
     assert!(error.contains("n2: found version 7 of the protocol, expected 1"), "{error}");
-    let error = told(r#"s|"program":"[^"]*"|"program":"0.0.1"|"#);
+    let error = printed(r#"s|"program":"[^"]*"|"program":"0.0.1"|"#);
     assert!(error.contains("n2: found slackline 0.0.1, expected "), "{error}");
 }
 
@@ -424,12 +424,12 @@ fn map_output_is_where_it_is_asked_to_be_and_goes_with_the_run() {
     assert_eq!(left, 0, "nothing of it is left");
 }
 
-/// An agent that is started by hand, and told these lines; what it says, and its exit code.
+/// Starts an agent, and sends these lines; returns its output and its exit code.
 fn agent(dir: &Path, lines: &str) -> (String, Option<i32>) {
     let mut child = command(dir, &["agent"]);
     let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("it is piped");
-    std::io::Write::write_all(&mut stdin, lines.as_bytes()).expect("it is told");
+    std::io::Write::write_all(&mut stdin, lines.as_bytes()).expect("the agent reads");
     drop(stdin);
     let ended = ended(child);
     (ended.out, ended.code)
@@ -458,7 +458,7 @@ fn an_agent_says_what_it_does_not_understand() {
     refused("{\"hello\":{\"v\":1}}\n", "found slackline of an unknown version, expected");
     let (said, code) = agent(&dir, &hello(1, version));
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(agent(&dir, ""), (String::new(), Some(0)), "nobody wants anything of it");
+    assert_eq!(agent(&dir, ""), (String::new(), Some(0)), "no client asks for anything");
 }
 
 /// What stands for Slurm: two nodes, whose allocation is there for as long as the file `left` says.
@@ -523,7 +523,7 @@ fn the_nodes_of_an_allocation_are_the_machines_of_a_run_in_it() {
     assert!(ran.code == Some(2) && ran.err.contains("expected it with --nodes"), "{}", ran.err);
 }
 
-/// A flow of two jobs: one that takes as good as nothing, and one that is said to take five minutes.
+/// A flow of two jobs: one that takes almost no time, and one with an estimate of five minutes.
 fn long_and_short(test: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = r#"

@@ -7,7 +7,7 @@ fn verbs() -> Vec<Vec<String>> {
     let help = done(&["--help"]);
     let (_, listed) = help.split_once("Commands:\n").expect("verbs are listed");
     let names = listed.lines().take_while(|line| line.starts_with("  "));
-    // What is said of a verb may go on below it.
+    // The help of a verb may continue on the next line.
     let names = names.filter(|line| !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let verbs: Vec<Vec<String>> = names.map(|name| vec![name.to_owned()]).collect();
@@ -15,7 +15,7 @@ fn verbs() -> Vec<Vec<String>> {
     verbs.into_iter().chain([Vec::new()]).collect()
 }
 
-/// What is said on a terminal of that many columns.
+/// The output on a terminal of that many columns.
 fn wide(columns: usize, args: &[String]) -> String {
     let output =
         program().args(args).env("COLUMNS", columns.to_string()).output().expect("the program starts");

@@ -22,7 +22,7 @@ fn known(workload: &str, policy: &str, knowledge: &str) -> f64 {
     document["cost"].as_f64().expect("a cost")
 }
 
-/// Costs of a first and a second run, and of one that is told.
+/// Costs of a first run, a second run, and a run with known durations.
 fn twice(workload: &str, policy: &str, dir: &Path) -> [f64; 3] {
     let file = dir.join(format!("{policy}.json"));
     let (first, _, said) = learn(workload, policy, &file);
@@ -42,14 +42,14 @@ fn what_one_run_learns_serves_the_next() {
         fs::write(&file, done(&[&["generate"], args].concat())).expect("the directory is there");
         file
     };
-    // Machines of two speeds that nobody knows: the second run is that of a scheduler that knows them.
+    // Machines of two unknown speeds: the second run is that of a scheduler that knows them.
     let dmrs = generated("dmrs.toml", &["dmrs", "--set", "mix=b", "--set", "benchmark=terasort"]);
-    let [first, second, told] = twice(text(&dmrs), "dmrs", &dir);
-    assert!(second < 0.9 * first && (second / told - 1.0).abs() < 0.01, "{first} {second} {told}");
-    // Sizes that nobody knows.
+    let [first, second, printed] = twice(text(&dmrs), "dmrs", &dir);
+    assert!(second < 0.9 * first && (second / printed - 1.0).abs() < 0.01, "{first} {second} {printed}");
+    // Unknown sizes.
     let flex = generated("flex.toml", &["purdue"]);
-    let [first, second, told] = twice(text(&flex), "flex", &dir);
-    assert!(second < first && (second / told - 1.0).abs() < 0.01, "{first} {second} {told}");
+    let [first, second, printed] = twice(text(&flex), "flex", &dir);
+    assert!(second < first && (second / printed - 1.0).abs() < 0.01, "{first} {second} {printed}");
 }
 
 #[test]

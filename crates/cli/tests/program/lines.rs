@@ -20,7 +20,7 @@ fn simulated(dir: &Path, name: &str, args: &[&str]) -> (PathBuf, Vec<u8>) {
     (file, bytes)
 }
 
-/// A schedule document as its lines have it: lists in the order of what they hold.
+/// A schedule document in the order of its lines: lists by their content.
 fn of_document(bytes: &[u8]) -> Value {
     let mut document: Value = serde_json::from_slice(bytes).unwrap();
     let fields = document.as_object_mut().unwrap();
@@ -111,17 +111,17 @@ fn compressed_lines_are_written_and_read() {
     let dir = scratch("lines_compressed");
     let args = [NIGHTLY, "--policy", "edf"];
     let (plain, lines) = simulated(&dir, "s.jsonl", &args);
-    let told = |file: &Path| {
+    let printed = |file: &Path| {
         let checked = done(&["check", NIGHTLY, text(file), "--format", "json"]);
         let explained = done(&["explain", text(file), "billing", "--workload", NIGHTLY]);
         (checked, explained)
     };
-    let expected = told(&plain);
-    assert_eq!(told(&simulated(&dir, "s.json", &args).0).1, expected.1);
+    let expected = printed(&plain);
+    assert_eq!(printed(&simulated(&dir, "s.json", &args).0).1, expected.1);
     for (ending, magic) in [("gz", &[0x1f, 0x8b][..]), ("zst", &[0x28, 0xb5, 0x2f, 0xfd])] {
         let (file, bytes) = simulated(&dir, &format!("s.jsonl.{ending}"), &args);
         assert!(bytes.starts_with(magic) && bytes.len() < lines.len() / 2, "{ending}");
-        assert_eq!(told(&file), expected, "{ending}");
+        assert_eq!(printed(&file), expected, "{ending}");
         let damaged = dir.join(format!("damaged.jsonl.{ending}"));
         fs::write(&damaged, &bytes[..bytes.len() - 9]).unwrap();
         let ran = run(&["check", NIGHTLY, text(&damaged)]);

@@ -6,11 +6,11 @@
 //! - `plans`: plans pass `check`, refusals say why;
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
 //! - `runs`: flows that really run, also after kill -9;
-//! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
+//! - `runs_faults`: runs continue when signals, commands, disks or attempts fail, if they can;
 //! - `outputs`: damaged parts are noticed, and no result mixes two outputs of one map;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `segments`: runs that are resumed with other settings;
-//! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `runs_watched`: status, explanation and logs of active, killed and finished runs; exit codes;
 //! - `globs`: what patterns match, inputs given twice, ends of files, CSV over several lines, long lists;
 //! - `fleet`: flows on several machines, over what stands for ssh and for Slurm;
 //! - `cluster`: flows on a Hadoop cluster that is played write what they write here;

@@ -1,4 +1,4 @@
-//! What is mistyped is answered with what was meant, in whatever table it is looked up.
+//! For a mistyped name, the error suggests the right one, in every table of names.
 
 use crate::{CONTRACT, NIGHTLY, done, run};
 

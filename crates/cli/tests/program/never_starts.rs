@@ -51,8 +51,8 @@ fn a_queue_whose_only_slot_an_application_master_holds_is_named() {
     let ran = failed(&["simulate", &workload, "-p", &policy, "--profile", "hadoop"]);
     assert!(ran.err.contains(&format!("3 flows failed: {reason}")), "{}", ran.err);
     let ran = failed(&["compare", &workload, "-p", &policy, "--profile", "hadoop"]);
-    let told = (ran.out + &ran.err).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains(&format!("left out of the metrics: {reason}")), "{told}");
+    let printed = (ran.out + &ran.err).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains(&format!("left out of the metrics: {reason}")), "{printed}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Plans: every one passes `check`, refusals say why, budgets and speeds are told.
+//! Plans: every one passes `check`, refusals have reasons, budgets and speeds are reported.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Processes of a test, found by a mark in their environment, which they hand on to whatever they start.
+//! Processes of a test, found by a mark in their environment, which all their children inherit.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ impl Family {
         Self { mark: format!("{NAME}={test}-{}.", std::process::id()) }
     }
 
-    /// A number of seconds, five minutes, that nobody else sleeps.
+    /// A number of seconds, five minutes, that no other process sleeps.
     pub(crate) fn long() -> String {
         format!("300.{}", std::process::id())
     }
@@ -103,7 +103,7 @@ impl Family {
         }
     }
 
-    /// Waits until nobody is left.
+    /// Waits until no process is left.
     pub(crate) fn is_gone(&self) {
         until("all processes are gone", || self.alive().is_empty());
     }

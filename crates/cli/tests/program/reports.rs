@@ -47,7 +47,7 @@ fn every_verb_writes_its_page_beside_its_result() {
     let until = ["--machines", "1..24", "--until", "missed:0", "-p", "edf"];
     done(&[&["tune", NIGHTLY][..], &until, &["--report", text(&page("capacity"))]].concat());
     assert!(is_page(&page("capacity"), "tune"));
-    // The answer is drawn: the page has what a page of the simulation with so many machines has.
+    // The page draws the answer: it equals the page of the simulation with that number of machines.
     let answer = "The timeline and the flows are those with the answer, machines = ";
     let document: serde_json::Value = serde_json::from_str(&data(&page("capacity"))).unwrap();
     let notes = document["extras"]["notes"].as_array().unwrap();

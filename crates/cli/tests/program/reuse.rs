@@ -96,7 +96,7 @@ fn a_comment_another_policy_and_other_slots_change_nothing_that_is_done() {
         let (jobs, said) = done(&dir, more);
         assert!(jobs.is_empty() && said.contains("nothing is left to do"), "{more:?}: {said}");
     }
-    // Whatever is not a comment counts: of what reads files the size of the pieces as well.
+    // Everything but comments counts: for jobs that read files also the size of the pieces.
     let (jobs, said) = done(&dir, &["--split", "1MiB"]);
     assert_eq!(jobs.len(), 8, "{said}");
     assert!(said.contains("night/one is done again: split changed"), "{said}");
@@ -121,7 +121,7 @@ fn an_input_that_changed_is_read_again_by_what_depends_on_it() {
     file.set_modified(later).expect("its time can be set");
     let (jobs, said) = done(&dir, &["--hash"]);
     assert!(jobs.is_empty(), "{jobs:?} {said}");
-    // The content of what is not read again is known from the first look at it on.
+    // The content of files that are not read again is known since they were first read.
     let file = fs::File::options().append(true).open(dir.join("in.txt")).expect("the input");
     file.set_modified(later).expect("its time can be set");
     let (jobs, said) = done(&dir, &["--hash"]);
@@ -241,7 +241,7 @@ fn a_dry_run_says_on_a_narrow_terminal_too_why_a_job_cannot_be_run_and_expects_n
     let text = format!("slackline = 1\n{}{}", flow("good", "out"), flow("bad", name));
     fs::write(dir.join("flow.toml"), text).expect("a flow file");
     fs::create_dir(dir.join(name)).expect("a directory");
-    fs::write(dir.join(name).join("mine"), "").expect("a file of somebody else");
+    fs::write(dir.join(name).join("mine"), "").expect("a file of another program");
     let dry =
         outcome(&command(&dir, &["run", "flow.toml", "--dry-run"]).env("COLUMNS", "72").output().unwrap());
     assert_eq!(dry.code, Some(1), "{}{}", dry.out, dry.err);
@@ -413,7 +413,7 @@ fn an_output_that_is_removed_while_a_run_continues_is_made_again_and_stops_no_pr
 }
 
 #[test]
-fn starting_over_removes_nothing_of_what_cannot_be_run() {
+fn starting_over_removes_no_output_of_a_flow_that_cannot_run() {
     let dir = prepared("reuse-again");
     done(&dir, &[]);
     fs::write(dir.join("out/five/part-00000"), "precious\n").expect("a file");

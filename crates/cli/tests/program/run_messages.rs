@@ -12,7 +12,7 @@ use crate::runs_watched::{done, hanging, slackline};
 use crate::{ran, scratch};
 
 /// A flow of a job that fails once and is done then, and one that always fails.
-fn told(test: &str) -> PathBuf {
+fn setup(test: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = "slackline = 1\n[[flows]]\nid = 'good'\ndeadline = 3000.0\njobs = [ { id = 'j', run = { mapper = \
                 'mkdir once && exit 3; cat', inputs = ['in.txt'], output = 'good' } } ]\n[[flows]]\nid = 'bad'\njobs = \
@@ -42,7 +42,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 
 #[test]
 fn events_tell_every_attempt_every_flow_and_the_end() {
-    let dir = told("run-events");
+    let dir = setup("run-events");
     let ran = slackline(&dir, &[&RUN[..], &["--attempts", "2", "--events", "events.jsonl"]].concat());
     assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
     let found = events(&dir.join("events.jsonl"));
@@ -77,7 +77,7 @@ fn a_run_that_is_stopped_says_so_in_its_events() {
 
 #[test]
 fn events_that_cannot_be_written_are_a_warning_and_a_file_that_cannot_be_made_is_refused() {
-    let dir = told("run-events-refused");
+    let dir = setup("run-events-refused");
     let missing = slackline(&dir, &[&RUN[..], &["--events", "no/such/file"]].concat());
     assert_eq!(missing.code, Some(2));
     assert!(missing.err.contains("--events: no/such/file: cannot be written"), "{}", missing.err);
@@ -90,7 +90,7 @@ fn events_that_cannot_be_written_are_a_warning_and_a_file_that_cannot_be_made_is
 
 #[test]
 fn hooks_are_run_once_for_each_cause_and_their_failure_is_a_warning() {
-    let dir = told("run-hooks");
+    let dir = setup("run-hooks");
     let says = "echo $SLACKLINE_EVENT/$SLACKLINE_FLOW/$SLACKLINE_MESSAGE/$SLACKLINE_STATE >> hooks.txt";
     let late = ["--deadline", "good=2020-01-01T00:00:00Z"];
     let hooks =
@@ -126,16 +126,16 @@ fn the_hook_of_a_failure_finds_its_cause_and_what_was_said() {
     let more = ["--attempts", "2", "--on-failure", hook, "--events", "e.jsonl"];
     let ran = slackline(&dir, &[&RUN[..], &more].concat());
     assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
-    let told = |flow: &str| {
+    let hook_text = |flow: &str| {
         let text = fs::read_to_string(dir.join(format!("state.{flow}"))).expect("the hook wrote");
         text.split('|').map(str::to_owned).collect::<Vec<_>>()
     };
-    let bad = told("bad");
+    let bad = hook_text("bad");
     assert!(bad[0].starts_with("flow bad failed: job k, map 0: ") && bad[0].contains("status: 7"), "{bad:?}");
     assert!(bad[0].ends_with("its standard error ends: disk 7 is broken"), "{bad:?}");
     assert_eq!((bad[1].as_str(), bad[3].as_str()), ("k", "disk 7 is broken\n"));
     assert!(bad[2].contains("exit status: 7"), "{bad:?}");
-    let reads = told("reads");
+    let reads = hook_text("reads");
     assert_eq!((reads[1].as_str(), reads[3].as_str()), ("bad/k", ""), "{reads:?}");
     assert!(reads[2].contains("flow reads reads its output, which is never going to be there"), "{reads:?}");
     let found = events(&dir.join("e.jsonl"));
@@ -148,7 +148,7 @@ fn the_hook_of_a_failure_finds_its_cause_and_what_was_said() {
 
 #[test]
 fn as_much_is_reported_as_is_wanted() {
-    let dir = told("run-voice");
+    let dir = setup("run-voice");
     let quiet = slackline(&dir, &[&RUN[..], &["-q", "--attempts", "2"]].concat());
     assert_eq!((quiet.code, quiet.out.as_str()), (Some(1), ""), "{}", quiet.err);
     assert!(quiet.err.contains("bad/k map 0 failed, attempt 2, the last"), "{}", quiet.err);

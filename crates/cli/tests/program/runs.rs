@@ -125,15 +125,15 @@ fn results_are_those_of_an_independent_computation() {
     assert_eq!(found, index);
     assert_eq!(lines("joined").len(), counts.len());
     assert_eq!(lines("lines"), ["3"]);
-    // The same command finds nothing left to do; --again does it anew.
+    // The same command finds nothing left to do; --again runs all jobs again.
     let twice = slackline(&dir, &RUN);
     assert!(twice.code == Some(0) && twice.err.contains("nothing is left to do"), "{}", twice.err);
     // So does the command by itself once all outputs are gone, and of one that is gone what depends on it.
     for output in OUTPUTS {
         fs::remove_dir_all(dir.join(output)).expect("an output can go");
     }
-    let anew = slackline(&dir, &RUN);
-    assert!(anew.code == Some(0) && anew.err.contains("part-00000 was removed"), "{}", anew.err);
+    let again = slackline(&dir, &RUN);
+    assert!(again.code == Some(0) && again.err.contains("part-00000 was removed"), "{}", again.err);
     fs::remove_dir_all(dir.join("words")).expect("an output can go");
     let partly = slackline(&dir, &RUN);
     assert_eq!(partly.code, Some(0), "{}{}", partly.out, partly.err);
@@ -142,7 +142,7 @@ fn results_are_those_of_an_independent_computation() {
         "{}",
         partly.err
     );
-    // What somebody else has put there is nobody's to remove, and nothing else is then.
+    // The run removes no file of another program, and then removes nothing else.
     fs::write(dir.join("joined/notes"), "").expect("a file");
     let again = slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert!(
@@ -210,11 +210,11 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
     assert_eq!(slackline(calm, &RUN).code, Some(0));
     let expected = results(calm);
     let scale = test_scale().ceil() as u64;
-    let (mut kills, mut taken_up, mut state, mut again) = (0, 0, 12_345u64, false);
+    let (mut kills, mut resumed, mut state, mut again) = (0, 0, 12_345u64, false);
     let (mut run, mut changes, mut by_signal) = (runs[0], 0, BTreeMap::<String, u64>::new());
     // Where forcing to disk takes long, a task's end may not be recorded yet when the run is killed: then it
     // is killed more often, and later.
-    while kills < 6 * scale || 3 * taken_up < kills && kills < 60 * scale {
+    while kills < 6 * scale || 3 * resumed < kills && kills < 60 * scale {
         let args = if again { [run, &["--again"]].concat() } else { run.to_vec() };
         let before = committed(dir);
         let mut child = start(family, dir, &args);
@@ -233,7 +233,7 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
             });
             pause((state >> 33) % 60 * (1 + kills / (6 * scale)));
         }
-        // A run that had ended by then was not killed: its results are looked at, and it starts over.
+        // A run that had ended by then was not killed: its results are checked, and it starts over.
         let is_over = has_ended(&mut child, dir);
         let pid = child.id().to_string();
         let target = if to == "group" { format!("-{pid}") } else { pid };
@@ -247,7 +247,7 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
         let is_over = is_over || status.success();
         let going_on = "going on with a run that was begun: ";
         let err = read(&dir.join("err"));
-        taken_up += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
+        resumed += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
         if is_over {
             assert_eq!(results(dir), expected);
             checked(dir);
@@ -263,7 +263,7 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
             again &= is_early;
         }
     }
-    assert!(3 * taken_up >= kills, "{taken_up} of {kills} kills came after a task was done");
+    assert!(3 * resumed >= kills, "{resumed} of {kills} kills came after a task was done");
     println!("{kills} kills, {changes} of them before other settings: {by_signal:?}");
     let last = slackline(dir, run);
     assert_eq!(last.code, Some(0), "{}{}", last.out, last.err);

@@ -1,5 +1,5 @@
 //! Runs in which something breaks: signals, processes that are killed, commands that misbehave, a full disk,
-//! second attempts that fail. What can go on goes on, and nothing is half written.
+//! second attempts that fail. The run continues if it can, and nothing is half written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn visible(output: &Path) -> Vec<String> {
 }
 
 /// What was left hanging is done by the same command once it can be, and nothing is left behind.
-fn goes_on(family: &Family, dir: &Path) {
+fn resumes(family: &Family, dir: &Path) {
     assert_eq!(visible(&dir.join("slow")), [""; 0], "nothing is half written");
     assert_eq!(parts(&dir.join("quick"))["part-00000"], COUNTS);
     fs::write(dir.join("go"), "").expect("a file");
@@ -68,7 +68,7 @@ fn a_run_that_is_asked_to_stop_leaves_nothing_behind_and_continues() {
         let left =
             fs::read_dir(dir.join("slow")).expect("the output").map(|e| e.expect("an entry").file_name());
         assert_eq!(left.collect::<Vec<_>>(), ["_temporary"], "nothing but the mark of whose it is");
-        goes_on(&family, &dir);
+        resumes(&family, &dir);
     }
 }
 
@@ -80,7 +80,7 @@ fn tasks_die_with_their_engine() {
     engine.kill().expect("it can be killed");
     engine.wait().expect("it is gone");
     family.is_gone();
-    goes_on(&family, &dir);
+    resumes(&family, &dir);
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn a_command_that_outlives_engine_and_worker_is_fenced_off() {
     let sleeper = family.awaits(&format!("sleep {}", Family::long()));
     // Its own: that of the task before may be about to end.
     let worker = family.ancestor(sleeper, "slackline worker").expect("a worker started it");
-    // An engine that stands still sees no end of its worker, so that nobody kills the command.
+    // A stopped engine does not see the end of its worker, so that no process kills the command.
     signal("STOP", engine.id());
     signal("KILL", worker);
     crate::processes::until("the worker is gone", || family.alive().iter().all(|(pid, _)| *pid != worker));
     engine.kill().expect("it can be killed");
     engine.wait().expect("it is gone");
     assert!(family.alive().iter().any(|(pid, _)| *pid == sleeper), "{:?}", family.alive());
-    goes_on(&family, &dir);
+    resumes(&family, &dir);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn commands_that_misbehave_fail_their_own_flow_only() {
     checked(&dir);
 }
 
-/// A small file system of its own, as long as the test takes.
+/// A small separate file system, as long as the test takes.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -198,8 +198,8 @@ id = "good"
 jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output = "good" } } ]
 "#;
 
-/// A run with outputs below `small`, on a disk that is too small for them, and whatever else is put there.
-/// False where no disk can be mounted.
+/// A run with outputs below `small`, on a disk that is too small for them and for other files there. False
+/// where no disk can be mounted.
 fn on_a_full_disk(test: &str, size: &str, run: &[&str]) -> bool {
     Disk::unmount(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("small"));
     let (dir, family) = (scratch(test), Family::new(test));

@@ -1,6 +1,5 @@
-//! What is on disk when a run begins or goes on: other runs at the same place, inputs that changed, damaged
-//! journals, commands that are wrong. Nothing that is done is lost, and nobody's output is taken for
-//! another's.
+//! Files on disk when a run starts or resumes: other runs at the same place, inputs that changed, damaged
+//! journals, commands that are wrong. No finished work is lost, and no output of another run is mistaken.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -131,7 +130,7 @@ fn what_another_run_has_made_is_neither_mixed_nor_removed() {
     first.wait().expect("it is gone");
     fs::write(dir.join("go"), "").expect("a file");
     refused(&family.slackline(&dir, &other), "expected");
-    // Whoever removes them by hand gives them to the other, from whom the first takes nothing.
+    // A user who removes them by hand gives them to the other run, from which the first takes nothing.
     for output in ["waited", "good"] {
         fs::remove_dir_all(dir.join(output)).expect("it can go");
     }
@@ -169,8 +168,8 @@ fn rewritten(journal: &[u8], text: &str, by: &str) -> Vec<u8> {
     bytes
 }
 
-/// The clock is set forward while nobody is at work, or a machine was off for a year: that counts as time of
-/// the run, and is said.
+/// The clock is set forward while no process drives the run, or a machine was off for a year: that counts as
+/// time of the run, and is reported.
 #[test]
 fn time_in_which_no_process_was_at_work_on_a_run_is_reported() {
     const DAYS_400: u64 = 400 * 24 * 3600 * 1_000_000;
@@ -213,7 +212,7 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
     let look = |what: &str, bytes: &[u8], must_refuse: bool| {
         fs::write(&path, bytes).expect("the journal can be replaced");
         let ran = family.slackline(&dir, &RUN);
-        // Damage where nothing is written harms nobody.
+        // Damage where nothing is written does no harm.
         let is_fine = ran.code == Some(0) && !must_refuse;
         assert!(is_fine || ran.code == Some(2), "{what}: {:?}: {}{}", ran.code, ran.out, ran.err);
         assert!(is_fine || ran.err.lines().any(|line| line.starts_with("error: ")), "{what}: {}", ran.err);
@@ -392,11 +391,11 @@ fn a_staged_part_that_is_not_as_it_was_written_is_made_again() {
             assert!(parts(&dir.join(output)) == parts(&good.join(output)), "{name}: {output}");
         }
         let said = rest.err.lines().filter(|line| line.contains("counts as done no more")).count();
-        let told = fs::read_to_string(dir.join("e.jsonl")).expect("events");
-        let told = told.lines().filter(|line| line.contains("\"output_lost\"")).count();
+        let printed = fs::read_to_string(dir.join("e.jsonl")).expect("events");
+        let printed = printed.lines().filter(|line| line.contains("\"output_lost\"")).count();
         let ran = fs::read_to_string(dir.join("ran")).expect("it is there").lines().count();
         let (lost, expected) = if words.is_empty() { (0, 2) } else { (2, 4) };
-        assert_eq!((said, told, ran), (lost, lost, expected), "{name}: {}", rest.err);
+        assert_eq!((said, printed, ran), (lost, lost, expected), "{name}: {}", rest.err);
         assert!(rest.err.contains(words), "{name}: {words:?} in {}", rest.err);
         checked(&dir);
     }

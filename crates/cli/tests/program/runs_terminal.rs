@@ -17,7 +17,7 @@ use crate::scratch;
 
 /// A terminal: the end at which a person sits, and the one that programs write to.
 fn terminal() -> (File, File) {
-    // Whoever is started has neither end but those that it is given, so that a terminal can be gone.
+    // A child process inherits no other end, so that a terminal can disappear.
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&master).expect("it is ours");
     unlockpt(&master).expect("it opens");
@@ -36,7 +36,7 @@ fn widen(terminal: &File, columns: u16) {
 const TAKEN: &str = "\x1b[?1049h";
 const GIVEN_BACK: &str = "\x1b[?1049l";
 
-/// A program on a terminal of its own.
+/// A program on its terminal.
 pub(crate) struct OnTerminal {
     pub(crate) child: Child,
     keys: File,
@@ -114,24 +114,24 @@ fn waiting(test: &str) -> std::path::PathBuf {
 #[test]
 fn the_view_of_a_run_survives_sizes_and_keys_and_gives_the_terminal_back() {
     let (dir, family) = (waiting("run-view"), Family::new("run-view"));
-    let mut seat = OnTerminal::start(&family, &dir, &RUN);
-    seat.awaits(TAKEN, 0);
-    seat.awaits("waits", 0);
+    let mut view = OnTerminal::start(&family, &dir, &RUN);
+    view.awaits(TAKEN, 0);
+    view.awaits("waits", 0);
     for columns in [200, 1, 40, 3, 120, 80] {
-        widen(&seat.slave, columns);
+        widen(&view.slave, columns);
         pause(150);
     }
     // Only what has changed is drawn, so that words are looked for one by one.
-    seat.press("\r", "jobs");
-    seat.press("?", "look");
-    seat.press(" ", "\x1b[");
-    seat.press("\x1b", "flows");
-    seat.press("q", "stop");
-    seat.press("\x1b", "\x1b[");
+    view.press("\r", "jobs");
+    view.press("?", "look");
+    view.press(" ", "\x1b[");
+    view.press("\x1b", "flows");
+    view.press("q", "stop");
+    view.press("\x1b", "\x1b[");
     fs::write(dir.join("go"), "").expect("a file");
-    let (code, after) = seat.ended();
+    let (code, after) = view.ended();
     assert_eq!(code, Some(0), "{after}");
-    // What was said meanwhile is said when the terminal is free again, and the table follows.
+    // Messages of that time are printed when the terminal is free again, and the table follows.
     assert!(after.contains("waits/first done") && after.contains("waits/second done"), "{after}");
     assert!(after.contains("makespan"), "{after}");
 }
@@ -139,24 +139,24 @@ fn the_view_of_a_run_survives_sizes_and_keys_and_gives_the_terminal_back() {
 #[test]
 fn a_view_that_is_left_becomes_lines_and_one_that_is_stopped_stops() {
     let (dir, family) = (waiting("run-view-left"), Family::new("run-view-left"));
-    let mut seat = OnTerminal::start(&family, &dir, &RUN);
-    seat.awaits(TAKEN, 0);
-    seat.press("q", "stop");
-    seat.press("l", GIVEN_BACK);
-    // The run goes on, which ctrl-C stops as ever.
+    let mut view = OnTerminal::start(&family, &dir, &RUN);
+    view.awaits(TAKEN, 0);
+    view.press("q", "stop");
+    view.press("l", GIVEN_BACK);
+    // The run continues, and ctrl-C stops it as before.
     family.awaits("until test -e go");
-    signal("INT", seat.child.id());
-    let (code, after) = seat.ended();
+    signal("INT", view.child.id());
+    let (code, after) = view.ended();
     assert!(code == Some(130) && after.contains("the same command resumes it"), "{code:?} {after}");
     for ends in ["\x03", "qs", "TERM"] {
-        let mut seat = OnTerminal::start(&family, &dir, &RUN);
-        seat.awaits(TAKEN, 0);
-        seat.awaits("waits", 0);
+        let mut view = OnTerminal::start(&family, &dir, &RUN);
+        view.awaits(TAKEN, 0);
+        view.awaits("waits", 0);
         match ends {
-            "TERM" => signal(ends, seat.child.id()),
-            keys => seat.keys.write_all(keys.as_bytes()).expect("a terminal takes keys"),
+            "TERM" => signal(ends, view.child.id()),
+            keys => view.keys.write_all(keys.as_bytes()).expect("a terminal takes keys"),
         }
-        let (code, after) = seat.ended();
+        let (code, after) = view.ended();
         assert!(
             code == Some(130) && after.contains("the same command resumes it"),
             "{ends}: {code:?} {after}"
@@ -172,19 +172,19 @@ fn a_run_is_followed_in_a_view_that_leaves_its_table() {
     family.awaits("until test -e go");
     let follow = ["status", "--state", "state", "--follow"];
     for ends in ["q", "\x03", "TERM"] {
-        let mut seat = OnTerminal::start(&family, &dir, &follow);
-        seat.awaits("waits", 0);
+        let mut view = OnTerminal::start(&family, &dir, &follow);
+        view.awaits("waits", 0);
         match ends {
-            "TERM" => signal(ends, seat.child.id()),
-            keys => seat.keys.write_all(keys.as_bytes()).expect("a terminal takes keys"),
+            "TERM" => signal(ends, view.child.id()),
+            keys => view.keys.write_all(keys.as_bytes()).expect("a terminal takes keys"),
         }
-        let (code, _) = seat.ended();
+        let (code, _) = view.ended();
         assert_eq!(code, Some(if ends == "q" { 0 } else { 130 }), "{ends:?}");
     }
-    let seat = OnTerminal::start(&family, &dir, &follow);
-    seat.awaits("waits", 0);
+    let view = OnTerminal::start(&family, &dir, &follow);
+    view.awaits("waits", 0);
     fs::write(dir.join("go"), "").expect("a file");
-    let (code, after) = seat.ended();
+    let (code, after) = view.ended();
     assert!(code == Some(0) && after.contains("2 of 2 tasks done"), "{code:?} {after}");
     assert_eq!(crate::processes::ended(engine).code, Some(0));
 }
@@ -200,7 +200,7 @@ fn a_view_of_a_service_ends_when_its_terminal_is_gone() {
     let handle = || slave.try_clone().expect("a handle");
     command.stdin(handle()).stdout(handle()).stderr(handle());
     let mut top = command.spawn().expect("the program starts");
-    // Nobody but the program has that end any more.
+    // Only the program has that end now.
     drop((command, slave));
     let (mut drawn, mut piece) = (String::new(), [0; 4096]);
     while !drawn.contains("flows") {

@@ -1,5 +1,4 @@
-//! What can be seen of a run while it goes on, after it was killed and when it has ended; and what its exit
-//! code says.
+//! The visible state of a run while it is active, after a kill and after its end; and its exit code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,11 +66,11 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     assert!(flow["predicted"].as_f64().is_some_and(|at| at > 0.0), "{flow:#}");
     assert_eq!(flow["jobs"][0]["maps"]["records_in"], 3);
     assert!(!seen["at_work"].as_array().unwrap().is_empty());
-    let told = done(&dir, &["explain", "--state", "state", "f"]);
+    let printed = done(&dir, &["explain", "--state", "state", "f"]);
     for words in ["not done yet, deadline", "slow map", "last map", "waits for its input: slow map"] {
-        assert!(told.contains(words), "{words:?} in\n{told}");
+        assert!(printed.contains(words), "{words:?} in\n{printed}");
     }
-    assert!(!told.contains("failed"), "{told}");
+    assert!(!printed.contains("failed"), "{printed}");
     let text = done(&dir, &["status", "--state", "state"]);
     for words in ["state: at work since", "2 of 4 tasks done", "f/quick", "at work: 1 attempt"] {
         assert!(text.contains(words), "{words:?} in\n{text}");
@@ -79,8 +78,8 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     engine.kill().expect("it can be killed");
     engine.wait().expect("it is gone");
     assert_eq!((&status(&dir)["status"], &status(&dir)["done"]), (&"stopped".into(), &2.into()));
-    let told = done(&dir, &["explain", "state", "f", "slow"]);
-    assert!(told.contains("the command that began it resumes it"), "{told}");
+    let printed = done(&dir, &["explain", "state", "f", "slow"]);
+    assert!(printed.contains("the command that began it resumes it"), "{printed}");
     family.is_gone();
     fs::write(dir.join("go"), "").expect("a file");
     let rest = family.slackline(&dir, &RUN);
@@ -181,7 +180,7 @@ fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words
     done(&dir, &RUN);
     let seen = text();
     assert!(!seen.contains("no task has ended yet") && seen.contains("records"), "{seen}");
-    // What is turned back after it failed is done already, and the run that says so has no job of its own.
+    // The flow file is turned back after a failure: all of it is finished, and the new run has no jobs.
     let good = fs::read(dir.join("flow.toml")).expect("the flow file");
     write("exit 7");
     assert_eq!(slackline(&dir, &RUN).code, Some(1));
@@ -248,8 +247,8 @@ fn jobs_that_earlier_runs_have_done_are_in_the_status() {
     done(&dir, &RUN);
     let first = status(&dir);
     assert_eq!(first["kept"], Value::Array(Vec::new()));
-    let told = |dir: &Path| done(dir, &["status", "--state", "state"]);
-    assert!(!told(&dir).contains("earlier runs"), "{}", told(&dir));
+    let printed = |dir: &Path| done(dir, &["status", "--state", "state"]);
+    assert!(!printed(&dir).contains("earlier runs"), "{}", printed(&dir));
     // It stays so in the run after that, and in one in which nothing is to be done.
     let expected = serde_json::json!([
         { "flow": "f", "job": "a", "maps": 1, "reduces": 0, "started": first["started"] }
@@ -259,8 +258,8 @@ fn jobs_that_earlier_runs_have_done_are_in_the_status() {
         done(&dir, &RUN);
         let seen = status(&dir);
         assert_eq!((&seen["kept"], &seen["tasks"]), (&expected, &1.into()), "{command}");
-        let told = told(&dir);
-        let (_, section) = told.split_once("\ndone by earlier runs:\n").expect("it is said");
+        let printed = printed(&dir);
+        let (_, section) = printed.split_once("\ndone by earlier runs:\n").expect("it is said");
         let row = section.lines().last().expect("a row");
         assert!(row.split_whitespace().collect::<Vec<_>>().starts_with(&["f", "a", "1", "0"]), "{section}");
     }
@@ -275,22 +274,22 @@ fn the_logs_of_jobs_that_earlier_runs_have_done_stay() {
     chain(&dir, &["true", "true", "true"]);
     done(&dir, &RUN);
     assert_eq!(logs(&dir), ["f.a.map-0.0.log", "f.b.map-0.1.log", "f.c.map-0.2.log"]);
-    let told =
+    let printed =
         |job: &str, more: &[&str]| done(&dir, &[&["logs", "f", job, "--state", "state"][..], more].concat());
     let check = |expected: &[&str]| {
         assert_eq!(logs(&dir), expected);
-        let of_first = told("a", &[]);
+        let of_first = printed("a", &[]);
         assert!(of_first.starts_with("── f/a map 0, attempt 1, done at "), "{of_first}");
         assert!(of_first.ends_with("\nthis is a\n"), "{of_first}");
     };
-    // A run of the others fails, goes on and ends; its numbers begin anew.
+    // A run of the others fails, is resumed and ends; its numbers start again.
     chain(&dir, &["true", "sleep 0", "mkdir begun && exit 3; exit 0"]);
     let failed = slackline(&dir, &[&RUN[..], &["--attempts", "1"]].concat());
     assert_eq!(failed.code, Some(1), "{}{}", failed.out, failed.err);
     check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log"]);
     done(&dir, &RUN);
     check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log", "f.c.map-0.2.log"]);
-    assert!(told("c", &["--failed"]).contains("exit status: 3"));
+    assert!(printed("c", &["--failed"]).contains("exit status: 3"));
     // One more, of which the run before had not done the first job itself.
     chain(&dir, &["true", "sleep 0.0", "exit 0"]);
     done(&dir, &RUN);

@@ -17,7 +17,7 @@ use crate::fleet::{HANGS, SSH, hanging, with_machines};
 use crate::processes::{Family, pause, signal, until};
 use crate::runs::{prepared, results};
 
-/// A service of a test, and whoever asks it.
+/// A service of a test, and its client.
 pub(crate) struct Place {
     pub(crate) dir: PathBuf,
     pub(crate) family: Family,
@@ -210,8 +210,8 @@ fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_ba
             && fs::read_to_string(place.dir.join("pid-n2")).is_ok_and(|pid| pid != gone)
     });
     let server = place.socket.display().to_string();
-    let told = place.done(&["status", "--server", &server]);
-    assert!(told.contains("\nmachines: n1 with 1 slot, n2 with 1 slot, n3 with 1 slot\n"), "{told}");
+    let printed = place.done(&["status", "--server", &server]);
+    assert!(printed.contains("\nmachines: n1 with 1 slot, n2 with 1 slot, n3 with 1 slot\n"), "{printed}");
     fs::write(place.dir.join("go"), "").expect("a file");
     for number in ["1", "2"] {
         place.until_state(number, "done");
@@ -224,7 +224,7 @@ fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_ba
     place.family.is_gone();
 }
 
-/// A night as somebody has it who asks by the verbs alone.
+/// A night for a user who works with the verbs alone.
 #[test]
 fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     let dir = crate::runs_watched::hanging("serve-verbs");
@@ -245,9 +245,9 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     for words in ["1: flow of ", "slow", "predicted at"] {
         assert!(whole.contains(words), "{words:?} in\n{whole}");
     }
-    let told = place.done(&["explain", "1", "f", "last"]);
-    assert!(told.contains("waits for its input: slow map"), "{told}");
-    assert_eq!(told, place.done(&["explain", "--state", "1", "f", "last"]));
+    let printed = place.done(&["explain", "1", "f", "last"]);
+    assert!(printed.contains("waits for its input: slow map"), "{printed}");
+    assert_eq!(printed, place.done(&["explain", "--state", "1", "f", "last"]));
     assert!(place.done(&["status", "--server", &place.socket.display().to_string()]).contains("version"));
     place.done(&["hold", "1"]);
     assert_eq!(place.shown("1")["held"], true);
@@ -257,7 +257,7 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     fs::write(place.dir.join("go"), "").expect("a file");
     place.done(&["cancel", "1"]);
     place.until_state("1", "cancelled");
-    // The same name goes on with what is done.
+    // A submission of the same name continues with the finished jobs.
     assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: done"));
     assert!(place.done(&["logs", "f", "slow", "--state", "2"]).contains("hello"));
     let recurs =
@@ -287,7 +287,7 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     service.wait().expect("it is gone");
 }
 
-/// Whatever is wrong is said in words, with exit code 2, and nothing is submitted.
+/// All errors are reported in words, with exit code 2, and nothing is submitted.
 #[test]
 fn what_is_wrong_is_reported_and_nothing_is_submitted() {
     let dir = crate::scratch("serve-wrong");

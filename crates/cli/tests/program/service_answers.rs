@@ -127,7 +127,7 @@ fn times_that_have_passed_and_options_that_do_not_go_together_are_refused() {
     }
     let nothing = place.refused(&["change", "1"]);
     assert!(nothing.contains("--deadline <WHEN>|--weight <N>|--priority <N>"), "{nothing}");
-    // What comes again is told with its zone, and that its times are all alike.
+    // The answer to a recurring submission has its time zone, and says that its times are all alike.
     let (code, out, err) =
         answered(&place, &["submit", "flow.toml", "--name", "n", "--schedule", "0 2 * * *"]);
     assert!(code == Some(0) && err.contains("all times have the same parameters"), "{err}");
@@ -153,7 +153,7 @@ fn a_directory_that_is_mistyped_is_not_made() {
     let refused = place.refused(&["serve", "--allow-root", "--state", "s", "--alert-to", "nourl"]);
     assert!(refused.contains("expected http://HOST"), "{refused}");
     assert!(!place.dir.join("mistyped").exists());
-    // Before the first start, tokens go where somebody has made a place for them.
+    // Before the first start, tokens go to a directory that a user has made.
     fs::create_dir(place.dir.join("made")).expect("a directory");
     let ran = place.ask(&["token", "--state", "made", "--add", "anna", "--role", "look"]);
     assert!(ran.code == Some(0) && ran.err.contains("no service has been at work there yet"), "{}", ran.err);
@@ -168,7 +168,7 @@ fn a_service_waits_for_the_one_before_to_end() {
     service.wait().expect("it is gone");
     // As one that is about to end, which does not answer any more.
     let log = File::options().append(true).open(place.dir.join("s/service.log")).expect("its log");
-    log.lock().expect("nobody else has it");
+    log.lock().expect("no other thread has it");
     let socket = place.socket.display().to_string();
     let mut command = place
         .family
@@ -185,8 +185,8 @@ fn a_service_waits_for_the_one_before_to_end() {
     // It can be stopped meanwhile.
     crate::processes::signal("TERM", child.id());
     assert_eq!(ended(child).code, Some(0));
-    let told = fs::read_to_string(&said).expect("what it said");
-    assert!(told.ends_with("stopped; the same command goes on with what is not done\n"), "{told}");
+    let printed = fs::read_to_string(&said).expect("what it said");
+    assert!(printed.ends_with("stopped; the same command goes on with what is not done\n"), "{printed}");
     command.stderr(File::create(&said).expect("a file"));
     let child = waits(command.spawn().expect("the program starts"));
     drop(log);

@@ -175,7 +175,7 @@ fn a_service_whose_flush_hangs_ends_in_time_and_keeps_what_it_accepted() {
     assert_ne!(submit.wait_with_output().unwrap().status.code(), None);
 }
 
-/// Whatever of a run hangs, other runs finish and the loop turns.
+/// If any operation of a run hangs, other runs finish and the loop turns.
 fn one_run_hangs(test: &str, hung: &str, logged: &str) {
     let Some(stall) = Stall::new(test, &[]) else { return };
     let number = stall.submit("a", &waits_for(&stall, "go"));

@@ -13,10 +13,10 @@ fn a_chain_of_lines_from_a_generator_to_a_check() {
     done(&[&["generate", "facebook-day"], &small[..], &["--output", &day]].concat());
     done(&["import", &day, "--output", &again]);
     for workload in [&day, &again] {
-        let told = run(&["simulate", workload, "-p", "edf", "--deadlines", "3", "-o", &schedule]);
-        assert_eq!(told.code, Some(0), "{}", told.err);
-        assert!(told.err.contains("200 flows, 200 jobs"), "{}", told.err);
-        assert!(told.err.contains("no lower bound"), "{}", told.err);
+        let result = run(&["simulate", workload, "-p", "edf", "--deadlines", "3", "-o", &schedule]);
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        assert!(result.err.contains("200 flows, 200 jobs"), "{}", result.err);
+        assert!(result.err.contains("no lower bound"), "{}", result.err);
         let checked = done(&["check", workload, &schedule]);
         assert!(checked.starts_with("feasible: sum of response under edf"), "{checked}");
     }

@@ -423,16 +423,16 @@ fn a_defaults_file_that_cannot_be_looked_for_is_a_warning() {
         for args in [&["programs"][..], &["simulate", CONTRACT, "--policy", "fifo"], &["config"]] {
             let mut command = program();
             command.env_remove("SLACKLINE_CONFIG").env_remove("XDG_CONFIG_HOME").env(name, &value).args(args);
-            let told = ran(&command.output().unwrap());
-            assert_eq!(told.code, Some(0), "{name}={value}: {}", told.err);
+            let result = ran(&command.output().unwrap());
+            assert_eq!(result.code, Some(0), "{name}={value}: {}", result.err);
             assert_eq!(
-                told.err.matches("warning: defaults file ").count(),
+                result.err.matches("warning: defaults file ").count(),
                 1,
                 "{name}={value}: {}",
-                told.err
+                result.err
             );
-            assert!(told.err.contains("slackline/config.toml: cannot be read: "), "{}", told.err);
-            assert!(told.err.contains("set SLACKLINE_CONFIG= (empty)"), "{}", told.err);
+            assert!(result.err.contains("slackline/config.toml: cannot be read: "), "{}", result.err);
+            assert!(result.err.contains("set SLACKLINE_CONFIG= (empty)"), "{}", result.err);
             let help = ran(&command.arg("--help").output().unwrap());
             assert!(help.code == Some(0) && help.err.is_empty(), "{}", help.err);
         }
@@ -445,12 +445,12 @@ fn a_defaults_file_that_cannot_be_looked_for_is_a_warning() {
             .env_remove("XDG_CONFIG_HOME")
             .env("HOME", value)
             .arg("programs");
-        let told = ran(&command.output().unwrap());
-        assert_eq!((told.code, told.err.as_str()), (Some(0), ""), "HOME={value}");
+        let result = ran(&command.output().unwrap());
+        assert_eq!((result.code, result.err.as_str()), (Some(0), ""), "HOME={value}");
     }
     for named in [place("directory/slackline/config.toml"), place("loop"), place("file/below")] {
-        let told = ran(&program().env("SLACKLINE_CONFIG", &named).arg("programs").output().unwrap());
-        assert!(told.code == Some(2) && told.err.contains("cannot be read"), "{named}: {}", told.err);
+        let result = ran(&program().env("SLACKLINE_CONFIG", &named).arg("programs").output().unwrap());
+        assert!(result.code == Some(2) && result.err.contains("cannot be read"), "{named}: {}", result.err);
     }
 }
 
@@ -462,12 +462,12 @@ fn a_home_of_another_user_is_a_warning() {
     fs::create_dir(home.join(".config")).unwrap();
     fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     programs.env_remove("SLACKLINE_CONFIG").env_remove("XDG_CONFIG_HOME").env("HOME", &home);
-    let told = ran(&programs.output().unwrap());
-    assert_eq!(told.code, Some(0), "{}", told.err);
+    let result = ran(&programs.output().unwrap());
+    assert_eq!(result.code, Some(0), "{}", result.err);
     assert!(
-        told.err.starts_with("warning: defaults file ") && told.err.contains("Permission denied"),
+        result.err.starts_with("warning: defaults file ") && result.err.contains("Permission denied"),
         "{}",
-        told.err
+        result.err
     );
     fs::remove_dir_all(&dir).unwrap();
 }
@@ -489,9 +489,9 @@ fn busy(test: &str, leave: &str) -> PathBuf {
 fn is_done_with_a_warning(dir: &Path, set_up: &str, left: &str) {
     let first = run_after(set_up, dir, &RUN);
     assert_eq!(first.code, Some(0), "{left}: {}", first.err);
-    let told: Vec<&str> = first.err.lines().filter(|line| line.contains("cannot be removed")).collect();
-    assert_eq!(told.len(), 1, "{left}: {}", first.err);
-    assert!(told[0].contains("f/a is done, but ") && told[0].contains(left), "{left}: {}", told[0]);
+    let result: Vec<&str> = first.err.lines().filter(|line| line.contains("cannot be removed")).collect();
+    assert_eq!(result.len(), 1, "{left}: {}", first.err);
+    assert!(result[0].contains("f/a is done, but ") && result[0].contains(left), "{left}: {}", result[0]);
     for (output, expected) in [("a", &b"ok\n"[..]), ("b", b"ok\t1\n")] {
         assert_eq!(fs::read(dir.join(output).join("part-00000")).unwrap(), expected, "{left}");
         assert!(dir.join(output).join("_SUCCESS").exists());

@@ -1,4 +1,4 @@
-//! Tables fit the width they are shown at and show what is asked for; a number is said in one way everywhere;
+//! Tables fit the width they are shown at and show the requested columns; numbers have one format everywhere;
 //! the comparison document follows its schema.
 
 use std::fs;
@@ -150,7 +150,7 @@ fn columns_that_there_are_not_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn comparisons_follow_their_schema_whatever_the_number_of_seeds() {
+fn comparisons_follow_their_schema_for_any_number_of_seeds() {
     let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/comparison.schema.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).expect("a schema");
@@ -171,7 +171,7 @@ fn comparisons_follow_their_schema_whatever_the_number_of_seeds() {
     }
 }
 
-/// Groups are told of flows that have a pool or a user, and of sizes.
+/// Groups are shown of flows that have a pool or a user, and of sizes.
 #[test]
 fn comparisons_tell_the_groups_of_a_workload() {
     let file = scratch("groups").join("w.toml");
@@ -187,10 +187,10 @@ fn comparisons_tell_the_groups_of_a_workload() {
         let args = ["compare", text(&file), "--policies", "fifo", "--seeds", seeds, "--format", "json"];
         let document: Value = serde_json::from_str(&done(&args)).unwrap();
         let groups = document["policies"][0]["groups"].as_array().expect("groups");
-        let told: Vec<String> =
+        let printed: Vec<String> =
             groups.iter().map(|g| format!("{} {} {}", g["by"], g["name"], g["flows"])).collect();
         assert_eq!(
-            told,
+            printed,
             [r#""pool" "night" 1"#, r#""user" "eve" 1"#, r#""size" "1..10" 1"#, r#""size" "10..100" 1"#]
         );
         let wait = &groups[3]["metrics"]["mean_wait"];

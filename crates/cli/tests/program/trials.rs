@@ -86,8 +86,8 @@ fn an_explanation_names_the_machine_that_died() {
     let file = dir.join("s.json");
     let crash = ["--crash", "node-0@12+100"];
     done(&[&["simulate", CONTRACT, "-p", "fifo", "-o", text(&file)], &crash[..]].concat());
-    let told = |flow: &str| done(&["explain", text(&file), flow, "--workload", CONTRACT]);
-    let both = told("a") + &told("b");
+    let printed = |flow: &str| done(&["explain", text(&file), flow, "--workload", CONTRACT]);
+    let both = printed("a") + &printed("b");
     assert!(both.contains("\nlost on node-0: "), "{both}");
     assert!(!both.contains("lost on node-1"), "{both}");
 }

@@ -104,7 +104,7 @@ impl PendingArrivals {
     }
 }
 
-/// What comes of the flows that are to come.
+/// The flows that arrive, and those that never will.
 pub(crate) struct Arrivals {
     pub(crate) flows: Vec<FlowId>,
     /// They never will, each with a job that it waits for and that is never going to be done.

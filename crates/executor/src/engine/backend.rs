@@ -99,7 +99,7 @@ pub trait Backend: Send + Sync {
 /// Where and when an engine is to stay.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedEngineConfig<'a> {
-    /// The directory of its own files.
+    /// The directory of its files.
     pub files: &'a Path,
     /// When the time that it lives in began: microseconds since 1970.
     pub started: u64,
@@ -287,7 +287,7 @@ pub trait Prepared {
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError>;
 }
 
-/// A run that was begun and can be resumed, whatever kills it.
+/// A started run. It can be resumed after a crash.
 pub trait Session: Send {
     /// The workload with all phases, task by task, with the durations that were estimated when it began. Jobs
     /// of [`TaskId`](slackline_task::base::task_id::TaskId) are counted in its order.

@@ -55,9 +55,9 @@ impl Session {
         self.over(ExternalEnd { all_done, interrupted, policy_failed: run.figures.failure })
     }
 
-    /// Runs what is left by an engine that runs jobs as wholes. It is given what is left, the policy and what
-    /// its driver is told, and says how it ended. `after` is called when the outputs of jobs that failed are
-    /// given up, with the jobs and the name by which the outputs of the run are known; what it gives is a
+    /// Runs the rest of the run by an engine that runs whole jobs. `run` gets the remaining work, the policy
+    /// and the information for its driver, and returns how it ended. `after` is called with the failed jobs
+    /// whose outputs are given up, and the name by which the outputs of the run are known; it returns a
     /// warning.
     ///
     /// # Errors

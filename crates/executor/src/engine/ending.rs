@@ -125,7 +125,7 @@ impl ProcessEngine<'_> {
         self.take(event);
     }
 
-    /// Takes in what the fleet has told.
+    /// Handles the events of the fleet.
     pub(crate) fn take(&mut self, event: Vec<FleetEvent>) {
         self.now = self.clock.now();
         let mut done = Vec::new();
@@ -313,13 +313,13 @@ impl ProcessEngine<'_> {
         is_final
     }
 
-    /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of
-    /// the task is running, `is_final` if none will be.
-    pub(super) fn give_up(&mut self, running: &Running, message: &str, goes_on: bool, is_final: bool) {
+    /// Reports and records that an attempt failed, and removes its files. `other_runs` if another attempt of
+    /// the task is running, `is_final` if there will be none.
+    pub(super) fn give_up(&mut self, running: &Running, message: &str, other_runs: bool, is_final: bool) {
         let message = &with_remedy(message.to_owned());
         let log = self.record_failed(running, message);
         let (id, log) = (running.id, log.as_deref());
-        self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on, is_final });
+        self.observer.happened(self.now, Happening::Failed { id, message, log, other_runs, is_final });
     }
 
     /// Records that an attempt failed, keeps what its commands said, and removes what it leaves.

@@ -54,7 +54,7 @@ struct Member<'o> {
     observer: Box<dyn Observer + 'o>,
 }
 
-/// What comes of a run that is to join.
+/// The result of a request of a run to join.
 pub enum JoinOutcome {
     /// It has: the number of its first job.
     From(u32),
@@ -412,7 +412,7 @@ fn own_id(first: u32, id: TaskId) -> TaskId {
     TaskId { job: id.job - first, ..id }
 }
 
-/// The job that something happened to; none of what is of no job.
+/// The job of an event; `None` if the event has no job.
 fn job_of(what: &Happening<'_>) -> Option<u32> {
     match what {
         Happening::Started(id)
@@ -432,8 +432,8 @@ fn own(first: u32, what: Happening<'_>) -> Happening<'_> {
         Happening::Started(task) => Happening::Started(id(task)),
         Happening::Waits(task) => Happening::Waits(id(task)),
         Happening::Done(task, seconds) => Happening::Done(id(task), seconds),
-        Happening::Failed { id: task, message, log, goes_on, is_final } => {
-            Happening::Failed { id: id(task), message, log, goes_on, is_final }
+        Happening::Failed { id: task, message, log, other_runs, is_final } => {
+            Happening::Failed { id: id(task), message, log, other_runs, is_final }
         }
         Happening::Killed(task) => Happening::Killed(id(task)),
         Happening::JobDone { job, skipped } => Happening::JobDone { job: job - first, skipped },

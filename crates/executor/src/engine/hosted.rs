@@ -36,8 +36,7 @@ pub(crate) struct RunningAttempt {
 }
 
 impl ProcessEngine<'_> {
-    /// Takes in what the fleet has told of its attempts, and says what is to be reported: ends, and by name
-    /// the flows that come.
+    /// Handles the events of its attempts, and returns the reports: ends, and the names of flows that arrive.
     pub(crate) fn turn(&mut self, event: Vec<FleetEvent>, reports: &mut Vec<Report>) -> Vec<String> {
         self.take(event);
         // Of machines the driver hears once, and not from every run.

@@ -1,8 +1,7 @@
 //! Machines that leave, return and join during a run.
 //!
-//! What worked on a machine that went is started elsewhere, and nothing of it counts any more whatever
-//! happens to it there: what counts is the attempt whose number is in the journal. What it has written stays
-//! until the machine is there again, without it.
+//! Tasks of a machine that went are started on other machines. Their old attempts no longer count: only the
+//! attempt whose number is in the journal does. Their files stay until the machine is back, without them.
 
 use std::collections::BTreeMap;
 
@@ -139,7 +138,7 @@ impl ProcessEngine<'_> {
         self.of_machines.push(Report::Joined(group));
     }
 
-    /// Whether nothing runs and nothing will be, whatever the policy wants. If that is for lack of machines,
+    /// Whether nothing runs and nothing will be, under any policy. If that is for lack of machines,
     /// they are waited for; if none will come, what is left is for another session.
     pub(super) fn is_over(&mut self) -> bool {
         if !self.running.is_empty() || self.coming.is_due_some_day() {

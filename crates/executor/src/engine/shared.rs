@@ -1,9 +1,9 @@
 //! An engine that runs many runs on the same machines under one driver. Runs join and leave while it works.
 //!
-//! Each run keeps what it has when it is alone: its state directory, its journal, its own engine
-//! (`ProcessEngine`) that commits, retries and publishes. What is shared is the fleet (`mux`), the slots
-//! and the driver. So whatever holds of a run that is killed holds of each of them, and nothing of one is in
-//! the files of another.
+//! Each run keeps what it has when it is alone: its state directory, its journal, its own engine Each run
+//! keeps what it has when it is alone: its state directory, its journal, and an engine (`ProcessEngine`) that
+//! commits, retries and publishes. What is shared is the fleet (`mux`), the slots and the driver. So all
+//! guarantees for a run that is killed hold for each of them, and no run writes into the files of another.
 //!
 //! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or
 //! has another deadline), the driver learns that it is withdrawn, and it comes again as it is then, with the
@@ -185,10 +185,10 @@ impl SharedProcessEngine {
             let news = lock(&self.mux).translated(event);
             match news {
                 None => {}
-                Some((Some(run_id), news)) => self.send(run_id, RunCommand::Told(news)),
+                Some((Some(run_id), news)) => self.send(run_id, RunCommand::Event(news)),
                 Some((None, news)) => {
                     for run in self.runs.values() {
-                        run.send(RunCommand::Told(news.clone()));
+                        run.send(RunCommand::Event(news.clone()));
                     }
                     self.now = self.clock.now();
                     self.take_in_machine(news);
@@ -243,7 +243,7 @@ impl SharedProcessEngine {
         if let Err(error) = self.fleet.start(of_fleet, spec) {
             lock(&self.mux).undo(of_fleet.number);
             let event = FleetEvent::Ended { attempt: attempt.number, report: Err(error.to_string()) };
-            self.send(run_id, RunCommand::Told(event));
+            self.send(run_id, RunCommand::Event(event));
         }
     }
 

@@ -1,8 +1,7 @@
 //! A fleet of machines, each with an agent that runs attempts.
 //!
-//! One thread ([`hub`]) listens to all agents and speaks to them, whatever the engine does meanwhile: so they
-//! learns of us in time, and we notice in time when one is silent. What it has received it tells the engine,
-//! one after the other.
+//! One thread ([`hub`]) exchanges messages with all agents, even while the engine is busy: so both sides
+//! notice in time when the other is silent. It passes its events to the engine, one after the other.
 
 pub(crate) mod host;
 pub(crate) mod hub;
@@ -87,7 +86,7 @@ impl Orders {
     }
 
     fn send(&self, order: Order) {
-        // Without a hub nothing more comes of it, and nothing is reported.
+        // Without a hub the order has no effect, and nothing is reported.
         if self.orders.send(order).is_ok() {
             // A pipe that is full has woken it already.
             let _ = (&*self.wake).write(&[1]);
@@ -137,7 +136,7 @@ enum First {
 
 /// What the hub says.
 enum News {
-    Told(FleetEvent),
+    Event(FleetEvent),
     First(usize, First),
     Woken,
 }
@@ -214,7 +213,7 @@ impl Agents {
         while open > 0 {
             let first = match self.news.recv() {
                 Ok(News::First(k, first)) => (k, first),
-                Ok(News::Told(event)) => {
+                Ok(News::Event(event)) => {
                     self.event.push_back(event);
                     continue;
                 }
@@ -244,7 +243,7 @@ impl Agents {
         Ok(())
     }
 
-    /// Takes note of what is reported to the engine.
+    /// Notes the state of a machine from an event for the engine.
     fn note(&mut self, event: &FleetEvent) {
         match event {
             FleetEvent::Down { machine, .. } => {
@@ -293,7 +292,7 @@ impl Fleet for Agents {
                 break event;
             }
             match self.news.recv_timeout(until.saturating_sub(self.clock.elapsed())) {
-                Ok(News::Told(event)) => break event,
+                Ok(News::Event(event)) => break event,
                 Ok(News::Woken) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return None;
                 }

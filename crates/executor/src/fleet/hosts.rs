@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_their_line() {
         let error = |text: &str| parse("hosts.txt", text).unwrap_err();
         assert_eq!(
             error("a slots=1\nb\n"),

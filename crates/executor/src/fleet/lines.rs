@@ -3,7 +3,7 @@
 /// What arrived of a stream and is not a whole line yet.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    heard: Vec<u8>,
+    bytes_read: Vec<u8>,
     /// Up to here there is no end of a line.
     searched: usize,
 }
@@ -11,30 +11,30 @@ pub(crate) struct Lines {
 impl Lines {
     /// Takes in what was read.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
-        self.heard.extend_from_slice(bytes);
+        self.bytes_read.extend_from_slice(bytes);
     }
 
     /// Takes all whole lines out, without their ends. O(bytes).
     pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
-        let Some(end) = self.heard[self.searched..].iter().rposition(|&byte| byte == b'\n') else {
-            self.searched = self.heard.len();
+        let Some(end) = self.bytes_read[self.searched..].iter().rposition(|&byte| byte == b'\n') else {
+            self.searched = self.bytes_read.len();
             return Vec::new();
         };
-        let rest = self.heard.split_off(self.searched + end + 1);
-        let mut whole = std::mem::replace(&mut self.heard, rest);
-        self.searched = self.heard.len();
+        let rest = self.bytes_read.split_off(self.searched + end + 1);
+        let mut whole = std::mem::replace(&mut self.bytes_read, rest);
+        self.searched = self.bytes_read.len();
         whole.pop();
         whole.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect()
     }
 
     /// How long the line is that is not whole, bytes.
     pub(crate) fn len(&self) -> usize {
-        self.heard.len()
+        self.bytes_read.len()
     }
 
     /// The beginning of it.
     pub(crate) fn rest(&self) -> &[u8] {
-        &self.heard
+        &self.bytes_read
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Line {
     stdout: File,
     /// What it could not be given yet.
     unsaid: Vec<u8>,
-    heard: Lines,
+    input: Lines,
     /// Whether it says no more.
     is_over: bool,
     process: Option<LineProcess>,
@@ -92,7 +92,7 @@ pub(crate) struct Line {
 struct LineProcess {
     child: Child,
     stderr: Option<File>,
-    /// The last of what it said on standard error.
+    /// The end of its standard error.
     words: Vec<u8>,
     /// Goes with it.
     #[expect(dead_code, reason = "it says who it is as long as it is there")]
@@ -127,7 +127,7 @@ impl Line {
             stdin: Some(stdin),
             stdout,
             unsaid: Vec::new(),
-            heard: Lines::default(),
+            input: Lines::default(),
             is_over: false,
             process,
         })
@@ -146,12 +146,12 @@ impl Line {
         }
     }
 
-    /// How much it was not told yet, bytes.
+    /// The output that is not sent yet, bytes.
     pub(super) fn unsaid(&self) -> usize {
         self.unsaid.len()
     }
 
-    /// Says what it takes of what is unsaid. That it takes no more arrives as the end of what it says.
+    /// Sends as much of the pending output as the line takes. A broken line shows as the end of its input.
     pub(super) fn tell(&mut self) {
         let Some(stdin) = &mut self.stdin else { return };
         let mut event = 0;
@@ -194,26 +194,26 @@ impl Line {
             || loop {
                 match self.stdout.read(&mut block) {
                     Ok(0) => break true,
-                    Ok(read) => self.heard.add(&block[..read]),
+                    Ok(read) => self.input.add(&block[..read]),
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => break false,
                     Err(_) => break true,
                 }
-                if self.heard.len() > LINE_MAX {
+                if self.input.len() > LINE_MAX {
                     break false;
                 }
             };
-        (self.heard.take(), self.is_over)
+        (self.input.take(), self.is_over)
     }
 
     /// Whether what it says has no end.
     pub(super) fn babbles(&self) -> bool {
-        self.heard.len() > LINE_MAX
+        self.input.len() > LINE_MAX
     }
 
     /// What it has said of a line that is not whole.
     pub(super) fn rest(&self) -> &[u8] {
-        self.heard.rest()
+        self.input.rest()
     }
 
     /// The last words of its process, in a line, if it had any.

@@ -72,7 +72,7 @@ struct Worker {
     /// What its standard input could not take yet.
     unsaid: Vec<u8>,
     /// What it said of a line that is not whole yet.
-    heard: Vec<u8>,
+    unread: Vec<u8>,
     attempt: Option<u64>,
     /// When it is killed if it has not ended by then.
     deadline: Option<Duration>,
@@ -162,7 +162,7 @@ impl Processes {
             stdin: Some(stdin),
             stdout,
             unsaid: Vec::new(),
-            heard: Vec::new(),
+            unread: Vec::new(),
             attempt: None,
             deadline: None,
             pid_file,
@@ -227,8 +227,8 @@ impl Processes {
         // That it reads no more arrives as the end of its output.
         let _ = worker.tell();
         let has_ended = worker.hear();
-        while let Some(at) = worker.heard.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = worker.heard.drain(..=at).collect();
+        while let Some(at) = worker.unread.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = worker.unread.drain(..=at).collect();
             // What a worker that is to end still says does not count.
             let Some(attempt) = worker.attempt.filter(|_| worker.deadline.is_none()) else { continue };
             worker.attempt = None;
@@ -240,7 +240,7 @@ impl Processes {
             let report = closed(self.groups.as_mut(), attempt, report);
             self.event.push_back(FleetEvent::Ended { attempt, report });
         }
-        if worker.heard.len() > REPORT_MAX {
+        if worker.unread.len() > REPORT_MAX {
             worker.kill();
         }
         if has_ended {
@@ -356,7 +356,7 @@ fn said(status: ExitStatus) -> String {
 }
 
 impl Worker {
-    /// Writes as much of what is unsaid as its standard input takes.
+    /// Writes as much of the pending output as its standard input takes.
     fn tell(&mut self) -> io::Result<()> {
         let Some(stdin) = &mut self.stdin else { return Ok(()) };
         while !self.unsaid.is_empty() {
@@ -376,10 +376,10 @@ impl Worker {
     /// Reads what it has said; true at the end.
     fn hear(&mut self) -> bool {
         let mut block = [0; 1 << 12];
-        while self.heard.len() <= REPORT_MAX {
+        while self.unread.len() <= REPORT_MAX {
             match self.stdout.read(&mut block) {
                 Ok(0) => return true,
-                Ok(read) => self.heard.extend_from_slice(&block[..read]),
+                Ok(read) => self.unread.extend_from_slice(&block[..read]),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return true,

@@ -38,7 +38,7 @@ pub(crate) enum ToAgent {
         n: u64,
         spec: Box<Spec>,
     },
-    /// An attempt is stopped, with everything that it started. Its end is still told.
+    /// Stops an attempt, with everything that it started. Its end is still reported.
     Stop(u64),
     /// The run is there.
     Beat {},
@@ -134,7 +134,7 @@ pub(crate) fn mismatch(v: u32, program: &str) -> Option<String> {
         .then(|| format!("found slackline {program}, expected {PROGRAM}, as the other side has"))
 }
 
-/// The version that a first line says, of whatever version it is; none if it is no hello.
+/// The version in a first line, of any version; `None` if it is no hello.
 pub(crate) fn version_of(line: &[u8]) -> Option<(u32, Option<String>)> {
     let value: serde_json::Value = serde_json::from_slice(line).ok()?;
     let hello = value.get("hello")?;

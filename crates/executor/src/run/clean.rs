@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_up_since_it_was_looked_at_stays() {
+    fn a_run_that_was_resumed_since_its_check_stays() {
         for what in [Clean::State, Clean::Intermediates] {
             let dir = tempfile::tempdir().unwrap();
             let (before, layout) = (ended(dir.path()), Layout::new(dir.path()));

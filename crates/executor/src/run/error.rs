@@ -81,7 +81,7 @@ pub enum EngineError {
     /// Its settings do not go together, or are not to be had here.
     #[error(transparent)]
     Setting(#[from] ParamError),
-    /// Whatever an engine of another kind says.
+    /// An error of another engine.
     #[error(transparent)]
     Other(Box<dyn Error + Send + Sync>),
 }

@@ -43,7 +43,7 @@ pub struct Opening<'a> {
     pub setup: Setup,
     /// When it starts, unless it is continued: microseconds since 1970.
     pub started: u64,
-    /// What is to be done whatever was done before.
+    /// The jobs to run again, or alone.
     pub choices: Choices,
     /// Whether it is to be run beside others, by a shared engine and holds the memory of their commands
     /// itself.
@@ -182,8 +182,8 @@ pub fn open_with(
     let mut begun = PreviousRun::of(&layout, content)?;
     refuse_engine(begun.as_ref(), &opening)?;
     let Opening { setup, started, choices, .. } = opening;
-    let goes_on = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
-    let layout = place(layout, resolved, goes_on)?;
+    let resumes = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
+    let layout = place(layout, resolved, resumes)?;
     resolve::refuse_state(resolved, [state, layout.data()])?;
     let (made_log, mut made) = FinishedLog::open(&layout.made())?;
     let cut_short = kill_leftovers(&layout)?;
@@ -205,12 +205,12 @@ pub fn open_with(
 
 /// Where the files of a run are: where its engine wants them, but what a run has made that continues is where
 /// it is.
-fn place(layout: Layout, resolved: &ResolvedWorkload, goes_on: bool) -> Result<Layout, EngineError> {
+fn place(layout: Layout, resolved: &ResolvedWorkload, resumes: bool) -> Result<Layout, EngineError> {
     let Some(shared) = resolved.spread.as_ref().and_then(|spread| spread.shared.as_deref()) else {
         return Ok(layout);
     };
     let wanted = layout.clone().sharing(shared);
-    if goes_on && !wanted.shares_with(&layout) {
+    if resumes && !wanted.shares_with(&layout) {
         return Err(EngineError::Moved { from: layout.data().display().to_string() });
     }
     Ok(wanted)
@@ -313,8 +313,8 @@ impl RunBuilder<'_> {
         }
         let owner = owner.unwrap_or_else(new_owner);
         // It continues, and keeps its start, only if something of it does.
-        let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
-        let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
+        let resumes = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
+        let (kept, dropped) = if resumes { (unfinished, None) } else { (None, unfinished) };
         let chosen = Selection::of(resolved, &decisions, kept.as_ref());
         let asked = asked(resolved, &decisions, &self.made);
         let earlier = Carryover { is_first, kept, dropped, asked, forgotten, kept_jobs };
@@ -407,7 +407,7 @@ impl RunBuilder<'_> {
             lost: self.lost,
             memory: Memory::default(),
         };
-        kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
+        kept.iter().chain(&dropped).for_each(|run| session.release_outputs_of(run));
         session.recover(&resumed)?;
         session.lock_outputs(kept.is_some())?;
         Ok(session)
@@ -477,8 +477,7 @@ struct Carryover {
     kept: Option<UnfinishedRun>,
     /// A run that was not finished and is not continued.
     dropped: Option<UnfinishedRun>,
-    /// What was made and is asked to be rerun, so that it is remembered until it is, whatever happens
-    /// meanwhile.
+    /// Finished jobs that have to be rerun. They are recorded until their rerun has finished.
     asked: Vec<FinishedJob>,
     /// Outputs that the record of finished jobs has lost.
     forgotten: BTreeSet<PathBuf>,
@@ -569,7 +568,7 @@ fn verdicts(resolved: &ResolvedWorkload, decisions: &[Decision]) -> Vec<JobVerdi
         maps: plan.maps(),
         reduces: plan.reducers,
         verdict: decision.verdict.clone(),
-        goes_on: decision.resumed.is_some(),
+        resumes: decision.resumed.is_some(),
     };
     resolved.jobs.iter().zip(decisions).map(of).collect()
 }

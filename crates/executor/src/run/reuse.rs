@@ -18,14 +18,14 @@ use crate::store::finished_jobs::{FinishedJob, FinishedJobs, Output};
 use crate::store::journal::{Attempt, Head};
 use crate::store::output_lock;
 
-/// What is to be done whatever was done before.
+/// The jobs to run again, or alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choices {
     pub again: bool,
     /// These jobs, and so what reads from them: `job`, or `flow/job`.
     pub force: Vec<String>,
-    /// These jobs and whatever comes after them, and nothing before them.
+    /// These jobs and every job after them, and nothing before them.
     pub from: Vec<String>,
     /// These jobs, and nothing else.
     pub only: Vec<String>,

@@ -91,8 +91,8 @@ pub struct ResolveError {
     pub problem: String,
 }
 
-/// Finds the tasks of every job. Recurring flows become one flow a copy, each with outputs of its own
-/// (`out/words-0`, `out/words-1`, …). `past` is what earlier runs of the jobs took. O(files + tasks).
+/// Finds the tasks of every job. Recurring flows become one flow a copy, each with separate outputs
+/// (`out/words-0`, `out/words-1`, …). `past` has the durations of earlier runs of the jobs. O(files + tasks).
 ///
 /// # Errors
 /// The first job that can never be run: no `run` section, a program that there is not, an output that two
@@ -222,7 +222,7 @@ impl Outputs {
     /// Notes the output of a job, which must not overlap that of another.
     fn reserve(&mut self, plan: &JobPlan) -> Result<(), String> {
         let output = plain(&plan.output);
-        // Whatever lies below a directory follows it, and what it lies below comes before it.
+        // Every output below a directory follows it, and the directory that contains it comes before it.
         let below = self.0.range(output.clone()..).next().filter(|(other, _)| other.starts_with(&output));
         let above = output.ancestors().find_map(|path| self.0.get_key_value(path));
         if let Some((other, by)) = below.or(above) {
@@ -417,7 +417,7 @@ impl PlanContext<'_> {
             return Ok(split::whole_files(maps));
         }
         if work.is_jar() {
-            // No files share a map of Hadoop, and what reads nothing has maps of its own.
+            // Hadoop never puts two files into one map, and a job without input has its own maps.
             let maps: Vec<Vec<Split>> = maps.into_iter().flatten().map(|split| vec![split]).collect();
             return Ok(if maps.is_empty() { vec![Vec::new()] } else { maps });
         }

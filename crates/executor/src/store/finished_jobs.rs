@@ -25,7 +25,7 @@ const LOG: Kind = Kind {
     reserve: 0,
 };
 
-/// Whether a file is such a record, whatever is in it.
+/// Whether a file is such a record, by its name alone.
 pub(crate) fn is_one(path: &Path) -> bool {
     let mut begun = vec![0; LOG.line.len()];
     regular_file::open_no_link(path).and_then(|mut file| file.read_exact(&mut begun)).is_ok()

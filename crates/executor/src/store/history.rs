@@ -252,7 +252,7 @@ impl HistoryStore {
         Ok(Content { history, runs })
     }
 
-    /// Replaces the file as a whole. The rows of what really ran are those of the latest runs; others stay.
+    /// Replaces the whole file. The rows of measured jobs are those of the latest runs; other rows stay.
     fn write(&self, content: &Content) -> Result<(), LogError> {
         let written = atomic_file::replace(&self.path, |out| self.document(content, out));
         written.map_err(|e| self.refused(e))
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_taken_up_again_is_told_once() {
+    fn a_run_that_is_resumed_is_recorded_once() {
         let dir = tempfile::tempdir().unwrap();
         let store = HistoryStore::new(&dir.path().join("past")).unwrap();
         assert!(store.runs().unwrap().is_empty() && store.recall(&workload()).unwrap().is_empty());
@@ -522,7 +522,7 @@ mod tests {
         let good = dir.path().join("good");
         HistoryStore::new(&good).unwrap().remember(&run(7, &[("words", 2)])).unwrap();
         let bytes = std::fs::read(&good).unwrap();
-        // Whatever stands in the file, the answer is an error or the runs, never the end of the program.
+        // For any content of the file, the answer is an error or the runs, never the end of the program.
         for seed in 0..60u64 {
             let mut bad = bytes.clone();
             let mut state = seed;

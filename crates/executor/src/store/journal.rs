@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_journal_is_said_to_be_none() {
+    fn a_file_that_is_no_journal_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         std::fs::write(&path, "this is a text of more than a few bytes, and no journal at all").unwrap();

@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_of_other_runs_are_told_apart_although_their_numbers_are_the_same() {
+    fn logs_of_runs_with_equal_attempt_numbers_are_distinct() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         layout.remove_logs(&BTreeSet::new()).unwrap();

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_there_and_nobody_else_may_append_meanwhile() {
+    fn appended_records_are_there_and_no_other_process_may_append_meanwhile() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         written(&path);
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_log_that_was_removed_or_replaced_while_it_was_waited_for_is_opened_anew() {
+    fn a_log_that_was_removed_or_replaced_while_it_was_waited_for_is_opened_again() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("log"), dir.path().join("other"));
         let options = || std::fs::OpenOptions::new().create(true).append(true).read(true).to_owned();

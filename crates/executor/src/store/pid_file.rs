@@ -87,7 +87,7 @@ impl PidFile {
         let _ = self.file.write_all_at(format!("{text:<WIDTH$}\n").as_bytes(), self.second);
     }
 
-    /// The mark of what its worker starts.
+    /// The mark of the processes that its worker starts.
     pub(crate) fn mark(&self) -> String {
         process_tree::mark(&self.path)
     }
@@ -111,7 +111,7 @@ struct Content {
 }
 
 impl Content {
-    /// `None` of what is no pid file, such as one that was being written when its engine died.
+    /// `None` if it is no pid file, such as one that was being written when its engine died.
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let mut words = lines.next()?.split_whitespace();
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(at_work(dir.path()).unwrap(), []);
         drop(file);
         assert!(fs::read_dir(&pids).unwrap().next().is_none());
-        // Of another process that has the number meanwhile, and of what was half written.
+        // A file of another process that has the number meanwhile, and a half-written one.
         let began = Process::of(me).unwrap().started;
         fs::write(pids.join("1"), text.replacen(&format!(" {began} "), " 1 ", 1)).unwrap();
         fs::write(pids.join("2"), "12").unwrap();

@@ -134,7 +134,7 @@ fn tasks_compute_longer_away_from_their_input() {
 }
 
 #[test]
-fn what_a_stopped_attempt_would_have_taken_is_told_with_its_factor() {
+fn the_full_duration_of_a_stopped_attempt_has_its_factor() {
     // Task 1 beside its input would have been done at 25 s, where a new attempt would at 26 s; with a factor of 3 at 35 s.
     let rows = [
         (0, 0, 5.0, 15.0, DONE),

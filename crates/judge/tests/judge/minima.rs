@@ -148,7 +148,7 @@ fn reduces_are_guaranteed_slots_once_their_maps_are_done() {
 
 #[test]
 fn a_reduce_barred_from_slots_is_guaranteed_none() {
-    // With one universal slot no reduce may be early, so maps may go first whatever its minimum.
+    // With one universal slot no reduce may be early, so maps may go first at any minimum.
     let mut a = flow("a", uniform(2, 10.0), uniform(1, 5.0));
     a.jobs[0].min_slots.reduce = Some(1);
     let instance = instance(vec![machines("m", 1, Slots::Universal(1))], vec![a]);
@@ -180,7 +180,7 @@ fn an_early_reduce_that_may_take_a_slot_is_guaranteed_it() {
 }
 
 #[test]
-fn a_loss_leaves_minima_in_doubt() {
+fn a_loss_leaves_minima_uncertain() {
     let mut a = flow("a", uniform(1, 10.0), uniform(1, 5.0));
     a.jobs[0].min_slots.reduce = Some(1);
     let instance =

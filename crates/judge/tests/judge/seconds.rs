@@ -110,7 +110,7 @@ fn a_master_looks_away_after_it_found_one() {
 }
 
 #[test]
-fn no_more_than_so_many_tasks_have_two_attempts() {
+fn the_number_of_tasks_with_two_attempts_is_limited() {
     let said = found(&rows(), ":speculate=4:speculate-least=0");
     assert!(said.contains("found 1 in its phase, expected at most 0"), "{said}");
     for share in ["speculate-total=0.25", "speculate-running=1"] {

@@ -46,7 +46,7 @@ fn figures_are_those_of_the_whole() {
 }
 
 #[test]
-fn whatever_the_whole_refuses_the_stream_refuses() {
+fn the_stream_refuses_all_that_the_whole_refuses() {
     let changes: [fn(&mut Run); 8] = [
         |run| run.start -= 1.0,
         |run| run.start += 1.0,

@@ -204,7 +204,7 @@ fn a_reduce_before_the_maps() {
         (r.start, r.end) = (9.0, 14.0);
         r.places = vec![(2, 2)];
     });
-    // On slots of its own only the order is wrong.
+    // On separate slots only the order is wrong.
     let mut schedule = schedule;
     schedule.tasks = rows(
         &instance,
@@ -234,7 +234,7 @@ fn durations_too_long_and_too_short() {
 }
 
 #[test]
-fn mixed_speeds_and_single_durations_are_told_apart_within_a_row() {
+fn mixed_speeds_and_single_durations_are_distinguished_within_a_row() {
     let fast = MachineDraft { speed: 4.0, ..machines("fast", 1, Slots::Universal(2)) };
     let slow = MachineDraft { speed: 2.0, ..machines("slow", 1, Slots::Universal(2)) };
     let each = TasksDraft::Each(vec![8.0, 8.0, 4.0, 4.0]);
@@ -428,7 +428,7 @@ fn a_phase_without_length_that_has_rows_is_held_to_them() {
 }
 
 #[test]
-fn nothing_need_run_where_there_is_no_work_whatever_the_speeds() {
+fn without_work_nothing_need_run_at_any_speeds() {
     let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, Slots::Universal(1)) };
     let flows = vec![FlowDraft { release: 3.0, ..flow("a", uniform(1, 0.0), None) }];
     let instance = instance(vec![machines("m", 1, Slots::Universal(1)), fast], flows);

@@ -70,7 +70,7 @@ fn decisions(size: Size) {
     }
 }
 
-/// So many flows that are there at once, and some that come after them, one a second.
+/// `flows` flows that are there at once, and `come` that arrive after them, one a second.
 fn instance(flows: usize, come: usize) -> Instance {
     let rng = &mut random::rng(Seed(1), "rollouts", 0);
     let machine =

@@ -7,7 +7,7 @@ use slackline_model::{Combine, CostFn};
 use crate::counterexamples::CounterexampleEntry;
 use crate::counterexamples::drawing::{Bar, bars};
 
-/// A job that holds so many slots from `start` to `end`.
+/// A job that holds `slots` slots from `start` to `end`.
 struct SlotInterval {
     job: usize,
     start: f64,

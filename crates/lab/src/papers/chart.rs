@@ -62,7 +62,7 @@ pub fn picture(title: &str, claim: Option<&Claim>, rows: &[Row]) -> Result<Optio
         .map_err(|error| error.to_string())
 }
 
-/// The claim's panels, or those of rows that nobody said anything of: a panel a measure, as many as fit a page.
+/// The claim's panels, or those of rows without a claim: a panel a measure, as many as fit a page.
 fn panels(claim: Option<&Claim>, rows: &[Row]) -> Vec<Panel> {
     if let Some(claim) = claim.filter(|claim| !claim.panels.is_empty()) {
         return claim.panels.clone();
@@ -227,7 +227,7 @@ where
         .draw()
 }
 
-/// The least and the largest of what a plot draws.
+/// The least and the largest value in a plot.
 fn limits(plot: &Plot<'_>) -> (f64, f64) {
     let ours = plot.marks.iter().flat_map(|(_, _, row)| {
         let (mean, half) = (row.mean, row.ci95.unwrap_or(0.0));

@@ -93,7 +93,7 @@ pub fn page(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> String 
     .into_string()
 }
 
-/// The verdicts as CSV: experiment, figure, where the paper says it, seeds, verdict, what holds of what was expected.
+/// The verdicts as CSV: experiment, figure, its place in the paper, seeds, verdict, expectations that hold.
 pub fn verdicts(made: &[ExperimentPage]) -> String {
     let head = ["experiment", "figure", "paper", "seeds", "verdict", "holds", "expected"];
     let rows = made.iter().flat_map(|experiment| {

@@ -56,7 +56,7 @@ fn every_figure_has_a_claim_and_every_expectation_is_about_rows_that_are_there()
             }
             assert!(
                 verdict != Verdict::Differs || claim.because.is_some(),
-                "{name} differs, and nobody says why: {checked:?}"
+                "{name} differs, without a reason: {checked:?}"
             );
             for number in &claim.numbers {
                 let fits = |row: &&Row| row.policy == number.policy && row.measure == number.measure;

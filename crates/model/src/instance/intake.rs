@@ -72,7 +72,7 @@ impl Ord for Coming {
 }
 
 impl Coming {
-    /// The recurrence of that number, if there are so many.
+    /// The recurrence of that number, if there is one.
     fn of(draft: Rc<FlowDraft>, index: usize, k: u32, mark: u32) -> Option<Self> {
         let (_, shift) = draft.recurrence(k)?;
         let release = Time::from_seconds_nearest(draft.release + shift);
@@ -81,12 +81,12 @@ impl Coming {
 }
 
 impl Intake {
-    /// For the cluster, pools and objective of `head`, whose flows are not looked at. Every flow gets a deadline of its
-    /// release and `deadlines` times its time alone, if that is given, and its work that is not cut into tasks is cut
-    /// with `grain`, if that is given.
+    /// For the cluster, pools and objective of `head`, whose flows are ignored. Every flow gets a deadline of
+    /// its release and `deadlines` times its time alone, if that is given, and its work that is not cut into
+    /// tasks is cut with `grain`, if that is given.
     ///
     /// # Errors
-    /// Whatever is wrong with the head.
+    /// Errors of the head.
     pub fn new(head: Draft, deadlines: Option<f64>, grain: Option<Span>) -> Result<Self, Invalid> {
         let head = Draft { flows: Vec::new(), ..head };
         Ok(Self {
@@ -118,10 +118,10 @@ impl Intake {
         self.latest
     }
 
-    /// A flow that was read; `mark` is given back with what is wrong with it. O(its size).
+    /// Adds a flow; `mark` is returned with its errors. O(its size).
     ///
     /// # Errors
-    /// Whatever is wrong with the flow; one that is released before the one before it.
+    /// Errors of the flow; a release before that of the flow before.
     pub fn give(&mut self, flow: FlowDraft, mark: u32) -> Result<(), Refused> {
         let refused = |invalid| Refused { mark, invalid };
         check_one(&self.head, self.instance.cluster(), &flow, &mut self.work).map_err(refused)?;
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_mark() {
+    fn errors_have_their_mark() {
         let problem = |refused: Refused| (refused.mark, refused.invalid.problems[0].clone());
         let mut intake = intake();
         intake.give(flow("a", 5.0, None), 7).unwrap();

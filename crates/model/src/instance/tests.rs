@@ -225,7 +225,7 @@ fn work_that_microseconds_cannot_hold_is_refused() {
     }
     let each = |list: Vec<f64>| Some(PhaseDraft::from(TasksDraft::Each(list)));
     refused(|d| d.flows[0].jobs[0].map = each(vec![1e-7; 5]), "flows[0].jobs[0].map");
-    // Of ten seconds nobody misses a tenth of a microsecond, and no work at all is kept as it is.
+    // A list of ten seconds loses a tenth of a microsecond, and a list without work stays as it is.
     for list in [vec![10.0, 1e-7], vec![0.0, 0.0], vec![1e-6, 2e-6]] {
         let mut d = draft(vec![job("a", &[])]);
         d.flows[0].jobs[0].map = each(list);

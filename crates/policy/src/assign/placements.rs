@@ -134,7 +134,7 @@ fn serve<E: Engine + ?Sized>(
     let mut slots = Vec::new();
     let (mut decisions, mut at, mut is_full) = (0, 0, false);
     while let Some(head) = queue.get_mut(at) {
-        // Nobody waits for a phase that needs no slot, or of a flow that was abandoned or is over.
+        // An entry stays only while its phase needs slots and its flow is active.
         let waits = ledger.state.knows(head.phase)
             && !ledger.state.is_instant(&ledger.instance, head.phase)
             && !ledger.state.has_failed(ledger.instance.flow_of(head.phase));

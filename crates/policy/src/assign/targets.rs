@@ -251,7 +251,7 @@ impl Targets {
         (!waits()).then_some(rank)
     }
 
-    /// The rank of a phase with so many tasks that run.
+    /// The rank of a phase that has `running` running tasks.
     fn rank_at(&self, phase: PhaseId, entry: &Entry, running: u32) -> Rank {
         let running = f64::from(running);
         let (min, target) = (f64::from(self.minima.of(phase)), entry.target);

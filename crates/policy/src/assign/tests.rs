@@ -12,7 +12,7 @@ use slackline_model::{Instance, MachineId, SlotKind, Span, Time};
 
 /// The assignment layer of a run with all that it works with.
 struct Layer {
-    books: Ledger,
+    ledger: Ledger,
     engine: Scripted,
     assigner: Assigner,
     policy: Listed,
@@ -36,42 +36,42 @@ impl Layer {
     }
 
     fn on(mut engine: Scripted, instance: &Instance, policy: Listed, waits: Waits) -> Self {
-        let mut books = ledger(instance, 0.0, &mut engine);
+        let mut ledger = ledger(instance, 0.0, &mut engine);
         if policy.style == Style::Placements {
-            books.freed = Some(std::collections::BTreeSet::new());
+            ledger.freed = Some(std::collections::BTreeSet::new());
         }
         let mut assigner = Assigner::new(&policy, waits);
-        assigner.absorb(&policy.actions, &mut books, &mut engine);
+        assigner.absorb(&policy.actions, &mut ledger, &mut engine);
         let estimates = Estimates::mean(instance);
-        Self { books, engine, assigner, policy, estimates, events: Vec::new() }
+        Self { ledger, engine, assigner, policy, estimates, events: Vec::new() }
     }
 
     /// All tasks of a phase that run end.
     fn end_all(&mut self, phase: PhaseId) {
         let runs = |row: &&crate::log::Row| row.is_running() && row.task.phase == phase;
-        let rows = self.books.log.iter_enumerated().filter(|(_, row)| runs(row));
+        let rows = self.ledger.log.iter_enumerated().filter(|(_, row)| runs(row));
         for row in rows.map(|(id, _)| id.0).collect::<Vec<_>>() {
             self.absorb(finished(row, seconds(1)));
         }
     }
 
     fn absorb(&mut self, report: Report) {
-        self.events.extend(absorb(&mut self.books, &mut self.engine, report));
+        self.events.extend(absorb(&mut self.ledger, &mut self.engine, report));
     }
 
     fn want(&mut self, action: Action) {
-        self.assigner.absorb(&[action], &mut self.books, &mut self.engine);
+        self.assigner.absorb(&[action], &mut self.ledger, &mut self.engine);
     }
 
     fn assign_in(&mut self, scope: Scope<'_>) -> Vec<(u32, u32, u32)> {
         let mut deciding = Deciding { policy: &mut self.policy, estimates: &self.estimates };
-        self.assigner.assign(&mut self.books, &mut self.engine, &mut deciding, &self.events, scope);
+        self.assigner.assign(&mut self.ledger, &mut self.engine, &mut deciding, &self.events, scope);
         self.events.clear();
-        crate::audit::audit(&self.books);
+        crate::audit::audit(&self.ledger);
         self.engine.begun()
     }
 
-    /// (phase, first task, how many) of what starts on all free slots.
+    /// Fills all free slots; returns (phase, first task, number of tasks) of each batch.
     fn assign(&mut self) -> Vec<(u32, u32, u32)> {
         self.assign_in(Scope::All)
     }
@@ -138,7 +138,7 @@ fn only_machines_that_offer_get_work() {
     let mut layer = Layer::new(&instance, Listed::granting(&[(0, 99)]));
     layer.absorb(Report::Down(MachineId(2)));
     layer.assign_in(Scope::Machines(&[MachineId(1), MachineId(2)]));
-    let places: Vec<_> = layer.books.log.iter().flat_map(crate::log::Row::places).collect();
+    let places: Vec<_> = layer.ledger.log.iter().flat_map(crate::log::Row::places).collect();
     assert_eq!(places, [&range(2, 2)]);
     assert_eq!(layer.policy.asked, [(Some(MachineId(1)), 2, 0)]);
 }
@@ -155,7 +155,7 @@ fn each_kind_of_slot_is_asked_for() {
 fn a_wake_in_the_past_is_a_wake_now() {
     let instance = maps(1, &[1]);
     let mut layer = Layer::new(&instance, Listed::granting(&[]));
-    layer.books.now = seconds(5);
+    layer.ledger.now = seconds(5);
     layer.want(Action::WakeAt(seconds(3)));
     layer.want(Action::WakeAt(seconds(7)));
     assert_eq!(layer.engine.wakes, [seconds(5), seconds(7)]);
@@ -238,7 +238,7 @@ fn each_machine_serves_its_own_queue_from_the_head() {
     let list = [place(0, 1, 2, 1), place(0, 0, 0, 3), place(1, 1, 0, 2)];
     let mut layer = Layer::new(&instance, queues(&list));
     assert_eq!(layer.assign(), [(1, 2, 1), (0, 0, 1), (1, 0, 2)]);
-    let places: Vec<_> = layer.books.log.iter().map(|row| row.places()[0]).collect();
+    let places: Vec<_> = layer.ledger.log.iter().map(|row| row.places()[0]).collect();
     assert_eq!(places, [range(0, 1), range(1, 1), range(2, 2)]);
     assert_eq!(layer.assigner.decisions, 3);
     layer.absorb(finished(0, seconds(1)));
@@ -260,7 +260,7 @@ fn a_head_that_cannot_start_yet_keeps_its_machine_waiting() {
 }
 
 #[test]
-fn a_head_at_its_cap_goes_on_when_a_task_of_it_ends_anywhere() {
+fn a_head_at_its_cap_starts_again_when_a_task_of_it_ends_anywhere() {
     let mut capped = flow("f", uniform(3, 1.0), None);
     capped.jobs[0].max_slots = PerPhase::both(1);
     let instance = instance(vec![machines("m", 2, 2)], vec![capped]);
@@ -302,7 +302,7 @@ fn tasks_of_an_abandoned_flow_do_not_block_a_queue() {
 }
 
 #[test]
-fn a_phase_without_length_at_the_head_of_a_queue_keeps_nobody_waiting() {
+fn a_phase_without_length_at_the_head_of_a_queue_delays_no_other_phase() {
     // It is done with the maps of its job, which run on the other machine.
     let flows = vec![flow("f", uniform(1, 9.0), uniform(2, 0.0)), flow("g", uniform(1, 1.0), None)];
     let instance = instance(vec![machines("m", 2, 1)], flows);
@@ -338,7 +338,7 @@ fn with_splits(slots: u32, hosts: &[&[&str]]) -> Instance {
 
 /// Where the rows so far run: (phase, first task, first slot).
 fn where_to(layer: &Layer) -> Vec<(u32, u32, u32)> {
-    layer.books.log.iter().map(|row| (row.task.phase.0, row.task.first, row.places()[0].first)).collect()
+    layer.ledger.log.iter().map(|row| (row.task.phase.0, row.task.first, row.places()[0].first)).collect()
 }
 
 const WAIT: Span = Span(3_000_000);
@@ -355,12 +355,12 @@ fn tasks_run_where_their_input_is() {
 fn tasks_whose_input_is_busy_let_others_go_first_and_wait() {
     let instance = with_splits(1, &[&["m-0"]]);
     let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9), (1, 1)]), WAIT);
-    layer.books.now = seconds(1);
+    layer.ledger.now = seconds(1);
     assert_eq!(layer.assign(), [(0, 0, 1), (1, 0, 1)]);
     assert_eq!(layer.policy.asked, [(None, 2, 0), (None, 1, 1)]);
     assert_eq!(layer.engine.wakes, [seconds(4)]);
     // The other machine asks: still too early.
-    layer.books.now = seconds(2);
+    layer.ledger.now = seconds(2);
     layer.absorb(finished(1, seconds(2)));
     assert_eq!(layer.assign(), [(1, 1, 1)]);
     assert_eq!(layer.engine.wakes, [seconds(4)], "a wake is on its way");
@@ -371,9 +371,9 @@ fn tasks_that_have_waited_long_enough_run_anywhere() {
     let instance = with_splits(1, &[&["m-0"]]);
     let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
     assert_eq!(layer.assign(), [(0, 0, 1)]);
-    layer.books.now = Time(2_999_999);
+    layer.ledger.now = Time(2_999_999);
     assert_eq!(layer.assign(), []);
-    layer.books.now = seconds(3);
+    layer.ledger.now = seconds(3);
     assert_eq!(layer.assign(), [(0, 1, 1)]);
     assert_eq!(where_to(&layer), [(0, 0, 0), (0, 1, 1)]);
 }
@@ -383,12 +383,12 @@ fn a_task_near_its_input_begins_the_waiting_again() {
     let instance = with_splits(1, &[&["m-0"], &["m-0"]]);
     let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
     assert_eq!(layer.assign(), [(0, 0, 1)]);
-    layer.books.now = seconds(2);
+    layer.ledger.now = seconds(2);
     layer.absorb(finished(0, seconds(2)));
     assert_eq!(layer.assign(), [(0, 1, 1)], "near again");
-    layer.books.now = seconds(4);
+    layer.ledger.now = seconds(4);
     assert_eq!(layer.assign(), []);
-    layer.books.now = seconds(5);
+    layer.ledger.now = seconds(5);
     assert_eq!(layer.assign(), [(0, 2, 1)]);
     assert_eq!(layer.engine.wakes, [seconds(3), seconds(5)]);
 }
@@ -401,12 +401,12 @@ fn racks() -> Instance {
     instance(vec![machine("m", 2, "a"), machine("n", 1, "b")], flows)
 }
 
-/// What starts at these times on slots that are free then, where tasks wait so many seconds.
+/// Indices of the times at which a task starts, if tasks wait `node` and `rack` seconds for a nearer slot.
 fn starts_at(instance: &Instance, (node, rack): (u64, u64), times: &[u64]) -> Vec<usize> {
     let waits = Waits { node: Span(node * 1_000_000), rack: Span(rack * 1_000_000) };
     let mut layer = Layer::with_waits(instance, Listed::granting(&[(0, 9)]), waits);
     let mut at = |&now: &u64| {
-        layer.books.now = Time(now * 1000);
+        layer.ledger.now = Time(now * 1000);
         layer.assign().len()
     };
     times.iter().map(&mut at).collect()
@@ -428,7 +428,7 @@ fn a_task_in_a_rack_of_its_input_begins_the_waiting_for_other_racks_again() {
     let waits = Waits { node: Span(3_000_000), rack: Span(2_000_000) };
     let mut layer = Layer::with_waits(&racks(), Listed::granting(&[(0, 9)]), waits);
     for now in [0, 4, 6] {
-        layer.books.now = seconds(now);
+        layer.ledger.now = seconds(now);
         layer.assign();
     }
     assert_eq!(where_to(&layer), [(0, 0, 0), (0, 1, 1), (0, 2, 2)]);
@@ -460,7 +460,7 @@ fn tasks_whose_input_is_nowhere_need_not_wait() {
 }
 
 #[test]
-fn a_machine_that_asks_gets_tasks_of_its_own_input_only() {
+fn a_machine_that_asks_gets_tasks_with_input_on_it_only() {
     let instance = with_splits(2, &[&["m-0"], &["m-1"]]);
     let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
     assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(1)])), [(0, 2, 2)]);
@@ -484,7 +484,7 @@ fn tasks_that_must_run_again_look_for_their_input_again() {
     layer.absorb(failed(0, seconds(1)));
     assert_eq!(layer.assign(), [(0, 0, 2)]);
     assert_eq!(where_to(&layer), [(0, 0, 0), (0, 2, 3), (0, 0, 0)]);
-    assert_eq!(layer.books.log[crate::engine::RowId(2)].task.attempt, 1);
+    assert_eq!(layer.ledger.log[crate::engine::RowId(2)].task.attempt, 1);
 }
 
 #[test]
@@ -503,9 +503,9 @@ fn ending(policy: Listed) -> Layer {
     layer
 }
 
-/// (phase, first slot) of what runs.
+/// (phase, first slot) of each running batch.
 fn at_work(layer: &Layer) -> Vec<(u32, u32)> {
-    let rows = layer.books.log.iter().filter(|row| row.is_running());
+    let rows = layer.ledger.log.iter().filter(|row| row.is_running());
     rows.map(|row| (row.task.phase.0, row.places()[0].first)).collect()
 }
 
@@ -517,10 +517,10 @@ fn what_would_not_end_before_its_machine_goes_does_not_start_there() {
         assert_eq!(at_work(&layer), [(0, 1), (1, 0)]);
         let before = layer.engine.barred;
         // Two seconds later the short one is too long as well.
-        layer.books.advance(seconds(4));
+        layer.ledger.advance(seconds(4));
         layer.absorb(finished(1, seconds(4)));
         assert_eq!(layer.assign(), []);
-        assert_eq!(layer.books.free[0].len(), 1, "the slot stays free");
+        assert_eq!(layer.ledger.free[0].len(), 1, "the slot stays free");
         assert!(layer.engine.barred > before, "and the engine knows why");
         // It stays longer than was said, or comes back for longer.
         layer.absorb(Report::Ends { machine: MachineId(0), at: seconds(6) });
@@ -536,7 +536,7 @@ fn a_queue_passes_over_what_would_not_end_before_its_machine_goes() {
     let mut layer = ending(queues(&[place(0, 0, 0, 1), place(0, 1, 0, 2), place(1, 0, 1, 1)]));
     layer.assign();
     assert_eq!(at_work(&layer), [(1, 0), (0, 1)]);
-    layer.books.advance(seconds(2));
+    layer.ledger.advance(seconds(2));
     layer.absorb(finished(0, seconds(2)));
     assert_eq!(layer.assign(), [(1, 1, 1)]);
 }
@@ -553,7 +553,7 @@ proptest! {
         let mut layers = [(Batch::Speed, false), (Batch::Machine, true)].map(|(batch, faults)| {
             Layer::on(Scripted::new(batch, faults), &instance, policy(), Waits::NONE)
         });
-        prop_assert!(layers[0].books.are_alike(SlotKind::Any) && !layers[1].books.are_alike(SlotKind::Any));
+        prop_assert!(layers[0].ledger.are_alike(SlotKind::Any) && !layers[1].ledger.are_alike(SlotKind::Any));
         for (ends, quarters) in rounds {
             let shares = layers.each_mut().map(|layer| {
                 for (phase, &quarters) in (0..counts.len() as u32).zip(&quarters) {

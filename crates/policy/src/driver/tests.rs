@@ -38,9 +38,9 @@ fn all_events_of_an_instant_come_in_one_call_in_the_order_of_the_reports() {
     let mut policy = granting(&instance);
     run(&instance, &mut policy, &mut engine, audited());
     let [a, b] = [0, 1].map(PhaseId);
-    assert_eq!(policy.heard[0], [Event::FlowArrived(FLOW), Event::PhaseReady(a)]);
+    assert_eq!(policy.calls[0], [Event::FlowArrived(FLOW), Event::PhaseReady(a)]);
     assert_eq!(
-        policy.heard[1][1..],
+        policy.calls[1][1..],
         [
             Event::PhaseDone(a),
             Event::JobDone(slackline_model::JobId(0)),
@@ -50,8 +50,8 @@ fn all_events_of_an_instant_come_in_one_call_in_the_order_of_the_reports() {
             Event::Wake,
         ]
     );
-    assert!(matches!(policy.heard[1][0], Event::TasksDone { count: 2, .. }));
-    assert_eq!(policy.heard.len(), 2);
+    assert!(matches!(policy.calls[1][0], Event::TasksDone { count: 2, .. }));
+    assert_eq!(policy.calls.len(), 2);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_policy_is_not_bothered_when_nothing_happened() {
     engine.capabilities.offers = Offers::Heartbeat;
     let mut policy = granting(&instance);
     let run = run(&instance, &mut policy, &mut engine, audited());
-    assert_eq!(policy.heard.len(), 1);
+    assert_eq!(policy.calls.len(), 1);
     // Its slots are used at its offer, not before.
     assert_eq!(run.started[FLOW], Some(seconds(2)));
 }
@@ -129,12 +129,12 @@ fn a_flow_that_is_withdrawn_is_stopped_and_may_come_again_with_what_runs_of_it()
     let mut driver = Driver::new(whole.without_flows(), &mut policy, &mut engine, &mut sink, audited());
     while driver.step() {}
     driver.close();
-    // Both of its maps had begun; one goes on under another row, beside one of the flow that waited.
+    // Both of its maps have started. One continues under another row, beside a map of the flow that waited.
     let begun: Vec<(u32, u32)> =
         engine.starts.iter().map(|start| (start.phase, start.places[0].first)).collect();
     assert_eq!(begun, [(0, 0), (0, 1), (2, 1), (1, 0), (1, 1)]);
     assert_eq!(engine.orders, [Order::Kill(RowId(0)), Order::Kill(RowId(1))]);
-    assert!(policy.heard[1].starts_with(&[
+    assert!(policy.calls[1].starts_with(&[
         Event::TasksLost { phase: PhaseId(0), count: 1 },
         Event::TasksLost { phase: PhaseId(0), count: 1 },
         Event::FlowFailed(FLOW),
@@ -209,7 +209,7 @@ fn a_flow_whose_task_fails_too_often_has_no_completion_and_the_schedule_no_cost(
             (seconds(5), vec![finished(1, seconds(5))]),
         ])
     };
-    // At least one attempt is made, whatever is asked for; with two the first flow would run again.
+    // A task gets at least one attempt, even with a limit of 0; with 2 the first flow would run again.
     for (attempts_max, done) in [(0, [None, Some(5.0)]), (1, [None, Some(5.0)]), (2, [Some(5.0), None])] {
         let config = Config { attempts_max, ..audited() };
         let run = run(&instance, &mut granting(&instance), &mut script(), config);
@@ -326,19 +326,19 @@ fn decisions_are_timed_by_the_stopwatch_given() {
 }
 
 #[test]
-fn progress_is_told_now_and_then() {
+fn progress_is_reported_from_time_to_time() {
     let instance = flows(1);
-    let told = |instants: u64| {
+    let reports = |instants: u64| {
         let wakes = (1..instants).map(|k| (Time(k), vec![Report::Woken]));
         let first = (Time::ZERO, vec![arrived(&instance, 0)]);
         let mut engine = Scripted::reporting(std::iter::once(first).chain(wakes));
-        let mut told = 0;
-        let mut progress = |_| told += 1;
+        let mut reports = 0;
+        let mut progress = |_| reports += 1;
         let config = Config { progress: Some(&mut progress), ..Config::plain() };
         run(&instance, &mut granting(&instance), &mut engine, config);
-        told
+        reports
     };
-    assert_eq!([4095, 4096, 8191, 8192].map(told), [0, 1, 1, 2]);
+    assert_eq!([4095, 4096, 8191, 8192].map(reports), [0, 1, 1, 2]);
 }
 
 #[test]
@@ -348,11 +348,11 @@ fn progress_is_how_many_tasks_are_done() {
     let script = [(Time::ZERO, vec![arrived(&instance, 0)]), (seconds(3), vec![finished(0, seconds(3))])];
     let mut engine = Scripted::reporting(script.into_iter().chain(wakes));
     engine.may_bring_flows = true;
-    let mut told = Vec::new();
-    let mut progress = |done| told.push(done);
+    let mut reported = Vec::new();
+    let mut progress = |done| reported.push(done);
     let config = Config { progress: Some(&mut progress), ..Config::plain() };
     run(&instance, &mut granting(&instance), &mut engine, config);
-    assert_eq!(told, [2]);
+    assert_eq!(reported, [2]);
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn what_a_policy_wants_is_done_once() {
 }
 
 #[test]
-fn a_queue_goes_on_when_its_machine_has_a_slot_again() {
+fn a_queue_advances_when_its_machine_has_a_slot_again() {
     let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", uniform(3, 1.0), None)]);
     let mut engine = Scripted::reporting([
         (seconds(0), vec![arrived(&instance, 0)]),

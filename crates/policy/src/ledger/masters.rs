@@ -229,7 +229,7 @@ impl Ledger {
         }
     }
 
-    /// Another engine takes over the masters that are there.
+    /// Another engine takes over the running masters.
     pub(super) fn hand_over_masters<E: Engine + ?Sized>(&self, engine: &mut E) {
         let Some(masters) = &self.masters else { return };
         for &job in &masters.submitting {

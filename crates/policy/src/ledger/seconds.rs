@@ -1,7 +1,8 @@
 //! Second attempts of tasks: rows beside rows, of which the one that ends first is the task's.
 //!
-//! No decision of a policy: an engine starts them on slots that are left idle. Their slots are not among those that
-//! policies may count on. What becomes of them on a machine that goes is not known: where machines may, there are none.
+//! They are no decision of a policy: an engine starts them on idle slots, and their slots are not among those
+//! that policies may count on. Their state on a machine that leaves would be unknown, so clusters whose
+//! machines may leave have none.
 
 use slackline_model::schedule::Outcome;
 use slackline_model::{SlotKind, SlotRange, Time};
@@ -12,7 +13,8 @@ use crate::event::Event;
 use crate::pending::TaskRange;
 
 impl Ledger {
-    /// A second attempt runs: it is taken into the books if its slot is free and the first runs alone, else refused.
+    /// A speculative attempt runs: it enters the ledger if its slot is free and only the first runs, else
+    /// not.
     pub(super) fn second_runs<E: Engine + ?Sized>(&mut self, second: Second, engine: &mut E) {
         let Second { row, name, slot, since } = second;
         let place = SlotRange { first: slot, len: 1 };

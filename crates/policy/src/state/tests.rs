@@ -19,7 +19,7 @@ fn arrived(instance: &Instance, slowstart: f64) -> (State, Vec<Event>) {
     (state, events)
 }
 
-/// Tasks of a phase start and finish at `at`, heard at once.
+/// Tasks of a phase start and finish at `at`; the reports arrive at the same time.
 fn did(state: &mut State, instance: &Instance, phase: PhaseId, count: u32, at: Time) -> Vec<Event> {
     assert_eq!(state.take(instance, phase, count).count, count);
     end(state, instance, phase, count, at)
@@ -395,7 +395,7 @@ fn a_flow_that_is_done_cannot_fail() {
 }
 
 #[test]
-fn what_changed_is_told_once() {
+fn each_change_is_reported_once() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 1.0);
     assert_eq!(touched(&mut state), [MAP]);
@@ -455,7 +455,7 @@ fn a_phase_without_length_is_done_when_it_becomes_ready() {
 }
 
 #[test]
-fn what_has_no_length_ends_with_what_it_follows_however_late_that_is_heard_of() {
+fn a_phase_without_length_ends_with_its_predecessor_even_if_the_report_is_late() {
     let jobs = vec![job("a", &[], uniform(1, 1.0), None), job("b", &["a"], nothing(1), None)];
     let instance = instance(vec![machines("m", 1, 1)], vec![FlowDraft::new("f", jobs)]);
     let (mut state, _) = arrived(&instance, 1.0);

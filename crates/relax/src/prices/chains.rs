@@ -14,7 +14,7 @@ const GROUPS: usize = 8;
 /// Most speeds of a slot kind that have prices of their own.
 const SPEEDS: usize = 4;
 
-/// Slots of one slot kind and about one speed: what has a price of its own.
+/// Slots of one slot kind and about one speed, with one price.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kind {
     serving: SlotKind,
@@ -212,7 +212,7 @@ fn groups(instance: &Instance, kinds: &[Kind], id: PhaseId) -> Option<Vec<Group>
     Some(parts(&spans, GROUPS, |span| span.0.0 as f64).into_iter().map(group).collect())
 }
 
-/// A sorted list in at most so many parts, cut where it grows most.
+/// A sorted list in at most `most` parts, cut where it grows most.
 fn parts<T>(list: &[T], most: usize, size: impl Fn(&T) -> f64) -> Vec<&[T]> {
     let mut cuts: Vec<usize> = (1..list.len()).collect();
     let growth = |k: &usize| size(&list[*k]) / size(&list[k - 1]);

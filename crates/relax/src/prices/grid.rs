@@ -16,7 +16,7 @@ impl Prices {
         Self { of_interval: vec![0.0; intervals], before: vec![0.0; intervals + 1] }
     }
 
-    /// So many times the same prices, on so many intervals, a multiple of what there are.
+    /// The prices times `times`, on `intervals` intervals, a multiple of the present number.
     pub(super) fn finer(&self, intervals: usize, times: f64) -> Self {
         let parts = intervals / self.of_interval.len();
         let mut finer = Self::zero(intervals);

@@ -75,7 +75,7 @@ impl Program {
         };
         let nodes: Vec<Node> = nodes.iter().map(node).collect();
         let edges: Vec<f64> = cut.edges.iter().map(|at| (at - scale.from) / scale.width).collect();
-        // The first cell reaches down to whatever starts first.
+        // The first cell reaches down to the first start.
         let at = |k: usize| if k == 0 { cut.earliest } else { cut.edges[k].max(cut.earliest) };
         let costs = (0..edges.len()).map(|k| cut.cost.eval(at(k))).collect();
         let rounding = 1e-10 * scale.intervals as f64;
@@ -185,7 +185,7 @@ impl Program {
                 start = end;
             }
         }
-        // Whoever may be as late as he likes pays nothing.
+        // A flow that may be arbitrarily late pays nothing.
         (after[last], taken[last]) = (known[last], last as u32 * n);
         for k in 1..=last {
             if after[k - 1] <= after[k] {

@@ -482,7 +482,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_does_not_speak_tls_is_told_from_who_is_away() {
+    fn a_server_without_tls_is_distinguished_from_a_missing_one() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let service = std::thread::spawn(move || {
@@ -530,15 +530,15 @@ mod tests {
 
     #[test]
     fn tokens_are_spoken_of_where_one_may_be_missing() {
-        let told = |name: &str, token: Option<&str>, status| {
+        let advises = |name: &str, token: Option<&str>, status| {
             let server = Server::parse(name).unwrap().with_token(token.map(str::to_owned));
             server.hinted(status, "no".to_owned()) != "no"
         };
-        assert!(told("http://a", None, StatusCode::UNAUTHORIZED));
-        assert!(told("https://a", None, StatusCode::FORBIDDEN));
-        assert!(!told("https://a", Some("t"), StatusCode::FORBIDDEN));
-        assert!(!told("https://a", None, StatusCode::NOT_FOUND));
-        assert!(!told("/run/x/socket", None, StatusCode::FORBIDDEN));
+        assert!(advises("http://a", None, StatusCode::UNAUTHORIZED));
+        assert!(advises("https://a", None, StatusCode::FORBIDDEN));
+        assert!(!advises("https://a", Some("t"), StatusCode::FORBIDDEN));
+        assert!(!advises("https://a", None, StatusCode::NOT_FOUND));
+        assert!(!advises("/run/x/socket", None, StatusCode::FORBIDDEN));
     }
 
     #[test]
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_whatever_their_pieces() {
+    fn events_are_read_in_pieces_of_any_size() {
         let event = Event {
             id: 3,
             at: crate::timestamp(5),

@@ -25,8 +25,9 @@ pub(super) async fn explain(
     let (flow, job) = (query.text("flow")?, query.text("job")?);
     query.end(&["flow", "job"])?;
     let handle = app.handle.clone();
-    let told = beside(move || handle.explain(&principal, number, flow.as_deref(), job.as_deref())).await?;
-    Ok(document(StatusCode::OK, &told))
+    let explained =
+        beside(move || handle.explain(&principal, number, flow.as_deref(), job.as_deref())).await?;
+    Ok(document(StatusCode::OK, &explained))
 }
 
 /// Get the logs of the attempts of a job.

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_this_machine_whatever_their_port() {
+    fn hosts_are_this_machine_with_any_port() {
         for own in
             ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8080", "127.8.9.1:1", "[::1]", "[::1]:8080"]
         {

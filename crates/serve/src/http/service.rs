@@ -137,6 +137,6 @@ pub(super) async fn undrain(State(app): State<AppState>, Caller(principal): Call
 pub(super) async fn acted(app: &AppState, principal: Principal, command: Command) -> ApiResult {
     match app.handle.execute(principal, command).await? {
         Answer::Done(message) => Ok(done(message)),
-        other => unreachable!("invariant: what is done is said in words, and not {other:?}"),
+        other => unreachable!("invariant: a command is answered in words, and not {other:?}"),
     }
 }

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said_and_a_broken_file_knows_nobody() {
+    fn invalid_tokens_are_refused_and_a_broken_file_has_no_principals() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokens.json");
         let tokens = Tokens::new(&path);
@@ -299,6 +299,6 @@ mod tests {
         std::fs::write(&path, "{\"slackline\": 1, \"tokens\": 7}").unwrap();
         let broken = tokens.principal(&anna).unwrap_err().to_string();
         assert!(broken.contains("tokens.json:1"), "{broken}");
-        assert!(tokens.principal(&anna).is_err(), "it is said each time");
+        assert!(tokens.principal(&anna).is_err(), "each request is refused");
     }
 }

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_cannot_be_asked_is_not_taken_for_missing_and_nobody_waits_for_it_for_ever() {
+    fn a_silent_directory_does_not_count_as_a_missing_user_and_has_a_time_limit() {
         let short = Duration::from_millis(300);
         assert_eq!(said("sh", &["-c", "echo one"], PATIENCE), Ok(LookupResult::Well("one\n".into())));
         assert_eq!(said("sh", &["-c", "exit 2"], PATIENCE), Ok(LookupResult::Ended(Some(2))));

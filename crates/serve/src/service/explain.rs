@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use slackline::explain::{Explainer, GoesOn, TaskNow};
+use slackline::explain::{Explainer, TaskNow, Unfinished};
 use slackline::names::unknown;
 use slackline::report::explain::{ExplainInput, Open, OpenPhase, json};
 use slackline::report::number::duration;
@@ -107,12 +107,12 @@ impl ServiceHandle {
         // A held flow does not wait for slots.
         let is_held = seen.is_some_and(|seen| seen.state == FlowState::Held);
         let open_flow = |flow| flow == id && !is_flow_over && !is_held;
-        let goes_on = GoesOn { at_work: &at_work, now, open: &open_flow };
-        let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
+        let unfinished = Unfinished { at_work: &at_work, now, open: &open_flow };
+        let explainer = Explainer::so_far(&instance, &schedule, &unfinished);
         let explanation = explainer.explain(id, job);
         let explanation = explanation.ok_or_else(|| invalid(format!("found no flow {flow} in {number}")))?;
         let open = (!is_flow_over).then(|| open(&instance, id, &shown, &flow, now));
-        let told = ExplainInput {
+        let input = ExplainInput {
             instance: &instance,
             policy: &schedule.policy,
             plan: false,
@@ -122,8 +122,8 @@ impl ServiceHandle {
             there: None,
         };
         let mut document: serde_json::Value =
-            serde_json::from_str(&json(&told)).map_err(|error| invalid(error.to_string()))?;
-        let mut text = told.text(&View { width: WIDTH, ..View::default() });
+            serde_json::from_str(&json(&input)).map_err(|error| invalid(error.to_string()))?;
+        let mut text = input.text(&View { width: WIDTH, ..View::default() });
         if !is_over {
             text.push_str(&self.at_work(principal)?);
         }
@@ -224,7 +224,7 @@ impl ServiceHandle {
                 && latest.get(other.name.as_str()) == Some(&other.number)
                 && let Ok(Some(look)) = look(&self.paths.run(&other.name))
             {
-                looks.extend(told_apart(look, other, &all));
+                looks.extend(distinct(look, other, &all));
             }
         }
         Ok(looks)
@@ -261,7 +261,7 @@ impl ServiceHandle {
 
 /// Splits the attempts of a state directory by the submissions of its name that ran them. O(attempts ·
 /// submissions of the name)
-fn told_apart(mut look: RunInspection, of: &Submission, all: &[Submission]) -> Vec<(String, RunInspection)> {
+fn distinct(mut look: RunInspection, of: &Submission, all: &[Submission]) -> Vec<(String, RunInspection)> {
     let is_of_name = |one: &&Submission| one.name == of.name && one.number <= of.number && has_begun(one);
     let of_name: BTreeMap<u64, &Submission> =
         all.iter().filter(is_of_name).map(|one| (one.number, one)).collect();

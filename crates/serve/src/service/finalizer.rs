@@ -141,12 +141,12 @@ impl Finalizer {
             return;
         }
         let (store, untold) = (&self.store, &self.untold);
-        let told = activity::during("write to history", store.path().display(), || {
+        let stored = activity::during("write to history", store.path().display(), || {
             store.remember_all(untold)?;
             store.forget(None, Some(HISTORY_MAX))?;
             store.latest()
         });
-        match told {
+        match stored {
             Ok(latest) => {
                 self.untold.clear();
                 (self.tell)(Message::Problem(HealthProblem::History, None));
@@ -182,11 +182,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_history_is_not_told_has_an_end() {
+    fn records_missing_in_a_history_are_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let store = HistoryStore::existing(&dir.path().join("none/past.history"));
-        let (told, troubles) = std::sync::mpsc::channel();
-        let mut finalizer = Finalizer::new(store, Past::default(), move |message| drop(told.send(message)));
+        let (sender, troubles) = std::sync::mpsc::channel();
+        let mut finalizer = Finalizer::new(store, Past::default(), move |message| drop(sender.send(message)));
         let note = Note { workload: "w".into(), policy: "p".into() };
         let run = |started| PastRun {
             started,
@@ -194,11 +194,11 @@ mod tests {
             jobs: JobHistory::new(),
             counts: slackline_executor::store::history::CountsOfJobs::new(),
         };
-        assert_eq!(finalizer.left(), EVERY, "nothing is to be told");
+        assert_eq!(finalizer.left(), EVERY, "nothing is left to store");
         finalizer.untold = (0..UNTOLD_MAX as u64 + 5).map(run).collect();
         assert!(finalizer.left().is_zero(), "what came long ago is not put off by what comes");
         finalizer.catch_up(&|_| ());
-        assert!(!finalizer.left().is_zero(), "what cannot be told is tried later");
+        assert!(!finalizer.left().is_zero(), "a failed write is retried later");
         assert!(matches!(troubles.try_recv(), Ok(Message::Problem(HealthProblem::History, Some(_)))));
         assert_eq!(
             (finalizer.untold.len(), finalizer.untold[0].started),

@@ -259,7 +259,7 @@ jobs = [
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_their_line() {
         let wrong = |submit: Submit| check(&submit, 0).unwrap_err();
         let broken =
             Submit { document: FLOW.replace("mapper = \"cat\", inputs = [\"@a\"]", "maper = 1"), ..submit() };
@@ -316,7 +316,7 @@ jobs = [
     }
 
     #[test]
-    fn what_cannot_be_run_whatever_its_inputs_are_is_refused_with_its_place() {
+    fn a_flow_that_no_input_makes_runnable_is_refused_with_its_place() {
         let of = |jobs: &str| {
             let document = format!("slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n{jobs}\n]\n");
             let submit = Submit { document, file: Some("z.toml".into()), ..Submit::default() };

@@ -115,14 +115,14 @@ impl Forecaster {
                     return self.odd(number, id.job);
                 }
             }
-            ForecastRequest::Stand(number, flow, standing) => {
+            ForecastRequest::Stand(number, flow, overrides) => {
                 if let Some(run) = self.runs.get_mut(&number)
-                    && let Some(deadline) = standing.deadline
+                    && let Some(deadline) = overrides.deadline
                 {
                     let at = run.started + (deadline.max(0.0) * SECOND as f64) as Moment;
                     run.deadlines.insert(flow.clone(), at);
                 }
-                self.outlook.stand(number, &flow, standing);
+                self.outlook.stand(number, &flow, overrides);
             }
             ForecastRequest::Fail(number, flow) => self.outlook.fail(number, &flow),
             ForecastRequest::Machines(machines) => self.outlook.stand_on(machines),
@@ -157,7 +157,7 @@ impl Forecaster {
         let time = Time(now.saturating_sub(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
         // A policy that searches for an order uses one processor; the samples are drawn on another.
-        let (courses, resolved) = parallel::both(|| self.courses(time, number), || ahead.resolved());
+        let (scenarios, resolved) = parallel::both(|| self.scenarios(time, number), || ahead.resolved());
         let (with, kept) = match resolved {
             Ok(resolved) => resolved,
             Err(problem) => {
@@ -171,7 +171,7 @@ impl Forecaster {
         let mut flows = self.expected(&with);
         let (of, spread) = parallel::both(
             || number.map(|number| self.meaning(number, &ahead, &with)),
-            || courses.and_then(|courses| self.spread(&courses, &kept, &mut flows)),
+            || scenarios.and_then(|scenarios| self.spread(&scenarios, &kept, &mut flows)),
         );
         let of = of.map(|meaning| meaning.with_room(&flows));
         ForecastResult { took: took(), flows, of, problem: spread.err() }
@@ -197,7 +197,7 @@ impl Forecaster {
     ///
     /// # Errors
     /// A sample cannot be simulated.
-    fn courses(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
+    fn scenarios(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
         let drawn = |k| self.outlook.course(now, freed, k).under(self.by.clone()).checked();
         (0..ServiceForecast::COURSES).map(drawn).collect()
     }
@@ -208,17 +208,17 @@ impl Forecaster {
     /// A sample cannot be simulated. Then there are no prediction intervals.
     fn spread(
         &self,
-        courses: &[Checked],
+        scenarios: &[Checked],
         kept: &CachedOrder,
         flows: &mut BTreeMap<(u64, String), FlowEstimate>,
     ) -> Result<(), String> {
         let simulated =
-            parallel::map(courses.len(), parallel::processors(), |k| courses[k].completions(kept))?;
-        let mut courses: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+            parallel::map(scenarios.len(), parallel::processors(), |k| scenarios[k].completions(kept))?;
+        let mut scenarios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (name, &at) in simulated.iter().flatten() {
-            courses.entry(name).or_default().push(at);
+            scenarios.entry(name).or_default().push(at);
         }
-        for (name, mut ends) in courses {
+        for (name, mut ends) in scenarios {
             let Some((number, flow)) = split(name) else { continue };
             let deadline = self.deadline(number, flow);
             let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };

@@ -173,7 +173,7 @@ impl ServiceHandle {
                 return prediction;
             }
             let left = until.since(ClockReading::read().elapsed);
-            if left == 0 || !is_told(&mut events, number, left).await {
+            if left == 0 || !has_event(&mut events, number, left).await {
                 return None;
             }
         }
@@ -206,14 +206,14 @@ impl ServiceHandle {
             if shown.state.is_over() {
                 return Ok(*shown);
             }
-            is_told(&mut events, number, 60 * SECOND).await;
+            has_event(&mut events, number, 60 * SECOND).await;
         }
     }
 }
 
 /// Waits for an event about a submission, at most `micros`. Returns false on timeout.
-async fn is_told(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micros: u64) -> bool {
-    let told = async {
+async fn has_event(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micros: u64) -> bool {
+    let arrives = async {
         loop {
             match events.recv().await {
                 Ok(event) if event.number != Some(number) => {}
@@ -222,7 +222,7 @@ async fn is_told(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micr
             }
         }
     };
-    tokio::time::timeout(std::time::Duration::from_micros(micros), told).await.is_ok()
+    tokio::time::timeout(std::time::Duration::from_micros(micros), arrives).await.is_ok()
 }
 
 /// Parses a list of state names.

@@ -186,12 +186,12 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// Sends a message, and waits for the response within the deadline.
 fn send(address: &Address, text: &str, patience: &mut Deadline<'_>) -> Result<(), String> {
-    let (tell, told) = channel();
+    let (tell, ended) = channel();
     let (address, text) = (address.clone(), text.to_owned());
     let sender = std::thread::Builder::new().name("alert".to_owned());
     sender.spawn(move || tell.send(posted(&address, &text))).map_err(|error| error.to_string())?;
     loop {
-        match told.recv_timeout(STEP) {
+        match ended.recv_timeout(STEP) {
             Ok(sent) => return sent,
             Err(RecvTimeoutError::Timeout) if patience.wait(STEP) => {}
             Err(_) => return Err("the service ended meanwhile".to_owned()),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_alerts_once_the_service_is_over_and_nothing_of_a_command_stays() {
+    fn no_alert_delays_the_end_of_the_service_and_no_process_of_a_command_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         let hooks = Hooks {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_at_an_address_is_said() {
+    fn an_address_without_a_server_is_reported() {
         // A free port: it was bound and released.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let is_over = AtomicBool::new(false);

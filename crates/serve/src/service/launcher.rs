@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_has_to_mend_is_not_tried_again() {
+    fn an_error_that_a_user_has_to_repair_is_not_retried() {
         let file = |kind: ErrorKind| {
             let (path, problem) = ("out".to_owned(), kind.into());
             is_passing(&RunError::Engine(EngineError::File { path, problem }))

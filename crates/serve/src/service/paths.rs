@@ -183,16 +183,17 @@ mod tests {
         let (above, state) = (dir.join("above"), dir.join("above/state"));
         fs::create_dir_all(&state).unwrap();
         // The test does not control the directories above `dir`.
-        let shared =
-            |path: &Path| shared(path).filter(|told| told.contains(&format!("write to {}", dir.display())));
+        let shared = |path: &Path| {
+            shared(path).filter(|message| message.contains(&format!("write to {}", dir.display())))
+        };
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         set(&above, 0o755);
         set(&state, 0o755);
         assert_eq!(shared(&state), None);
         set(&above, 0o777);
-        let told = shared(&state).unwrap();
-        assert!(told.contains(&format!("others may write to {}, and", above.display())), "{told}");
-        assert!(told.contains(&format!("`chmod go-w {}`", above.display())), "{told}");
+        let message = shared(&state).unwrap();
+        assert!(message.contains(&format!("others may write to {}, and", above.display())), "{message}");
+        assert!(message.contains(&format!("`chmod go-w {}`", above.display())), "{message}");
         // With the sticky bit, users can replace only their own files.
         set(&above, 0o1777);
         assert_eq!(shared(&state), None);
@@ -210,18 +211,18 @@ mod tests {
     }
 
     #[test]
-    fn where_a_directory_is_of_somebody_else_another_place_is_the_advice() {
+    fn for_a_directory_of_another_user_the_advice_is_another_directory() {
         if own() != 0 {
             eprintln!("SKIPPED: not root");
             return;
         }
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
-        let told = shared(dir.path()).unwrap();
+        let message = shared(dir.path()).unwrap();
         assert!(
-            told.contains("user 54321 may write") && told.ends_with("--state says another place"),
-            "{told}"
+            message.contains("user 54321 may write") && message.ends_with("--state says another place"),
+            "{message}"
         );
-        assert!(!told.contains("chmod"), "{told}");
+        assert!(!message.contains("chmod"), "{message}");
     }
 }

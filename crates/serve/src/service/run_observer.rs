@@ -25,7 +25,7 @@ pub enum Happened {
     Failed {
         id: TaskId,
         /// Whether another attempt of the task is still running.
-        goes_on: bool,
+        other_runs: bool,
         /// Whether the flow has failed.
         is_final: bool,
     },
@@ -43,11 +43,11 @@ impl Happened {
         match self {
             Self::Started(id) => tell(Happening::Started(*id)),
             Self::Done(id, seconds) => tell(Happening::Done(*id, *seconds)),
-            Self::Failed { id, goes_on, is_final } => tell(Happening::Failed {
+            Self::Failed { id, other_runs, is_final } => tell(Happening::Failed {
                 id: *id,
                 message: "",
                 log: None,
-                goes_on: *goes_on,
+                other_runs: *other_runs,
                 is_final: *is_final,
             }),
             Self::Killed(id) => tell(Happening::Killed(*id)),
@@ -205,10 +205,10 @@ impl Observer for Watch {
             Happening::Done(id, seconds) => {
                 (Seen::Done { job: id.job, is_map: is_map(id) }, Happened::Done(id, seconds))
             }
-            Happening::Failed { id, message, goes_on, is_final, .. } => {
+            Happening::Failed { id, message, other_runs, is_final, .. } => {
                 let message = format!("{} {}: {message}", id.phase.name(), id.task);
                 let seen = Seen::Failed { job: id.job, is_map: is_map(id), message, is_final };
-                (seen, Happened::Failed { id, goes_on, is_final })
+                (seen, Happened::Failed { id, other_runs, is_final })
             }
             Happening::Killed(id) => {
                 (Seen::Stopped { job: id.job, is_map: is_map(id) }, Happened::Killed(id))

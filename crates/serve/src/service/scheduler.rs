@@ -28,7 +28,7 @@ pub enum EngineCommand {
     Admit {
         number: u64,
         /// The overrides of its flows.
-        standings: BTreeMap<String, FlowOverrides>,
+        overrides: BTreeMap<String, FlowOverrides>,
         /// Its user, and their limit of slots.
         quota: Option<(String, u32)>,
     },
@@ -60,7 +60,6 @@ pub struct Start<'a> {
 /// The receivers of the scheduler's events.
 #[derive(Clone)]
 pub struct Ports {
-    /// The state.
     pub state: Tell,
     /// The forecaster.
     pub looks: Sender<ForecastRequest>,
@@ -169,7 +168,7 @@ impl ServiceHost {
     /// An order for the engine. `None` if the run does not exist.
     fn order(&self, command: EngineCommand) -> Option<Order> {
         match command {
-            EngineCommand::Admit { number, standings, quota } => {
+            EngineCommand::Admit { number, overrides, quota } => {
                 let mut readies =
                     self.ports.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let Ready { run, known, .. } = readies.remove(&number)?;
@@ -181,9 +180,9 @@ impl ServiceHost {
                 let follow = move |now, what| drop(looks.send(ForecastRequest::Happened(number, now, what)));
                 let watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell, follow);
                 let observer = Box::new(watch);
-                Some(Order::Admit(Box::new(Admission { number, run, known, standings, quota, observer })))
+                Some(Order::Admit(Box::new(Admission { number, run, known, overrides, quota, observer })))
             }
-            EngineCommand::Stand(number, flow, standing) => Some(Order::Stand { number, flow, standing }),
+            EngineCommand::Stand(number, flow, overrides) => Some(Order::Stand { number, flow, overrides }),
             EngineCommand::Cancel(number, flow) => Some(Order::Cancel { number, flow }),
         }
     }

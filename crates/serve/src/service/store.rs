@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back_in_their_order_and_a_log_is_written_anew_as_a_whole() {
+    fn records_come_back_in_their_order_and_a_log_is_rewritten_as_a_whole() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("new/state");
         let some = |n: u64| (0..n).map(Record::LetIn).collect::<Vec<_>>();
@@ -147,7 +147,7 @@ mod tests {
     fn a_file_of_something_else_and_one_that_is_damaged_are_refused_and_stay() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("service.log");
-        std::fs::write(&path, "something of somebody else, longer than a first line").unwrap();
+        std::fs::write(&path, "a file of another program, longer than a first line").unwrap();
         assert!(matches!(Store::open(dir.path()), Err(LogError::Foreign { .. })));
         std::fs::remove_file(&path).unwrap();
         {

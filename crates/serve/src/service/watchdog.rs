@@ -92,14 +92,14 @@ impl Watchdog {
                 continue;
             }
             let what = operation.unwrap_or_else(|| "an operation without a name".to_owned());
-            let told = format!("{name} is blocked: {what}");
+            let line = format!("{name} is blocked: {what}");
             if seen.logged.is_none() {
-                lines.push(told.clone());
+                lines.push(line.clone());
                 new.push(name.to_owned());
                 seen.logged = Some(what);
             }
             if one.duty() != Duty::Helper {
-                blocked.get_or_insert(told);
+                blocked.get_or_insert(line);
             }
         }
         let is_new = self.blocked.get() != blocked;

@@ -27,7 +27,6 @@ pub(crate) enum Write {
     Replace(Vec<Record>),
 }
 
-/// The result of a [`Write`].
 pub(crate) struct WriteResult {
     /// The records that were to be appended.
     pub(crate) records: Vec<Record>,

@@ -162,7 +162,7 @@ fn named(number: u64, flow: Option<&str>) -> String {
 }
 
 /// The message of a resume. It names the flows that were held separately, or says that nothing was held.
-fn let_go(number: u64, flow: Option<&str>, entry: &Entry) -> String {
+fn resumed(number: u64, flow: Option<&str>, entry: &Entry) -> String {
     let is_held = match flow {
         Some(flow) => entry.held || entry.held_flows.contains(flow),
         None => entry.held,
@@ -504,9 +504,9 @@ impl ServiceState {
             }
         }
         let message = format!("{what} is cancelled");
-        let told =
+        let event =
             ServiceEvent { kind: "cancelled", number: Some(number), flow: None, message: message.clone() };
-        self.event(out, now, told);
+        self.event(out, now, event);
         Ok(Answer::Done(message))
     }
 
@@ -522,7 +522,7 @@ impl ServiceState {
         self.own(principal, number)?;
         self.known(number, flow.as_deref())?;
         let message = match self.entries.get(&number) {
-            Some(entry) if !held => let_go(number, flow.as_deref(), entry),
+            Some(entry) if !held => resumed(number, flow.as_deref(), entry),
             _ => {
                 let what = named(number, flow.as_deref());
                 format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
@@ -536,15 +536,15 @@ impl ServiceState {
         if let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut())
             && !held
         {
-            live.let_go(now);
+            live.end_hold(now);
             // A prediction made during the hold is not valid any more.
             live.flows.iter_mut().for_each(|here| here.expected = None);
             self.next_outlook = self.clock.elapsed();
         }
         self.stand_all(number, out);
-        let told =
+        let event =
             ServiceEvent { kind: "changed", number: Some(number), flow: None, message: message.clone() };
-        self.event(out, now, told);
+        self.event(out, now, event);
         Ok(Answer::Done(message))
     }
 
@@ -611,13 +611,13 @@ impl ServiceState {
         said.extend(weight.map(|weight| format!("its weight is {weight}")));
         said.extend(priority.map(|priority| format!("its priority is {priority}")));
         let message = format!("{what}: {}", said.join(", "));
-        let told = ServiceEvent {
+        let event = ServiceEvent {
             kind: "changed",
             number: Some(number),
             flow: flow.as_deref(),
             message: message.clone(),
         };
-        self.event(out, now, told);
+        self.event(out, now, event);
         Ok(Answer::Done(message))
     }
 

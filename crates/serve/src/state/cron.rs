@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_are_reported() {
         let wrong = |cron: &str, zone: Option<&str>| {
             let zone = zone.map(str::to_owned);
             let schedule = Schedule { cron: cron.into(), zone, catch_up: CatchUp::default() };

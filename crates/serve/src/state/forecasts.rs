@@ -289,7 +289,7 @@ impl ServiceState {
             return self.cancel_all(now, number, why, out);
         }
         entry.is_let_in = true;
-        entry.live.iter_mut().for_each(|live| live.let_go(now));
+        entry.live.iter_mut().for_each(|live| live.end_hold(now));
         out.records.push(Record::LetIn(number));
         self.stand_all(number, out);
     }

@@ -116,7 +116,7 @@ impl FlowProgress {
 
 impl RunningSubmission {
     /// Ends the hold of the whole submission.
-    pub(super) fn let_go(&mut self, now: Moment) {
+    pub(super) fn end_hold(&mut self, now: Moment) {
         if std::mem::take(&mut self.is_held_so_far) {
             self.could_start = now;
         }
@@ -206,7 +206,7 @@ impl Entry {
 
     /// The overrides of a flow for the engine. `next` is the next time of the submission's schedule; the flow
     /// recurs later than that by its release offset.
-    pub(super) fn standing(
+    pub(super) fn overrides(
         &self,
         here: &FlowProgress,
         started: Moment,
@@ -300,7 +300,7 @@ impl ServiceState {
             } else if entry.is_held(&flow.flow) {
                 flow.state = FlowState::Held;
             }
-            standings.insert(flow.flow.clone(), entry.standing(flow, started, next));
+            standings.insert(flow.flow.clone(), entry.overrides(flow, started, next));
         }
         entry.state = State::Live;
         let (cancelled, open): (Vec<&FlowProgress>, Vec<&FlowProgress>) = live
@@ -577,8 +577,8 @@ impl ServiceState {
                 (false, true) => FlowState::Running,
                 (false, false) => FlowState::Waiting,
             };
-            let standing = entry.standing(here, started, next);
-            out.effects.push(Effect::Stand { number, flow: here.flow.clone(), standing });
+            let overrides = entry.overrides(here, started, next);
+            out.effects.push(Effect::Stand { number, flow: here.flow.clone(), overrides });
         }
         entry.live = Some(live);
     }

@@ -44,7 +44,7 @@ fn a_submission_goes_through_its_life_and_all_of_it_is_written_down() {
     let kinds: Vec<&str> = world.records.iter().map(world::kind).collect();
     assert_eq!(kinds, ["began", "submitted", "predicted", "ended"]);
     assert_eq!(world.events(), ["submitted", "opened", "predicted", "done", "ended"]);
-    assert!(world.told.iter().all(|event| event.name.as_deref() == Some("night")), "{:?}", world.told);
+    assert!(world.events.iter().all(|event| event.name.as_deref() == Some("night")), "{:?}", world.events);
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn what_is_held_cancelled_and_changed_is_so_after_a_restart_too() {
     world.execute(&anna(), Command::Change { number: live, change, deadline: Some(deadline) }).unwrap();
     world.restart();
     world.open(live, &[("f", 3, None), ("g", 3, None)]);
-    let standing = world.standings[&(live, "g".to_owned())];
-    assert_eq!((standing.deadline, standing.weight), (Some(90.0 * 60.0), Some(5.0)));
+    let overrides = world.standings[&(live, "g".to_owned())];
+    assert_eq!((overrides.deadline, overrides.weight), (Some(90.0 * 60.0), Some(5.0)));
     assert_eq!(world.flow(live, "g").deadline, Some(timestamp(deadline)));
     assert_eq!(world.flow(live, "f").state, FlowState::Held);
     world.execute(&anna(), hold(None, false)).unwrap();
@@ -148,12 +148,12 @@ fn a_submission_that_is_not_to_run_late_is_predicted_before_anything_of_it_start
     world.hold_predictions = true;
     world.open(early, &[("f", 1, due)]);
     world.open(late, &[("f", 1, due)]);
-    assert!(world.standings.values().all(|standing| standing.held));
+    assert!(world.standings.values().all(|overrides| overrides.held));
     // After a crash before the decision, the prediction is requested again.
     world.restart();
     world.open(early, &[("f", 1, due)]);
     world.open(late, &[("f", 1, due)]);
-    assert!(world.standings.values().all(|standing| standing.held));
+    assert!(world.standings.values().all(|overrides| overrides.held));
     world.hold_predictions = false;
     world.predict();
     assert!(!world.standings[&(early, "f".to_owned())].held);
@@ -184,7 +184,7 @@ fn what_is_not_to_run_late_is_rejected_where_that_cannot_be_simulated() {
 }
 
 #[test]
-fn what_begins_during_a_look_ahead_has_one_of_its_own() {
+fn a_submission_that_starts_during_a_forecast_gets_another_one() {
     let mut world = World::new(Limits::default());
     world.hold_predictions = true;
     let first = world.submit(&anna(), submit("first"));
@@ -200,14 +200,14 @@ fn what_begins_during_a_look_ahead_has_one_of_its_own() {
     let of = Some(Impact { number: first, makes_late: Vec::new(), remedies: Vec::new() });
     world.apply_event(StateEvent::Predicted(ForecastResult { took: 1_000, flows, of, problem: None }));
     assert!(world.show(first).prediction.is_some());
-    assert!(world.show(second).prediction.is_none(), "nobody has looked at it");
+    assert!(world.show(second).prediction.is_none(), "no forecast has it");
     assert!(world.standings[&(second, "f".to_owned())].held, "it is not let in yet");
     assert_eq!(world.predicting, [Some(second)]);
     world.hold_predictions = false;
     world.predict();
     world.back(second);
     assert_eq!(world.state(second), State::Rejected);
-    assert!(world.alerts().is_empty(), "whoever sent it is told: {:?}", world.alerts());
+    assert!(world.alerts().is_empty(), "its client has the answer: {:?}", world.alerts());
 }
 
 /// Without a delay, the first of several simultaneous submissions would be promised slots that the others
@@ -251,7 +251,7 @@ fn what_begins_together_is_predicted_when_all_of_it_is_open() {
 }
 
 #[test]
-fn what_is_held_is_not_predicted_and_could_start_when_it_is_let_go() {
+fn a_held_flow_has_no_prediction_and_could_start_when_it_is_resumed() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     world.expected.insert((number, "f".into()), minutes(30));
@@ -281,7 +281,7 @@ fn what_is_held_is_not_predicted_and_could_start_when_it_is_let_go() {
 }
 
 #[test]
-fn each_cause_is_told_once_and_what_is_said_is_scored() {
+fn each_cause_is_reported_once_and_predictions_are_scored() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     world.expected.insert((number, "f".into()), minutes(30));
@@ -296,8 +296,8 @@ fn each_cause_is_told_once_and_what_is_said_is_scored() {
     assert!(world.events().contains(&"likely_in_time".to_owned()));
     world.pass(minutes(20));
     assert_eq!(world.alerts(), ["likely_late", "late"]);
-    let told = &world.kept_alerts()[0].message;
-    assert!(told.ends_with("has passed, 2 tasks are not done"), "{told}");
+    let message = &world.kept_alerts()[0].message;
+    assert!(message.ends_with("has passed, 2 tasks are not done"), "{message}");
     world.start(number, 0);
     world.fail(number, 0, true);
     assert_eq!(world.alerts(), ["likely_late", "late", "failed"]);
@@ -347,10 +347,10 @@ fn guesses_are_counted_apart_from_predictions() {
     done(&mut world, "unspread", false, 11);
     assert_eq!(world.service().calibration, calibration);
     let unpredicted: Vec<&str> = world
-        .told
+        .events
         .iter()
-        .filter(|told| told.kind == "unpredicted")
-        .map(|told| told.message.as_str())
+        .filter(|event| event.kind == "unpredicted")
+        .map(|event| event.message.as_str())
         .collect();
     assert_eq!(unpredicted, ["what is to come cannot be simulated: it is made so"], "once");
     world.restart();
@@ -386,15 +386,15 @@ fn late_night() -> World {
 }
 
 #[test]
-fn an_alert_names_what_was_let_in_after_a_look_of_its_own() {
+fn an_alert_names_a_submission_that_was_admitted_after_a_separate_forecast() {
     let mut world = late_night();
     let strict = api::Submit { if_late: IfLate::Reject, ..submit("urgent") };
     let urgent = world.submit(&anna(), strict);
     world.open(urgent, &[("f", 1, None)]);
     world.makes_late = None;
     world.pass(2 * SECOND);
-    let told = &world.kept_alerts()[0].message;
-    assert!(told.ends_with("later; without 2 urgent it would be"), "{told}");
+    let message = &world.kept_alerts()[0].message;
+    assert!(message.ends_with("later; without 2 urgent it would be"), "{message}");
 }
 
 #[test]
@@ -417,12 +417,15 @@ fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
     let mut world = late_night();
     let urgent = world.submit(&anna(), submit("urgent"));
     world.open(urgent, &[("f", 1, None)]);
-    let told = &world.kept_alerts()[0].message;
-    assert!(told.ends_with("but 600.0 s later; without 2 urgent it would be"), "{told}");
+    let message = &world.kept_alerts()[0].message;
+    assert!(message.ends_with("but 600.0 s later; without 2 urgent it would be"), "{message}");
     world.pass(minutes(21));
-    let told = &world.kept_alerts()[0].message;
+    let message = &world.kept_alerts()[0].message;
     let then = timestamp(START + minutes(30));
-    assert!(told.ends_with(&format!("1 task is not done; all is expected to be done at {then}")), "{told}");
+    assert!(
+        message.ends_with(&format!("1 task is not done; all is expected to be done at {then}")),
+        "{message}"
+    );
 }
 
 #[test]
@@ -479,8 +482,8 @@ fn what_waits_for_files_begins_when_they_are_there() {
     let behind = world.submit_waiting(&anna(), submit("night"));
     assert_eq!(world.show(behind).missing, None);
     world.execute(&anna(), Command::Cancel { number: behind, flow: None }).unwrap();
-    let told = world.told.iter().filter(|event| event.kind == "waits");
-    assert_eq!(told.map(|event| event.message.as_str()).collect::<Vec<_>>(), [why], "it is told once");
+    let waits = world.events.iter().filter(|event| event.kind == "waits");
+    assert_eq!(waits.map(|event| event.message.as_str()).collect::<Vec<_>>(), [why], "it is reported once");
     world.files = true;
     world.pass(5 * SECOND);
     assert_eq!((world.state(number), world.show(number).missing), (State::Opening, None));
@@ -562,7 +565,7 @@ fn what_recurs_is_paused_changed_and_removed() {
 }
 
 #[test]
-fn flows_of_what_recurs_come_with_its_next_time_as_long_as_there_is_one() {
+fn flows_of_a_schedule_have_its_next_time_while_there_is_one() {
     let mut world = World::new(Limits::default());
     world
         .execute(&anna(), Command::Submit(Box::new(nightly(CatchUp::All)), world::checked("nightly")))
@@ -746,7 +749,7 @@ fn due(name: &str, at: Moment) -> Command {
 }
 
 #[test]
-fn one_that_has_not_begun_by_its_first_deadline_is_told_of_once() {
+fn a_submission_that_has_not_started_by_its_first_deadline_is_reported_once() {
     let mut world = World::new(Limits::default());
     world.execute(&anna(), due("night", START + minutes(10))).unwrap();
     world.execute(&anna(), due("later", START + minutes(60))).unwrap();
@@ -772,7 +775,7 @@ fn one_that_has_not_begun_by_its_first_deadline_is_told_of_once() {
 }
 
 #[test]
-fn a_flow_that_becomes_late_while_the_service_is_away_is_told_of_though_another_was_before_it_began() {
+fn a_flow_that_becomes_late_while_the_service_is_away_is_reported_after_another_late_one() {
     let mut world = World::new(Limits::default());
     world.execute(&anna(), due("night", START + minutes(10))).unwrap();
     world.pass(minutes(15));
@@ -847,7 +850,7 @@ fn one_that_is_over_keeps_its_jobs_and_what_was_said_of_it_first() {
 }
 
 #[test]
-fn what_was_told_is_shown_after_a_restart_too() {
+fn past_events_are_shown_after_a_restart() {
     let mut world = World::new(Limits { remembered_for: minutes(60), ..Limits::default() });
     for name in ["a", "b"] {
         let number = world.submit(&anna(), submit(name));
@@ -896,7 +899,7 @@ fn a_state_of_the_version_before_is_read() {
 }
 
 #[test]
-fn what_was_at_work_is_told_from_a_moment_on() {
+fn running_tasks_are_reported_from_a_moment_on() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     world.open(number, &[("f", 1, None)]);
@@ -912,7 +915,7 @@ fn what_was_at_work_is_told_from_a_moment_on() {
 }
 
 #[test]
-fn whatever_happens_and_whenever_it_ends_nothing_is_lost_or_done_twice() {
+fn under_any_events_and_crashes_nothing_is_lost_or_done_twice() {
     for seed in test_seeds(100) {
         world::chaos(seed);
     }

@@ -73,7 +73,7 @@ impl World {
     /// Sends a request as it is written, and gives the status and the whole answer.
     fn said(&self, request: &[u8]) -> (u16, String) {
         let mut stream = self.raw();
-        // Whoever is refused early may find the connection closed.
+        // A client that is refused early may find the connection closed.
         let _ = stream.write_all(request);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -99,7 +99,7 @@ impl World {
     }
 }
 
-/// Whatever a part of the description refers to stands in it.
+/// Everything that a part of the description refers to is in it.
 fn refers_to_what_it_has(part: &Value, described: &Value) {
     if let Some(reference) = part.get("$ref").and_then(Value::as_str) {
         let paths = reference.strip_prefix('#').unwrap();
@@ -115,8 +115,7 @@ fn refers_to_what_it_has(part: &Value, described: &Value) {
     }
 }
 
-/// Each operation of the description for everybody: it is done by those who have its role, and by nobody
-/// else.
+/// Each operation of the description, as every role: it is done for its role, and refused to all others.
 pub(super) fn roles(dir: &Path) {
     let world = World::new(dir, &http(dir));
     let described: Value = serde_json::from_str(&description()).unwrap();
@@ -130,7 +129,7 @@ pub(super) fn roles(dir: &Path) {
             let roles = [None].into_iter().chain(Role::ALL.map(Some));
             for role in roles {
                 if path == "/api/v1/events" && role.is_some() {
-                    continue; // It has no end, and a test of its own.
+                    continue; // It has no end, and a separate test.
                 }
                 let path = path.replace("{number}", "4711").replace("{name}", "nothing");
                 let (status, answer) = world.asked(role, &method.to_uppercase(), &path, "{}");
@@ -225,7 +224,7 @@ pub(super) fn flood(dir: &Path) {
     assert!(!text.contains(&look) && !text.contains(&token), "{text}");
 }
 
-/// Somebody who may submit changes their own alone.
+/// A client with the role `submit` may change only its own submissions.
 pub(super) fn own(dir: &Path) {
     let world = World::new(dir, &http(dir));
     let (mut anna, mut operator, mut look) =
@@ -312,7 +311,7 @@ pub(super) fn wrong(dir: &Path) {
     world.end();
 }
 
-/// Whoever is slow, half there or one too many takes nothing from the others.
+/// A client that is slow, sends half a request or is one too many takes nothing from the others.
 pub(super) fn slow(dir: &Path) {
     let short = Duration::from_millis(300);
     let bounds = Bounds { connections: 20, head: short, body: short, stall: short, ..Bounds::default() };
@@ -323,7 +322,7 @@ pub(super) fn slow(dir: &Path) {
     half.write_all(b"GET /healthz HTTP/1.1\r\nhost: local").unwrap();
     let mut rest = Vec::new();
     let _ = half.read_to_end(&mut rest);
-    // The body never ends: that is said.
+    // The body never ends: the service says so.
     let (status, answer) = world.said(
         format!("POST /api/v1/submissions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{").as_bytes(),
     );
@@ -348,7 +347,7 @@ pub(super) fn slow(dir: &Path) {
     world.end();
 }
 
-/// Events come as they happen; whoever was away is told what was missed, or that it is not known.
+/// Events arrive as they happen; a client that was away gets the missed events, or that they are unknown.
 pub(super) fn events(dir: &Path) {
     let world = World::new(dir, &http(dir));
     let (mut operator, mut listener) = (world.client(Role::Operate), world.client(Role::Look));
@@ -362,7 +361,7 @@ pub(super) fn events(dir: &Path) {
             .unwrap();
         seen
     });
-    // Whoever connects now and then is asked until the listener has what it waits for.
+    // A client that connects now and then is asked until the listener has its event.
     let mut undo = false;
     while !listening.is_finished() {
         let _: Done =
@@ -381,7 +380,7 @@ pub(super) fn events(dir: &Path) {
     })
     .unwrap();
     assert_eq!(again, seen[1..3]);
-    // Of another process nothing is known: everything since this one began is told.
+    // The events of another process are unknown: the client gets all since this one started.
     let mut first = None;
     late.events(Some("1-5"), |_, event| {
         first = Some(event.id);
@@ -407,7 +406,7 @@ pub(super) fn events(dir: &Path) {
         let _: Done = operator.post("/api/v1/drain", None::<&()>).unwrap();
         slackline_task::base::clock::pause(Duration::from_millis(20));
     }
-    assert!(listening.is_finished(), "the stream goes on");
+    assert!(listening.is_finished(), "the stream continues");
     listening.join().unwrap().unwrap();
     world.end();
 }
@@ -445,8 +444,7 @@ pub(super) fn socket(dir: &Path) {
     assert!(matches!(error, ClientError::Unreachable(..)), "{error}");
 }
 
-/// Beyond this machine it is only listened with TLS and tokens; certificates are taken anew when their files
-/// change.
+/// Beyond this machine the service requires TLS and tokens; it reads changed certificates again.
 pub(super) fn tls(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     let everywhere = Setup { listen: Some("0.0.0.0:0".parse().unwrap()), ..http(dir) };

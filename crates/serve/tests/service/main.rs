@@ -1,8 +1,7 @@
-//! The whole service without its network: flows really run, under one policy, and go on when it is started
+//! The whole service without its network: flows really run, under one policy, and resume when it is started
 //! again.
 //!
-//! Attempts are processes of this program, so it has a main of its own; beside that its tests are like any
-//! others.
+//! Attempts are processes of this program, so it has its own main; its tests are otherwise like all others.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 #![expect(clippy::print_stdout, reason = "it says what tests say")]
 
@@ -25,26 +24,26 @@ use slackline_serve::service::{Service, Setup};
 use slackline_serve::state::auth::{Principal, Role};
 use slackline_serve::state::{Answer, Command, Limits, Refusal};
 
-/// A test, in a directory of its own.
+/// A test, in its own directory.
 type Test = fn(&Path);
 
 const TESTS: &[(&str, Test)] = &[
     ("flows_of_several_submissions_run_and_are_judged", several),
-    ("a_flow_is_held_changed_let_go_and_cancelled", held),
-    ("a_quota_of_slots_is_told_as_the_reason", quota),
-    ("what_keeps_a_flow_is_told_as_it_is", causes),
+    ("a_flow_is_held_changed_resumed_and_cancelled", held),
+    ("a_quota_of_slots_is_the_reason", quota),
+    ("the_reason_of_a_waiting_flow_is_exact", causes),
     ("what_has_held_slots_is_named_by_who_did", taken_over),
     ("what_has_not_begun_says_why", queued),
-    ("what_is_stopped_goes_on_and_nothing_is_done_twice", stopped),
+    ("a_stopped_service_resumes_and_reruns_no_finished_task", stopped),
     ("a_mended_file_replaces_one_that_fails_and_what_was_done_stays_done", mended),
     ("a_submission_that_would_be_late_is_not_begun", late),
     ("what_cannot_be_run_fails_with_the_reason", wrong),
-    ("why_a_flow_waits_is_told_over_all_submissions", told),
-    ("every_operation_is_done_for_those_who_have_its_role_and_for_nobody_else", http::roles),
+    ("a_flow_that_waits_is_explained_across_submissions", explained),
+    ("every_operation_is_done_only_for_principals_with_its_role", http::roles),
     ("floods_of_refused_requests_displace_no_accepted_ones", http::flood),
-    ("whoever_may_submit_changes_their_own_alone", http::own),
+    ("a_submitter_changes_only_its_own_submissions", http::own),
     ("what_makes_no_sense_is_refused_with_the_reason", http::wrong),
-    ("whoever_is_slow_or_one_too_many_takes_nothing_from_others", http::slow),
+    ("a_slow_or_surplus_client_takes_nothing_from_others", http::slow),
     ("events_come_as_they_happen_and_are_gone_on_with", http::events),
     ("the_socket_is_asked_by_users_of_this_machine", http::socket),
     ("beyond_this_machine_there_is_tls_and_certificates_are_renewed", http::tls),
@@ -89,12 +88,12 @@ fn anna() -> Principal {
     Principal::new("anna", Role::Operate)
 }
 
-/// A flow of so many tasks of a command, each with an input of its own, as a file.
+/// A file of a flow with `tasks` tasks of a command, each with a separate input.
 fn flow(dir: &Path, name: &str, command: &str, tasks: usize) -> Submit {
     let inputs = dir.join(format!("in-{name}"));
     if fs::create_dir(&inputs).is_ok() {
         for k in 0..tasks {
-            // As long as a split, so that each has a map of its own.
+            // As long as a split, so that each has one map.
             fs::write(inputs.join(format!("{k}.txt")), format!("{name} {k}{}\n", " ".repeat(1 << 10)))
                 .unwrap();
         }
@@ -178,7 +177,7 @@ fn several(dir: &Path) {
         assert!(before.is_none_or(|before| before <= attempt.start), "{timeline:#?}");
     }
     service.stop().unwrap();
-    // What jobs took is remembered as that of whoever submitted them.
+    // Durations of jobs enter the history of the user who submitted them.
     let known = HistoryStore::existing(&dir.join("state/past.history")).latest().unwrap();
     let flows: Vec<&str> = known.keys().map(|name| name.flow.as_str()).collect();
     assert_eq!(flows, ["anna\ta", "anna\tb", "anna\tc"]);
@@ -186,8 +185,8 @@ fn several(dir: &Path) {
 
 fn held(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
-    let go = dir.join("go");
-    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let gate = dir.join("go");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
     let a = submit(&service, flow(dir, "a", &waits, 4));
     until(&service, a, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     let at_work = service.handle().timeline(0).attempts;
@@ -196,7 +195,7 @@ fn held(dir: &Path) {
     assert_eq!(slots, [(a, Some(0), None), (a, Some(1), None)], "{at_work:#?}");
     execute(&service, Command::Hold { number: a, flow: None, held: true }).unwrap();
     let b = submit(&service, flow(dir, "b", "cat", 2));
-    fs::write(&go, "").unwrap();
+    fs::write(&gate, "").unwrap();
     assert_eq!(over(&service, b).state, State::Done);
     let shown = until(&service, a, |shown| shown.flows[0].running == 0);
     assert_eq!((shown.flows[0].state, shown.flows[0].done), (FlowState::Held, 2));
@@ -209,8 +208,8 @@ fn held(dir: &Path) {
     let deadline =
         shown.flows[0].deadline.unwrap().as_microsecond() - shown.flows[0].release.as_microsecond();
     assert_eq!(deadline, 3_600_000_000);
-    let told = service.handle().explain(&anna(), a, None, None).unwrap();
-    assert!(!told.text.contains("no deadline"), "it was given one since: {}", told.text);
+    let explained = service.handle().explain(&anna(), a, None, None).unwrap();
+    assert!(!explained.text.contains("no deadline"), "it was given one since: {}", explained.text);
     assert_eq!(service.handle().timeline(0).attempts.len(), 6, "nothing was done twice");
     let c = submit(&service, flow(dir, "c", "sleep 300", 2));
     until(&service, c, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
@@ -228,12 +227,12 @@ fn quota(dir: &Path) {
     let shown = until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
     let why = "anna's tasks hold 1 slot, as many as one user may (--slots-by-user)";
     assert_eq!(shown.flows[0].why.as_deref(), Some(why));
-    let told = service.handle().explain(&anna(), number, None, None).unwrap();
-    let text = in_one_line(&told.text);
-    assert!(text.contains(&format!("why now: {why}")), "{}", told.text);
-    assert!(text.contains(&format!("1 at work; 1 task wait: {why}")), "{}", told.text);
-    assert!(!text.contains("for slots"), "{}", told.text);
-    assert_eq!(told.document["why"], why);
+    let explained = service.handle().explain(&anna(), number, None, None).unwrap();
+    let text = in_one_line(&explained.text);
+    assert!(text.contains(&format!("why now: {why}")), "{}", explained.text);
+    assert!(text.contains(&format!("1 at work; 1 task wait: {why}")), "{}", explained.text);
+    assert!(!text.contains("for slots"), "{}", explained.text);
+    assert_eq!(explained.document["why"], why);
     execute(&service, Command::Cancel { number, flow: None }).unwrap();
     over(&service, number);
     // What its attempts did is kept until another one of its name begins.
@@ -261,8 +260,7 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What keeps a flow is told as it is, whether that is another flow, somebody who holds it, or nothing any
-/// more.
+/// The reason of a waiting flow is exact: another flow, a user's hold, or the end of its submission.
 fn causes(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     let mut both = flow(dir, "load", "sleep 300", 1);
@@ -271,34 +269,34 @@ fn causes(dir: &Path) {
     );
     let number = submit(&service, both);
     until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
-    let told = |what: &str| {
-        let told = service.handle().explain(&anna(), number, Some("ship"), None).unwrap();
-        let text = in_one_line(&told.text);
-        assert!(text.contains(&format!("why now: {what}")), "{}", told.text);
-        assert!(!text.contains("for slots"), "{}", told.text);
-        assert_eq!(told.document["why"], what);
+    let explain = |what: &str| {
+        let explained = service.handle().explain(&anna(), number, Some("ship"), None).unwrap();
+        let text = in_one_line(&explained.text);
+        assert!(text.contains(&format!("why now: {what}")), "{}", explained.text);
+        assert!(!text.contains("for slots"), "{}", explained.text);
+        assert_eq!(explained.document["why"], what);
         text
     };
     let why = "the output of load/j is not there yet";
-    assert!(told(why).contains(&format!("k map waits: {why}")));
+    assert!(explain(why).contains(&format!("k map waits: {why}")));
     let of_ship = || Some("ship".to_owned());
     execute(&service, Command::Hold { number, flow: of_ship(), held: true }).unwrap();
     let why = format!("nothing of it starts until it is let go (slackline unhold {number})");
-    assert!(told(&why).contains(&format!("k map waits: {why}")));
+    assert!(explain(&why).contains(&format!("k map waits: {why}")));
     execute(&service, Command::Cancel { number, flow: of_ship() }).unwrap();
-    assert!(!told("it was cancelled").contains("not done yet"));
+    assert!(!explain("it was cancelled").contains("not done yet"));
     execute(&service, Command::Cancel { number, flow: None }).unwrap();
     over(&service, number);
     service.stop().unwrap();
 }
 
-/// What has held the slots is named by the submission that did, whoever of its name has its run now.
+/// An explanation names the submission that held the slots, also if another of its name runs now.
 fn taken_over(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
-    let go = dir.join("go");
+    let gate = dir.join("go");
     let a = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
     until(&service, a, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
-    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
     let b = submit(&service, flow(dir, "b", &waits, 2));
     over(&service, a);
     let again = [0, 1].map(|_| {
@@ -307,21 +305,24 @@ fn taken_over(dir: &Path) {
         assert!(service.handle().timeline(0).attempts.iter().all(|one| one.number != again));
         format!("{again}/a")
     });
-    fs::write(&go, "").unwrap();
+    fs::write(&gate, "").unwrap();
     assert_eq!(over(&service, b).state, State::Done);
-    let told = service.handle().explain(&anna(), b, None, None).unwrap().text;
-    assert!(told.contains(&format!("{a}/a")) && !again.iter().any(|again| told.contains(again)), "{told}");
+    let text = service.handle().explain(&anna(), b, None, None).unwrap().text;
+    assert!(text.contains(&format!("{a}/a")) && !again.iter().any(|again| text.contains(again)), "{text}");
     service.stop().unwrap();
 }
 
-/// What has not begun says why, to whoever wants it explained too.
+/// A queued submission gives its reason, also in an explanation.
 fn queued(dir: &Path) {
     let service =
         Service::start(&Setup { limits: Limits { live: 1, ..Limits::default() }, ..setup(dir) }).unwrap();
     let first = submit(&service, flow(dir, "a", "sleep 300", 1));
     let second = submit(&service, flow(dir, "b", "cat", 1));
-    let told = |number| service.handle().explain(&anna(), number, None, None).unwrap_err().message;
-    assert_eq!(told(second), "2 has not begun: 1 submission is live, as many as may be at a time (--live)");
+    let refusal = |number| service.handle().explain(&anna(), number, None, None).unwrap_err().message;
+    assert_eq!(
+        refusal(second),
+        "2 has not begun: 1 submission is live, as many as may be at a time (--live)"
+    );
     execute(&service, Command::Cancel { number: first, flow: None }).unwrap();
     assert_eq!(over(&service, second).state, State::Done);
     service.stop().unwrap();
@@ -393,7 +394,7 @@ fn mended(dir: &Path) {
     let right = submit(&service, due("cat", "1"));
     let shown = over(&service, right);
     assert_eq!(shown.state, State::Done);
-    // What goes on has the deadline of who has mended it: a second from then on.
+    // The resumed flow has the deadline of the user who repaired it: a second from then on.
     let due = shown.flows[0].deadline.unwrap();
     let after = due.as_microsecond() - shown.submitted.as_microsecond();
     assert!((1_000_000..1_001_000).contains(&after), "{shown:#?}");
@@ -441,9 +442,9 @@ fn wrong(dir: &Path) {
     service.stop().unwrap();
 }
 
-fn told(dir: &Path) {
+fn explained(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
-    let go = dir.join("go");
+    let gate = dir.join("go");
     let first = submit(&service, flow(dir, "a", "cat; sleep 0.2; echo said >&2", 6));
     // What is submitted later may be opened sooner.
     until(&service, first, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
@@ -454,7 +455,7 @@ fn told(dir: &Path) {
     let why = handle.explain(&anna(), second, None, None).unwrap();
     assert!(why.text.contains(&format!("{first}/a")), "the slots were held by the first:\n{}", why.text);
     assert_eq!(why.document["flow"], format!("{second}/b"), "{:#}", why.document);
-    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
     let third = submit(&service, flow(dir, "c", &waits, 2));
     until(&service, third, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     let fourth = submit(&service, flow(dir, "d", "cat", 2));
@@ -468,7 +469,7 @@ fn told(dir: &Path) {
     assert!(problem(LogQuery { job: "k".into(), ..LogQuery::default() }).contains("found job \"k\""));
     assert!(problem(LogQuery { flow: Some("x".into()), ..query.clone() }).contains("found flow \"x\""));
     assert!(problem(LogQuery { task: Some("mop".into()), ..query }).contains("expected map-N"));
-    fs::write(&go, "").unwrap();
+    fs::write(&gate, "").unwrap();
     over(&service, fourth);
     service.stop().unwrap();
 }

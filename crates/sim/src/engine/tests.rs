@@ -147,7 +147,7 @@ fn a_held_batch_computes_from_when_it_may_or_from_when_it_started() {
 }
 
 #[test]
-fn a_batch_is_let_go_once() {
+fn a_held_batch_is_released_once() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = Sim::new(&instance, Options::exact());
     next(&mut sim);
@@ -185,7 +185,7 @@ fn a_batch_that_has_ended_cannot_be_put_off() {
 }
 
 #[test]
-fn a_batch_that_is_stopped_is_not_heard_of_again() {
+fn a_stopped_batch_is_not_reported_again() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let mut sim = dying(&instance, 100, None);
     next(&mut sim);
@@ -219,7 +219,7 @@ fn what_can_be_done_follows_from_what_is_simulated() {
 }
 
 #[test]
-fn ends_are_heard_with_the_next_heartbeat_of_their_machine() {
+fn ends_are_reported_with_the_next_heartbeat_of_their_machine() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     // Beats at 0, 10, … and 5, 15, ….
     let mut sim = beating(&instance, 10);
@@ -270,7 +270,8 @@ fn a_reduce_that_had_ended_for_all_its_machine_knew_is_not_lost_with_it() {
     hold(&mut sim, &instance, 0, 0);
     assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
     start(&mut sim, &instance, 1, 1, 1);
-    // What the first waits for ended at 8 s, which is heard of when the machine it waits on dies, not at 15 s.
+    // The first waits for a task that ended at 8 s. That is reported when the machine it waits on dies, not
+    // at 15 s.
     assert_eq!(next(&mut sim), (at(12), vec![finished(1, at(8))]));
     sim.order(Order::Go { row: RowId(0), since: at(8) });
     assert_eq!(next(&mut sim), (at(12), vec![finished(0, at(11)), Report::Down(M0)]));
@@ -386,7 +387,7 @@ fn a_wake_is_not_in_vain_while_something_runs_arrives_or_comes_back() {
 }
 
 #[test]
-fn jitter_is_a_factor_of_its_own_for_each_attempt_of_each_task() {
+fn jitter_is_a_separate_factor_for_each_attempt_of_each_task() {
     let instance = instance(&[1.0], &[0.0]);
     let duration = |seed, first, attempt| {
         let options = Options { jitter: 0.3, seed: Seed(seed), ..Options::exact() };
@@ -505,7 +506,7 @@ fn phases_without_length_hold_no_slot() {
     let exact = run(&instance, Options::exact());
     assert_eq!(exact.completions.raw, [Some(at(5))]);
     assert_eq!(exact.tasks.rows().iter().map(|row| row.phase.0).collect::<Vec<_>>(), [1, 3]);
-    // Ends are heard of every 4 s: from 4 to 6 runs the last that has a length, and the flow ended with it.
+    // Ends are reported every 4 s: from 4 to 6 runs the last that has a length, and the flow ended with it.
     let heartbeat = run(&instance, Options { heartbeat: Span(4_000_000), ..Options::exact() });
     assert_eq!(heartbeat.completions.raw, [Some(heartbeat.tasks.row(1).end)]);
     let crash = Crash { machine: M0, at: at(4), back: Some(at(7)) };

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_number_that_does_is_followed_and_told() {
+    fn a_smaller_number_that_does_is_found_and_reported() {
         // The bisection reaches 625 and 688, and the check is at 665.
         let (found, _) = search(1..=1000, None, 1, |n| n >= 700 || (660..=670).contains(&n));
         assert_eq!((found.found, found.is_monotone), (Some(660), false));

@@ -133,7 +133,7 @@ pub struct Search<'a> {
     /// Called before every instant of every simulation; returns whether to cancel the search.
     pub cancel: &'a (dyn Fn() -> bool + Sync),
     /// Called with every value after it was tried.
-    pub told: &'a (dyn Fn(&SearchStep) + Sync),
+    pub on_step: &'a (dyn Fn(&SearchStep) + Sync),
 }
 
 impl<'a> Search<'a> {
@@ -155,7 +155,7 @@ impl<'a> Search<'a> {
             grain: GRAIN,
             threads: 1,
             cancel: &|| false,
-            told: &|_| (),
+            on_step: &|_| (),
         }
     }
 
@@ -196,8 +196,8 @@ impl<'a> Search<'a> {
 
     /// Sets the function that is called with every value.
     #[must_use]
-    pub fn with_told(mut self, told: &'a (dyn Fn(&SearchStep) + Sync)) -> Self {
-        self.told = told;
+    pub fn with_on_step(mut self, on_step: &'a (dyn Fn(&SearchStep) + Sync)) -> Self {
+        self.on_step = on_step;
         self
     }
 
@@ -337,7 +337,7 @@ impl Work<'_> {
         let places: Vec<u32> = (0..values.len() as u32).collect();
         let tried = parallel::map(values.len(), self.search.threads, |k| -> Result<SearchStep, Stop> {
             let tried = self.one(self.search.policy, values[k], false)?;
-            (self.search.told)(&tried);
+            (self.search.on_step)(&tried);
             Ok(tried)
         })?;
         let is_size = self.search.axis.knob.is_size() && !self.search.conditions.is_empty();
@@ -375,7 +375,7 @@ impl Work<'_> {
     /// Tries sizes and stores their results. Returns whether each one meets the conditions.
     fn sizes(&mut self, policy: &PolicySpec, sizes: &[u32]) -> Result<Vec<bool>, Stop> {
         let new = self.simulate(policy, sizes, true)?;
-        new.iter().for_each(self.search.told);
+        new.iter().for_each(self.search.on_step);
         let does = new.iter().map(|tried| tried.meets).collect();
         self.tried.extend(sizes.iter().copied().zip(new));
         Ok(does)
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_cluster_is_found_and_what_was_tried_is_told() {
+    fn the_smallest_cluster_is_found_and_what_was_tried_is_reported() {
         let draft = draft(18.0);
         let every = found(&draft, "machines=2..9", &["missed=0"], Method::Every);
         assert_eq!(every, (Some(4.0), vec![(2.0, false), (3.0, false), (4.0, true)]));
@@ -512,12 +512,12 @@ mod tests {
         let (conditions, axis, options) =
             (["missed:0".parse().unwrap()], Axis::machines(1..=90), Options::exact());
         let tried = AtomicUsize::new(0);
-        let told = |_: &SearchStep| {
+        let on_step = |_: &SearchStep| {
             tried.fetch_add(1, Ordering::Relaxed);
         };
         let cancel = || tried.load(Ordering::Relaxed) >= 3;
         let stopped =
-            Search::new(&policy, &conditions, &axis, &options).with_told(&told).with_cancel(&cancel);
+            Search::new(&policy, &conditions, &axis, &options).with_on_step(&on_step).with_cancel(&cancel);
         let capacity = search(&draft(18.0), &stopped).unwrap();
         assert!(capacity.is_interrupted);
         assert_eq!(capacity.tried.len(), 3);

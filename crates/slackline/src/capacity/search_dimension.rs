@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_axis_is_told() {
+    fn an_invalid_axis_is_refused() {
         let error = |text: &str| text.parse::<Axis>().unwrap_err();
         assert!(error("slots").starts_with("expected NAME=A..B"), "{}", error("slots"));
         assert!(error("slot=1..2").contains("slots"), "{}", error("slot=1..2"));

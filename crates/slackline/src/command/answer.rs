@@ -40,7 +40,7 @@ pub(super) fn welcome(line: &[u8]) -> Result<Welcome, String> {
 pub(super) fn wanted(
     line: &[u8],
     style: Style,
-    told: &ProgramView,
+    program: &ProgramView,
     view: &View<'_>,
 ) -> Result<RequestedChanges, String> {
     let answer: Answer = object(line)?;
@@ -56,7 +56,7 @@ pub(super) fn wanted(
     }
     let mut actions = Vec::new();
     for (k, &(phase, slots)) in answer.targets.iter().enumerate() {
-        let (phase, _) = told.phase(phase).map_err(at("targets", k))?;
+        let (phase, _) = program.phase(phase).map_err(at("targets", k))?;
         if !(slots.is_finite() && slots >= 0.0) {
             return Err(at("targets", k)(format!("found {slots} slots, expected a number from 0")));
         }
@@ -64,13 +64,13 @@ pub(super) fn wanted(
     }
     actions.extend(answer.clear.then_some(Action::ClearPlacements));
     for (k, &(machine, phase, first, count)) in answer.placements.iter().enumerate() {
-        let placement = place(machine, phase, first, count, told, view);
+        let placement = place(machine, phase, first, count, program, view);
         actions.push(placement.map_err(at("placements", k))?);
     }
     for (k, &seconds) in answer.wake.iter().enumerate() {
         actions.push(wake(seconds, view.now).map_err(at("wake", k))?);
     }
-    let order = answer.order.map(|order| ranked(&order, told)).transpose()?;
+    let order = answer.order.map(|order| ranked(&order, program)).transpose()?;
     Ok(RequestedChanges { actions, order })
 }
 
@@ -79,14 +79,14 @@ fn at(list: &str, k: usize) -> impl FnOnce(String) -> String {
     move |what| format!("{list}[{k}]: {what}")
 }
 
-fn ranked(order: &[Ranked], told: &ProgramView) -> Result<Vec<(PhaseId, u32)>, String> {
+fn ranked(order: &[Ranked], program: &ProgramView) -> Result<Vec<(PhaseId, u32)>, String> {
     let mut seen = BTreeSet::new();
     let one = |(k, ranked): (usize, &Ranked)| {
         let (number, most) = match *ranked {
             Ranked::All(phase) => (phase, u32::MAX),
             Ranked::Most(phase, most) => (phase, most),
         };
-        let (phase, _) = told.phase(number).map_err(at("order", k))?;
+        let (phase, _) = program.phase(number).map_err(at("order", k))?;
         if !seen.insert(phase) {
             return Err(at("order", k)(format!(
                 "found phase {number} a second time, expected each at most once"
@@ -102,10 +102,10 @@ fn place(
     phase: u32,
     first: u32,
     count: u32,
-    told: &ProgramView,
+    program: &ProgramView,
     view: &View<'_>,
 ) -> Result<Action, String> {
-    let (phase, live) = told.phase(phase)?;
+    let (phase, live) = program.phase(phase)?;
     let cluster = view.instance.cluster();
     if machine >= cluster.n_machines() {
         let last = cluster.n_machines() - 1;

@@ -28,7 +28,7 @@ pub(super) struct Child {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     /// The output after the last answer.
-    heard: Vec<u8>,
+    unread: Vec<u8>,
     /// The end of its standard error.
     words: Vec<u8>,
     /// Whether the process was reaped.
@@ -74,7 +74,7 @@ impl Child {
             stdout: process.stdout.take(),
             stderr: process.stderr.take(),
             process,
-            heard: Vec::new(),
+            unread: Vec::new(),
             words: Vec::new(),
             is_over: false,
         };
@@ -90,21 +90,21 @@ impl Child {
     /// # Errors
     /// The reason why the answer is missing.
     pub(super) fn ask(&mut self, line: &[u8], timeout: Duration) -> Result<Vec<u8>, Silence> {
-        if !self.heard.is_empty() {
-            return Err(Silence::Unasked(std::mem::take(&mut self.heard)));
+        if !self.unread.is_empty() {
+            return Err(Silence::Unasked(std::mem::take(&mut self.unread)));
         }
         let stopwatch = Stopwatch::start();
         let (mut unsent, mut searched) = (line, 0);
         loop {
             self.send(&mut unsent)?;
             self.hear()?;
-            if let Some(at) = self.heard[searched..].iter().position(|&byte| byte == b'\n') {
-                let rest = self.heard.split_off(searched + at + 1);
-                let mut answer = std::mem::replace(&mut self.heard, rest);
+            if let Some(at) = self.unread[searched..].iter().position(|&byte| byte == b'\n') {
+                let rest = self.unread.split_off(searched + at + 1);
+                let mut answer = std::mem::replace(&mut self.unread, rest);
                 answer.pop();
                 return Ok(answer);
             }
-            searched = self.heard.len();
+            searched = self.unread.len();
             if searched > ANSWER_MAX {
                 return Err(Silence::TooLong);
             }
@@ -139,7 +139,7 @@ impl Child {
 
     /// Reads the available output of the program.
     fn hear(&mut self) -> io::Result<()> {
-        read(&mut self.stdout, &mut self.heard)?;
+        read(&mut self.stdout, &mut self.unread)?;
         if read(&mut self.stderr, &mut self.words)? {
             let surplus = self.words.len().saturating_sub(WORDS_MAX);
             self.words.drain(..surplus);
@@ -202,7 +202,7 @@ impl Child {
             if left.is_zero() || self.hear().is_err() || self.wait(false, left.min(LOOK)).is_err() {
                 return false;
             }
-            self.heard.clear();
+            self.unread.clear();
         }
     }
 

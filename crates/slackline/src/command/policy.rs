@@ -19,7 +19,7 @@ pub(super) struct CommandPolicy {
     child: Option<Child>,
     style: Style,
     keeps_minima: bool,
-    told: ProgramView,
+    program_view: ProgramView,
     order: Order,
     /// The next line to send, and the number of lines sent.
     line: Vec<u8>,
@@ -35,7 +35,7 @@ impl CommandPolicy {
             child: None,
             style: Style::Priorities,
             keeps_minima: false,
-            told: ProgramView::default(),
+            program_view: ProgramView::default(),
             order: Order::default(),
             line: Vec::new(),
             asked: 0,
@@ -50,7 +50,7 @@ impl CommandPolicy {
             }
         }
         let line = serde_json::to_vec(&program_view::greeting(cluster, objective));
-        policy.line = line.expect("invariant: what is told can be written as JSON");
+        policy.line = line.expect("invariant: a call can be written as JSON");
         let Some(answer) = policy.ask("hello") else { return policy };
         match answer::welcome(&answer) {
             Ok(welcome) => (policy.style, policy.keeps_minima) = (welcome.style.into(), welcome.minima),
@@ -139,13 +139,13 @@ impl Policy for CommandPolicy {
             return;
         }
         self.line.clear();
-        let call = self.told.call(events, view);
-        serde_json::to_writer(&mut self.line, &call).expect("invariant: what is told can be written as JSON");
-        self.told.forget(events);
+        let call = self.program_view.call(events, view);
+        serde_json::to_writer(&mut self.line, &call).expect("invariant: a call can be written as JSON");
+        self.program_view.forget(events);
         let n = events.len();
         let about = format!("{n} event{} at {} s", if n == 1 { "" } else { "s" }, view.now.seconds());
         let Some(answer) = self.ask(&about) else { return };
-        match answer::wanted(&answer, self.style, &self.told, view) {
+        match answer::wanted(&answer, self.style, &self.program_view, view) {
             Ok(RequestedChanges { mut actions, order }) => {
                 out.append(&mut actions);
                 if self.style == Style::Priorities {

@@ -81,7 +81,7 @@ pub(super) struct Call<'a> {
     /// The speed of each group of machines; in the first call, and when it is believed to be another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) speeds: Option<Vec<f64>>,
-    /// Phases whose tasks are believed to take another time now: number and mean seconds at speed 1.
+    /// Phases whose estimated duration of tasks has changed: number and mean seconds at speed 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(default))]
     pub(super) estimates: Vec<(u32, f64)>,
@@ -127,7 +127,7 @@ pub(super) enum WireEvent<'a> {
         /// Tasks of the phase that hold a slot.
         running: u32,
     },
-    /// A task runs that nobody here started: the cluster began it by itself.
+    /// A task runs that the policy did not start: the cluster started it.
     TaskRuns {
         /// Its phase.
         phase: u32,
@@ -150,12 +150,12 @@ pub(super) enum WireEvent<'a> {
         /// The job.
         job: u32,
     },
-    /// All jobs of a flow are done. Its numbers are not heard of again, and must not be used again.
+    /// All jobs of a flow are done. No later event has its numbers, and no answer may use them.
     FlowDone {
         /// The flow.
         flow: u32,
     },
-    /// A flow was abandoned. Its numbers are not heard of again, and must not be used again.
+    /// A flow was abandoned. No later event has its numbers, and no answer may use them.
     FlowFailed {
         /// The flow.
         flow: u32,
@@ -314,7 +314,7 @@ pub(super) enum StyleName {
     Placements,
 }
 
-/// The answer to every other line: what is to change. Whatever is left out stays as it is.
+/// The answer to every other line: the changes. A field that is left out changes nothing.
 #[derive(Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -328,7 +328,7 @@ pub(super) struct Answer {
     pub(super) clear: bool,
     /// Style `placements`: [machine, phase, first task, how many tasks], at the end of the machine's queue.
     pub(super) placements: Vec<(u32, u32, u32, u32)>,
-    /// Times at which to be called, whatever happens.
+    /// Times at which to be called, also without an event.
     pub(super) wake: Vec<f64>,
 }
 
@@ -337,7 +337,7 @@ pub(super) struct Answer {
 pub(super) enum Ranked {
     /// As many slots as it can use.
     All(u32),
-    /// At most so many at a time.
+    /// At most this number at a time.
     Most(u32, u32),
 }
 

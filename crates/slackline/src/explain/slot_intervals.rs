@@ -291,12 +291,12 @@ mod tests {
     }
 
     #[test]
-    fn each_step_of_a_long_chain_looks_at_the_rows_of_its_own_time() {
+    fn each_step_of_a_long_chain_reads_the_rows_at_its_time() {
         let n = 1000;
         let of_chain = (0..n).map(|k| held(k, f64::from(k), f64::from(k + 1)));
         let beside = (0..n).map(|k| held(n + k, f64::from(k) + 0.5, f64::from(k) + 1.5));
         let rows = Rows::new(of_chain.chain(beside).collect());
-        let looked_at: usize = (0..n).map(|k| rows.near(f64::from(k), f64::from(k + 1)).len()).sum();
-        assert!(looked_at <= 4 * n as usize, "{looked_at} rows in {n} steps");
+        let n_read: usize = (0..n).map(|k| rows.near(f64::from(k), f64::from(k + 1)).len()).sum();
+        assert!(n_read <= 4 * n as usize, "{n_read} rows in {n} steps");
     }
 }

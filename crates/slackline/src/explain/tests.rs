@@ -110,8 +110,8 @@ fn tasks_at_work_hold_slots_until_now() {
     let [a, b] = ["a", "b"].map(|name| flow(&instance, name));
     let now = |phase_of: &str, since| TaskNow { phase: phase(&instance, phase_of), since };
     let at_work = [now("a/a/map", 0.0), now("b/b/map", 22.0)];
-    let goes_on = |at_work| GoesOn { at_work, now: 26.0, open: &|_| true };
-    let explainer = Explainer::so_far(&instance, &schedule, &goes_on(&at_work));
+    let unfinished = |at_work| Unfinished { at_work, now: 26.0, open: &|_| true };
+    let explainer = Explainer::so_far(&instance, &schedule, &unfinished(&at_work));
     let found = explainer.explain(b, None).unwrap();
     assert_eq!((found.until, found.completed, found.losses.len()), (26.0, None, 0));
     assert_eq!(found.waits, waits(12.0, 10.0, 0.0, 4.0, 17.0));
@@ -121,11 +121,11 @@ fn tasks_at_work_hold_slots_until_now() {
     // An unfinished flow without running tasks waits until now, and a finished one does not.
     let at_work = [now("a/a/map", 0.0), now("a/a/map", 3.0)];
     let waiting = ran(&instance, &[]);
-    let found = Explainer::so_far(&instance, &waiting, &goes_on(&at_work)).explain(b, None).unwrap();
+    let found = Explainer::so_far(&instance, &waiting, &unfinished(&at_work)).explain(b, None).unwrap();
     assert_eq!((found.started, found.until, found.waits), (None, 26.0, waits(26.0, 0.0, 0.0, 0.0, 26.0)));
     let held: Vec<f64> = found.blocked.others.iter().map(|other| other.slot_seconds).collect();
     assert_eq!((held, found.blocked.idle), (vec![49.0], 3.0));
-    let over = GoesOn { open: &|flow| flow == a, ..goes_on(&at_work) };
+    let over = Unfinished { open: &|flow| flow == a, ..unfinished(&at_work) };
     assert_eq!(Explainer::so_far(&instance, &waiting, &over).explain(b, None).unwrap().until, 0.0);
 }
 
@@ -152,7 +152,7 @@ fn a_plan_is_explained_from_its_allocations() {
 }
 
 #[test]
-fn idle_slots_and_last_tasks_are_told_apart() {
+fn idle_slots_and_last_tasks_are_distinguished() {
     let text = "[[flows]]\nid = \"a\"\n[[flows.jobs]]\nid = \"a\"\nmap = { tasks = 3, seconds = 10.0 }\n";
     let instance = instance(text, "2");
     let rows =

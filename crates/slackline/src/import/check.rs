@@ -139,7 +139,7 @@ impl<'a> ScheduleDocument<'a> {
         }
         let mut stream: Option<Stream<'_>> = None;
         let take = |line| {
-            let goes_on = match (line, &mut stream) {
+            let continues = match (line, &mut stream) {
                 (ScheduleLine::First(head), begun) => {
                     *begun = Stream::new(instance, &head);
                     begun.is_some()
@@ -149,7 +149,7 @@ impl<'a> ScheduleDocument<'a> {
                 // Jobs with ApplicationMasters share slots; the stream reports this before it starts.
                 (ScheduleLine::Master(_), _) | (_, None) => false,
             };
-            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let read = read_schedule_lines(&self.source.name, &self.source.bytes, instance, take).ok()?;
         let (schedule, _) = read?;

@@ -53,7 +53,7 @@ pub fn add_budget(options: &mut RecordedOptions, seconds: Option<f64>) {
 }
 
 impl WorkloadOptions {
-    /// The record of what shaped a workload: the assumptions of its importer, and the given options.
+    /// The record of all options of a workload: the assumptions of its importer, and the given options.
     pub fn record(&self, import: BTreeMap<String, String>) -> RecordedOptions {
         let mut options = RecordedOptions::new();
         for (name, value) in import {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_importer_was_told_comes_back_and_the_seed_apart() {
+    fn the_options_of_an_importer_are_read_back_and_the_seed_separately() {
         let texts = [("split", "134217728"), ("properties", "maps = 3"), ("actions", "{}"), ("cases", "a=b")];
         let import: BTreeMap<String, String> = texts
             .iter()
@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn what_an_importer_of_ones_own_was_told_comes_back() {
+    fn the_options_of_a_user_defined_importer_are_read_back() {
         const PARAMS: &[Param] =
             &[Param::new("stretch", "1", Values::Real(0.0, 9.0), "factor on all seconds")];
         let swim = *Importers::default().get("swim").unwrap();
         let importers = Importers::default().with(Importer { name: "mine", params: PARAMS, ..swim });
-        let told = BTreeMap::from([("stretch".to_owned(), "2.5".to_owned())]);
-        let recorded = WorkloadOptions::default().record(told);
+        let options = BTreeMap::from([("stretch".to_owned(), "2.5".to_owned())]);
+        let recorded = WorkloadOptions::default().record(options);
         assert_eq!(recorded["stretch"], 2.5);
         let (read, _) = WorkloadOptions::read(&recorded, &importers).unwrap();
         assert_eq!(read.import, [("stretch".to_owned(), "2.5".to_owned())]);

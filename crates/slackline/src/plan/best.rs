@@ -213,9 +213,9 @@ fn search(
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<FlowId>> {
     let at_once = instance.clone().released_at_once();
-    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, options.sim.clone()), ());
+    let (mut idle, mut engine, mut no_sink) = (Idle, Sim::new(&at_once, options.sim.clone()), ());
     let config = Config::plain().with_each(true).with_slowstart(options.slowstart);
-    let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut nobody, config);
+    let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut no_sink, config);
     driver.step();
     let view = driver.view();
     let place = |flow: FlowId| view.instance.flow(flow).place;

@@ -229,10 +229,10 @@ impl ExplainInput<'_> {
             Some(first) if first.slot_seconds >= blocked.idle => {
                 let flow = self.instance.job(first.job).flow;
                 let deadline = self.instance.flow(flow).deadline.map(Time::seconds);
-                let standing = self.standing(flow, deadline, 0.0);
-                let standing = if standing.is_empty() { standing } else { format!(" ({standing})") };
+                let slack_note = self.slack_note(flow, deadline, 0.0);
+                let slack_note = if slack_note.is_empty() { slack_note } else { format!(" ({slack_note})") };
                 let name = format!("{}/{}", self.flow_name(flow), self.job_name(first.job));
-                out.extend(["     ", word, " held by ", &name, &standing, " more than by any other\n"]);
+                out.extend(["     ", word, " held by ", &name, &slack_note, " more than by any other\n"]);
             }
             _ if blocked.idle > blocked.own => out.extend(["     ", word, " mostly idle\n"]),
             _ => {}
@@ -357,7 +357,7 @@ impl ExplainInput<'_> {
                 share(other.slot_seconds, all),
                 deadline.map_or_else(|| NOTHING.to_owned(), |at| self.at(at)),
                 self.done(flow),
-                self.standing(flow, deadline, other.waiting / other.slot_seconds),
+                self.slack_note(flow, deadline, other.waiting / other.slot_seconds),
             ]);
         }
         let others = blocked.others.len().saturating_sub(BLOCKERS);
@@ -385,7 +385,7 @@ impl ExplainInput<'_> {
     }
 
     /// Compares the urgency of a flow that held slots with that of the explained flow.
-    fn standing(&self, flow: FlowId, deadline: Option<f64>, waiting: f64) -> String {
+    fn slack_note(&self, flow: FlowId, deadline: Option<f64>, waiting: f64) -> String {
         let own = self.explanation.deadline.as_ref().map(|deadline| deadline.at);
         let word = match (own, deadline) {
             _ if flow == self.explanation.flow => "same flow",
@@ -525,7 +525,7 @@ mod tests {
         let simulated = simulate(&instance, &fifo, &Options::exact(), None, None).unwrap();
         let explainer = Explainer::new(&instance, &simulated.schedule);
         let explanation = explainer.explain(FlowId(1), None).unwrap();
-        let told = ExplainInput {
+        let input = ExplainInput {
             instance: &instance,
             policy: "fifo",
             plan: false,
@@ -534,7 +534,7 @@ mod tests {
             open: None,
             there: None,
         };
-        told.why().lines().next().unwrap_or_default().to_owned()
+        input.why().lines().next().unwrap_or_default().to_owned()
     }
 
     #[test]

@@ -165,7 +165,7 @@ mod tests {
             Param::new(ADDRESS, "", Values::Text("host:port"), "where it is"),
             Param::new("slots", "1", Values::Count(1, 9), "tasks at a time"),
         ],
-        make: |settings| Err(EngineError::other(format!("nobody at {}", settings.text(ADDRESS)))),
+        make: |settings| Err(EngineError::other(format!("no service at {}", settings.text(ADDRESS)))),
     };
 
     /// The engines that every build has.
@@ -210,7 +210,7 @@ mod tests {
         let owner = |name| engines.params().find(|(_, param)| param.name == name).unwrap().0.name;
         assert_eq!((owner("slots"), owner(ADDRESS)), ("local", "far"));
         let spec = engines.parse("far://host:8088,slots=3").unwrap();
-        assert_eq!(spec.make().err().unwrap().to_string(), "nobody at host:8088");
+        assert_eq!(spec.make().err().unwrap().to_string(), "no service at host:8088");
         let again = spec.with([("slots".to_owned(), "4".to_owned())]).unwrap_err().to_string();
         assert_eq!(again, "engine far: found parameter slots a second time, expected each at most once");
     }

@@ -230,8 +230,8 @@ impl<W: Write> Sink for Events<W> {
             }
             Happening::Recorded(attempt) => self.recorded = Some(attempt.clone()),
             Happening::Done(id, seconds) => self.ended("task_done", id, json!({ "seconds": seconds })),
-            Happening::Failed { id, message, log, goes_on, is_final } => {
-                let said = json!({ "message": message, "log": log.map(shown), "goes_on": goes_on, "final": is_final });
+            Happening::Failed { id, message, log, other_runs, is_final } => {
+                let said = json!({ "message": message, "log": log.map(shown), "goes_on": other_runs, "final": is_final });
                 self.ended("task_failed", id, said);
             }
             Happening::Lost { tasks, message } => {

@@ -23,7 +23,7 @@ use crate::run::service_forecast::running_tasks::{AtWork, Seat, Seats};
 use crate::run::service_forecast::scenario;
 
 mod scenarios;
-pub(super) use scenarios::{COURSES, likely};
+pub(super) use scenarios::{SCENARIOS, likely};
 #[cfg(test)]
 mod tests;
 
@@ -194,7 +194,7 @@ impl Forecast {
         if self.policy.is_program() || draft.flows.is_empty() {
             return None;
         }
-        completions(&draft, &self.seats(), &self.policy, &self.setting, now)
+        completions(&draft, &self.running(), &self.policy, &self.setting, now)
     }
 
     /// The prediction for a flow, never before the time of the last event.
@@ -227,7 +227,7 @@ impl Forecast {
                 self.done.insert(id);
                 self.took_task(id, seconds);
             }
-            Happening::Failed { id, goes_on: false, is_final, .. } => {
+            Happening::Failed { id, other_runs: false, is_final, .. } => {
                 self.running.remove(&id);
                 if is_final {
                     self.failed.insert(self.flows[id.job as usize].clone());
@@ -276,11 +276,12 @@ impl Forecast {
     /// Simulates the remaining work on a separate thread, so that a large workload does not delay the engine.
     fn look_ahead(&mut self, now: Time) {
         let draft = self.ahead(&self.estimated(now), now);
-        let (seats, policy, setting) = (self.seats(), self.policy.clone(), self.setting.clone());
+        let (running, policy, setting) = (self.running(), self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
         let work = move || {
             // The receiver is gone if the run has ended.
-            let _ = completions(&draft, &seats, &policy, &setting, now).map(|expected| sender.send(expected));
+            let _ =
+                completions(&draft, &running, &policy, &setting, now).map(|expected| sender.send(expected));
         };
         // If no thread can be created, the channel is closed and the last prediction stays.
         let _ = std::thread::Builder::new().spawn(work);
@@ -302,16 +303,16 @@ impl Forecast {
 
     /// The running tasks, numbered among the remaining ones. O(running tasks · finished tasks of their
     /// phase).
-    pub(super) fn seats(&self) -> AtWork {
+    pub(super) fn running(&self) -> AtWork {
         let jobs: Vec<&JobDraft> = self.draft.flows.iter().flat_map(|flow| &flow.jobs).collect();
-        let mut seats = AtWork::new();
+        let mut running = AtWork::new();
         for &id in self.running.keys() {
             let before = self.done.range(TaskId { task: 0, ..id }..id).count() as u32;
             let job = jobs[id.job as usize].id.clone();
-            let seat = Seat { job, phase: id.phase, task: id.task - before };
-            seats.entry(self.flows[id.job as usize].clone()).or_default().push(seat);
+            let task = Seat { job, phase: id.phase, task: id.task - before };
+            running.entry(self.flows[id.job as usize].clone()).or_default().push(task);
         }
-        seats
+        running
     }
 
     /// By flow: the seconds of start-up that its running tasks have behind them. Simulating the flow as
@@ -481,9 +482,9 @@ pub(super) fn completions(
             schedule.flows.iter().filter_map(|row| Some(named(row.flow, row.completion?))).collect(),
         );
     }
-    let seats = Seats::new(&instance, at_work);
+    let running = Seats::new(&instance, at_work);
     let mut policy = policy.build(instance.cluster(), &instance.objective());
     let ends =
-        scenario::ends(&instance, policy.as_mut(), setting.slowstart, &Rations::default(), &seats).ok()?;
+        scenario::ends(&instance, policy.as_mut(), setting.slowstart, &Rations::default(), &running).ok()?;
     Some(ends.into_iter_enumerated().filter_map(|(flow, at)| Some(named(flow, at?.seconds()))).collect())
 }

@@ -51,7 +51,7 @@ pub struct Hooks<F: FnMut(&str)> {
     state: PathBuf,
     turns: Turns,
     /// By flow: whether `on_late` was run.
-    told: Vec<bool>,
+    is_reported: Vec<bool>,
     children: Vec<(&'static str, Child)>,
     /// Receives a warning for each command that fails.
     warn: F,
@@ -61,7 +61,7 @@ impl<F: FnMut(&str)> Hooks<F> {
     /// Creates the hooks of a request. `warn` receives a warning for each command that fails.
     pub fn new(commands: HookCommands, request: &Request, warn: F) -> Self {
         let state = std::path::absolute(&request.state).unwrap_or_else(|_| request.state.clone());
-        Self { commands, state, turns: Turns::default(), told: Vec::new(), children: Vec::new(), warn }
+        Self { commands, state, turns: Turns::default(), is_reported: Vec::new(), children: Vec::new(), warn }
     }
 
     /// Starts the command of an event; for a failure, with its cause if known.
@@ -128,13 +128,13 @@ impl<F: FnMut(&str)> Hooks<F> {
                 let why = cause.as_ref().map_or_else(String::new, |cause| format!(": {}", cause.sentence()));
                 self.start("failure", &id, &format!("flow {id} failed{why}"), cause.as_ref());
             }
-            Turn::LikelyLate { at } if !std::mem::replace(&mut self.told[index], true) => {
+            Turn::LikelyLate { at } if !std::mem::replace(&mut self.is_reported[index], true) => {
                 let message = format!(
                     "flow {id} is expected to be done {at:.1} s after the start of the run, its deadline is at {deadline:.1} s"
                 );
                 self.start("late", &id, &message, None);
             }
-            Turn::DeadlinePassed if !std::mem::replace(&mut self.told[index], true) => {
+            Turn::DeadlinePassed if !std::mem::replace(&mut self.is_reported[index], true) => {
                 let message = format!(
                     "flow {id} is not done at its deadline, {deadline:.1} s after the start of the run"
                 );
@@ -157,7 +157,7 @@ impl<F: FnMut(&str)> Sink for Hooks<F> {
 
     fn begin(&mut self, overview: &Overview, _: Stop) {
         self.turns = Turns::new(overview);
-        self.told = vec![false; overview.flows.len()];
+        self.is_reported = vec![false; overview.flows.len()];
     }
 
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {

@@ -89,7 +89,7 @@ impl<'a> Logs<'a> {
                 of.flow, of.job
             ));
         }
-        let wanted = numbered(&asked.attempts).filter(|told| told.is_wanted(of)).collect();
+        let wanted = numbered(&asked.attempts).filter(|attempt| attempt.is_wanted(of)).collect();
         Ok(Self { look, asked, wanted, failed: of.failed })
     }
 
@@ -100,8 +100,8 @@ impl<'a> Logs<'a> {
     /// An error of the writer.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<Option<String>> {
         let mut silent = 0;
-        for told in &self.wanted {
-            silent += u64::from(!told.write(&self.look.layout, &self.asked, out)?);
+        for attempt in &self.wanted {
+            silent += u64::from(!attempt.write(&self.look.layout, &self.asked, out)?);
         }
         if self.wanted.is_empty() {
             return Ok(Some(self.asked.nothing(self.failed).to_owned()));

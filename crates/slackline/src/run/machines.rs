@@ -113,13 +113,13 @@ mod tests {
             attempt(5, AttemptOutcome::Done(Outcome::default())),
         ];
         let states = machines(&drafts, &attempts, &[]);
-        let told = |k: usize| {
+        let counts = |k: usize| {
             let MachineState { name, done, failed, stopped, .. } = states[k].clone();
             (name, done, failed, stopped)
         };
-        assert_eq!(told(0), ("a".to_owned(), 1, 0, 0));
-        assert_eq!(told(1), ("b-0".to_owned(), 0, 1, 0));
-        assert_eq!(told(2), ("b-1".to_owned(), 1, 0, 1));
+        assert_eq!(counts(0), ("a".to_owned(), 1, 0, 0));
+        assert_eq!(counts(1), ("b-0".to_owned(), 0, 1, 0));
+        assert_eq!(counts(2), ("b-1".to_owned(), 1, 0, 1));
         assert_eq!((states[0].slots, states[0].speed), (2, 2.0));
         assert!(states[0].seconds >= 2.0);
         assert_eq!(machines(&[draft("local", 1)], &attempts, &[]), []);

@@ -83,7 +83,7 @@ mod tests {
             maps: 1,
             reduces: 0,
             verdict,
-            goes_on: false,
+            resumes: false,
         };
         (FlowDraft::new(flow, vec![job]), said)
     }

@@ -15,7 +15,7 @@ use slackline_model::{Draft, History, Objective, Time};
 
 use crate::policy_spec::PolicySpec;
 use crate::run::Run;
-use crate::run::forecast::{COURSES, Forecast, likely};
+use crate::run::forecast::{Forecast, SCENARIOS, likely};
 use crate::run::policy::Setting;
 
 mod forecast_input;
@@ -49,7 +49,7 @@ struct RunModel {
     /// The sum of all jumps of the wall clock since the run started, seconds. The run's own time does not
     /// jump.
     jumped: f64,
-    standings: BTreeMap<String, FlowOverrides>,
+    overrides: BTreeMap<String, FlowOverrides>,
     /// The phases whose jobs ran before.
     known: BTreeSet<PhaseName>,
     quota: Option<(String, u32)>,
@@ -104,7 +104,7 @@ impl RunModel {
 
 impl ServiceForecast {
     /// The number of samples in a prediction interval.
-    pub const COURSES: usize = COURSES as usize;
+    pub const COURSES: usize = SCENARIOS as usize;
 
     /// The 80 % interval of at least one completion time. Sorts `ends`.
     pub fn likely(ends: &mut [f64]) -> [f64; 2] {
@@ -134,10 +134,10 @@ impl ServiceForecast {
         number: u64,
         followed: NewRun,
         later: f64,
-        standings: BTreeMap<String, FlowOverrides>,
+        overrides: BTreeMap<String, FlowOverrides>,
     ) {
         let NewRun { forecast, known, quota } = followed;
-        self.runs.insert(number, RunModel { forecast, later, jumped: 0.0, standings, known, quota });
+        self.runs.insert(number, RunModel { forecast, later, jumped: 0.0, overrides, known, quota });
     }
 
     /// The wall clock jumped by `seconds`.
@@ -160,9 +160,9 @@ impl ServiceForecast {
     }
 
     /// Replaces the overrides of a flow.
-    pub fn stand(&mut self, number: u64, flow: &str, standing: FlowOverrides) {
+    pub fn stand(&mut self, number: u64, flow: &str, overrides: FlowOverrides) {
         if let Some(run) = self.runs.get_mut(&number) {
-            run.standings.insert(flow.to_owned(), standing);
+            run.overrides.insert(flow.to_owned(), overrides);
         }
     }
 
@@ -215,23 +215,23 @@ impl ServiceForecast {
         for (number, run) in &self.runs {
             let own = run.own(now);
             let left = run.forecast.ahead(&durations(run, own), own);
-            let mut all_seats = run.forecast.seats();
+            let mut all_seats = run.forecast.running();
             draft.add_pools(&left.pools);
             for mut flow in left.flows {
-                let standing = run.standings.get(&flow.id).copied().unwrap_or_default();
-                standing.applied(&mut flow);
-                let mut seats = all_seats.remove(&flow.id).unwrap_or_default();
+                let overrides = run.overrides.get(&flow.id).copied().unwrap_or_default();
+                overrides.applied(&mut flow);
+                let mut running = all_seats.remove(&flow.id).unwrap_or_default();
                 let mut id = format!("{number}/{}", flow.id);
-                if standing.held && freed != Some(*number) {
-                    if seats.is_empty() {
+                if overrides.held && freed != Some(*number) {
+                    if running.is_empty() {
                         continue;
                     }
-                    flow = running_tasks::alone(flow, &mut seats);
+                    flow = running_tasks::alone(flow, &mut running);
                     id.insert_str(0, HELD);
                 }
                 flow.id = id;
                 quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
-                at_work.insert(flow.id.clone(), seats);
+                at_work.insert(flow.id.clone(), running);
                 // The deadline is a date. The remaining tasks are in the time of the run.
                 let deadline = flow.deadline.map(|at| (at + run.later).max(0.0));
                 draft.flows.push(FlowDraft { deadline, ..flow.later(run.later + run.jumped) });

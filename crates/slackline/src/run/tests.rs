@@ -26,13 +26,13 @@ jobs = [ { id = "a", run = { mapper = "cat", inputs = ["in"], output = "c" } } ]
 
 /// Records the notes as text.
 #[derive(Default)]
-struct Heard {
+struct Recorded {
     notes: Vec<String>,
     overview: Option<Overview>,
     done: Vec<TaskId>,
 }
 
-impl Sink for Heard {
+impl Sink for Recorded {
     fn note(&mut self, note: &Note<'_>) {
         self.notes.push(format!("{note:?}"));
     }
@@ -54,19 +54,19 @@ pub(super) fn request(state: &Path) -> Request {
 }
 
 /// Opens a run and drives it.
-fn gone(fake: &Fake, request: Request) -> (Run, RunEnd, Heard) {
-    let mut heard = Heard::default();
-    let mut run = Run::open(fake, request, &mut heard).unwrap();
-    let end = run.go(&mut heard).unwrap();
-    (run, end, heard)
+fn gone(fake: &Fake, request: Request) -> (Run, RunEnd, Recorded) {
+    let mut recorded = Recorded::default();
+    let mut run = Run::open(fake, request, &mut recorded).unwrap();
+    let end = run.go(&mut recorded).unwrap();
+    (run, end, recorded)
 }
 
 #[test]
 fn a_run_gives_its_schedule_its_documents_and_how_far_the_prediction_was_off() {
     let dir = tempfile::tempdir().unwrap();
-    let (run, end, heard) = gone(&Fake::new(), request(dir.path()));
-    assert_eq!((end, heard.notes.len(), heard.done.len()), (RunEnd::Done, 0, 7));
-    let overview = heard.overview.unwrap();
+    let (run, end, recorded) = gone(&Fake::new(), request(dir.path()));
+    assert_eq!((end, recorded.notes.len(), recorded.done.len()), (RunEnd::Done, 0, 7));
+    let overview = recorded.overview.unwrap();
     assert_eq!((overview.slots, overview.flows[0].deadline), (2, Some(20.0)));
     assert_eq!(overview.flows[0].jobs[0].maps, Progress { total: 2, done: 0 });
     let outcome = run.outcome().unwrap();
@@ -84,7 +84,7 @@ fn a_run_gives_its_schedule_its_documents_and_how_far_the_prediction_was_off() {
 }
 
 #[test]
-fn a_run_says_what_its_policy_chose_since_it_goes_on() {
+fn a_run_says_the_choices_of_its_policy_since_its_last_start() {
     let dir = tempfile::tempdir().unwrap();
     let auto = || Request { policy: Registry::standard().parse("auto").unwrap(), ..request(dir.path()) };
     let mut fake = Fake::new();
@@ -103,7 +103,7 @@ fn a_run_says_what_its_policy_chose_since_it_goes_on() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
+fn a_stopped_run_resumes_and_reruns_no_finished_task() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake::new();
     fake.stop_after = Some(3);
@@ -123,7 +123,7 @@ fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
 }
 
 #[test]
-fn a_run_that_goes_on_may_do_so_under_another_policy_and_keeps_its_start() {
+fn a_run_may_resume_under_another_policy_and_keeps_its_start() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake::new();
     fake.stop_after = Some(3);
@@ -142,13 +142,13 @@ fn everything_is_done_again_if_asked_for() {
     let fake = Fake::new();
     gone(&fake, request(dir.path()));
     let again = Request { choices: Choices::again(), ..request(dir.path()) };
-    let (_, _, heard) = gone(&fake, again.clone());
-    assert_eq!((heard.notes, heard.done.len()), (vec!["StartsOver".to_owned()], 7));
+    let (_, _, recorded) = gone(&fake, again.clone());
+    assert_eq!((recorded.notes, recorded.done.len()), (vec!["StartsOver".to_owned()], 7));
     // Nothing is removed for a request that cannot be run.
     let wrong = Request { bytes: b"slackline = 1\nflows = []\n".to_vec(), ..again };
     assert!(Run::open(&fake, wrong, &mut Silent).is_err());
-    let (_, _, heard) = gone(&fake, request(dir.path()));
-    assert!(heard.done.is_empty(), "the run is still there");
+    let (_, _, recorded) = gone(&fake, request(dir.path()));
+    assert!(recorded.done.is_empty(), "the run is still there");
 }
 
 #[test]
@@ -173,9 +173,9 @@ fn a_deadline_before_the_start_is_late_already_and_its_flow_runs() {
     let dir = tempfile::tempdir().unwrap();
     let when = TimeSpec::parse("2001-01-01T00:00Z").unwrap();
     let late = Request { deadlines: vec![Deadline { flow: "f".into(), when }], ..request(dir.path()) };
-    let (run, end, heard) = gone(&Fake::new(), late);
-    assert_eq!((end, heard.done.len()), (RunEnd::Done, 7));
-    assert!(heard.notes.iter().any(|note| note.starts_with("LateAlready")), "{:?}", heard.notes);
+    let (run, end, recorded) = gone(&Fake::new(), late);
+    assert_eq!((end, recorded.done.len()), (RunEnd::Done, 7));
+    assert!(recorded.notes.iter().any(|note| note.starts_with("LateAlready")), "{:?}", recorded.notes);
     assert_eq!(run.session().workload().flows[0].deadline, Some(0.0));
     let row = &run.outcome().unwrap().schedule.flows[0];
     assert!(slackline_model::cost::is_late(row.completion.unwrap(), 0.0));
@@ -203,7 +203,7 @@ fn a_run_begins_at_second_0_and_a_time_of_day_is_the_next_one() {
 }
 
 #[test]
-fn what_a_run_took_is_told_to_the_history_and_believed_by_the_next() {
+fn durations_of_a_run_enter_the_history_and_are_estimates_of_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let history = dir.path().join("history");
     let mut fake = Fake::new();
@@ -234,7 +234,7 @@ fn what_somebodys_run_took_says_nothing_of_the_same_names_of_others() {
     };
     assert!(past(Some("anna")).is_empty());
     assert!(past(Some("bob")).is_empty(), "anna's says nothing of it");
-    assert!(past(None).is_empty(), "nor of one that nobody owns");
+    assert!(past(None).is_empty(), "nor of a run without an owner");
     let anna = past(Some("anna"));
     assert_eq!(anna[&JobName::new("f", "a")].maps, 2);
     let known = HistoryStore::existing(&history).latest().unwrap();

@@ -13,13 +13,13 @@ pub enum FinalRow<'a> {
 }
 
 impl FinalRow<'_> {
-    /// Passes every row of a complete schedule to `told`, in its order.
-    pub fn of_schedule(schedule: &Schedule, told: &mut dyn FnMut(FinalRow<'_>)) {
+    /// Passes every row of a complete schedule to `emit`, in its order.
+    pub fn of_schedule(schedule: &Schedule, emit: &mut dyn FnMut(FinalRow<'_>)) {
         for row in schedule.tasks.rows() {
-            told(FinalRow::Row(&NewRow::from(row), schedule.tasks.places(row)));
+            emit(FinalRow::Row(&NewRow::from(row), schedule.tasks.places(row)));
         }
         for master in &schedule.masters {
-            told(FinalRow::Master(master));
+            emit(FinalRow::Master(master));
         }
     }
 }

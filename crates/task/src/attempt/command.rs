@@ -2,9 +2,9 @@
 //! `key TAB value` lines on standard output, and are judged by their exit status.
 //!
 //! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full pipe. A
-//! command may stop reading early: that is no error. It leads a process group of its own. Its end is its
-//! task's end: background processes that it leaves are not waited for (see `crate::attempt::pipe`), and are
-//! killed by the worker when the attempt is over.
+//! command may stop reading early: that is no error. It leads its own process group. Its end is its task's
+//! end: background processes that it leaves are not waited for (see `crate::attempt::pipe`), and are killed
+//! by the worker when the attempt is over.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -131,8 +131,8 @@ impl Streaming {
                 .spawn_scoped(scope, || self.log.keep(CommandOutput::new(stderr, &command)))
                 .map_err(no_thread)?;
             let feeder = thread::Builder::new().spawn_scoped(scope, || {
-                let told = CommandInput::new(stdin, &command).map_err(unfed())?;
-                let mut input = Feed { out: BufWriter::with_capacity(1 << 16, told) };
+                let input = CommandInput::new(stdin, &command).map_err(unfed())?;
+                let mut input = Feed { out: BufWriter::with_capacity(1 << 16, input) };
                 feed(&mut input)?;
                 input.close().map_err(unfed())
             });

@@ -20,7 +20,7 @@ use crate::shuffle::part::Part;
 use crate::shuffle::partition::{Boundaries, Partitioner};
 use crate::shuffle::ranges;
 
-/// An attempt: the fields of [`Task::Map`], and the rest of what it was given.
+/// An attempt: the fields of [`Task::Map`], and its other inputs.
 struct Map<'a> {
     spec: &'a Spec,
     index: u32,
@@ -197,7 +197,7 @@ impl Map<'_> {
 /// The file that a mapper reads, as Hadoop Streaming names it.
 const INPUT_FILE: &str = "mapreduce_map_input_file";
 
-/// What a mapper's environment says of what it reads.
+/// The environment variables of a mapper that describe its input.
 fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
     let length = match split.length {
         Some(length) => length,

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_and_what_was_not_missed_is_said_as_it_is() {
+    fn files_that_never_appear_and_files_that_were_there_are_reported_as_such() {
         let dir = tempfile::tempdir().unwrap();
         let gone = dir.path().join("gone");
         let map = map(vec![split(&gone, None)], 1, dir.path());

@@ -46,8 +46,8 @@ impl Running {
 pub(crate) struct CommandOutput<'a, S> {
     source: S,
     command: &'a Running,
-    /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words
-    /// are there by then, and what comes later is a background process's.
+    /// Once the command has ended: how much of its output is still in the pipe, bytes. All its output is
+    /// there by then; later output is a background process's.
     left: Option<u64>,
 }
 

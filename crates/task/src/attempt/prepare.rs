@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_a_hundred_files_are_opened_whatever_their_kind() {
+    fn no_more_than_a_hundred_files_of_any_kind_are_opened() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["gz", "zst", "txt"] {
             let splits: Vec<Split> = (0..350)

@@ -62,7 +62,7 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
         }
         Job::Jar { .. } => return Err(TaskError::Job(NEEDS_HADOOP.to_owned())),
     }
-    // A command that stopped reading early has seen nothing of what is wrong behind that.
+    // A command that stopped reading early has not seen an error behind that.
     merge.verify()?;
     part.finish(spec.durable, &mut outcome)?;
     fs::remove_dir_all(&scratch).map_err(at("cannot remove", &scratch))?;

@@ -47,7 +47,7 @@ impl CommandReports {
     }
 }
 
-/// Takes such lines out of what one command says.
+/// Takes such lines out of the output of one command.
 #[derive(Default)]
 pub(crate) struct Filter {
     /// The beginning of a line that may report something.

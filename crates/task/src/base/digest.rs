@@ -1,4 +1,4 @@
-//! The digest of what a task writes: its size and a checksum. The journal has it, so that every later reader
+//! The digest of a task's output: its size and a checksum. The journal has it, so that every later reader
 //! knows whether the file is still the one that the task wrote.
 
 use std::fs::{self, File, Metadata};

@@ -1,4 +1,4 @@
-//! How a file is compressed: its first bytes say so, whatever its name is.
+//! How a file is compressed: by its first bytes, not by its name.
 //!
 //! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content
 //! is inspected in the same way as a file.
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_files_are_known_by_their_bytes_whatever_their_names() {
+    fn compressed_files_are_recognised_by_their_bytes_under_any_name() {
         let text = b"one two three\n".repeat(50_000);
         for (name, pack, encoding) in ALL {
             for file in ["plain.txt", "UPPER.GZ", "x.bz2", "none"] {

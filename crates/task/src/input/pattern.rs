@@ -176,9 +176,9 @@ fn all_match(parts: &[Part], names: &[&str]) -> bool {
     match (parts.split_first(), names.split_first()) {
         (None, None) => true,
         (Some((Part::Directories, rest)), name) => {
-            let goes_on =
+            let matches_rest =
                 |(name, more): (&&str, _)| Part::Directories.matches(name) && all_match(parts, more);
-            all_match(rest, names) || name.is_some_and(goes_on)
+            all_match(rest, names) || name.is_some_and(matches_rest)
         }
         (Some((part, rest)), Some((name, more))) => part.matches(name) && all_match(rest, more),
         _ => false,

@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_text_whatever_it_begins_with_and_of_lines_alone() {
+    fn an_excerpt_is_text_with_any_first_bytes_and_of_lines_alone() {
         let dir = tempfile::tempdir().unwrap();
         let split = |offset| {
             let split =

@@ -93,7 +93,7 @@ pub(super) fn begins(head: &[u8], magic: &[u8]) -> bool {
         && magic.iter().zip(head).all(|(expected, found)| matches!(expected, b'?') || expected == found)
 }
 
-/// The name of a format that is refused, if the first bytes of a file or of what it holds are of one.
+/// The name of a refused format, if the first bytes of a file or of its content show one.
 pub(super) fn refused_head(head: &[u8], content: Content) -> Option<&'static str> {
     if is_tar(head) {
         return Some("a tar archive");

@@ -103,7 +103,6 @@ pub struct Groups {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
     group: PathBuf,
-    /// Whether it is the uppermost one.
     is_uppermost: bool,
 }
 
@@ -211,8 +210,9 @@ impl Groups {
     /// An error of the system; then it is not there.
     pub fn begin(&mut self, attempt: u64, bytes: u64) -> io::Result<PathBuf> {
         let group = self.group(attempt);
-        let told = |e: io::Error| io::Error::new(e.kind(), format!("control group {}: {e}", group.display()));
-        self.system.make(&group).map_err(told)?;
+        let with_group =
+            |e: io::Error| io::Error::new(e.kind(), format!("control group {}: {e}", group.display()));
+        self.system.make(&group).map_err(with_group)?;
         self.limits.insert(attempt, bytes);
         // The others are not in every kernel.
         let others = [("memory.swap.max", "0"), ("memory.oom.group", "1")].into_iter();
@@ -222,7 +222,7 @@ impl Groups {
         if let Err(error) = written.and_then(|()| others.try_for_each(|(path, value)| fs::write(path, value)))
         {
             self.end(attempt);
-            return Err(told(error));
+            return Err(with_group(error));
         }
         Ok(group)
     }
@@ -307,8 +307,8 @@ impl Drop for Groups {
         for group in std::mem::take(&mut self.busy) {
             is_removed_soon(&group, self.system.as_ref());
         }
-        // Back again: what hands on controllers takes no processes. Whatever is refused here stays, and is
-        // removed when the run is resumed.
+        // Back again: a group that hands on controllers takes no processes. A group that cannot be removed
+        // here stays until the run is resumed.
         let engine = self.all.join(ENGINE);
         let _ = fs::metadata(&self.all).and_then(|_| fs::write(self.all.join(HANDED_ON), "-memory"));
         if !self.was_handed_on {
@@ -438,7 +438,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nobody_moves_in_the_uppermost_group() {
+    fn no_process_moves_in_the_uppermost_group() {
         let dir = tempfile::tempdir().unwrap();
         let play = Play::new(dir.path());
         write(&dir.path().join("proc/self/cgroup"), "0::/\n");
@@ -456,7 +456,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn where_groups_cannot_be_made_it_is_said_why() {
+    fn without_groups_the_reason_is_reported() {
         let why = |change: &dyn Fn(&mut Play)| {
             let dir = tempfile::tempdir().unwrap();
             let mut play = Play::new(dir.path());
@@ -504,7 +504,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn that_memory_did_not_do_is_said_and_what_is_busy_is_removed_later() {
+    fn too_little_memory_is_reported_and_a_busy_group_is_removed_later() {
         let dir = tempfile::tempdir().unwrap();
         let play = Play::new(dir.path());
         let mut groups = play.groups().unwrap();

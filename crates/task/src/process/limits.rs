@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-/// What a job says of its attempts; of what it does not say, what holds for the run does.
+/// The settings of a job for its attempts. A missing one is that of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
     /// Memory an attempt takes, bytes: it starts when so much is free of that of other attempts that say so,
@@ -108,7 +108,7 @@ mod tests {
     const MACHINE: Capacity = Capacity { processors: 2, memory: Some(8 << 30) };
 
     #[test]
-    fn a_job_that_asks_for_more_than_there_is_is_told_so() {
+    fn a_job_that_requests_more_than_there_is_is_refused() {
         let asks = |memory, processors| Limits { memory, processors, ..Limits::default() };
         assert_eq!(asks(None, None).too_large(MACHINE), None);
         assert_eq!(asks(Some(8 << 30), Some(2)).too_large(MACHINE), None);

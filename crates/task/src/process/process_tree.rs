@@ -92,7 +92,7 @@ pub fn wait_for(mut is_so: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// The mark of what the worker of a pid file starts, however the path of the file is given.
+/// The mark of the processes that the worker of a pid file starts, for any form of the file's path.
 pub fn mark(pid_file: &Path) -> String {
     std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
 }
@@ -125,7 +125,7 @@ impl ProcessHandle {
     }
 }
 
-/// Who has started a process, whatever it has become since; none if it is gone.
+/// The user that started a process, even if it has changed its user since; `None` if it is gone.
 fn user(pid: u64) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()

@@ -116,7 +116,7 @@ pub struct Shuffle {
 /// A piece of an input file: the lines that begin after `offset` and up to `offset + length`.
 ///
 /// A line that begins right at a border belongs to the split before it, so that every line belongs to
-/// one split whatever the borders are.
+/// one split wherever the borders are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
@@ -185,8 +185,7 @@ pub struct Spec {
     pub task: Task,
     /// The attempt's own directory; it writes nowhere else.
     pub directory: PathBuf,
-    /// How much memory its buffers may take, in bytes. A record larger than that (or than 1 MiB) is an
-    /// error.
+    /// How much memory its buffers may take, in bytes. A record larger than that (or than 1 MiB) is an error.
     pub memory_bytes: u64,
     /// Whether output is forced to disk before the attempt reports success.
     #[serde(default)]
@@ -311,7 +310,7 @@ pub struct Outcome {
     /// most 500.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, i64>,
-    /// The last of what they said by `reporter:status:TEXT`.
+    /// The last status text of the attempt's commands (`reporter:status:TEXT`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The digest of the part file or map output that it wrote. None of a part that is on another file

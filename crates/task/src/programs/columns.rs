@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_told_the_right_ones() {
+    fn errors_of_arguments_name_the_right_ones() {
         for (args, problem) in [
             (json!({ "separator": "::" }), "any: separator: found \"::\", expected one character"),
             (json!({ "separator": "spaces", "format": "csv" }), "any: separator: found \"spaces\""),

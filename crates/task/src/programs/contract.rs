@@ -36,7 +36,7 @@ pub(crate) type MakeResult<T> = Result<Box<T>, TaskError>;
 /// What an instance may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Resources<'a> {
-    /// Bytes for tables of its own.
+    /// Bytes for its tables.
     pub(crate) memory_bytes: u64,
     /// Where it may write what does not fit; its creator removes what is left there.
     pub(crate) directory: &'a Path,

@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_come_back_whatever_the_room(
+        fn lines_come_back_for_any_room(
             lots in proptest::collection::vec(
                 proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..12),
                 0..4,

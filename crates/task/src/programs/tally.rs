@@ -50,8 +50,7 @@ impl Tally {
         Tally { arena: Vec::new(), table: HashTable::new(), limit: limit.min(1 << 31) as usize }
     }
 
-    /// Counts a key once. If there was no more room, everything before it goes to `put` and is
-    /// forgotten.
+    /// Counts a key once. If there was no more room, everything before it goes to `put` and is forgotten.
     #[expect(clippy::inline_always, reason = "a call for each word took 6 % more instructions")]
     #[inline(always)]
     pub(crate) fn add(
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_all_lengths_are_told_apart() {
+    fn keys_of_all_lengths_are_distinguished() {
         let mut keys: Vec<Vec<u8>> = (0..12).map(|length| vec![b'a'; length]).collect();
         for length in 1..12 {
             for at in 0..length {

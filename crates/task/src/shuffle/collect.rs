@@ -73,14 +73,10 @@ pub(crate) enum Target {
     Output {
         /// Whether it is forced to disk.
         is_durable: bool,
-        /// Whether it is packed.
         is_packed: bool,
     },
     /// The same, of one partition in pieces, for reduces that find their ranges in it.
-    Pieces {
-        /// Whether it is packed.
-        is_packed: bool,
-    },
+    Pieces { is_packed: bool },
 }
 
 impl Collector {

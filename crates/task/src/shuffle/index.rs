@@ -2,9 +2,9 @@
 //! each, so that a reduce reads its own with one call.
 //!
 //! An entry holds, little-endian: offset, bytes of the pairs, records, bytes as stored, the checksum of the
-//! whole output (64 bits each); the CRC-32 of what is stored, whether it is packed, and the CRC-32 of the
-//! entry and its partition's number (32 bits each). By the checksum of the whole output a reduce knows the
-//! output of another attempt.
+//! whole output (64 bits each); the CRC-32 of the stored bytes, whether they are packed, and the CRC-32 of
+//! the entry and its partition's number (32 bits each). By the checksum of the whole output a reduce knows
+//! the output of another attempt.
 
 use std::fs::File;
 use std::io;

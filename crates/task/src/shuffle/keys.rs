@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_orders_and_separators_are_told_the_right_ones() {
+    fn errors_of_orders_and_separators_name_the_right_ones() {
         for (shuffle, problem) in [
             (serde_json::json!({ "separator": "::" }), "separator: found \"::\", expected one character"),
             (serde_json::json!({ "separator": "" }), "separator: found \"\", expected one character"),

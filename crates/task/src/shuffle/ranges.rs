@@ -3,7 +3,7 @@
 //! Each map sorts all its pairs as one, cuts them into pieces between different keys, and leaves the first
 //! key of each piece beside its output. Every reduce reads these keys of all maps, finds the same boundaries
 //! from them, and reads the pieces that reach into its range. So the boundaries follow from the output of the
-//! maps alone, whatever the memory is; combiners, which depend on that, are left out.
+//! maps alone, and not from the memory; combiners, which depend on that, are left out.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};

@@ -30,7 +30,7 @@ const HEADER: usize = 10;
 const BLOCK: usize = 1 << 18;
 /// How much is packed at once, bytes.
 const PACKED: usize = 1 << 16;
-/// What stands before a packed block: its length, and that of what is stored.
+/// The header of a packed block: its length, and that of the stored bytes.
 const LENGTHS: usize = 8;
 
 /// A run: its file and where each partition lies.
@@ -291,7 +291,7 @@ impl SegmentReader {
                 self.start = 0;
             }
             if self.buffer.len() < bytes {
-                // No more than the segment holds, whatever a damaged length says.
+                // No more than the segment holds, even if a damaged length says more.
                 self.buffer.resize(bytes.min(self.end + self.unread as usize), 0);
             }
             self.fill()?;
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_verified_too() {
+    fn unread_records_are_verified_too() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run");
         let mut out = RunWriter::create(&path).unwrap();

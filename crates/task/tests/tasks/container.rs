@@ -1,5 +1,4 @@
-//! Tasks in containers of another system: their output is that of this machine to the byte, and what is wrong
-//! is said.
+//! Tasks in containers of another system: the same output as here to the byte, and errors are reported.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -111,7 +110,7 @@ impl<'a> Job<'a> {
     /// The same with its input elsewhere.
     fn elsewhere(mut self) -> Self {
         for split in self.plan.maps.iter_mut().flatten() {
-            // Whoever copies it compares it with that.
+            // A later copy of the file is compared with that.
             let source = Source::now(&split.path).ok();
             (split.path, split.source) = (format!("{ELSEWHERE}{}", split.path.display()).into(), source);
         }
@@ -269,7 +268,7 @@ fn words_are_counted_as_they_are_here() {
 }
 
 #[test]
-fn commands_with_a_combiner_give_what_they_give_here_and_are_heard_as_they_speak() {
+fn commands_with_a_combiner_give_what_they_give_here_and_their_reports_arrive_as_they_come() {
     let mut trial = Trial::of(json!({
         "mapper": "tr -s '\\t ' '\\n' | sed 's/$/\\t1/'; echo reporter:counter:g,maps,2 >&2; echo words >&2",
         "combiner": "awk -F'\\t' '{n[$1]+=$2} END {for (w in n) print w \"\\t\" n[w]}' | sort",
@@ -358,7 +357,7 @@ fn files_keep_the_names_that_the_job_has_for_them() {
 }
 
 #[test]
-fn damage_of_what_a_map_sent_is_found() {
+fn damage_of_map_output_is_found() {
     let trial = Trial::program("wordcount", json!({})).with(1, 300, 1 << 20);
     let job = Job::new(&trial, &[trial.write("in", text(10, 60))]);
     let mut maps: Vec<Gave> = (0..job.plan.maps.len() as u32).map(|map| job.map(map)).collect();

@@ -252,7 +252,7 @@ fn an_input_that_changed_since_the_run_began_stops_the_map_for_good() {
         let error = attempt::run(&spec(&plan)).unwrap_err();
         assert_eq!(error.to_string(), format!("{file}: changed since the run began, expected it as it was"));
         assert!(error.is_final());
-        // Written anew with the same time: only the content tells.
+        // Written again with the same time: only the content differs.
         let mut hashed = plan::plan(&trial.job, std::slice::from_ref(&file), 1 << 20).unwrap();
         hashed[0][0].source = Some(source::Source::hashed(file.as_ref()).unwrap());
         attempt::run(&spec(&hashed)).unwrap();

@@ -12,7 +12,7 @@ use slackline_task::process::spec::{Job, Outcome, Setting, Shuffle, Spec, Split,
 use slackline_task::shuffle::part;
 use slackline_task::{attempt, programs};
 
-/// A job that is going to run in a directory of its own.
+/// A job that will run in a separate directory.
 pub(crate) struct Trial {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) job: Job,

@@ -209,8 +209,8 @@ fn killing_the_engine_ends_workers_and_their_commands() {
     eventually("its commands are dead", || !pids.iter().any(|pid| runs(pid)));
 }
 
-/// Whoever holds which of the command's pipes, the worker reports once the command has ended, with all
-/// that the command said; and by then nothing is left of what the command left behind, in whatever session.
+/// The worker reports once the command has ended, with all its output, for any process that holds any of its
+/// pipes. By then no process that the command left is running, in any session.
 #[test]
 fn background_processes_are_not_waited_for_and_do_not_stay() {
     let input = text(3, 6_000);
@@ -218,9 +218,9 @@ fn background_processes_are_not_waited_for_and_do_not_stay() {
     let cases = [
         ("holds standard error", "cat; (sleep 600 >/dev/null) &", true),
         ("holds both outputs", "cat; sleep 600 &", true),
-        ("holds the input, which nobody reads", "exec 3<&0; sleep 600 >/dev/null 2>&1 &", false),
+        ("holds the input, which no process reads", "exec 3<&0; sleep 600 >/dev/null 2>&1 &", false),
         ("never stops talking", "cat; yes >&2 & ", true),
-        ("is of a session of its own", "cat; setsid sleep 600 >/dev/null 2>&1 &", true),
+        ("is of another session", "cat; setsid sleep 600 >/dev/null 2>&1 &", true),
         (
             "takes no notice",
             "cat; (trap '' TERM HUP; setsid sh -c 'trap \"\" TERM; sleep 600' ) >/dev/null 2>&1 &",

@@ -1,4 +1,4 @@
-//! Every built-in program against a naive computation in a few lines of its own.
+//! Every built-in program against a naive computation in a few lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

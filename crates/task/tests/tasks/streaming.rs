@@ -29,7 +29,7 @@ fn awk_counts_words_with_and_without_a_combiner() {
     }
     let mut expected: Vec<_> = counts.iter().map(|(word, count)| format!("{word}\t{count}")).collect();
     expected.sort();
-    // The last one gives its keys in an order of its own.
+    // The last one writes its keys in another order.
     let combiners = [
         Value::Null,
         awk(Value::Null)["reducer"].clone(),
@@ -104,7 +104,7 @@ fn a_command_may_stop_reading_early() {
     let file = trial.write("in", &input);
     assert_eq!(trial.run(&[file]).unwrap().text(), "line\t\nline\t\n");
 
-    // Whatever it has read, the exit status decides.
+    // The exit status decides, for any amount of input read.
     let trial = Trial::of(json!({ "mapper": "head -n 3; exit 9" })).with(1, 1 << 30, 1 << 20);
     let file = trial.write("in", &input);
     let error = trial.run(&[file]).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Small workloads on which a policy was found to be worst (`slackline repro --adversary`), with rounded numbers: what it
 //! costs there, what one does that is not fooled, and that a plan of `auto` costs what it has to.
 //!
-//! A cost that changes, for better or worse, is to be looked at. The first lines of each document say what it is about.
+//! Check a cost that changes, for better or worse. The first lines of each document describe it.
 
 use std::path::Path;
 
@@ -20,7 +20,8 @@ struct Known {
     file: &'static str,
     /// Policies that it fools, and what they cost.
     fooled: &'static [(&'static str, f64)],
-    /// One that it does not fool, and what that costs; none if every policy is fooled that is not told what comes.
+    /// A policy that it does not fool, with its cost; none if it fools every policy that does not know the
+    /// future.
     wiser: Option<(&'static str, f64)>,
     optimum: f64,
 }

@@ -29,8 +29,8 @@ impl Sink for Ends {
     }
 }
 
-/// How a run ends, and how a copy of it does that was made after so many instants, with a copy of the policy or, where
-/// there is none, with a new one. `None` if the run was over before.
+/// The end of a run, and of a copy of it that was made after a number of instants, with a copy of the policy
+/// or, where there is none, with a new one. `None` if the run was over before.
 fn both(
     instance: &Instance,
     spec: &PolicySpec,

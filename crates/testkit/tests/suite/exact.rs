@@ -1,7 +1,7 @@
 //! Plans of `auto` against the optimum, on random instances that exhaustive search reaches: never below it, and how far above.
 //!
 //! `SLACKLINE_SCALE=N` tries N times as many; `--nocapture` prints the table by objective that `record/auto.md` sums up.
-#![expect(clippy::print_stdout, reason = "the table is what is to be looked at")]
+#![expect(clippy::print_stdout, reason = "the table is the result")]
 
 use slackline::PolicySpec;
 use slackline::plan::{Options, Plan, plan};

@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_is_said_adds_up(
+    fn explanations_add_up(
         draft in arb_draft(),
         policy in prop::sample::select(vec!["fifo", "fair", "edf"]),
         slowstart in prop::sample::select(vec![1.0, 0.3]),
@@ -54,7 +54,7 @@ proptest! {
             prop_assert_eq!(found.deadline.is_some(), flow.deadline.is_some());
             if let Some(deadline) = &found.deadline {
                 prop_assert_eq!(deadline.verdict != Verdict::Met, is_late(completed, deadline.at));
-                // Nobody is faster than alone.
+                // No flow is faster than alone.
                 prop_assert!(harness::at_most(deadline.least, deadline.alone));
                 prop_assert!(harness::at_most(deadline.alone, completed - found.released), "{deadline:?}");
             }

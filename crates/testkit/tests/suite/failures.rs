@@ -1,5 +1,5 @@
-//! Attempts that fail: their tasks run again, a task that fails too often takes its flow with it and no
-//! other, whatever the policy.
+//! Attempts that fail: their tasks run again; a task that fails too often takes its flow with it and no
+//! other, under every policy.
 
 use slackline::Registry;
 use std::collections::BTreeMap;

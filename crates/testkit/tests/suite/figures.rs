@@ -1,5 +1,6 @@
-//! What is not kept is judged as what is: the figures of a simulation do not depend on what becomes of its rows, and a
-//! judge who sees the rows one after the other accepts nothing that one who sees all of them refuses.
+//! Rows that are not kept are judged like kept ones: the figures of a simulation do not depend on what
+//! happens to its rows, and a judge who sees the rows one after the other accepts nothing that one who sees
+//! all of them refuses.
 
 use slackline::simulate::{Knowledge, Watch, simulate_figures};
 use slackline::{Options, PolicySpec, Registry, Simulated, simulate};
@@ -75,7 +76,7 @@ fn judged_as_they_end(instance: &Instance, schedule: &Schedule) -> Option<Result
         |row: &TaskRow| (row.phase.index() < instance.phases().len()).then(|| instance.flow_of(row.phase));
     let mut left = vec![0; instance.flows().len()];
     rows.iter().filter_map(|row| flow_of(row)).for_each(|flow: FlowId| left[flow.index()] += 1);
-    let told = || {
+    let judged = || {
         for row in rows {
             stream.row(row.into(), schedule.tasks.places(row))?;
             let Some(flow) = flow_of(row) else { continue };
@@ -88,7 +89,7 @@ fn judged_as_they_end(instance: &Instance, schedule: &Schedule) -> Option<Result
         let had_rows = |flow: FlowId| schedule.tasks.rows().iter().any(|row| flow_of(row) == Some(flow));
         schedule.flows.iter().filter(|over| !had_rows(over.flow)).try_for_each(|over| stream.flow(over))
     };
-    Some(told().and_then(|()| stream.finish(schedule)))
+    Some(judged().and_then(|()| stream.finish(schedule)))
 }
 
 fn tamper(rng: &mut ChaCha8Rng, schedule: &mut Schedule) {

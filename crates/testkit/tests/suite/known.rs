@@ -50,7 +50,7 @@ fn no_task_schedule_of_any_policy_costs_less() {
 }
 
 #[test]
-fn who_is_told_of_all_flows_does_no_worse_than_any_policy_that_is_not() {
+fn with_all_flows_known_auto_does_no_worse_than_any_policy_without() {
     let registry = Registry::standard();
     let auto = registry.parse("auto:rollouts=5").unwrap();
     let mut better = 0;
@@ -65,22 +65,22 @@ fn who_is_told_of_all_flows_does_no_worse_than_any_policy_that_is_not() {
                 .cost
                 .unwrap()
         };
-        let told = cost(&auto, &plain.clone().with_known_releases());
+        let informed = cost(&auto, &plain.clone().with_known_releases());
         let others = registry.policies().into_iter().filter(|policy| policy.name() != auto.name());
         let least =
             others.chain([auto.clone()]).map(|policy| cost(&policy, &plain)).fold(f64::INFINITY, f64::min);
-        assert!(told <= least, "seed {seed}: {told}, another {least}");
-        better += u32::from(told < least);
+        assert!(informed <= least, "seed {seed}: {informed}, another {least}");
+        better += u32::from(informed < least);
     }
-    assert!(better > 0, "it is of no use to be told");
+    assert!(better > 0, "knowing all flows never helps");
 }
 
 /// What an order that the search finds is believed to cost, and what it costs.
 fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
     let at_once = instance.clone().released_at_once();
-    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, Options::exact()), ());
+    let (mut idle, mut engine, mut no_sink) = (Idle, Sim::new(&at_once, Options::exact()), ());
     let config = || Config::plain().with_each(true);
-    let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut nobody, config());
+    let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut no_sink, config());
     driver.step();
     let view = driver.view();
     let place = |flow: FlowId| view.instance.flow(flow).place;

@@ -17,7 +17,7 @@
 //! - `damaged`: damaged files of every format are read or refused;
 //! - `adversary`: small workloads on which a policy was found to be worst;
 //! - `groups`: it does not matter in which order machines are listed;
-//! - `unseen`: nobody knows of flows that have not arrived;
+//! - `unseen`: no policy knows flows that have not arrived;
 //! - `explain`: explanations add up;
 //! - `figures`: what is not kept is judged as what is;
 //! - `profiles`: clusters that do not do everything at once;

@@ -24,7 +24,8 @@ fn run(instance: &Instance, spec: &str, profile: &str, seed: u64) -> Schedule {
     harness::judged(instance, policy.as_mut(), &setup).unwrap_or_else(|wrong| panic!("{wrong}\n{profile}")).0
 }
 
-/// A profile that draws nothing: 1 s to submit, 5 s for a master, 2 s for a container, and what is said.
+/// A profile that draws nothing: 1 s to submit, 5 s for an ApplicationMaster, 2 s for a container, and
+/// `more`.
 fn fixed(more: &str) -> String {
     format!(
         "hadoop:submit=1:am-start=5:container-start=2{}{}{}{more}",
@@ -96,7 +97,7 @@ fn queues_limit_masters_as_hadoop_does() {
     let instance = Instance::new(&Draft { machines, flows: (0..5).map(flow).collect(), ..Draft::default() });
     let instance = instance.unwrap();
     assert_eq!(most_masters(&run(&instance, "fifo", &fixed(":am-linger=0"), 0)), 5);
-    // A tenth of 20 slots, as nothing else is said.
+    // A tenth of 20 slots, which is the default.
     assert_eq!(most_masters(&run(&instance, "yarn-capacity", &fixed(":am-linger=0"), 0)), 2);
     let none = run(&instance, "yarn-capacity", &fixed(":am-share=0"), 0);
     assert_eq!(most_masters(&none), 5, "they hold no slots");
@@ -132,7 +133,7 @@ fn machines_give_slots_by_their_heartbeats() {
 }
 
 #[test]
-fn stragglers_take_so_many_times_as_long() {
+fn stragglers_take_a_multiple_of_the_time() {
     let schedule = run(&two(1), "fifo", &fixed(":straggler-share=1:straggler-factor=3"), 0);
     assert_eq!(rows(&schedule)[0], (1, 6.0, 8.0, 38.0));
     let some = run(&two(1), "fifo", &fixed(":straggler-share=0.5:straggler-factor=3"), 1);
@@ -190,7 +191,7 @@ fn a_slot_is_idle_when_its_machine_has_offered_it_in_vain() {
 }
 
 #[test]
-fn so_many_tasks_have_a_second_attempt_at_a_time() {
+fn the_number_of_speculative_attempts_at_a_time_is_limited() {
     // Ten long maps and ten short ones, on slots for all and as many more.
     let maps = TasksDraft::Splits(vec![split(10, 10.0), split(10, 100.0)]);
     let instance = one_flow(FlowDraft::new("f", vec![job("j", &[], Some(maps), None)]), 41);

@@ -106,7 +106,7 @@ fn check(seed: u64) -> usize {
 }
 
 #[test]
-fn flows_complete_when_they_are_believed_to() {
+fn flows_complete_as_estimated() {
     let compared: usize = test_seeds(150).map(check).sum();
     assert!(compared > 5_000, "{compared} completions were compared");
 }
@@ -119,8 +119,8 @@ fn what_has_just_begun_and_takes_no_time_ends_at_once() {
     }
 }
 
-/// A workload whose flows come again and whose order is not decided anew when they do: flows are chains, so that tails do
-/// not say which of two phases of a flow is first.
+/// A workload whose flows recur and whose order is not decided again when they do: flows are chains, so that
+/// tails do not say which of two phases of a flow is first.
 fn recurring(seed: Seed) -> (Instance, f64) {
     let rng = &mut random::rng(seed, "recurring", 0);
     let (mut draft, slowstart) = drawn(seed);
@@ -190,7 +190,7 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
             let mut came: Vec<Time> = instance.flows().iter().map(|flow| flow.release).collect();
             came.retain(|release| at < release && release <= estimated);
             came.sort();
-            // What comes at one instant is in the order of the document then, which nobody knows before.
+            // Simultaneous arrivals are in the order of the document then, which no policy knows before.
             let is_tie = came.windows(2).any(|pair| pair[0] == pair[1]);
             if came.is_empty() || is_tie || !announced.starts_with(&came) {
                 continue;
@@ -206,10 +206,10 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
     (wrong, compared)
 }
 
-/// The order of these rules stays as it is when another flow comes. Nobody knows yet when one that is to come will have
-/// waited too long, so nobody ever has.
+/// The order of these rules stays as it is when another flow arrives. The limit on waiting of a future flow
+/// is unknown, so it never applies.
 #[test]
-fn flows_complete_when_they_are_believed_to_before_those_came_that_were_announced() {
+fn flows_complete_as_estimated_before_announced_flows_arrive() {
     let mut compared = 0;
     for seed in test_seeds(150) {
         let (instance, slowstart) = recurring(Seed(seed));

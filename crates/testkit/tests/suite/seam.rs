@@ -204,7 +204,7 @@ fn completion(schedule: &Schedule, flow: usize) -> f64 {
 }
 
 #[test]
-fn all_styles_finish_random_workloads_whatever_happens() {
+fn all_styles_finish_random_workloads_under_all_events() {
     for seed in 0..60 {
         let instance = Instance::new(&arb::draft_of(Seed(1000 + seed))).unwrap().cut(Span(4_000_000));
         let last = MachineId(instance.cluster().n_machines() - 1);

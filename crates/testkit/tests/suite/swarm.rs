@@ -104,8 +104,8 @@ pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
     !setup.sim.profile.as_ref().is_some_and(moves_tasks) || policy.style() != Style::Placements
 }
 
-/// Machines that join like those of some group, and others of the group that leave after them, so that whatever could
-/// run can run to the end.
+/// Machines that join like those of some group, and others of the group that leave after them, so that every
+/// task that could run can run to the end.
 fn membership(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Membership> {
     let groups = instance.cluster().groups();
     let mut changes = Vec::new();
@@ -222,8 +222,8 @@ fn seeds_that_failed_once() {
         (0, "minima claimed behind heartbeats and locality waits, where no policy can keep them"),
         (14, "early reduces computed from the report of the last map instead of its end"),
         (45, "judge: a reduce that was killed may have waited for lost maps"),
-        (141, "judge: tasks of no length leave the order within an instant in doubt"),
-        (2488, "a reduce that had ended unheard was told to wait for lost maps"),
+        (141, "judge: tasks of no length leave the order within an instant uncertain"),
+        (2488, "a reduce that had ended unheard was held for lost maps"),
         (
             21586,
             "minima: a reduce that waits barred others, and their minima did not fall to the rest at once",
@@ -258,7 +258,7 @@ enum Lie {
     Minima,
     /// Grants phases that cannot run.
     Phase,
-    /// Grants a phase it was told to skip.
+    /// Grants a phase that the driver skips.
     Skip,
 }
 

@@ -1,5 +1,5 @@
-//! Nobody knows of flows that have not arrived: whatever is changed about flows that are released after an instant, if it
-//! was not announced, every decision up to that instant stays the same.
+//! No policy knows flows that have not arrived: after any change of unannounced flows that are released after
+//! an instant, every decision up to that instant stays the same.
 
 use slackline::Registry;
 use slackline_model::draft::{Draft, FlowDraft};

@@ -1,8 +1,9 @@
-//! The limit on waiting of `auto`: once a flow has been there so many times its time alone, nothing of a flow whose limit
-//! comes later starts on a slot that a ready task of it could have had.
+//! The limit on waiting of `auto`: once the response time of a flow reaches a multiple of its time alone, no
+//! task of a flow with a later limit starts on a slot that a ready task of it could have had.
 //!
-//! Times alone, limits and what was ready are computed from the workload and the rows of the schedule, and not asked of
-//! the policy. `SLACKLINE_WAITING=N` tries N workloads (default 120), from seed `SLACKLINE_WAITING_FROM` on (default 0).
+//! Times alone, limits and ready tasks are computed from the workload and the rows of the schedule, and not
+//! asked of the policy. `SLACKLINE_WAITING=N` tries N workloads (default 120), from seed
+//! `SLACKLINE_WAITING_FROM` on (default 0).
 
 use slackline::Registry;
 use slackline::conformance::judged;
@@ -41,7 +42,7 @@ fn alone(instance: &Instance, flow: FlowId) -> f64 {
     tails.into_iter().chain(busy).fold(0.0, f64::max)
 }
 
-/// A schedule whose rows are looked at.
+/// A schedule whose rows are checked.
 struct Seen<'a> {
     instance: &'a Instance,
     rows: &'a [TaskRow],
@@ -61,8 +62,8 @@ impl<'a> Seen<'a> {
         self.rows.iter().filter(move |row| row.phase == phase)
     }
 
-    /// When a phase was done, and whether tasks that took no time were the last of it: at that instant, nobody can see from
-    /// the rows whether slots were given before it was done or after.
+    /// When a phase was done, and whether tasks of no length were the last of it: at that instant, the rows
+    /// do not show whether slots were given before it was done or after.
     fn done(&self, phase: PhaseId) -> (Time, bool) {
         let ready = self.ready(phase);
         let ends = self.of(phase).map(|row| (row.end, row.start == row.end));
@@ -121,12 +122,12 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Starts that should have been another flow's under `auto` with the limit `wait`, in the workload of a seed, if the limit is
-/// so many `times` the time alone; and how many were compared.
+/// Starts that should have been another flow's under `auto` with the limit `wait`, in the workload of a seed,
+/// if the limit is `times` times the time alone; and how many were compared.
 fn check(seed: u64, wait: f64, times: f64) -> (Vec<String>, usize) {
     let (instance, _) = workload(Seed(seed));
     if instance.cluster().uniform_speed().is_none() {
-        // A slow slot may be left to others by whoever goes first.
+        // The first flow may leave a slow slot to others.
         return (Vec::new(), 0);
     }
     let auto = Registry::standard().parse(&format!("auto:rollouts=5:wait={wait}")).unwrap();
@@ -153,5 +154,5 @@ fn nothing_starts_before_who_has_waited_long_enough() {
 #[test]
 fn a_limit_that_comes_later_is_found_out() {
     let found = (0..30).filter(|&seed| !check(seed, 1.2 * small(seed), small(seed)).0.is_empty()).count();
-    assert!(found > 0, "nobody waits longer with a later limit");
+    assert!(found > 0, "no flow waits longer with a later limit");
 }

@@ -1,8 +1,7 @@
 //! Traces of the SWIM project: the Facebook workloads of 2009 and 2010 as one tab-separated row a job.
 //!
-//! Columns: id, submit time (s), gap to the job before (s), bytes of map input, of shuffle, of
-//! output; paths may follow and are ignored. The traces hold no task counts and no durations, so
-//! both are assumed:
+//! Columns: id, submit time (s), gap to the job before (s), bytes of map input, of shuffle, of output; paths
+//! may follow and are ignored. The traces hold no task counts and no durations, so both are assumed:
 //!
 //! - maps: `max(1, ⌈input / split⌉)`;
 //! - reduces: none without shuffle, else `max(1, round((shuffle + output) / reduce-bytes))`, as in

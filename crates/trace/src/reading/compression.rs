@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_whatever_its_length() {
+    fn compressed_files_of_any_length_are_read_back() {
         let long: Vec<u8> = (0..2 * FRAME as u32 + 7).map(|i| (i / 100) as u8).collect();
         for content in [&b""[..], b"one\n", &long[..FRAME], &long] {
             for compression in [Compression::Gzip, Compression::Zstd, Compression::Lz4] {

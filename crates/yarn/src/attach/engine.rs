@@ -134,7 +134,6 @@ impl<'w> AttachEngine<'w> {
         (millis as f64 - self.began_ms as f64) / 1e3 + self.offset.seconds()
     }
 
-    /// The start of a container.
     fn container_start(&self, container: &Container) -> Time {
         let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
         since.unwrap_or(self.now).min(self.now)

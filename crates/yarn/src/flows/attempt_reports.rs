@@ -142,7 +142,6 @@ impl ReportReader {
     }
 }
 
-/// The files of an attempt.
 enum AttemptFiles<'a> {
     /// In a local directory.
     Local(PathBuf),

@@ -92,7 +92,7 @@ fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() 
 }
 
 #[test]
-fn flows_that_come_together_are_looked_at_harder() {
+fn flows_that_come_together_are_searched_longer() {
     // In the order of the document half of them are late, in that of their deadlines none: more than two orders have to be tried.
     let due = |k: u32| Some(67.0 - 10.0 * f64::from(k));
     let flow = |k: u32| FlowDraft { deadline: due(k), ..serial(&format!("f{k}"), 0.0, (1, 10.0)) };
@@ -115,7 +115,7 @@ fn over_time_it_is_better_than_the_rule_that_is_for_the_metric() {
 }
 
 #[test]
-fn with_nothing_else_to_come_flows_complete_when_they_are_believed_to() {
+fn without_later_arrivals_flows_complete_as_estimated() {
     for (slots, seed) in [(Slots::Universal(20), 3), (Slots::Typed { map: 12, reduce: 6 }, 4)] {
         let shape = Shape { slots, jobs: 6, ..UNIVERSAL };
         let instance = workload(seed, shape, Metric::Response, Combine::Sum);
@@ -156,10 +156,10 @@ fn what_was_chosen_says_how_it_was_come_to() {
     assert!(others.iter().all(|choice| choice.by == Kept && &*choice.rule == "edf"), "{others:?}");
 }
 
-/// `auto`, watched: whoever has waited long enough is served before all others.
+/// `auto` with a check: a flow that has waited long enough is served before all others.
 struct Watched {
     auto: Auto,
-    /// How many times somebody was served who had waited long enough, and somebody else was there.
+    /// The number of times at which a flow that had waited long enough was served before another.
     first: u32,
     seen: Vec<FlowId>,
 }
@@ -205,7 +205,7 @@ impl Policy for Watched {
 }
 
 #[test]
-fn who_has_waited_so_many_times_its_time_alone_goes_first() {
+fn a_flow_that_has_waited_a_multiple_of_its_time_alone_goes_first() {
     let overloaded = Shape { load: 1.4, ..UNIVERSAL };
     let mut first = 0;
     for (metric, combine) in METRICS {
@@ -220,7 +220,7 @@ fn who_has_waited_so_many_times_its_time_alone_goes_first() {
             first += watched.first;
         }
     }
-    assert!(first > 100, "{first} times somebody who had waited went before others");
+    assert!(first > 100, "a flow that had waited went first {first} times");
 }
 
 /// A flow of one map phase on one slot.
@@ -256,7 +256,7 @@ fn who_understates_gains_nothing_once_it_has_done_what_it_said() {
     assert_eq!(completions(1.0), [500.0, 150.0]);
 }
 
-/// What a policy costs that is told lengths which are off by a factor whose logarithm has deviation 1.
+/// The cost of a policy with estimates that are off by a factor whose logarithm has deviation 1.
 fn cost_with_noise(instance: &Instance, policy: &mut dyn Policy, seed: u64) -> f64 {
     let believe = |live: &Instance, phase| slackline_sim::noise::distorted(live, phase, 1.0, Seed(seed));
     let mut engine = Sim::new(instance, Options::exact());
@@ -389,8 +389,8 @@ fn a_decision_takes_no_more_however_much_is_there() {
     let one = auto.evaluator.work() - before;
     assert!(order.len() == 60 && one > 2 * WORK, "much is there: a rollout takes {one}");
     let share = AT_FIRST * 200 * WORK;
-    // They came together. Beyond its share a decision makes the move that it was about to make, with the rollout that it is
-    // told from.
+    // They came together. Beyond its share a decision makes the move that it was about to make, with the
+    // rollout that rates it.
     assert!(before <= share + 5 * one / 2, "{before} of {share}, a rollout takes {one}");
     assert!(before > share * 4 / 5, "{before} of {share}: it makes use of its share");
 }

@@ -13,10 +13,10 @@ use super::super::{model, order};
 use super::state::{Awake, Dmrs, Placing};
 use crate::estimated;
 
-/// How many tasks are placed ahead: so many, or one for so many slots if that is more.
+/// The number of tasks that are placed ahead, unless one for each 64 slots is more.
 const AHEAD: u64 = 500;
 const AHEAD_SLOTS: u64 = 64;
-/// And at most so many for each slot, while slots have nothing to do.
+/// The limit for each slot, while slots have nothing to do.
 const AHEAD_MOST: u64 = 2;
 /// How many are placed before it is looked again whether slots have nothing to do.
 const AT_ONCE: u64 = 256;
@@ -57,7 +57,7 @@ impl Dmrs {
     /// Whether the list can be continued as it is after σ was renewed: everything went as it was listed, and the
     /// jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
     /// jobs that are not on it are taken over. Jobs that were listed out of turn do not count. O(jobs log jobs).
-    pub(super) fn goes_on(&mut self, view: &View<'_>) -> bool {
+    pub(super) fn continue_list(&mut self, view: &View<'_>) -> bool {
         if self.departed || self.list.is_none() {
             return false;
         }
@@ -209,7 +209,7 @@ impl Dmrs {
         self.list = Some(list);
     }
 
-    /// Places up to so many tasks of a job.
+    /// Places up to `most` tasks of a job.
     fn place_some(&mut self, list: &mut List, mut placing: Placing, most: u64, view: &View<'_>) {
         let queues = &mut self.queues;
         let mut report = |task: Placed| queues.push(view.instance.slot_kind_of(task.phase).index(), &task);

@@ -153,8 +153,8 @@ fn has_room(phase: PhaseId, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> 
     !view.state.is_early(view.instance, phase) && view.runnable(phase) > begun
 }
 
-/// Whether so many tasks were started since the list was made that rebuilding it for the tasks that are
-/// queued costs O(log tasks) per task in all (deviation D6).
+/// Whether `started` tasks since the last list are enough: then rebuilding it for the `queued` tasks costs
+/// O(log tasks) per task in all (deviation D6).
 fn is_worth_a_list(started: u64, queued: u64) -> bool {
     started >= queued / 64
 }

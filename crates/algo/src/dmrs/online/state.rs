@@ -119,7 +119,7 @@ pub struct Dmrs {
     pub(super) could_start: [VecDeque<JobId>; 2],
     /// Slots to which tasks were handed that may not have begun.
     pub(super) handed: Vec<SlotRef>,
-    /// Whether tasks were ever lost: then what is believed of slots is looked at whenever a list is made.
+    /// Whether tasks were ever lost: then every new list computes the estimates of slots again.
     pub(super) rough: bool,
     /// What has to be rebuilt.
     pub(super) due: Due,

@@ -56,7 +56,7 @@ fn gridmix(settings: &[(&str, &str)], seed: u64, objective: Objective) -> Instan
     Instance::new(&draft).unwrap().with_objective(objective, Weights::Use).unwrap()
 }
 
-/// The cost of a simulated run that the judge has looked at.
+/// The cost of a simulated run that the judge has validated.
 fn simulated(instance: &Instance, policy: &mut dyn Policy, (slowstart, learned): (f64, bool)) -> f64 {
     let mut config = Config::plain().audited().with_slowstart(slowstart);
     if learned {
@@ -250,7 +250,7 @@ fn orders_between_plans_and_binding_kinds_gain_in_the_mean() {
     }
 }
 
-/// Reduces that wait for their maps take what nobody else can use, and only once these have all started.
+/// Reduces that wait for their maps take only slots that no other phase can use, once all maps have started.
 #[test]
 fn in_order_early_reduces_come_last() {
     struct Early(FlowFlex, u32);
@@ -292,9 +292,8 @@ fn in_order_early_reduces_come_last() {
     assert!(seen > 0, "some reduces take slots early");
 }
 
-/// On nine slots for maps and one for reduces, reduces are what everybody waits for: the flow with less of them is first,
-/// though it has more work.
-/// All that a flow has to do.
+/// On nine slots for maps and one for reduces, reduces are what everybody waits for: the flow with less of
+/// them is first, though it has more work. All that a flow has to do.
 struct All<'a>(&'a Instance);
 impl network::Remaining for All<'_> {
     fn work(&self, phase: PhaseId) -> Option<f64> {

@@ -77,7 +77,8 @@ fn each_rule_orders_by_its_key() {
         // 7, 7, 5, 5 seconds of both stages, the geometric mean 5.9: the last two first.
         ("mk-tct-jr", [2, 3, 1, 0]),
         ("woha", [1, 0, 2, 3]),
-        // The program has them complete at 16, 7, 9 and 18; less half of what they take alone 12, 4.5, 4.5 and 16.5.
+        // The program has them complete at 16, 7, 9 and 18; less half of their times alone 12, 4.5, 4.5,
+        // 16.5.
         ("dmrs", [1, 2, 0, 3]),
     ] {
         assert_eq!(order(name, &flows, KNOBS), expected, "{name}");

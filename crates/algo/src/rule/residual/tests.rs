@@ -117,7 +117,7 @@ fn who_has_done_more_than_it_said_has_the_rest_in_proportion() {
 }
 
 #[test]
-fn of_its_last_tasks_a_tenth_of_what_they_did_is_left() {
+fn a_tenth_of_their_run_time_is_left_of_the_last_tasks() {
     // Two maps of 20 at once, said to be 0.2 each, and a map of 2 of another job that ends meanwhile, as said.
     let jobs = vec![job("a", &[], (2, 20.0), None), job("b", &[], (1, 2.0), None)];
     let instance = instance(Slots::Universal(3), jobs);

@@ -125,7 +125,7 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         .with_grain(grain_span(asked.simulation.grain))
         .with_threads(asked.threads)
         .with_cancel(&cancel)
-        .with_told(&report_progress);
+        .with_on_step(&report_progress);
     let found = match search(&draft, &search_for) {
         Ok(found) => found,
         Err(CapacityError::Invalid(invalid)) => bail!("{}: {invalid}", source.name),

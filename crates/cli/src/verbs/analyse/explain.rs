@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use slackline::explain::{Explainer, GoesOn};
+use slackline::explain::{Explainer, Unfinished};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
@@ -171,8 +171,8 @@ fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) 
     let is_open = |flow| !schedule.flows.iter().any(|row| row.flow == flow);
     // Of one that was stopped nothing waits for slots.
     let now = if seen.stage == Stage::Stopped { seen.recorded } else { seen.now };
-    let goes_on = GoesOn { at_work: &at_work, now, open: &is_open };
-    let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
+    let unfinished = Unfinished { at_work: &at_work, now, open: &is_open };
+    let explainer = Explainer::so_far(&instance, &schedule, &unfinished);
     write_explanation(
         args,
         question,

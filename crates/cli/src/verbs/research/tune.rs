@@ -13,7 +13,7 @@ use slackline::report::page::{Drawn, Page};
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, tuning};
 use slackline::tune::{
-    Candidates, Config, Method, Mode, Request, Splits, Times, Tuned, curve, in_order, tune_told,
+    Candidates, Config, Method, Mode, Request, Splits, Times, Tuned, curve, in_order, tune_with_progress,
 };
 use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
@@ -268,7 +268,8 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let tuned = {
         let cells = Cells::new();
         let mut report_progress = |done: u64, of: u64| cells.at(done as usize, of as usize);
-        tune_told(&loaded.instance, &request, &mut report_progress).with_context(|| source.name.clone())?
+        tune_with_progress(&loaded.instance, &request, &mut report_progress)
+            .with_context(|| source.name.clone())?
     };
     if args.schedule.is_some() || args.report.is_asked() {
         write_best(args, tables, &source, &request, &loaded, &tuned)?;

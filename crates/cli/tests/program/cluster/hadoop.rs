@@ -85,7 +85,7 @@ impl Hadoop {
         hadoop
     }
 
-    /// What `run` has to be told of it.
+    /// The arguments of `run` for it.
     pub(super) fn arguments(&self) -> Vec<String> {
         let here = |name: &str| text(&self.dir.join(name)).to_owned();
         let engine = format!("yarn://{}", self.mock.address());
@@ -172,7 +172,7 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
             }
             other => panic!("found {other}, expected no more than jobs on files of this machine"),
         };
-        // Nobody may listen any more.
+        // The client may have closed its side.
         let _ = writeln!(&stream, "{}", json!({ "id": request["id"], "done": done }));
     }
     // Programs end with their submitter.
@@ -417,7 +417,7 @@ fn frame(tag: u32, bytes: &[u8]) -> Vec<u8> {
     [&tag.to_be_bytes(), &(bytes.len() as u32).to_be_bytes(), bytes].concat()
 }
 
-/// Frames: a tag, a length, and so many bytes.
+/// Frames: a tag, a length, and that number of bytes.
 fn frames(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
     let mut frames = Vec::new();
     while let Some((head, rest)) = bytes.split_first_chunk::<8>() {

@@ -262,7 +262,7 @@ impl<'a> ExternalRun<'a> {
             Attempt { number, id, slot, segment: self.work.segment, start, began: start, end, ended };
         self.work.journal.record(std::slice::from_ref(&attempt))?;
         observer.happened(now, Happening::Recorded(&attempt));
-        observer.happened(now, Happening::Failed { id, message, log: None, goes_on: false, is_final });
+        observer.happened(now, Happening::Failed { id, message, log: None, other_runs: false, is_final });
         Ok(())
     }
 

@@ -17,7 +17,6 @@ use crate::spec::remaining::{Numbers, flow_left};
 
 /// A flow that the driver has.
 pub(crate) struct DriverFlow {
-    /// The run it is of.
     pub(crate) run: RunId,
     /// The number that the driver has given its first phase; the others follow.
     first: PhaseId,

@@ -150,7 +150,7 @@ impl Run<'_> {
     fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
         let mut event = Vec::new();
         for command in commands {
-            if let RunCommand::Told(news) = command {
+            if let RunCommand::Event(news) = command {
                 event.push(news);
                 continue;
             }
@@ -210,7 +210,7 @@ impl Run<'_> {
             RunCommand::Stand(flow, overrides) => self.stand(&flow, overrides),
             RunCommand::Cancel(flow) => self.cancel(flow),
             RunCommand::ClockJumped => self.bring_all_again(),
-            RunCommand::Told(_) | RunCommand::Stop | RunCommand::Leave => {}
+            RunCommand::Event(_) | RunCommand::Stop | RunCommand::Leave => {}
         }
     }
 

@@ -18,7 +18,7 @@ use crate::run::{RunEnd, Session};
 /// What the loop sends to a run.
 pub(crate) enum RunCommand {
     /// News of the fleet.
-    Told(FleetEvent),
+    Event(FleetEvent),
     /// The driver starts a task on a slot; held, it waits for the maps of its job.
     Begin {
         row: RowId,
@@ -55,8 +55,8 @@ pub(crate) enum RunMessage {
     Stop(u64),
     /// The driver is to know, in the time of the service.
     Reports(Vec<Report>),
-    /// A flow comes to the driver, as what is left of it and with its overrides, with what of it runs.
-    /// Nothing comes of one that is held and has nothing running.
+    /// A flow arrives at the driver, as its remaining work with its overrides and its running attempts. A
+    /// held flow without running attempts does not arrive.
     Comes {
         flow: String,
         arrival: Option<Box<(DriverFlow, Arrival)>>,

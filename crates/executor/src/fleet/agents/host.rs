@@ -56,7 +56,7 @@ enum Admission {
     /// Nothing: it is to join.
     Nothing,
     /// That it is one of the run's.
-    Told,
+    Reported,
 }
 
 /// Where a machine is.
@@ -75,7 +75,7 @@ enum State {
 struct Conversation {
     line: Line,
     /// When something arrived last.
-    heard: Duration,
+    last_receipt: Duration,
     /// When something was said last.
     said: Duration,
 }
@@ -127,21 +127,21 @@ impl Conversation {
     fn hear(&mut self, now: Duration) -> Vec<LineEvent> {
         let (lines, is_over) = self.line.hear();
         if !lines.is_empty() {
-            self.heard = now;
+            self.last_receipt = now;
         }
         let read = |line: Vec<u8>| match serde_json::from_slice(&line) {
             Ok(message) => LineEvent::Message(Box::new(message)),
             Err(_) => LineEvent::Noise(quoted(&line)),
         };
-        let mut heard: Vec<LineEvent> = lines.into_iter().map(read).collect();
+        let mut events: Vec<LineEvent> = lines.into_iter().map(read).collect();
         if self.line.babbles() {
-            heard.push(LineEvent::Noise(format!("a line of more than {LINE_MAX} bytes")));
+            events.push(LineEvent::Noise(format!("a line of more than {LINE_MAX} bytes")));
         }
         if is_over {
             self.line.tell();
-            heard.push(LineEvent::Over);
+            events.push(LineEvent::Over);
         }
-        heard
+        events
     }
 }
 
@@ -258,7 +258,7 @@ impl Host {
         }
     }
 
-    /// Says what it takes of what is unsaid.
+    /// Sends as much of the pending output as the line takes.
     pub(super) fn tell(&mut self) {
         if let State::Opening(PendingLine { spoken, .. }) | State::Up(spoken) = &mut self.state {
             spoken.line.tell();
@@ -287,10 +287,9 @@ impl Host {
 
     /// Its agent is not there any more: nothing more arrives from its attempts.
     fn lose(&mut self, now: Duration, why: String, tell: &mut dyn FnMut(News)) {
-        let is_silent =
-            matches!(&self.state, State::Up(spoken) if now.saturating_sub(spoken.heard) > self.pace.silent);
+        let is_silent = matches!(&self.state, State::Up(spoken) if now.saturating_sub(spoken.last_receipt) > self.pace.silent);
         self.epoch += 1;
-        tell(News::Told(FleetEvent::Down { machine: self.id, why }));
+        tell(News::Event(FleetEvent::Down { machine: self.id, why }));
         self.end(now, if is_silent { Duration::ZERO } else { ORDERLY }, None);
     }
 
@@ -311,7 +310,7 @@ impl Host {
             }
             State::Up(spoken) => {
                 spoken.beat(now);
-                if now.saturating_sub(spoken.heard) > self.pace.silent {
+                if now.saturating_sub(spoken.last_receipt) > self.pace.silent {
                     self.lose(
                         now,
                         format!("nothing was heard of it for {} s", self.pace.silent.as_secs()),
@@ -341,7 +340,7 @@ impl Host {
                 let hello = Hello { machine: self.name.clone(), ..terms.hello.clone() };
                 opened.say(&line(&ToAgent::Hello(hello)));
                 opened.tell();
-                let spoken = Conversation { line: opened, heard: now, said: now };
+                let spoken = Conversation { line: opened, last_receipt: now, said: now };
                 self.state = State::Opening(PendingLine { spoken, since: now, noise: None });
             }
         }
@@ -375,14 +374,14 @@ impl Host {
         self.state = State::Away { again: now + pause };
         let is_first = self.known == Admission::Awaited;
         if is_first {
-            self.known = Admission::Told;
+            self.known = Admission::Reported;
             // The engine hears that it is gone.
             self.epoch += 1;
         }
         match failure {
             Failure::Refused(why) if is_first => tell(News::First(self.id.index(), First::Refused(why))),
             Failure::Missing(why) if is_first => tell(News::First(self.id.index(), First::Missing(why))),
-            Failure::Refused(why) => tell(News::Told(FleetEvent::Notice(format!("{}: {why}", self.name)))),
+            Failure::Refused(why) => tell(News::Event(FleetEvent::Notice(format!("{}: {why}", self.name)))),
             // It is away, and that was given.
             Failure::Missing(_) => {}
         }
@@ -390,7 +389,7 @@ impl Host {
 
     /// Hears what it says.
     pub(super) fn hear(&mut self, now: Duration, tell: &mut dyn FnMut(News)) {
-        let heard = match &mut self.state {
+        let events = match &mut self.state {
             State::Away { .. } => return,
             State::Opening(opening) => opening.spoken.hear(now),
             State::Up(spoken) => spoken.hear(now),
@@ -400,7 +399,7 @@ impl Host {
                 return;
             }
         };
-        for one in heard {
+        for one in events {
             match &self.state {
                 State::Opening(_) => self.hear_opening(now, one, tell),
                 State::Up(_) => self.hear_up(now, one, tell),
@@ -410,9 +409,9 @@ impl Host {
     }
 
     /// It says something before it takes attempts.
-    fn hear_opening(&mut self, now: Duration, heard: LineEvent, tell: &mut dyn FnMut(News)) {
+    fn hear_opening(&mut self, now: Duration, event: LineEvent, tell: &mut dyn FnMut(News)) {
         let State::Opening(opening) = &mut self.state else { return };
-        match heard {
+        match event {
             LineEvent::Message(message) => match *message {
                 FromAgent::Ready(ready) => self.ready(now, &ready, tell),
                 FromAgent::Refused(Refused { why, .. }) => {
@@ -449,23 +448,23 @@ impl Host {
         self.state = State::Up(opening.spoken);
         self.tries = 0;
         let capacity = Capacity { processors: ready.processors, memory: ready.memory };
-        tell(match std::mem::replace(&mut self.known, Admission::Told) {
+        tell(match std::mem::replace(&mut self.known, Admission::Reported) {
             Admission::Awaited => News::First(self.id.index(), First::Ready(capacity)),
-            Admission::Told => News::Told(FleetEvent::Up(self.id)),
+            Admission::Reported => News::Event(FleetEvent::Up(self.id)),
             Admission::Nothing => {
                 let (name, slots, speed) = (self.name.clone(), self.slots, self.speed);
-                News::Told(FleetEvent::Joined(NewMachine { number: self.id, name, slots, speed, capacity }))
+                News::Event(FleetEvent::Joined(NewMachine { number: self.id, name, slots, speed, capacity }))
             }
         });
         if let Some(ends) = self.ends {
             let left = ends.saturating_sub(now);
-            tell(News::Told(FleetEvent::Until { machine: self.id, left }));
+            tell(News::Event(FleetEvent::Until { machine: self.id, left }));
         }
     }
 
     /// It says something while it takes attempts.
-    fn hear_up(&mut self, now: Duration, heard: LineEvent, tell: &mut dyn FnMut(News)) {
-        match heard {
+    fn hear_up(&mut self, now: Duration, event: LineEvent, tell: &mut dyn FnMut(News)) {
+        match event {
             LineEvent::Message(message) => match *message {
                 FromAgent::Ended { n, report, broken } => self.ended(n, report, broken, tell),
                 FromAgent::Refused(Refused { why, .. }) => self.lose(now, why, tell),
@@ -489,6 +488,6 @@ impl Host {
             place.note(None);
         }
         let broken = broken.unwrap_or_else(|| "its agent gave no report".to_owned());
-        tell(News::Told(FleetEvent::Ended { attempt: n, report: report.ok_or(broken) }));
+        tell(News::Event(FleetEvent::Ended { attempt: n, report: report.ok_or(broken) }));
     }
 }

@@ -169,7 +169,7 @@ impl Hub {
                 }
                 Order::Add(machine) if !self.is_ending => self.add(machine, now),
                 Order::Add(_) => {}
-                Order::Say(what) => drop(self.news.send(News::Told(FleetEvent::Notice(what)))),
+                Order::Say(what) => drop(self.news.send(News::Event(FleetEvent::Notice(what)))),
                 Order::Retire { names, why } => {
                     let Self { hosts, news, .. } = self;
                     let retired =

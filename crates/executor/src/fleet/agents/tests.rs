@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An agent's side of a line.
 struct Agent {
-    heard: Lines<BufReader<PipeReader>>,
+    input: Lines<BufReader<PipeReader>>,
     says: PipeWriter,
 }
 
@@ -28,7 +28,7 @@ impl Agent {
     /// The next message, beats left out; none if there will be none.
     fn hear(&mut self) -> Option<ToAgent> {
         loop {
-            let line = self.heard.next()?.ok()?;
+            let line = self.input.next()?.ok()?;
             match serde_json::from_str(&line).unwrap() {
                 ToAgent::Beat {} => {}
                 message => return Some(message),
@@ -87,11 +87,11 @@ struct Script {
 
 impl Link for Script {
     fn open(&mut self, _: PathBuf) -> io::Result<Line> {
-        let (heard, stdin) = io::pipe()?;
+        let (input, stdin) = io::pipe()?;
         let (stdout, says) = io::pipe()?;
         let (act, nth) = (self.act.clone(), self.opened);
         self.opened += 1;
-        thread::spawn(move || act(nth, &mut Agent { heard: BufReader::new(heard).lines(), says }));
+        thread::spawn(move || act(nth, &mut Agent { input: BufReader::new(input).lines(), says }));
         Ok(Line::of_pipes(stdin, stdout))
     }
 }
@@ -137,7 +137,7 @@ fn start(agents: &mut Agents, machine: u32, number: u64) {
 
 /// The next news; there must be some.
 fn next(agents: &mut Agents) -> FleetEvent {
-    agents.next(PATIENCE).expect("something is told")
+    agents.next(PATIENCE).expect("an event arrives")
 }
 
 /// The number of an attempt that ended well.
@@ -159,7 +159,7 @@ fn is_down(event: &FleetEvent, expected: &str) {
 }
 
 #[test]
-fn every_machine_is_told_who_it_is_and_ends_what_it_is_given() {
+fn every_machine_gets_its_name_and_runs_its_attempts() {
     let names = Arc::new(Mutex::new(Vec::new()));
     let play = |name: &str| {
         let names = names.clone();
@@ -244,8 +244,8 @@ fn machines_that_do_not_answer_are_said_to_be_gone_and_come_when_they_do() {
     start(&mut agents, 0, 3);
     assert_eq!(ended(&next(&mut agents)), 3);
     drop(agents);
-    let nobody = |name: &str| machine(name, |_, _| {});
-    let error = open(vec![nobody("x"), nobody("y")]).err().expect("nobody is there").to_string();
+    let silent = |name: &str| machine(name, |_, _| {});
+    let error = open(vec![silent("x"), silent("y")]).err().expect("no machine answers").to_string();
     assert!(
         error.starts_with("found no machine that answers") && error.contains("y: its agent ended"),
         "{error}"
@@ -264,7 +264,7 @@ fn what_a_shell_says_before_the_agent_does_no_harm() {
     assert_eq!(ended(&next(&mut agents)), 1);
     drop(agents);
     let error = open(vec![machine("a", |_, agent| agent.say_text("a: slackline: not found"))]).err();
-    let error = error.expect("nobody is there").to_string();
+    let error = error.expect("no machine answers").to_string();
     assert!(error.contains("its agent ended after the line \"a: slackline: not found\""), "{error}");
 }
 
@@ -345,7 +345,7 @@ fn an_attempt_that_was_meant_for_an_earlier_agent_does_not_reach_a_later_one() {
 }
 
 #[test]
-fn what_is_said_twice_or_of_nobody_counts_once() {
+fn repeated_reports_count_once_and_reports_of_no_attempt_not() {
     let mut agents = open(vec![machine("a", |_, agent| {
         agent.greet();
         agent.say(&FromAgent::Ready(ready()));

@@ -71,7 +71,7 @@ impl Allocation {
     }
 }
 
-/// `1-02:03:04`, `2:03:04`, `3:04`; none of what is no time, such as `UNLIMITED`.
+/// `1-02:03:04`, `2:03:04`, `3:04`; `None` for other texts, such as `UNLIMITED`.
 fn time_left(text: &str) -> Option<Duration> {
     let (days, rest) = match text.split_once('-') {
         Some((days, rest)) => (days.parse::<u64>().ok()?, rest),
@@ -115,7 +115,7 @@ impl Keeper {
         let unheard = |error: io::Error| format!("salloc cannot be listened to: {error}");
         let mut output = BufReader::new(output.ok_or_else(|| unheard(io::ErrorKind::BrokenPipe.into()))?);
         let allocation = granted(&mut output, says)?;
-        // It goes on to write; a full pipe would stop it.
+        // The process writes more; a full pipe would stop it.
         let rest = move || drop(io::copy(&mut output, &mut io::sink()));
         thread::Builder::new().spawn(rest).map_err(unheard)?;
         Ok((keeper, allocation))

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_are_repeated_as_often_as_is_said() {
+    fn processors_are_repeated_by_their_count() {
         assert_eq!(processors("2(x3),4").unwrap(), [2, 2, 2, 4]);
         assert_eq!(processors("16").unwrap(), [16]);
         for wrong in ["", "2(x)", "0", "2(3)", "x", "2(x99999999)"] {

@@ -1,6 +1,6 @@
 //! Queues on the standard library's B-tree, the plain way to do it.
 //!
-//! A type of its own, because neither the trait nor the set is of this crate.
+//! A separate type, because neither the trait nor the set is of this crate.
 
 use std::collections::BTreeSet;
 

@@ -117,7 +117,7 @@ fn value(schema: &Value) -> String {
     if parts.is_empty() { last } else { format!("{} or {last}", parts.join(", ")) }
 }
 
-/// Each of what a value may be.
+/// The alternatives for a value.
 fn alternatives(schema: &Value) -> Vec<String> {
     if let Some(name) = text(schema, "$ref").and_then(|path| path.rsplit('/').next()) {
         let link = format!("[{name}](#{})", name.to_lowercase());
@@ -198,7 +198,7 @@ fn text<'a>(schema: &'a Value, key: &str) -> Option<&'a str> {
     schema[key].as_str()
 }
 
-/// What is said of it, as Markdown.
+/// The description of a schema, as Markdown.
 fn said(schema: &Value) -> String {
     text(schema, "description").unwrap_or_default().replace('\n', " ").replace('<', "\\<")
 }

@@ -56,7 +56,7 @@ pub(in crate::instance) fn check_one(
     let mut flows = Flows { draft: head, cluster, problems: &mut problems, work: 0.0 };
     flows.check_flow("", flow);
     *work += flows.work * flow.repeat.map_or(1.0, |repeat| f64::from(repeat.times));
-    // What is wrong with a number is said at the number, not again where numbers are added up.
+    // An error in a number is reported at the number, not again in sums of numbers.
     if problems.list.is_empty() && *work > WORK_MAX {
         problems.add("", format!("found more than {WORK_MAX:e} slot-seconds of work up to here"));
     }
@@ -92,7 +92,7 @@ impl Flows<'_> {
             self.check_flow(&path, flow);
             // Counted before anything is built, so that no sum of microseconds can overflow.
             if self.problems.list.len() > found {
-                // What is wrong with a number is said at the number, not again where numbers are added up.
+                // An error in a number is reported at the number, not again in sums of numbers.
                 self.work = before;
                 continue;
             }

@@ -98,7 +98,7 @@ fn a_jump_is_an_event_and_a_trouble_for_a_while() {
     assert!(
         world.service().trouble.unwrap().starts_with("the clock jumped forward by 8"),
         "{:?}",
-        world.told
+        world.events
     );
     assert_eq!(world.events(), ["clock"]);
     world.pass(minutes(1));
@@ -110,7 +110,7 @@ fn a_jump_is_an_event_and_a_trouble_for_a_while() {
     // A service that was down reports a jump too.
     world.shift = -8 * HOUR;
     world.restart();
-    assert!(world.service().trouble.unwrap().contains("before"), "{:?}", world.told);
+    assert!(world.service().trouble.unwrap().contains("before"), "{:?}", world.events);
 }
 
 #[test]
@@ -179,9 +179,9 @@ fn what_was_submitted_in_the_future_is_opened_now_and_a_key_is_known() {
     jump(&mut world, 0);
     assert!(world.state.wanted(number).unwrap().since <= world.wall());
     assert!(
-        world.told.iter().any(|event| event.message.contains("continue from now on: 1")),
+        world.events.iter().any(|event| event.message.contains("continue from now on: 1")),
         "{:?}",
-        world.told
+        world.events
     );
     assert_eq!(world.submit(&anna(), keyed()), number);
     world.restart();

@@ -4,7 +4,7 @@ use crate::state::tests::world::{World, checked, minutes, submit};
 use crate::state::tests::*;
 
 #[test]
-fn a_deadline_that_has_passed_is_refused_but_not_of_what_is_sent_again() {
+fn a_deadline_that_has_passed_is_refused_but_not_in_a_repeated_request() {
     let mut world = World::new(Limits::default());
     let sent = |key: &str, passed: Option<&str>| {
         let submit = api::Submit { key: Some(key.to_owned()), ..submit("night") };
@@ -22,7 +22,7 @@ fn a_deadline_that_has_passed_is_refused_but_not_of_what_is_sent_again() {
 }
 
 #[test]
-fn what_is_let_go_is_named_and_what_was_not_held_is_said() {
+fn resumed_flows_are_named_and_so_is_the_rest_that_was_not_held() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     world.open(number, &[("f", 1, None), ("g", 1, None), ("h", 1, None)]);
@@ -47,7 +47,7 @@ fn what_is_let_go_is_named_and_what_was_not_held_is_said() {
 
 /// The records do not have the names of flows.
 #[test]
-fn one_flow_is_let_go_of_several_and_the_others_stay_held_over_restarts() {
+fn one_flow_of_several_is_resumed_and_the_others_stay_held_over_restarts() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     let flows = [("f", 1, None), ("g", 1, None), ("h", 1, None)];

@@ -7,7 +7,7 @@ fn hold(number: u64, held: bool) -> Command {
 }
 
 #[test]
-fn behind_the_limit_of_what_is_live_that_is_said_and_when_something_is_predicted() {
+fn a_submission_behind_the_limit_of_active_ones_says_so_and_when_it_is_predicted_to_start() {
     let mut world = World::new(Limits { live: 2, ..Limits::default() });
     let [a, b] = ["a", "b"].map(|name| world.submit(&anna(), submit(name)));
     world.hold_predictions = true;
@@ -37,7 +37,7 @@ fn behind_the_limit_of_what_is_live_that_is_said_and_when_something_is_predicted
 }
 
 #[test]
-fn behind_the_limit_of_its_user_that_is_said() {
+fn a_submission_behind_the_limit_of_its_user_says_so() {
     let mut world = World::new(Limits { live: 2, live_by_user: 1, ..Limits::default() });
     let bert = Principal::new("bert", Role::Submit);
     world.submit(&anna(), submit("a"));
@@ -62,7 +62,7 @@ fn behind_the_limit_of_its_user_that_is_said() {
 }
 
 #[test]
-fn a_drain_is_said_of_what_could_begin_and_of_what_is_late() {
+fn a_drain_is_the_reason_of_submissions_that_could_start_and_of_late_ones() {
     let mut world = World::new(Limits::default());
     world.execute(&operator(), Command::Drain(true)).unwrap();
     let held = world.submit(&anna(), api::Submit { held: true, ..submit("held") });
@@ -80,7 +80,7 @@ fn a_drain_is_said_of_what_could_begin_and_of_what_is_late() {
 }
 
 #[test]
-fn of_flows_that_are_held_it_is_said_by_what() {
+fn a_held_flow_names_the_hold() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("a"));
     world.open(number, &[("f", 1, None)]);
@@ -146,7 +146,7 @@ fn a_quota_is_named_where_it_is_why_nothing_more_starts() {
     assert_eq!(world.flow(2, "f").why, why);
     assert_eq!(world.list()[1].flows[0].why, why, "lists say it too");
     assert_eq!(world.flow(1, "f").why, None, "all of it is at work");
-    assert_eq!(world.flow(3, "f").why, None, "it is somebody else's");
+    assert_eq!(world.flow(3, "f").why, None, "it belongs to another user");
     world.execute(&anna(), hold(2, true)).unwrap();
     assert!(world.flow(2, "f").why.is_some_and(|why| why.contains("let go")), "it waits because it is held");
     world.execute(&anna(), hold(2, false)).unwrap();

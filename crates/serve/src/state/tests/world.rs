@@ -78,7 +78,7 @@ pub(super) struct World {
     pub(super) due: Option<u64>,
     /// Whether every submission finishes at once.
     pub(super) play: bool,
-    pub(super) told: Vec<api::Event>,
+    pub(super) events: Vec<api::Event>,
     alerted: Vec<Alert>,
     pub(super) forgotten: Vec<String>,
 }
@@ -116,7 +116,7 @@ impl World {
             files: false,
             due: None,
             play: false,
-            told: Vec::new(),
+            events: Vec::new(),
             alerted: Vec::new(),
             forgotten: Vec::new(),
         }
@@ -155,11 +155,11 @@ impl World {
             match effect {
                 Effect::Open(number) => drop(self.opening.insert(number)),
                 Effect::Admit { number, standings } => {
-                    let all = standings.into_iter().map(|(flow, standing)| ((number, flow), standing));
+                    let all = standings.into_iter().map(|(flow, overrides)| ((number, flow), overrides));
                     self.standings.extend(all);
                 }
-                Effect::Stand { number, flow, standing } => {
-                    self.standings.insert((number, flow), standing);
+                Effect::Stand { number, flow, overrides } => {
+                    self.standings.insert((number, flow), overrides);
                 }
                 Effect::Cancel { .. } | Effect::ClockJumped(_) | Effect::RemoveAside(_) => {}
                 Effect::Forget { name, .. } => self.forgotten.push(name),
@@ -173,7 +173,7 @@ impl World {
                     self.apply_event(StateEvent::Files { number, missing });
                 }
                 Effect::Alert(alert) => self.alerted.push(alert),
-                Effect::Event(event) => self.told.push(event),
+                Effect::Event(event) => self.events.push(event),
             }
         }
         if !self.hold_predictions {
@@ -396,12 +396,12 @@ impl World {
     }
 
     pub(super) fn events(&self) -> Vec<String> {
-        self.told.iter().map(|event| event.kind.clone()).collect()
+        self.events.iter().map(|event| event.kind.clone()).collect()
     }
 
     /// Drops the events and alerts so far.
-    pub(super) fn forget_what_was_told(&mut self) {
-        self.told.clear();
+    pub(super) fn forget_events(&mut self) {
+        self.events.clear();
         self.alerted.clear();
         self.forgotten.clear();
     }
@@ -535,7 +535,7 @@ fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
     assert_eq!(world.state.queue.live(), begun.len(), "seed {seed}");
     let queued: Vec<&api::Submission> = all.iter().filter(|one| one.state == State::Queued).collect();
     assert_eq!(world.state.queue.len(), queued.len(), "seed {seed}");
-    assert!(queued.iter().all(|one| one.why.is_some()), "seed {seed}: of each it is said why it waits");
+    assert!(queued.iter().all(|one| one.why.is_some()), "seed {seed}: each says why it waits");
     let running: u64 = all.iter().flat_map(|one| &one.flows).map(|flow| flow.running).sum();
     assert_eq!(world.service().running, running, "seed {seed}");
     // Each time of a schedule is submitted once, and in order.

@@ -156,7 +156,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
             submitted.extend(world.submitted().into_iter().map(|wanted| (wanted.name, wanted.since)));
             world.records = world.state.records();
             world.restart();
-            world.forget_what_was_told();
+            world.forget_events();
             // Running tasks start again.
             engine.ends.clear();
             let written = world

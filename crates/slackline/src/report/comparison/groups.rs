@@ -41,18 +41,19 @@ pub fn groups(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>) -> Vec<Grou
         all.entry((2, class, name)).or_default().push(id);
     }
     let classes = all.keys().filter(|(by, ..)| *by == 2).count();
-    let told = all.into_iter().filter(|((by, ..), _)| *by < 2 || classes > 1);
-    told.map(|((by, _, name), flows)| {
-        let metrics = metrics_of(instance, facts, &flows);
-        let nothing_done = flows.iter().all(|&flow| facts[flow].completion.is_none());
-        Group {
-            by: GROUPS[usize::from(by)],
-            name,
-            flows: flows.len(),
-            metrics: known(&metrics, nothing_done),
-        }
-    })
-    .collect()
+    let groups = all.into_iter().filter(|((by, ..), _)| *by < 2 || classes > 1);
+    groups
+        .map(|((by, _, name), flows)| {
+            let metrics = metrics_of(instance, facts, &flows);
+            let nothing_done = flows.iter().all(|&flow| facts[flow].completion.is_none());
+            Group {
+                by: GROUPS[usize::from(by)],
+                name,
+                flows: flows.len(),
+                metrics: known(&metrics, nothing_done),
+            }
+        })
+        .collect()
 }
 
 /// The size class of a flow, by powers of ten of its slot-seconds of work: 0 for none, 1 for less than 1, 2
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_told_by_pool_user_and_size() {
+    fn flows_are_grouped_by_pool_user_and_size() {
         let flow = |id: &str, tasks, pool: Option<&str>, user: Option<&str>| FlowDraft {
             pool: pool.map(str::to_owned),
             user: user.map(str::to_owned),

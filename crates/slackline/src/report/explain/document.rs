@@ -10,33 +10,33 @@ use super::ExplainInput;
 use crate::report::number::exact;
 
 /// The document: all findings, with times in seconds.
-pub fn json(told: &ExplainInput<'_>) -> String {
-    let explanation = told.explanation;
-    let phase = |&phase: &PhaseId| json!(phase_of(told, phase));
+pub fn json(input: &ExplainInput<'_>) -> String {
+    let explanation = input.explanation;
+    let phase = |&phase: &PhaseId| json!(phase_of(input, phase));
     let failure = |failure: &crate::explain::Failure| {
         json!({
-            "phase": phase_of(told, failure.phase), "task": failure.task,
+            "phase": phase_of(input, failure.phase), "task": failure.task,
             "attempts": failure.attempts, "last": failure.last,
         })
     };
     let loss = |loss: &Loss| {
         json!({
-            "machine": told.instance.cluster().machine_name(loss.machine),
+            "machine": input.instance.cluster().machine_name(loss.machine),
             "stopped": loss.stopped, "lost": loss.lost,
         })
     };
     let document = json!({
-        "flow": told.flow_name(explanation.flow),
-        "job": explanation.job.map(|job| told.job_name(job)),
-        "policy": told.policy,
-        "plan": told.plan,
+        "flow": input.flow_name(explanation.flow),
+        "job": explanation.job.map(|job| input.job_name(job)),
+        "policy": input.policy,
+        "plan": input.plan,
         "released": explanation.released,
         "started": explanation.started,
         "completed": explanation.completed,
         "until": explanation.until,
         "failed": explanation.failed,
-        "open": told.open.map(|open| {
-            let reasons = told.open_phases();
+        "open": input.open.map(|open| {
+            let reasons = input.open_phases();
             let reasons: Vec<Value> =
                 reasons.iter().map(|(phase, why)| json!({ "phase": phase, "why": why })).collect();
             json!({ "now": open.now, "at_work": open.is_at_work, "waits": reasons })
@@ -49,25 +49,25 @@ pub fn json(told: &ExplainInput<'_>) -> String {
         },
         "chain": explanation.chain.iter().map(phase).collect::<Vec<_>>(),
         "waits": waits(explanation.waits),
-        "cluster": told.there.map(|_| {
-            let starts = told.starts();
+        "cluster": input.there.map(|_| {
+            let starts = input.starts();
             json!({
                 "not_submitted": starts.submission, "masters": starts.masters, "containers": starts.containers,
             })
         }),
-        "blocked": blocked(told, &explanation.blocked),
+        "blocked": blocked(input, &explanation.blocked),
         "deadline": explanation.deadline.as_ref().map(deadline),
-        "advice": told.advice().iter().map(|(what, why)| json!({ "what": what, "why": why })).collect::<Vec<_>>(),
-        "phases": explanation.phases.iter().map(|story| of_phase(told, story)).collect::<Vec<_>>(),
+        "advice": input.advice().iter().map(|(what, why)| json!({ "what": what, "why": why })).collect::<Vec<_>>(),
+        "phases": explanation.phases.iter().map(|story| of_phase(input, story)).collect::<Vec<_>>(),
         "failures": explanation.failures.iter().map(failure).collect::<Vec<_>>(),
         "losses": explanation.losses.iter().map(loss).collect::<Vec<_>>(),
     });
     crate::report::pretty(&document)
 }
 
-fn phase_of(told: &ExplainInput<'_>, phase: PhaseId) -> Value {
-    let of = told.instance.phase(phase);
-    json!({ "job": told.job_name(of.job), "phase": of.kind.name() })
+fn phase_of(input: &ExplainInput<'_>, phase: PhaseId) -> Value {
+    let of = input.instance.phase(phase);
+    json!({ "job": input.job_name(of.job), "phase": of.kind.name() })
 }
 
 fn waits(waits: Waits) -> Value {
@@ -76,17 +76,17 @@ fn waits(waits: Waits) -> Value {
     })
 }
 
-fn blocked(told: &ExplainInput<'_>, blocked: &Blocked) -> Value {
+fn blocked(input: &ExplainInput<'_>, blocked: &Blocked) -> Value {
     let other = |other: &crate::explain::Blocker| {
-        let flow = told.instance.job(other.job).flow;
+        let flow = input.instance.job(other.job).flow;
         json!({
-            "flow": told.flow_name(flow),
-            "job": told.job_name(other.job),
+            "flow": input.flow_name(flow),
+            "job": input.job_name(other.job),
             "slot_seconds": other.slot_seconds,
             "waiting_for_maps": other.waiting,
-            "deadline": told.instance.flow(flow).deadline.map(slackline_model::Time::seconds),
-            "completed": told.flows[flow].completed,
-            "place": told.flows[flow].place,
+            "deadline": input.instance.flow(flow).deadline.map(slackline_model::Time::seconds),
+            "completed": input.flows[flow].completed,
+            "place": input.flows[flow].place,
         })
     };
     let mut document = json!({
@@ -115,13 +115,13 @@ fn deadline(deadline: &Deadline) -> Value {
     })
 }
 
-fn of_phase(told: &ExplainInput<'_>, story: &PhaseStory) -> Value {
-    let of = told.instance.phase(story.phase);
+fn of_phase(input: &ExplainInput<'_>, story: &PhaseStory) -> Value {
+    let of = input.instance.phase(story.phase);
     json!({
-        "job": told.job_name(of.job),
+        "job": input.job_name(of.job),
         "phase": of.kind.name(),
         "ready": story.ready,
-        "after": story.gate.map(|gate| phase_of(told, gate)),
+        "after": story.gate.map(|gate| phase_of(input, gate)),
         "started": story.started,
         "ended": story.ended,
         "done": story.done,
@@ -130,12 +130,12 @@ fn of_phase(told: &ExplainInput<'_>, story: &PhaseStory) -> Value {
         "most_slots": story.most,
         "may_hold": story.cap,
         "early_slot_seconds": story.early,
-        "blocked": blocked(told, &story.blocked),
+        "blocked": blocked(input, &story.blocked),
     })
 }
 
 /// One row per phase, with all digits.
-pub fn csv(told: &ExplainInput<'_>) -> String {
+pub fn csv(input: &ExplainInput<'_>) -> String {
     let header = [
         "job",
         "phase",
@@ -153,10 +153,10 @@ pub fn csv(told: &ExplainInput<'_>) -> String {
         "may_hold",
         "idle",
     ];
-    let on_chain: BTreeSet<PhaseId> = told.explanation.chain.iter().copied().collect();
+    let on_chain: BTreeSet<PhaseId> = input.explanation.chain.iter().copied().collect();
     let row = |story: &PhaseStory| {
-        let of = told.instance.phase(story.phase);
-        let names = [told.job_name(of.job).to_owned(), of.kind.name().to_owned()];
+        let of = input.instance.phase(story.phase);
+        let names = [input.job_name(of.job).to_owned(), of.kind.name().to_owned()];
         let chain = on_chain.contains(&story.phase).to_string();
         let times = [story.ready, story.started, story.ended].map(exact);
         let waits = story.waits;
@@ -166,5 +166,5 @@ pub fn csv(told: &ExplainInput<'_>) -> String {
         let cells = names.into_iter().chain([chain]).chain(times).chain([story.done.to_string()]);
         cells.chain(waits).chain(slots).chain([idle]).collect::<Vec<_>>()
     };
-    crate::report::csv(&header, told.explanation.phases.iter().map(row))
+    crate::report::csv(&header, input.explanation.phases.iter().map(row))
 }

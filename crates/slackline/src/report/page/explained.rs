@@ -44,7 +44,7 @@ pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
     let view = View { width: WIDTH, note: false, ..View::default() };
     let explain = |flow: FlowId| {
         let explanation = explainer.explain(flow, None)?;
-        let told = ExplainInput {
+        let input = ExplainInput {
             instance,
             policy: &schedule.policy,
             plan: is_plan,
@@ -54,7 +54,7 @@ pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
             there: None,
         };
         let (holders, idle) = shares(instance, flow, &explanation.blocked);
-        let text = told.text(&view);
+        let text = input.text(&view);
         Some(Explained { flow: usize::from(flow), text, wanted: explanation.blocked.seconds, holders, idle })
     };
     let mut flows = most_costly(schedule);

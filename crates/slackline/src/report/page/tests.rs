@@ -190,7 +190,7 @@ fn flows_are_explained_as_by_explain() {
     for said in document["policies"][0]["ran"]["explained"].as_array().unwrap() {
         let flow = slackline_model::FlowId(said["flow"].as_u64().unwrap() as u32);
         let explanation = explain(&instance, &simulated.schedule, flow, None).unwrap();
-        let told = ExplainInput {
+        let input = ExplainInput {
             instance: &instance,
             policy: "fifo",
             plan: false,
@@ -200,7 +200,7 @@ fn flows_are_explained_as_by_explain() {
             there: None,
         };
         let view = View { width: super::explained::WIDTH, note: false, ..View::default() };
-        assert_eq!(said["text"], told.text(&view));
+        assert_eq!(said["text"], input.text(&view));
     }
     assert_eq!(document["policies"][0]["ran"]["explained"].as_array().unwrap().len(), 2);
 }

@@ -12,7 +12,7 @@ use crate::run::forecast::{Forecast, OVERDUE, completions, count};
 
 /// The number of samples of a prediction interval. A prediction for a hundred flows has no time for more, and
 /// each of the five usual ratios occurs twice.
-pub(in crate::run) const COURSES: u64 = 10;
+pub(in crate::run) const SCENARIOS: u64 = 10;
 
 /// Steps that are coprime to the number of samples.
 const STEPS: [u64; 4] = [1, 3, 7, 9];
@@ -32,30 +32,30 @@ const RATIOS_MIN: usize = 5;
 const SAME: f64 = 1e-9;
 
 /// The largest number of unfinished tasks of a run that is sampled.
-pub(super) const COURSE_TASKS_MAX: usize = 20_000;
+pub(super) const SCENARIO_TASKS_MAX: usize = 20_000;
 
 impl Forecast {
     /// By flow: the 80 % prediction interval of its completion time. Durations of tasks are drawn from those
     /// of finished tasks of the phase. A phase without finished tasks is scaled by the ratio of a phase that
-    /// has some, or by an assumed ratio. The result is empty if more than [`COURSE_TASKS_MAX`] tasks are
+    /// has some, or by an assumed ratio. The result is empty if more than [`SCENARIO_TASKS_MAX`] tasks are
     /// unfinished. The draws are the same in every prediction.
     pub(in crate::run) fn spread(&self, now: Time) -> BTreeMap<String, [f64; 2]> {
-        let mut courses: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        let mut scenarios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let left = self.draft.flows.iter().flat_map(|flow| &flow.jobs);
         let left: usize =
             left.map(|job| [&job.map, &job.reduce].into_iter().flatten().map(count).sum::<usize>()).sum();
-        if self.policy.is_program() || left.saturating_sub(self.done.len()) > COURSE_TASKS_MAX {
+        if self.policy.is_program() || left.saturating_sub(self.done.len()) > SCENARIO_TASKS_MAX {
             return BTreeMap::new();
         }
-        let seats = self.seats();
-        for k in 0..COURSES {
+        let running = self.running();
+        for k in 0..SCENARIOS {
             let draft = self.ahead(&self.drawn_off(now, k, &|_| &AS_GUESSED), now);
-            let Some(ends) = completions(&draft, &seats, &self.policy, &self.setting, now) else { break };
+            let Some(ends) = completions(&draft, &running, &self.policy, &self.setting, now) else { break };
             for (flow, at) in ends {
-                courses.entry(flow).or_default().push(at);
+                scenarios.entry(flow).or_default().push(at);
             }
         }
-        courses.into_iter().map(|(flow, mut ends)| (flow, likely(&mut ends))).collect()
+        scenarios.into_iter().map(|(flow, mut ends)| (flow, likely(&mut ends))).collect()
     }
 
     /// Sample `k` of the run: the workload with drawn durations. If the run does not show the ratios of its
@@ -88,7 +88,7 @@ impl Forecast {
                     }
                     _ => usual,
                 };
-                let off = of_course(k, key(&self.flows[index as usize], index, kind), off).unwrap_or(1.0);
+                let off = of_scenario(k, key(&self.flows[index as usize], index, kind), off).unwrap_or(1.0);
                 for (seconds, task) in seconds.iter_mut().zip(0..) {
                     // The estimate of a running task is its remaining time.
                     let so_far = self.running.get(&TaskId { job: index, phase: kind, task });
@@ -135,11 +135,11 @@ pub(in crate::run) fn likely(ends: &mut [f64]) -> [f64; 2] {
 /// One of several sorted numbers, for sample `k`. The samples cover the numbers evenly, in a different order
 /// for each phase, because ten independent draws may miss a likely value. The order has a start and a step
 /// that is coprime to the number of samples.
-fn of_course(k: u64, phase: u64, numbers: &[f64]) -> Option<f64> {
+fn of_scenario(k: u64, phase: u64, numbers: &[f64]) -> Option<f64> {
     let mixed = phase.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let step = STEPS[(mixed % STEPS.len() as u64) as usize];
-    let place = (k % COURSES * step + mixed / STEPS.len() as u64) % COURSES;
-    let part = (place as f64 + 0.5) / COURSES as f64;
+    let place = (k % SCENARIOS * step + mixed / STEPS.len() as u64) % SCENARIOS;
+    let part = (place as f64 + 0.5) / SCENARIOS as f64;
     numbers.get((part * numbers.len() as f64) as usize).copied()
 }
 

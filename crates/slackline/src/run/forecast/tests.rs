@@ -4,7 +4,7 @@ use slackline_model::Profile;
 use slackline_model::draft::TasksDraft;
 
 use super::*;
-use crate::run::forecast::scenarios::COURSE_TASKS_MAX;
+use crate::run::forecast::scenarios::SCENARIO_TASKS_MAX;
 use crate::run::tests::{fake::Fake, request};
 use crate::run::{Run, Silent};
 
@@ -33,7 +33,7 @@ fn seconds(draft: &Draft, job: usize) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn durations_are_believed_as_finished_and_running_tasks_suggest() {
+fn estimates_of_durations_follow_finished_and_running_tasks() {
     use PhaseKind::{Map, Reduce};
     let mut forecast = forecast();
     let at = Time::from_seconds_nearest;
@@ -73,7 +73,7 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     assert_eq!(forecast.of("f"), Prospect::Done(54.5));
     let failed = |is_final| {
         let message = "no";
-        Happening::Failed { id: map(1), message, log: None, goes_on: false, is_final }
+        Happening::Failed { id: map(1), message, log: None, other_runs: false, is_final }
     };
     for _ in 0..9 {
         forecast.record(at(6.0), failed(false));
@@ -121,7 +121,7 @@ fn an_estimate_is_never_before_now() {
 }
 
 #[test]
-fn the_spread_is_that_of_what_tasks_of_a_phase_took() {
+fn the_spread_is_that_of_durations_of_tasks_of_the_phase() {
     let at = Time::from_seconds_nearest;
     let map = |task| id(0, PhaseKind::Map, task);
     let mut forecast = forecast();
@@ -148,7 +148,7 @@ fn the_spread_is_that_of_what_tasks_of_a_phase_took() {
     assert!(least < 5.0 && most > 5.0, "{least} to {most}");
     forecast.draft.flows[0].jobs = jobs;
     // Too many tasks: sampling would take long.
-    let many = PhaseDraft::from(TasksDraft::Each(vec![1.0; COURSE_TASKS_MAX + 5]));
+    let many = PhaseDraft::from(TasksDraft::Each(vec![1.0; SCENARIO_TASKS_MAX + 5]));
     forecast.draft.flows[0].jobs[1].map = Some(many);
     assert!(forecast.spread(at(3.0)).is_empty());
 }

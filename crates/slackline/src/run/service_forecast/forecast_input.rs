@@ -149,8 +149,8 @@ impl ForecastInput {
             Some((owner.as_str(), *most))
         };
         let rations = Rations::new(instance.flows().keys().map(quota));
-        let seats = Seats::new(instance, &self.at_work);
-        let ends = scenario::ends(instance, policy, self.slowstart, &rations, &seats)?;
+        let running = Seats::new(instance, &self.at_work);
+        let ends = scenario::ends(instance, policy, self.slowstart, &rations, &running)?;
         let named = |(flow, end): (FlowId, Option<Time>)| {
             Some((instance.flow(flow).id.clone(), end?.max(self.now).seconds()))
         };

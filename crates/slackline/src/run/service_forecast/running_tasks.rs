@@ -1,6 +1,5 @@
-//! The tasks that are running when a prediction starts. They hold their slots until they end, whatever the
-//! policy would rather start. A simulation that restarted them would give their slots to the flow that the
-//! policy serves first.
+//! The tasks that are running when a prediction starts. They hold their slots until they end, under every
+//! policy. A simulation that restarted them would give their slots to the flow that the policy serves first.
 
 use std::collections::BTreeMap;
 
@@ -22,17 +21,17 @@ pub(in crate::run) struct Seat {
 pub(in crate::run) type AtWork = BTreeMap<String, Vec<Seat>>;
 
 /// The running tasks of a held flow, as a separate flow: they hold their slots until they end. Renumbers the
-/// tasks in `seats` for the new flow. O(running tasks · jobs).
-pub(super) fn alone(mut flow: FlowDraft, seats: &mut [Seat]) -> FlowDraft {
+/// tasks in `running` for the new flow. O(running tasks · jobs).
+pub(super) fn alone(mut flow: FlowDraft, running: &mut [Seat]) -> FlowDraft {
     for job in &mut flow.jobs {
         (job.after, job.min_slots) = (Vec::new(), PerPhase::default());
         for (phase, kind) in [&mut job.map, &mut job.reduce].into_iter().zip(PhaseKind::ALL) {
             let Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }) = phase else { continue };
             let mut at_work = Vec::new();
-            for seat in seats.iter_mut().filter(|seat| seat.job == job.id && seat.phase == kind) {
+            for task in running.iter_mut().filter(|task| task.job == job.id && task.phase == kind) {
                 let place = at_work.len() as u32;
-                at_work.extend(each.get(seat.task as usize));
-                seat.task = place;
+                at_work.extend(each.get(task.task as usize));
+                task.task = place;
             }
             *phase = (!at_work.is_empty()).then(|| TasksDraft::Each(at_work).into());
         }
@@ -61,16 +60,16 @@ impl Seats {
     pub(in crate::run) fn new(instance: &Instance, at_work: &AtWork) -> Self {
         let of = |flow: FlowId| {
             let flow = instance.flow(flow);
-            let (Some(seats), Some(first)) = (at_work.get(&flow.id), flow.phases().next()) else {
+            let (Some(running), Some(first)) = (at_work.get(&flow.id), flow.phases().next()) else {
                 return Vec::new();
             };
-            let placed = |seat: &Seat| {
-                let job = flow.jobs().find(|&job| instance.job(job).id == seat.job)?;
-                let phase = instance.job(job).phase(seat.phase)?;
+            let placed = |task: &Seat| {
+                let job = flow.jobs().find(|&job| instance.job(job).id == task.job)?;
+                let phase = instance.job(job).phase(task.phase)?;
                 let slot_kind = instance.slot_kind_of(phase);
-                Some(Placed { phase: phase.0 - first.0, slot_kind, task: seat.task })
+                Some(Placed { phase: phase.0 - first.0, slot_kind, task: task.task })
             };
-            seats.iter().filter_map(placed).collect()
+            running.iter().filter_map(placed).collect()
         };
         Self { flows: instance.flows().keys().map(of).collect() }
     }
@@ -80,7 +79,7 @@ impl Seats {
 /// one has, because the real slot is unknown here. A task without a free slot waits.
 pub(super) struct OccupiedEngine<'s, E> {
     engine: E,
-    seats: &'s Seats,
+    running: &'s Seats,
     /// The number of phases that have arrived.
     phases: u32,
     /// By slot kind: the next slot.
@@ -89,13 +88,13 @@ pub(super) struct OccupiedEngine<'s, E> {
 }
 
 impl<'s, E: Engine> OccupiedEngine<'s, E> {
-    pub(super) fn new(engine: E, seats: &'s Seats) -> Self {
-        Self { engine, seats, phases: 0, slots: [0; 2], names: 0 }
+    pub(super) fn new(engine: E, running: &'s Seats) -> Self {
+        Self { engine, running, phases: 0, slots: [0; 2], names: 0 }
     }
 
     /// Reports the running tasks of a flow that arrives.
-    fn seat(&mut self, flow: FlowId, n_phases: u32, since: Time, reports: &mut Vec<Report>) {
-        for &Placed { phase, slot_kind, task } in self.seats.flows.get(flow.index()).into_iter().flatten() {
+    fn report_running(&mut self, flow: FlowId, n_phases: u32, since: Time, reports: &mut Vec<Report>) {
+        for &Placed { phase, slot_kind, task } in self.running.flows.get(flow.index()).into_iter().flatten() {
             let slot = self.slots[slot_kind.index()];
             self.slots[slot_kind.index()] += 1;
             self.names += 1;
@@ -122,7 +121,7 @@ impl<E: Engine> Engine for OccupiedEngine<'_, E> {
                 };
                 reports.push(report);
                 if let Some((flow, n_phases)) = arrived {
-                    self.seat(flow, n_phases, now, reports);
+                    self.report_running(flow, n_phases, now, reports);
                 }
             }
         }

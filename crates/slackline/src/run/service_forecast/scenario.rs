@@ -21,9 +21,10 @@ pub(in crate::run) fn ends(
     policy: &mut dyn Policy,
     slowstart: f64,
     rations: &Rations,
-    seats: &Seats,
+    running: &Seats,
 ) -> Result<TiVec<FlowId, Option<Time>>, String> {
-    let mut engine = Rationed::new(OccupiedEngine::new(Sim::new(instance, Options::exact()), seats), rations);
+    let mut engine =
+        Rationed::new(OccupiedEngine::new(Sim::new(instance, Options::exact()), running), rations);
     let mut ends = Ends(vec![None; instance.flows().len()].into());
     let config = Config::plain().with_slowstart(slowstart);
     let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);

@@ -41,7 +41,7 @@ fn drawn(rng: &mut ChaCha8Rng) -> Draft {
 }
 
 /// Runs that start `apart` seconds after each other, each with its quota.
-fn outlook(
+fn forecast_of(
     policy: &str,
     slots: u32,
     apart: f64,
@@ -49,20 +49,20 @@ fn outlook(
 ) -> ServiceForecast {
     let policy = Registry::standard().parse(policy).unwrap();
     let objective = Objective::new(Metric::Response, Combine::Sum);
-    let mut outlook = ServiceForecast::new(policy.clone(), machines(slots), objective, 1.0);
+    let mut forecast = ServiceForecast::new(policy.clone(), machines(slots), objective, 1.0);
     for (number, (workload, quota)) in (1..).zip(runs) {
         let followed = NewRun::of(&workload, &policy).with_quota(quota);
-        outlook.track(number, followed, apart * (number - 1) as f64, BTreeMap::new());
+        forecast.track(number, followed, apart * (number - 1) as f64, BTreeMap::new());
     }
-    outlook
+    forecast
 }
 
 #[test]
 fn completions_are_those_of_the_simulation_that_is_judged() {
-    let mut rng = random::rng(Seed(3), "outlook", 0);
+    let mut rng = random::rng(Seed(3), "forecast", 0);
     for policy in ["fifo", "edf", "fair", "auto:rollouts=20", "auto:ends=no", "dmrs"] {
         let runs = (0..14).map(|_| (drawn(&mut rng), None)).collect();
-        let ahead = outlook(policy, 6, 5.0, runs).ahead(Time::ZERO, None);
+        let ahead = forecast_of(policy, 6, 5.0, runs).ahead(Time::ZERO, None);
         let instance = Instance::new(&ahead.draft).unwrap();
         let spec = Registry::standard().parse(policy).unwrap();
         let judged = simulate(&instance, &spec, &Options::exact(), None, None).unwrap().schedule;
@@ -75,19 +75,19 @@ fn completions_are_those_of_the_simulation_that_is_judged() {
 /// Regression: the prediction gave the slots of running tasks to a flow that the policy serves first,
 /// although nothing stops these tasks.
 #[test]
-fn what_is_at_work_keeps_its_slots_whatever_would_come_first() {
+fn running_tasks_keep_their_slots_under_every_policy() {
     let at = Time::from_seconds_nearest;
     for policy in ["fifo", "edf", "fair", "flex", "auto:ends=no", "auto", "rule:order=area"] {
         let long = workload("long", &[(&[9.0, 12.0, 12.0, 12.0, 12.0], &[])]);
         let mut quick = workload("quick", &[(&[2.0], &[])]);
         quick.flows[0].deadline = Some(20.0);
         quick.flows[0].weight = 9.0;
-        let mut outlook = outlook(policy, 4, 3.0, vec![(long, None), (quick, None)]);
+        let mut forecast = forecast_of(policy, 4, 3.0, vec![(long, None), (quick, None)]);
         for task in 1..5 {
             let id = TaskId { job: 0, phase: PhaseKind::Map, task };
-            outlook.note(1, Time::ZERO, Happening::Started(id));
+            forecast.note(1, Time::ZERO, Happening::Started(id));
         }
-        let ahead = outlook.ahead(at(3.0), None);
+        let ahead = forecast.ahead(at(3.0), None);
         let (expected, kept) = ahead.resolved().unwrap();
         assert_eq!(ahead.keeping(&kept).completions().unwrap(), expected, "{policy}");
         let ends = ["1/long", "2/quick"].map(|name| expected[name]);
@@ -103,25 +103,25 @@ fn what_a_held_flow_has_at_work_keeps_its_slots() {
     for policy in ["fifo", "edf", "fair", "auto:ends=no", "auto"] {
         let held = workload("held", &[(&[9.0, 30.0, 12.0], &[5.0]), (&[7.0], &[])]);
         let quick = workload("quick", &[(&[2.0, 3.0, 2.0], &[])]);
-        let mut outlook = outlook(policy, 2, 3.0, vec![(held, None), (quick, None)]);
+        let mut forecast = forecast_of(policy, 2, 3.0, vec![(held, None), (quick, None)]);
         for task in [0, 2] {
-            outlook.note(1, Time::ZERO, Happening::Started(TaskId { job: 0, phase: PhaseKind::Map, task }));
+            forecast.note(1, Time::ZERO, Happening::Started(TaskId { job: 0, phase: PhaseKind::Map, task }));
         }
-        outlook.stand(1, "held", FlowOverrides { held: true, ..FlowOverrides::default() });
-        let ahead = outlook.ahead(at(3.0), None);
+        forecast.stand(1, "held", FlowOverrides { held: true, ..FlowOverrides::default() });
+        let ahead = forecast.ahead(at(3.0), None);
         let ends = ahead.completions().unwrap();
         assert_eq!(ends, Completions::from([("2/quick".to_owned(), 14.0)]), "{policy}");
-        let freed = outlook.ahead(at(3.0), Some(1)).completions().unwrap();
+        let freed = forecast.ahead(at(3.0), Some(1)).completions().unwrap();
         assert_eq!(freed.len(), 2, "{policy}: {freed:?}");
     }
 }
 
 #[test]
 fn who_keeps_to_an_order_does_what_was_decided_once() {
-    let mut rng = random::rng(Seed(4), "outlook", 0);
+    let mut rng = random::rng(Seed(4), "forecast", 0);
     for _ in 0..10 {
         let runs = (0..14).map(|_| (drawn(&mut rng), None)).collect();
-        let ahead = outlook("auto:ends=no", 5, 0.0, runs).ahead(Time::ZERO, None);
+        let ahead = forecast_of("auto:ends=no", 5, 0.0, runs).ahead(Time::ZERO, None);
         let (expected, kept) = ahead.resolved().unwrap();
         assert_eq!(ahead.clone().keeping(&kept).completions().unwrap(), expected);
         let last = expected.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.clone()).unwrap();
@@ -131,13 +131,13 @@ fn who_keeps_to_an_order_does_what_was_decided_once() {
 }
 
 #[test]
-fn of_somebody_who_may_hold_one_slot_one_task_at_a_time_is_expected() {
+fn a_user_with_a_quota_of_one_slot_runs_one_task_at_a_time() {
     let anna = || Some(("anna".to_owned(), 1));
     let four = |name| workload(name, &[(&[10.0; 4], &[])]);
     for policy in ["fifo", "edf", "auto:ends=no", "auto"] {
         let ends = |quota: Option<(String, u32)>| {
             let runs = vec![(four("a"), quota.clone()), (four("b"), quota), (four("c"), None)];
-            let ahead = outlook(policy, 3, 5.0, runs).ahead(Time::ZERO, None);
+            let ahead = forecast_of(policy, 3, 5.0, runs).ahead(Time::ZERO, None);
             let (ends, kept) = ahead.resolved().unwrap();
             assert_eq!(ahead.keeping(&kept).completions().unwrap(), ends, "{policy}");
             ends
@@ -151,16 +151,16 @@ fn of_somebody_who_may_hold_one_slot_one_task_at_a_time_is_expected() {
 }
 
 /// The completion times of the flow of the first run in all samples.
-fn courses(outlook: &ServiceForecast, now: Time) -> Vec<f64> {
+fn completions(forecast: &ServiceForecast, now: Time) -> Vec<f64> {
     (0..ServiceForecast::COURSES)
-        .map(|k| outlook.course(now, None, k).completions().unwrap()["1/f"])
+        .map(|k| forecast.course(now, None, k).completions().unwrap()["1/f"])
         .collect()
 }
 
 #[test]
 fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
     let flow = workload("f", &[(&[10.0; 2], &[4.0]), (&[6.0], &[2.0])]);
-    let mut outlook = outlook("fifo", 2, 0.0, vec![(flow, None)]);
+    let mut forecast = forecast_of("fifo", 2, 0.0, vec![(flow, None)]);
     let at = Time::from_seconds_nearest;
     let id = |job, phase, task| TaskId { job, phase, task };
     let guess = BTreeSet::from(["1/f".to_owned()]);
@@ -170,16 +170,16 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
         (14.0, id(0, PhaseKind::Reduce, 0), 4.0),
     ];
     for (now, id, took) in ended {
-        assert_eq!(outlook.guesses(), guess);
-        outlook.note(1, at(now), Happening::Done(id, took));
+        assert_eq!(forecast.guesses(), guess);
+        forecast.note(1, at(now), Happening::Done(id, took));
     }
-    outlook.note(1, at(14.0), Happening::Started(id(1, PhaseKind::Map, 0)));
-    assert_eq!(outlook.guesses(), guess, "of its second job nothing has ended");
-    outlook.note(1, at(20.0), Happening::Done(id(1, PhaseKind::Map, 0), 6.0));
-    assert_eq!(outlook.guesses(), BTreeSet::new());
+    forecast.note(1, at(14.0), Happening::Started(id(1, PhaseKind::Map, 0)));
+    assert_eq!(forecast.guesses(), guess, "of its second job nothing has ended");
+    forecast.note(1, at(20.0), Happening::Done(id(1, PhaseKind::Map, 0), 6.0));
+    assert_eq!(forecast.guesses(), BTreeSet::new());
     // One reduce is left. The only known durations are those of the maps of its job, so its samples differ by
     // a factor of two.
-    let ends = courses(&outlook, at(20.0));
+    let ends = completions(&forecast, at(20.0));
     assert!(ends.contains(&21.0) && ends.contains(&24.0), "{ends:?}");
     assert!(ends.iter().all(|end| (21.0..=24.0).contains(end)), "{ends:?}");
 }
@@ -191,10 +191,10 @@ fn tasks_of_less_than_a_millisecond_are_looked_ahead_at() {
     let flow = workload("f", &[(&[0.000_383; 3], &[0.000_477])]);
     let policy = Registry::standard().parse("fifo").unwrap();
     let known = PhaseKind::ALL.map(|kind| PhaseName { flow: "f".into(), job: "j0".into(), kind });
-    let mut outlook = outlook("fifo", 4, 0.0, Vec::new());
+    let mut forecast = forecast_of("fifo", 4, 0.0, Vec::new());
     let followed = NewRun { known: known.into(), ..NewRun::of(&flow, &policy) };
-    outlook.track(1, followed, 0.0, BTreeMap::new());
-    let ends = courses(&outlook, Time::ZERO);
+    forecast.track(1, followed, 0.0, BTreeMap::new());
+    let ends = completions(&forecast, Time::ZERO);
     assert!(ends.iter().all(|end| (0.000_6..=0.001_1).contains(end)), "{ends:?}");
 }
 
@@ -204,17 +204,17 @@ fn a_flow_whose_jobs_ran_before_is_no_guess_and_its_times_differ() {
     let policy = Registry::standard().parse("fifo").unwrap();
     let name = |kind| PhaseName { flow: "f".into(), job: "j0".into(), kind };
     let known: BTreeSet<PhaseName> = PhaseKind::ALL.map(name).into();
-    let mut outlook = outlook("fifo", 2, 0.0, Vec::new());
+    let mut forecast = forecast_of("fifo", 2, 0.0, Vec::new());
     for (number, known) in [(1, known.clone()), (2, [name(PhaseKind::Map)].into())] {
         let followed = NewRun { known, ..NewRun::of(&flow, &policy) };
-        outlook.track(number, followed, 0.0, BTreeMap::new());
+        forecast.track(number, followed, 0.0, BTreeMap::new());
     }
     assert_eq!(
-        outlook.guesses(),
+        forecast.guesses(),
         BTreeSet::from(["2/f".to_owned()]),
         "of that it is not known what reduces take"
     );
-    let ends = courses(&outlook, Time::ZERO);
+    let ends = completions(&forecast, Time::ZERO);
     assert!(ends.iter().all(|end| (16.0..=25.0).contains(end)), "{ends:?}");
     assert!(ends.iter().any(|end| *end < 20.0) && ends.iter().any(|end| *end > 20.0), "{ends:?}");
 }

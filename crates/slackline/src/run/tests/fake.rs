@@ -111,14 +111,14 @@ impl Prepared for FakePrepared {
 
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let earlier = self.engine.disk.lock().unwrap().run.take();
-        let (removed, goes_on) = (opening.choices.again && earlier.is_some(), !opening.choices.again);
+        let (removed, resumes) = (opening.choices.again && earlier.is_some(), !opening.choices.again);
         let new = Stored {
             started: opening.started,
             workload: self.draft,
             attempts: Vec::new(),
             is_finished: false,
         };
-        let run = earlier.filter(|_| goes_on).unwrap_or(new);
+        let run = earlier.filter(|_| resumes).unwrap_or(new);
         self.engine.disk.lock().unwrap().run = Some(run.clone());
         let mut session = self.engine.session(run);
         session.recovered.starts_over = removed;

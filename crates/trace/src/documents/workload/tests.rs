@@ -183,7 +183,7 @@ fn json_and_yaml_faults_have_lines_too() {
     assert_eq!(error, Ok(()), "numbers are the model's business");
 }
 
-/// What a YAML document says, in YAML of its own kind.
+/// A value in YAML needs the same type as in the other formats.
 #[test]
 fn yaml_is_held_to_the_types_of_the_other_forms() {
     let error = |text: &str| read(text, Format::Yaml).unwrap_err().to_string();
@@ -514,7 +514,7 @@ fn block(value: &Value, indent: usize, out: &mut String) {
 }
 
 /// The draft, or the path and the words of each fault.
-fn told(text: &str, format: Format) -> Result<Draft, Vec<(String, String)>> {
+fn read_as(text: &str, format: Format) -> Result<Draft, Vec<(String, String)>> {
     let pair = |fault: &crate::Fault| (fault.path.clone(), fault.what.clone());
     read(text, format).map_err(|error| error.faults().list.iter().map(pair).collect())
 }
@@ -545,12 +545,12 @@ proptest! {
         let json = document.to_string();
         let mut yaml = String::new();
         block(&document, 0, &mut yaml);
-        let expected = told(&json, Format::Json);
-        prop_assert_eq!(told(&json, Format::Yaml), expected.clone(), "{}", json);
-        prop_assert_eq!(told(&yaml, Format::Yaml), expected.clone(), "{}", yaml);
+        let expected = read_as(&json, Format::Json);
+        prop_assert_eq!(read_as(&json, Format::Yaml), expected.clone(), "{}", json);
+        prop_assert_eq!(read_as(&yaml, Format::Yaml), expected.clone(), "{}", yaml);
         if document.is_object() {
             let toml = toml::to_string(&document).expect("it has no null");
-            prop_assert_eq!(told(&toml, Format::Toml), expected, "{}", toml);
+            prop_assert_eq!(read_as(&toml, Format::Toml), expected, "{}", toml);
         }
     }
 }

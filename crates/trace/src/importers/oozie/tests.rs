@@ -73,7 +73,7 @@ fn actions_become_jobs_and_forks_vanish() {
 
 /// Once they were given the reduces of the global configuration.
 #[test]
-fn actions_within_oozie_are_one_task_whatever_the_global_configuration_says() {
+fn actions_within_oozie_are_one_task_under_any_global_configuration() {
     let global = "<global><configuration><property><name>mapred.reduce.tasks</name><value>5</value></property>\
                   </configuration></global>\n  <start to=\"first\"/>";
     let imported = read(&SMALL.replace("<start to=\"first\"/>", global), &[]).unwrap();

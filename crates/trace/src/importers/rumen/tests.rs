@@ -338,7 +338,7 @@ fn a_stream_keeps_only_the_jobs_that_may_be_overtaken() {
     for (number, text) in (1..).zip(text.lines()) {
         let line = crate::Line { file: "t", number, text };
         flows += lines.line(&line, &mut said).unwrap().parts(number).1.len();
-        // Two lines are a job, and the first that leaves is told of by the head.
+        // Two lines are a job, and the head reports the first that leaves.
         assert!(flows + 7 >= number as usize / 2, "line {number}: {flows}");
     }
     assert_eq!(flows, 95);

@@ -150,7 +150,7 @@ fn lines_that_hold_no_event_are_counted() {
     assert_eq!(error, "logs/application_1: found no event of an application, expected an event log of Spark");
 }
 
-/// A folder of its own below the target directory.
+/// A separate folder below the target directory.
 fn folder(name: &str) -> PathBuf {
     let root = std::env::temp_dir().join(format!("slackline-spark-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&root);

@@ -297,9 +297,9 @@ impl Scene {
 #[test]
 fn runs_share_a_cluster_under_one_driver() {
     let scene = Scene::new();
-    let (mut resident, seats) = seated(&scene, &["one", "two", "three"]);
-    resident.update_flow(seats[1], "f", FlowOverrides { held: true, ..FlowOverrides::default() });
-    resident.cancel_flow(seats[2], "f");
+    let (mut resident, runs) = seated(&scene, &["one", "two", "three"]);
+    resident.update_flow(runs[1], "f", FlowOverrides { held: true, ..FlowOverrides::default() });
+    resident.cancel_flow(runs[2], "f");
     let empty = resident.empty().clone();
     let (mut policy, mut nowhere, mut back) = (Fifo::new(ShareUnit::Job), (), Vec::new());
     let config = Config::plain().audited();
@@ -313,19 +313,19 @@ fn runs_share_a_cluster_under_one_driver() {
         if poll_cluster == 100 {
             // The one that is held has not begun, and the one that was cancelled has come back.
             assert!(
-                !scene.path("two/_SUCCESS").exists() && back.contains(&(seats[2], RunEnd::Failed)),
+                !scene.path("two/_SUCCESS").exists() && back.contains(&(runs[2], RunEnd::Failed)),
                 "{back:?}"
             );
-            driver.engine().update_flow(seats[1], "f", FlowOverrides::default());
+            driver.engine().update_flow(runs[1], "f", FlowOverrides::default());
         }
         if back.len() == 3 {
             break;
         }
     }
     assert!(driver.close().failure.is_none());
-    back.sort_by_key(|(seat, _)| *seat);
+    back.sort_by_key(|(run, _)| *run);
     let expected = [RunEnd::Done, RunEnd::Done, RunEnd::Failed];
-    assert_eq!(back, seats.into_iter().zip(expected).collect::<Vec<_>>());
+    assert_eq!(back, runs.into_iter().zip(expected).collect::<Vec<_>>());
     for name in ["one", "two"] {
         assert!(scene.output(name).contains(&made_by("cat")), "{}", scene.output(name));
     }
@@ -349,7 +349,7 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
         Arc::default(),
     );
     let mut resident = YarnSharedEngine::new(engine, manager, machines, empty.without_flows());
-    let seat = |name: &&str| {
+    let run_id = |name: &&str| {
         let state = scene.path(&format!("states/{name}"));
         let draft = Draft {
             machines: resident.machines().into_iter().map(|machine| machine.draft).collect(),
@@ -369,8 +369,8 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
         let rules = RunConfig { attempts_max: 4, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
         resident.add_run(Box::new(YarnSession::of(session, context)), rules, Box::new(Silent)).unwrap()
     };
-    let seats = names.iter().map(seat).collect();
-    (resident, seats)
+    let runs = names.iter().map(run_id).collect();
+    (resident, runs)
 }
 
 struct Silent;

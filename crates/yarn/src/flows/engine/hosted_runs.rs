@@ -56,10 +56,10 @@ impl<'o> FlowEngine<'o> {
         &mut self,
         run: u32,
         flow: &str,
-        standing: FlowOverrides,
+        overrides: FlowOverrides,
         reports: &mut Vec<Report>,
     ) {
-        if self.runs.update_flow(run, flow, standing) {
+        if self.runs.update_flow(run, flow, overrides) {
             self.withdraw(run, flow, reports);
             self.report_arrival(run, flow, reports);
         }

@@ -268,9 +268,9 @@ impl Sink for RunDisplay {
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
             }
-            Happening::Failed { id, message, log, goes_on, is_final } => {
+            Happening::Failed { id, message, log, other_runs, is_final } => {
                 let log = log.map_or_else(String::new, |log| format!(" (log: {})", log.display()));
-                let which = if goes_on {
+                let which = if other_runs {
                     "a second attempt beside the first".to_owned()
                 } else {
                     let failures = self.failures.entry(id).or_default();
