@@ -112,7 +112,7 @@ impl Totals {
     }
 }
 
-/// Metrics of a schedule, recomputed from its rows; whether it is feasible is not looked at, and rows
+/// Metrics of a schedule, recomputed from its rows; whether it is feasible is not checked, and rows
 /// that mean nothing are left out. O(n log n).
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
     of_all(instance, schedule, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
