@@ -37,7 +37,7 @@ use slackline::resident::FlowOverrides;
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
-use crate::state::record::{Changes, Record, Scores, StoredPrediction, SubmissionSpec};
+use crate::state::record::{CancelReason, Changes, Record, Scores, StoredPrediction, SubmissionSpec};
 use crate::{Moment, SECOND, timestamp};
 
 pub use commands::{Answer, Command, FlowFileCheck, PendingSubmission, Refusal, RefusalKind};
@@ -184,9 +184,8 @@ pub(super) struct Entry {
     changes: Changes,
     /// Flows that a user holds separately.
     held_flows: BTreeSet<String>,
-    /// Cancelled flows; the key `None` is the whole submission. The value is the reason. `None`: a user
-    /// cancelled it.
-    cancelled: BTreeMap<Option<String>, Option<String>>,
+    /// Cancelled flows; the key `None` is the whole submission.
+    cancelled: BTreeMap<Option<String>, CancelReason>,
     /// Whether a submission with `IfLate::Reject` has been accepted.
     is_let_in: bool,
     /// The first prediction of each flow.

@@ -33,7 +33,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "wait",
             "100",
             Values::Real(1.0, 1e9),
-            "a flow that has been there so many times its time alone goes first",
+            "a flow whose response time reaches this multiple of its time alone goes first",
         ),
         Param::new(
             "headroom",

@@ -7,7 +7,7 @@ use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, Accepted, Change, Overlap, State};
 use crate::state::auth::{Principal, Role};
-use crate::state::record::{Changes, FlowChange, Record, SubmissionSpec};
+use crate::state::record::{CancelReason, Changes, FlowChange, Record, SubmissionSpec};
 use crate::state::{Entry, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
 
@@ -386,9 +386,7 @@ impl ServiceState {
         self.event(out, now, ServiceEvent { kind: "submitted", number: Some(number), flow: None, message });
         if overlap == Overlap::Replace {
             for other in &others {
-                let why = Some(format!("replaced by {number}"));
-                out.records.push(Record::Cancelled { number: *other, flow: None, why: why.clone() });
-                self.cancel_all(now, *other, why, out);
+                self.cancel_all(now, *other, CancelReason::ReplacedBy(number), out);
             }
         }
         let why = self.entries.get(&number).and_then(|entry| entry.why.clone());
@@ -494,12 +492,12 @@ impl ServiceState {
     ) -> Result<Answer, Refusal> {
         self.own(principal, number)?;
         self.known(number, flow.as_deref())?;
-        out.records.push(Record::Cancelled { number, flow: flow.clone(), why: None });
-        let what = named(number, flow.as_deref());
+        let (what, reason) = (named(number, flow.as_deref()), CancelReason::User);
         match flow {
-            None => self.cancel_all(now, number, None, out),
+            None => self.cancel_all(now, number, reason, out),
             Some(flow) => {
-                self.own(principal, number)?.cancelled.insert(Some(flow.clone()), None);
+                self.own(principal, number)?.cancelled.insert(Some(flow.clone()), reason.clone());
+                out.records.push(Record::Cancelled { number, flow: Some(flow.clone()), reason });
                 self.cancel_flow(number, &flow, out);
             }
         }

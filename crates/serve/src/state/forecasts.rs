@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use slackline::report::number::duration;
 
 use crate::api::{self, AlertKind, FlowState, Prediction};
-use crate::state::record::{Record, StoredPrediction};
+use crate::state::record::{CancelReason, Record, StoredPrediction};
 use crate::state::{Entry, OUTLOOK_EVERY, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
 
@@ -115,7 +115,7 @@ impl ServiceState {
         }
         let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
         if let Some(problem) = self.forecast_error() {
-            let why = format!("{UNFORESEEN}{problem}");
+            let why = format!("whether its deadlines hold cannot be simulated: {problem}");
             for number in live {
                 self.decide_unforeseen(now, number, &why, out);
             }
@@ -257,7 +257,7 @@ impl ServiceState {
         let (is_late, message) = (prediction.is_late(), words(&prediction));
         entry.prediction = Some(prediction);
         self.event(out, now, ServiceEvent { kind: "predicted", number: Some(number), flow: None, message });
-        self.decide(now, number, is_late.then(|| REJECTED.to_owned()), out);
+        self.decide(now, number, is_late.then(|| "a deadline is not expected to hold".to_owned()), out);
     }
 
     /// Updates the prediction of a submission. The impact on the others stays as it was reported.
@@ -284,24 +284,14 @@ impl ServiceState {
     /// Accepts a submission with `IfLate::Reject`, or rejects it for the reason `why`.
     pub(super) fn decide(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
         let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.is_on_trial()) else { return };
-        if why.is_some() {
-            out.records.push(Record::Cancelled { number, flow: None, why: why.clone() });
-            return self.cancel_all(now, number, why, out);
+        if let Some(why) = why {
+            return self.cancel_all(now, number, CancelReason::WouldBeLate(why), out);
         }
         entry.is_let_in = true;
         entry.live.iter_mut().for_each(|live| live.end_hold(now));
         out.records.push(Record::LetIn(number));
         self.stand_all(number, out);
     }
-}
-
-/// The reasons of a rejection.
-const REJECTED: &str = "a deadline is not expected to hold";
-const UNFORESEEN: &str = "whether its deadlines hold cannot be simulated: ";
-
-/// Whether a submission was cancelled because it was rejected.
-pub(super) fn is_rejection(reason: &str) -> bool {
-    reason == REJECTED || reason.starts_with(UNFORESEEN)
 }
 
 pub(super) type UnpredictedQueue = VecDeque<u64>;

@@ -224,6 +224,33 @@ impl Scores {
     }
 }
 
+/// Why a submission or one of its flows was cancelled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelReason {
+    User,
+    /// A later submission has its name.
+    ReplacedBy(u64),
+    /// It asked to be rejected if it would be late: why it counts as late.
+    WouldBeLate(String),
+}
+
+impl CancelReason {
+    /// The state in which it ends a submission.
+    pub fn state(&self) -> State {
+        if matches!(self, Self::WouldBeLate(_)) { State::Rejected } else { State::Cancelled }
+    }
+
+    /// For people; `None` where a user cancelled it, who knows.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::User => None,
+            Self::ReplacedBy(number) => Some(format!("replaced by {number}")),
+            Self::WouldBeLate(why) => Some(why.clone()),
+        }
+    }
+}
+
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -274,9 +301,7 @@ pub enum Record {
         /// The flow. `None`: the whole submission.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flow: Option<String>,
-        /// The reason. `None`: a user cancelled it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<String>,
+        reason: CancelReason,
     },
     /// A submission with `IfLate::Reject` was accepted.
     LetIn(u64),

@@ -3,7 +3,7 @@
 use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, Alert};
-use crate::state::record::{Record, SubmissionEnd, SubmissionSpec};
+use crate::state::record::{CancelReason, Record, SubmissionEnd, SubmissionSpec};
 use crate::state::recurring::LATE;
 use crate::state::{Entry, ServiceFacts, ServiceState, Transition};
 use crate::{Moment, timestamp};
@@ -55,9 +55,9 @@ impl ServiceState {
                 self.sort_in(number);
             }
             Record::Changed { number, flow, changed } => self.set_changed(number, flow.as_deref(), changed),
-            Record::Cancelled { number, flow, why } => {
+            Record::Cancelled { number, flow, reason } => {
                 if let Some(entry) = self.entries.get_mut(&number) {
-                    entry.cancelled.insert(flow, why);
+                    entry.cancelled.insert(flow, reason);
                 }
             }
             Record::LetIn(number) => {
@@ -150,9 +150,9 @@ impl ServiceState {
                 changed,
             };
             records.extend(entry.changes.iter().map(changed));
-            let cancelled = |(flow, why): (&Option<String>, &Option<String>)| {
-                let (flow, why) = (flow.clone(), why.clone());
-                Record::Cancelled { number, flow, why }
+            let cancelled = |(flow, reason): (&Option<String>, &CancelReason)| {
+                let (flow, reason) = (flow.clone(), reason.clone());
+                Record::Cancelled { number, flow, reason }
             };
             records.extend(entry.cancelled.iter().map(cancelled));
             records.extend(entry.is_let_in.then_some(Record::LetIn(number)));

@@ -8,8 +8,8 @@ use slackline::resident::FlowOverrides;
 use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
-use crate::state::forecasts::{FlowEstimate, is_rejection};
-use crate::state::record::{FlowChange, Record, StoredPrediction, SubmissionEnd};
+use crate::state::forecasts::FlowEstimate;
+use crate::state::record::{CancelReason, FlowChange, Record, StoredPrediction, SubmissionEnd};
 use crate::state::recurring::LATE;
 use crate::state::{Effect, Entry, RETRY_FIRST, RETRY_LONGEST, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
@@ -351,8 +351,9 @@ impl ServiceState {
 
     /// Queues a submission for a retry, after its opening or its run failed.
     fn try_later(&mut self, now: Moment, number: u64, problem: &str, out: &mut Transition) {
-        if let Some(why) = self.entries.get(&number).and_then(|entry| entry.cancelled.get(&None)).cloned() {
-            return self.end(now, number, State::Cancelled, why, out);
+        if let Some(reason) = self.entries.get(&number).and_then(|entry| entry.cancelled.get(&None)).cloned()
+        {
+            return self.end(now, number, reason.state(), reason.text(), out);
         }
         self.end_begun(number);
         let Some(entry) = self.entries.get_mut(&number) else { return };
@@ -496,11 +497,13 @@ impl ServiceState {
             let cause = flow.cause.as_ref().filter(|_| flow.state == FlowState::Failed)?;
             Some(format!("{}: {cause}", flow.flow))
         });
-        let reason = entry.cancelled.values().flatten().next().cloned();
+        // The reason of the whole submission comes first.
+        let reason = entry.cancelled.values().next();
         let (state, why) = match (is(FlowState::Failed), is(FlowState::Cancelled)) {
             (true, _) => (State::Failed, why),
-            (false, true) if reason.as_deref().is_some_and(is_rejection) => (State::Rejected, reason),
-            (false, true) => (State::Cancelled, reason),
+            (false, true) => {
+                (reason.map_or(State::Cancelled, CancelReason::state), reason.and_then(CancelReason::text))
+            }
             _ => (State::Done, None),
         };
         self.end(now, number, state, why, out);
@@ -584,11 +587,18 @@ impl ServiceState {
     }
 
     /// Cancels all unfinished flows of a submission.
-    pub(super) fn cancel_all(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
+    pub(super) fn cancel_all(
+        &mut self,
+        now: Moment,
+        number: u64,
+        reason: CancelReason,
+        out: &mut Transition,
+    ) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
-        entry.cancelled.insert(None, why.clone());
+        out.records.push(Record::Cancelled { number, flow: None, reason: reason.clone() });
+        entry.cancelled.insert(None, reason.clone());
         if entry.state == State::Queued {
-            return self.end(now, number, State::Cancelled, why, out);
+            return self.end(now, number, reason.state(), reason.text(), out);
         }
         // A submission that is being opened is cancelled when it is open.
         let live = entry.live.iter().flat_map(|live| &live.flows);

@@ -206,25 +206,27 @@ impl ExplainInput<'_> {
             _ if waited < HARDLY * total => own,
             _ => 0.0,
         };
+        // Whether the flow waited for slots then, the time, and what of it counts in the choice of the reason.
         let reasons = [
-            ("no slot", starts.none, starts.none),
+            ("no slot", true, starts.none, starts.none),
             (
                 "its jobs were not submitted, as they got no slot or no ApplicationMaster,",
+                true,
                 starts.submission,
                 starts.submission,
             ),
-            ("the start of its ApplicationMasters", starts.masters, starts.masters),
-            ("the start of its containers", starts.containers, starts.containers),
-            ("too few slots", starts.below, lost),
-            ("its own work, with all the slots it could use or its last tasks running", own, excess),
+            ("the start of its ApplicationMasters", false, starts.masters, starts.masters),
+            ("the start of its containers", false, starts.containers, starts.containers),
+            ("too few slots", true, starts.below, lost),
+            ("its own work, with all the slots it could use or its last tasks running", true, own, excess),
         ];
-        let (reason, most, _) = reasons.into_iter().fold(reasons[0], |a, b| if b.2 > a.2 { b } else { a });
+        let (reason, is_for_slots, most, _) =
+            reasons.into_iter().fold(reasons[0], |a, b| if b.3 > a.3 { b } else { a });
         let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));
-        let word = self.say("the slots it wanted were", "the slots it wants are");
-        // The flow did not wait for slots.
-        if reason.starts_with("the start of") {
+        if !is_for_slots {
             return out;
         }
+        let word = self.say("the slots it wanted were", "the slots it wants are");
         match blocked.others.first() {
             Some(first) if first.slot_seconds >= blocked.idle => {
                 let flow = self.instance.job(first.job).flow;

@@ -16,7 +16,7 @@ use slackline_testkit::instances::sampled_jobs;
 use crate::prices;
 
 /// Instances of each metric.
-const EACH: f64 = 8.0;
+const EACH: f64 = 4.0;
 
 /// The mean of cost over optimum may be so much.
 const MEAN_MAX: f64 = 1.005;

@@ -42,7 +42,7 @@ fn empty(phase: &mut PhaseDraft) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: (11.0 * test_scale()) as u32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: (6.0 * test_scale()) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_policy_passes_over_them(draft in arb_draft(), seed: u64, at in 0..100usize) {
