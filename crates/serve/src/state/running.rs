@@ -596,9 +596,10 @@ impl ServiceState {
     ) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         out.records.push(Record::Cancelled { number, flow: None, reason: reason.clone() });
-        entry.cancelled.insert(None, reason.clone());
+        let (state, text) = (reason.state(), reason.text());
+        entry.cancelled.insert(None, reason);
         if entry.state == State::Queued {
-            return self.end(now, number, reason.state(), reason.text(), out);
+            return self.end(now, number, state, text, out);
         }
         // A submission that is being opened is cancelled when it is open.
         let live = entry.live.iter().flat_map(|live| &live.flows);
