@@ -30,7 +30,9 @@ pub mod reading;
 #[path = "../../../testdata/real.rs"]
 mod real_data;
 
-pub use documents::comparison::{Bounds, Comparison, NamedBound, write_bounds, write_comparison};
+pub use documents::comparison::{
+    Bounds, Comparison, NamedBound, read_comparison, write_bounds, write_comparison,
+};
 pub use documents::counts::{JobCounts, PhaseCounts};
 pub use documents::history::{
     HistoryJob, HistoryMachine, HistoryRun, read_history, read_history_and_runs, write_history,

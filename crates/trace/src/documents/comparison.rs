@@ -2,12 +2,18 @@
 //! bounds.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Serialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use slackline_model::Objective;
 
 use crate::documents::schedule::wire::Workload;
-use crate::reading::parse::VERSION;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::{VERSION, check_version, parse};
+use crate::reading::text::text;
 use crate::reading::wire::{Aim, NamedValues, Number};
 
 /// What several policies gave on one workload.
@@ -69,12 +75,11 @@ pub struct GroupResult {
 }
 
 /// A number of a comparison. Measures are finite; times are seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Figure {
     /// There is none: of flows none of which was done, or where nothing is known.
-    #[default]
     Nothing,
     /// A whole number, of one sample.
     Count(u64),
@@ -85,7 +90,7 @@ pub enum Figure {
 }
 
 /// Mean and spread of a number over several seeds, files, or pieces of a workload.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
@@ -101,7 +106,7 @@ pub struct Spread {
 }
 
 /// Mean and spread of paired differences.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
@@ -114,7 +119,7 @@ pub struct Difference {
 }
 
 /// A policy's value of the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ObjectiveResult {
@@ -125,8 +130,12 @@ pub struct ObjectiveResult {
     /// (cost - bound) / |bound|; null when the bound is not positive.
     pub gap: Figure,
     /// cost - bound, when the gap is null.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
     pub gap_absolute: Figure,
+}
+
+fn nothing() -> Figure {
+    Figure::Nothing
 }
 
 fn is_nothing(figure: &Figure) -> bool {
@@ -144,10 +153,47 @@ impl Number for Figure {
     }
 }
 
+// Distinguished by hand: what serde derives for untagged enums says neither what was found nor where.
+struct FigureVisitor;
+
+impl<'de> Visitor<'de> for FigureVisitor {
+    type Value = Figure;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a table { mean, sd, ci95, difference }")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Figure, E> {
+        Ok(Figure::Nothing)
+    }
+
+    fn visit_u64<E: Error>(self, count: u64) -> Result<Figure, E> {
+        Ok(Figure::Count(count))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Figure, E> {
+        Ok(Figure::Number(number as f64))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Figure, E> {
+        Ok(Figure::Number(number))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Figure, A::Error> {
+        Spread::deserialize(MapAccessDeserializer::new(map)).map(Figure::Spread)
+    }
+}
+
+impl<'de> Deserialize<'de> for Figure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FigureVisitor)
+    }
+}
+
 /// What several policies gave on one workload. With one seed every figure is a number; with several, or on
 /// several files or pieces of a workload, it is the mean and spread over them, with the paired difference to
 /// the first policy that ran.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(
     test,
     derive(schemars::JsonSchema),
@@ -176,7 +222,7 @@ pub(crate) struct Document {
 }
 
 /// A policy: with the reason in `refused`, or with the others.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Policy"))]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -196,7 +242,7 @@ struct Entry {
 }
 
 /// Flows that have something in common.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Group {
@@ -238,6 +284,30 @@ impl From<&ComparisonEntry> for Entry {
     }
 }
 
+impl Entry {
+    /// What it says; nothing if it says both or neither.
+    fn read(self) -> Option<ComparisonEntry> {
+        let group = |group: Group| GroupResult {
+            by: group.by,
+            name: group.name,
+            flows: group.flows,
+            metrics: group.metrics.0,
+        };
+        match self {
+            Self { policy, refused: None, objective: Some(objective), metrics: Some(metrics), groups } => {
+                let groups = groups.into_iter().map(group).collect();
+                Some(ComparisonEntry::Ran { policy, objective, metrics: metrics.0, groups })
+            }
+            Self { policy, refused: Some(reason), objective: None, metrics: None, groups }
+                if groups.is_empty() =>
+            {
+                Some(ComparisonEntry::Refused { policy, reason })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// A comparison as JSON.
 pub fn write_comparison(comparison: &Comparison) -> String {
     to_pretty_json(&Document {
@@ -249,6 +319,37 @@ pub fn write_comparison(comparison: &Comparison) -> String {
         objective: comparison.objective.into(),
         lower_bound: comparison.lower_bound,
         policies: comparison.policies.iter().map(Entry::from).collect(),
+    })
+}
+
+/// Reads a comparison.
+///
+/// # Errors
+/// A document that is no comparison, with the line of the first difference.
+pub fn read_comparison(name: &str, bytes: &[u8]) -> Result<Comparison, TraceError> {
+    let text = text(name, bytes)?;
+    let format = Format::guess(name, &text).unwrap_or(Format::Json);
+    let document: Document = parse(name, &text, format, "a comparison")?;
+    check_version(name, &text, format, document.slackline)?;
+    let entry = |(i, entry): (usize, Entry)| {
+        let policy = entry.policy.clone();
+        entry.read().ok_or_else(|| {
+            let place = crate::reading::source::places(&text, format, &[&format!("policies[{i}]")])[0];
+            let what = format!(
+                "found a mixed entry for {policy:?}, expected `objective` and `metrics`, or `refused`"
+            );
+            TraceError::input(name, place, what)
+        })
+    };
+    Ok(Comparison {
+        version: document.version,
+        sha256: document.workload.sha256,
+        options: document.workload.options,
+        seeds: document.seeds,
+        samples: document.samples,
+        objective: document.objective.into(),
+        lower_bound: document.lower_bound,
+        policies: document.policies.into_iter().enumerate().map(entry).collect::<Result<_, _>>()?,
     })
 }
 
@@ -323,44 +424,14 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_written_in_their_order() {
+    fn comparisons_come_back_in_order() {
         let difference = Some(Difference { mean: 0.0, sd: 0.0, ci95: 0.0 });
         let spread = Spread { mean: 1.5, sd: 0.5, ci95: 0.75, difference };
-        let spread_document = serde_json::json!({"mean": 1.5, "sd": 0.5, "ci95": 0.75,
-            "difference": {"mean": 0.0, "sd": 0.0, "ci95": 0.0}});
-        for (figure, expected) in [
-            (Figure::Nothing, serde_json::Value::Null),
-            (Figure::Number(47.0), 47.0.into()),
-            (Figure::Spread(spread), spread_document),
-        ] {
-            let text = write_comparison(&comparison(figure));
+        for figure in [Figure::Nothing, Figure::Number(47.0), Figure::Spread(spread)] {
+            let comparison = comparison(figure);
+            let text = write_comparison(&comparison);
             assert!(text.find("makespan") < text.find("missed"));
-            let found: serde_json::Value = serde_json::from_str(&text).unwrap();
-            let expected = serde_json::json!({
-                "slackline": 1,
-                "version": "1.2.3",
-                "workload": {"sha256": "ab", "options": {"grain": 5}},
-                "seeds": [7],
-                "samples": ["2026-03-01", "2026-03-02"],
-                "objective": found["objective"],
-                "lower_bound": expected,
-                "policies": [
-                    {
-                        "policy": "fifo",
-                        "refused": null,
-                        "objective": {"cost": expected, "lower_bound": expected, "gap": null},
-                        "metrics": {"makespan": expected, "missed": 3},
-                        "groups": [{
-                            "by": "pool",
-                            "name": "adhoc",
-                            "flows": 2,
-                            "metrics": {"makespan": expected, "missed": 3},
-                        }],
-                    },
-                    {"policy": "flex", "refused": "mixed speeds", "objective": null, "metrics": null},
-                ],
-            });
-            assert_eq!(found, expected);
+            assert_eq!(read_comparison("c.json", text.as_bytes()).unwrap(), comparison, "{text}");
         }
     }
 
@@ -372,6 +443,24 @@ mod tests {
         assert_eq!(found["policies"][0]["refused"], serde_json::Value::Null);
         assert_eq!(found["policies"][1]["objective"], serde_json::Value::Null);
         assert!(found["policies"][0]["objective"].get("gap_absolute").is_none());
+    }
+
+    #[test]
+    fn comparisons_that_are_none_are_refused_with_their_place() {
+        let refused =
+            |name: &str, text: &str| read_comparison(name, text.as_bytes()).unwrap_err().to_string();
+        let head = "slackline: 1\nversion: x\nworkload: {}\nseeds: [0]\nobjective: {metric: response, combine: sum}\nlower_bound: 1\npolicies:\n";
+        let error = refused(
+            "c.yaml",
+            &format!("{head}- {{policy: y, refused: null, objective: null, metrics: null}}\n"),
+        );
+        assert!(error.starts_with("c.yaml:8:3: found a mixed entry for \"y\""), "{error}");
+        let error =
+            refused("c.yaml", &format!("{head}- {{policy: y, refused: no such thing, metrics: {{a: x}}}}\n"));
+        assert!(error.contains("found text \"x\", expected a number or a table"), "{error}");
+        // The documents of the first edition were lists.
+        let error = refused("c.json", r#"[{"policy": "x", "refused": "why"}]"#);
+        assert!(error.starts_with("c.json:1:1: found a list"), "{error}");
     }
 
     #[test]
