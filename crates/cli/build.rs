@@ -1,5 +1,5 @@
-//! The commit that the program is built from, for `--version`: of the checkout, or as the package that it came in
-//! records it. Without either there is none, and nothing fails.
+//! The commit that the program is built from, for `--version`: of the checkout, or as the package that it
+//! came in records it. Without either there is none, and nothing fails.
 
 use std::path::Path;
 use std::process::Command;

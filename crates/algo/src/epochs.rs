@@ -40,9 +40,10 @@ impl Epochs {
 /// The budget of a policy for searching the best of several orders: a number of steps for each event, saved
 /// up to a limit.
 ///
-/// To look for the best order takes many times as long as to follow one, and where there is much to do little changes
-/// from one plan to the next. A search that was made is therefore paid for by events before the next one; until then
-/// the order that won last is made again from what is left. Small workloads never come to the limit.
+/// To look for the best order takes many times as long as to follow one, and where there is much to do little
+/// changes from one plan to the next. A search that was made is therefore paid for by events before the next
+/// one; until then the order that won last is made again from what is left. Small workloads never come to the
+/// limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
     left: i64,

@@ -1,5 +1,5 @@
-//! Which machine, by earliest completion: a slow slot is left free while faster ones, busy as they are, would have done all
-//! the rest of the phase before the slow one had done one task.
+//! Which machine, by earliest completion: a slow slot is left free while faster ones, busy as they are, would
+//! have done all the rest of the phase before the slow one had done one task.
 //!
 //! The first flow in the order of a policy gets the slots that become free. The rest of a phase is rated as
 //! if it had the faster slots after the rest of all phases before it that wait for them too. Tasks of a phase
@@ -29,7 +29,8 @@ impl Faster {
     }
 }
 
-/// For how long `capacity` slots of speed 1 are busy with tasks that would take one of them `work` microseconds.
+/// For how long `capacity` slots of speed 1 are busy with tasks that would take one of them `work`
+/// microseconds.
 pub(crate) fn ahead(work: u128, capacity: f64) -> Span {
     Span((work as f64 / capacity) as u64)
 }
@@ -39,13 +40,14 @@ pub(crate) fn claim(tasks: u32, size: Span) -> u128 {
     u128::from(tasks) * u128::from(size.0)
 }
 
-/// How many of `room` tasks may start on `free` slots, if faster ones take `sooner` before: as many as leave no more than that.
+/// How many of `room` tasks may start on `free` slots, if faster ones take `sooner` before: as many as leave
+/// no more than that.
 pub(crate) fn willing(room: u32, free: u32, sooner: u64) -> u32 {
     u64::from(room).saturating_sub(sooner).min(u64::from(free)) as u32
 }
 
-/// For how much longer a task that began at `since` holds its slot: as believed or, if it should have ended before, for a
-/// tenth more of its time. What has just begun and takes no time ends now.
+/// For how much longer a task that began at `since` holds its slot: as believed or, if it should have ended
+/// before, for a tenth more of its time. What has just begun and takes no time ends now.
 pub(crate) fn busy(since: Time, estimated: Span, now: Time) -> Span {
     let ends = since + estimated;
     if ends > now || since >= now { ends.since(now) } else { Span((now.since(since).0 / 10).max(1)) }
@@ -66,9 +68,9 @@ impl Machines {
         self.claims = [0; 2];
     }
 
-    /// The first phase that wants one of the slots that ask, and for how many tasks. `first` says which phase is first of
-    /// those that may run, without those to be skipped. O(log) where all slots are of one speed; else O(batches that run)
-    /// for each phase that declines, once an instant.
+    /// The first phase that wants one of the slots that ask, and for how many tasks. `first` says which phase
+    /// is first of those that may run, without those to be skipped. O(log) where all slots are of one speed;
+    /// else O(batches that run) for each phase that declines, once an instant.
     pub(crate) fn grant(
         &mut self,
         ask: &Ask<'_>,
@@ -168,8 +170,8 @@ mod tests {
 
     #[test]
     fn a_slow_slot_is_for_what_faster_ones_would_not_have_done_before() {
-        // A task takes 12 s on the slow slot and 3 s on two faster ones, which are free after 2 s: each is done with three
-        // before, at 5, 8 and 11.
+        // A task takes 12 s on the slow slot and 3 s on two faster ones, which are free after 2 s: each is
+        // done with three before, at 5, 8 and 11.
         let fast = Faster { slots: 2, busy: seconds(2), task: seconds(3) };
         assert_eq!(fast.sooner(seconds(12)), 6);
         // As late is not sooner.

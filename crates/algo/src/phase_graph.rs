@@ -6,8 +6,8 @@ use slackline_model::{Instance, JobId, PhaseId};
 
 use crate::classic::fluid::{Graph, Node, Row};
 
-/// All phases on machines of one `speed`: reduces after the maps of their job, jobs after those they wait for,
-/// nothing before the release of its flow. O(phases log phases + precedences).
+/// All phases on machines of one `speed`: reduces after the maps of their job, jobs after those they wait
+/// for, nothing before the release of its flow. O(phases log phases + precedences).
 pub(crate) fn of(instance: &Instance, speed: f64) -> Graph {
     let cluster = instance.cluster();
     let node = |(id, phase): (PhaseId, &Phase)| {

@@ -1,7 +1,7 @@
 //! What the table of policies says of each, and how each is made.
 //!
-//! Every policy's file declares a [`PolicyEntry`], and [`crate::policies::POLICIES`] has a line for it. Parameters, help,
-//! documents and the reasons for which a plan is refused follow from the entry.
+//! Every policy's file declares a [`PolicyEntry`], and [`crate::policies::POLICIES`] has a line for it.
+//! Parameters, help, documents and the reasons for which a plan is refused follow from the entry.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,8 @@ impl PolicyEntry {
 }
 
 impl Capabilities {
-    /// Those of most policies that know which machines are fast: flows and slots as they are, without regard to minima.
+    /// Those of most policies that know which machines are fast: flows and slots as they are, without regard
+    /// to minima.
     pub const WITH_SPEEDS: Self =
         Self { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Known, minima: false };
 }

@@ -280,8 +280,8 @@ fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style()
         let dir = tempfile::tempdir().unwrap();
         let place = Place::new(dir.path());
         let mut resident = place.resident();
-        // Of two slots, the task of the other user holds one until a task of hers was seen beside it; if he might hold both,
-        // hers would wait for it, and it for them.
+        // Of two slots, the task of the other user holds one until a task of hers was seen beside it; if he
+        // might hold both, hers would wait for it, and it for them.
         let gate = dir.path().join("go");
         let waits = format!("while ! test -e {}; do sleep 0.02; done; cat", gate.display());
         let ann = Some(("ann".to_owned(), 1));

@@ -62,9 +62,9 @@ fn enough_of(maps: u32, slowstart: f64) -> u32 {
 }
 
 impl Barrier {
-    /// The barrier of `job`, if it has both maps and reduces. Maps without length that no row shows are no barrier:
-    /// they are done when the job may start. `slowstarts` has the slow-start fraction of each segment. O(attempts log
-    /// attempts).
+    /// The barrier of `job`, if it has both maps and reduces. Maps without length that no row shows are no
+    /// barrier: they are done when the job may start. `slowstarts` has the slow-start fraction of each
+    /// segment. O(attempts log attempts).
     pub(crate) fn new(ledger: &Ledger<'_>, job: JobId, slowstarts: &[f64]) -> Option<Self> {
         let job = ledger.instance.job(job);
         let (map, _) = job.map.zip(job.reduce).filter(|&(map, _)| !ledger.is_unseen(map))?;

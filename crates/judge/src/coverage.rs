@@ -1,7 +1,8 @@
 //! Structure of the task rows: each row means something, each task has exactly one attempt that is
 //! done, and attempts are numbered in the order of their starts.
 //!
-//! A failed flow may leave tasks out; what it has is held to the same rules. A phase without length needs no rows.
+//! A failed flow may leave tasks out; what it has is held to the same rules. A phase without length needs no
+//! rows.
 
 use slackline_model::schedule::{Outcome, TaskRows};
 use slackline_model::{FlowId, Instance, PhaseId};

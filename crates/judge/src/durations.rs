@@ -8,9 +8,10 @@ use crate::order::{Progress, computes_from};
 use crate::violation::{First, Place, Subject, Violation};
 use crate::{inputs, tolerance};
 
-/// Offers attempts that computed for more or less time than their task takes, seconds / speed (under a profile, times the
-/// factor of where it ran) or, under one with stragglers, so many times that; and others that lasted longer. How long one computed that was stopped after it waited for maps the rows do not say: behind
-/// heartbeats it need not have heard of the last one at once.
+/// Offers attempts that computed for more or less time than their task takes, seconds / speed (under a
+/// profile, times the factor of where it ran) or, under one with stragglers, so many times that; and others
+/// that lasted longer. How long one computed that was stopped after it waited for maps the rows do not say:
+/// behind heartbeats it need not have heard of the last one at once.
 pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, profile: Option<&Profile>, first: &mut First) {
     let straggler = profile.filter(|profile| profile.straggler_share() > 0.0);
     let straggler = straggler.map_or(1.0, Profile::straggler_factor);

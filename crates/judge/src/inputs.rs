@@ -1,5 +1,5 @@
-//! Where tasks run that have their input on certain machines: under a profile they wait for slots there, and compute for
-//! longer elsewhere.
+//! Where tasks run that have their input on certain machines: under a profile they wait for slots there, and
+//! compute for longer elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -54,8 +54,9 @@ struct FirstAttempt {
     distance: Distance,
 }
 
-/// Offers tasks that started away from their input before their phase can have waited for a slot there. It waits from when
-/// its master is up, and again from each task that it started near its input. Second attempts do not wait.
+/// Offers tasks that started away from their input before their phase can have waited for a slot there. It
+/// waits from when its master is up, and again from each task that it started near its input. Second attempts
+/// do not wait.
 pub(crate) fn check_delays(ledger: &Ledger<'_>, schedule: &Schedule, first: &mut First) {
     let Some(profile) = &schedule.profile else { return };
     let (node, rack) = (profile.node_delay(), profile.rack_delay());

@@ -80,8 +80,8 @@ impl<'a> Ledger<'a> {
         &self.by_phase[from as usize..to as usize]
     }
 
-    /// Whether `phase` is without length and no row shows it: then it is done when it becomes ready. With rows, as
-    /// older documents have them, it is held to them like any other phase.
+    /// Whether `phase` is without length and no row shows it: then it is done when it becomes ready. With
+    /// rows, as older documents have them, it is held to them like any other phase.
     pub(crate) fn is_unseen(&self, phase: PhaseId) -> bool {
         self.instance.phase(phase).work() == Work::ZERO && self.indices(phase).is_empty()
     }

@@ -182,7 +182,8 @@ enum SlotHolder {
     Task(PhaseId, u32),
 }
 
-/// Offers slots that a master and something else hold at once. O(n log n) in the attempts on slots of masters.
+/// Offers slots that a master and something else hold at once. O(n log n) in the attempts on slots of
+/// masters.
 fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First) {
     let instance = ledger.instance;
     let of_masters: BTreeSet<u32> = masters.iter().filter_map(|row| row.slot).collect();

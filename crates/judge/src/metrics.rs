@@ -39,7 +39,8 @@ define_metrics! {
     p95_response,
     /// 99th percentile of completion − release.
     p99_response,
-    /// Mean of first start − release; a flow that was done without ever holding a slot started at its release.
+    /// Mean of first start − release; a flow that was done without ever holding a slot started at its
+    /// release.
     mean_wait,
     /// 95th percentile of first start − release.
     p95_wait,
@@ -64,8 +65,8 @@ define_metrics! {
     total_tardiness,
     /// Maximum of max(0, completion − deadline), unweighted.
     max_tardiness,
-    /// Busy slot-seconds over slots times makespan, or the time until the last attempt of a failed flow ended if that was
-    /// later; reduces that wait for maps are not busy.
+    /// Busy slot-seconds over slots times makespan, or the time until the last attempt of a failed flow ended
+    /// if that was later; reduces that wait for maps are not busy.
     utilisation,
     /// Tasks done, as rows show them: those of a phase without length need none; 0 for allocations.
     tasks,
@@ -77,7 +78,8 @@ pub(crate) const NOT_OF_THE_SCHEDULE: [&str; 3] = ["decisions", "decision_second
 /// What the rows say of one flow; times are seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowFacts {
-    /// When its first task started, if any did; the release of a flow that was done without ever holding a slot.
+    /// When its first task started, if any did; the release of a flow that was done without ever holding a
+    /// slot.
     pub start: Option<f64>,
     /// When it was complete; `None` of a failed flow (by its row, or because something of it is missing).
     pub completion: Option<f64>,

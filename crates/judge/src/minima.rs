@@ -12,10 +12,10 @@
 //!   job lost some may wait again whenever it runs;
 //! - nor do they say when output was lost and a flow failed. A slot kind with a guaranteed phase of which
 //!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile;
-//! - nor when, within an instant, tasks of no length ended: with those of a guaranteed phase its minimum shrinks, and
-//!   those of others grow. Such an instant is not judged;
-//! - nor whether a reduce that waits was given its slot before or after others within an instant. It may bar further
-//!   reduces, whose minima then fall to the rest: only what is a breach with and without that is one.
+//! - nor when, within an instant, tasks of no length ended: with those of a guaranteed phase its minimum
+//!   shrinks, and those of others grow. Such an instant is not judged;
+//! - nor whether a reduce that waits was given its slot before or after others within an instant. It may bar
+//!   further reduces, whose minima then fall to the rest: only what is a breach with and without that is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,7 +1,8 @@
-//! The judgement of a stream without an end in sight: flows arrive, are judged when they are over, and are forgotten.
+//! The judgement of a stream without an end in sight: flows arrive, are judged when they are over, and are
+//! forgotten.
 //!
-//! As [`crate::stream`], whose checks these are, but the instance grows and shrinks. Memory follows the flows that are
-//! not over, beside one entry per slot and, for exact metrics, 40 bytes for each flow that is done.
+//! As [`crate::stream`], whose checks these are, but the instance grows and shrinks. Memory follows the flows
+//! that are not over, beside one entry per slot and, for exact metrics, 40 bytes for each flow that is done.
 
 use slackline_model::instance::Arrival;
 use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Schedule};
@@ -13,8 +14,8 @@ use crate::totals::{Counted, Totals};
 use crate::violation::{RowProblem, Table, Violation, flow_name};
 use crate::{Report, claims, guarantee};
 
-/// How many flows that are over may wait for an earlier one that is not, so that sums are taken in the order in which
-/// flows arrive and are those of the whole to the last digit. With more, the last digits may differ.
+/// How many flows that are over may wait for an earlier one that is not, so that sums are taken in the order
+/// in which flows arrive and are those of the whole to the last digit. With more, the last digits may differ.
 const OVERTAKING_MAX: usize = 1 << 16;
 
 /// Why a schedule can only be judged as a whole.
@@ -85,8 +86,9 @@ impl OpenStream {
     /// A schedule that starts; `empty` has the cluster, the pools and the objective, and `head` its settings:
     /// the rows and claims of `head` are ignored.
     ///
-    /// `None` for schedules that only [`crate::check`] can judge: those whose reduces take universal slots early, those
-    /// under another objective than the instance's, or a profile; and those on millions of slots.
+    /// `None` for schedules that only [`crate::check`] can judge: those whose reduces take universal slots
+    /// early, those under another objective than the instance's, or a profile; and those on millions of
+    /// slots.
     pub fn new(empty: &Instance, head: &Schedule) -> Option<Self> {
         let combine = empty.objective().combine;
         let sums = Sums {

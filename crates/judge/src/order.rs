@@ -149,7 +149,8 @@ pub(crate) fn check_reduces(
     }
 }
 
-/// Offers the first early reduce that leaves no slot to the maps. `waits` started while `slots` were available.
+/// Offers the first early reduce that leaves no slot to the maps. `waits` started while `slots` were
+/// available.
 fn check_early(ledger: &Ledger<'_>, waits: Vec<Hold>, slots: u32, first: &mut First) {
     if let Some(excess) = first_excess(waits, u64::from(slots).saturating_sub(1)) {
         let row = ledger.row(excess.row);

@@ -1,5 +1,6 @@
-//! Second attempts under a profile: only of tasks that were slow, when a master looked, not too many at a time, and one
-//! of the two is stopped when the other ends. Nothing fails under a profile, so that there are no others.
+//! Second attempts under a profile: only of tasks that were slow, when a master looked, not too many at a
+//! time, and one of the two is stopped when the other ends. Nothing fails under a profile, so that there are
+//! no others.
 
 use std::collections::BTreeMap;
 
@@ -146,8 +147,8 @@ fn check_number(ledger: &Ledger<'_>, rules: Speculation, times: &Times, pair: &P
     }
 }
 
-/// A master looks once an interval from when it is up, and a while after it found something again: then it finds at
-/// most one in each phase.
+/// A master looks once an interval from when it is up, and a while after it found something again: then it
+/// finds at most one in each phase.
 fn check_looks(
     ledger: &Ledger<'_>,
     rules: Speculation,

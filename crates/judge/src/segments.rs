@@ -1,7 +1,7 @@
 //! Segments of a run: parts of its time, each with its settings.
 //!
-//! A rule about the start of an attempt is that of the segment in which the attempt started: how many maps had to be
-//! done before a reduce could take a slot, and which slots were available.
+//! A rule about the start of an attempt is that of the segment in which the attempt started: how many maps
+//! had to be done before a reduce could take a slot, and which slots were available.
 
 use slackline_model::schedule::{Schedule, Segment, TaskRow};
 use slackline_model::{Cluster, Instance, SlotKind, SlotRange, Time};

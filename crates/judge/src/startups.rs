@@ -7,9 +7,9 @@ use crate::ledger::Ledger;
 use crate::tolerance;
 use crate::violation::{First, Subject, Violation};
 
-/// Offers attempts that began sooner or later than they can have. The master of a job hears of a slot with its next
-/// heartbeat, and then the container starts. Attempts that were stopped may have been before they began, which
-/// their rows then do not say.
+/// Offers attempts that began sooner or later than they can have. The master of a job hears of a slot with
+/// its next heartbeat, and then the container starts. Attempts that were stopped may have been before they
+/// began, which their rows then do not say.
 pub(crate) fn check(ledger: &Ledger<'_>, profile: Option<&Profile>, first: &mut First) {
     let (least, most) = profile.map_or((0.0, 0.0), |profile| {
         let range = profile.container_start();

@@ -1,10 +1,11 @@
-//! The same judgement of rows that come one after the other and are not kept: memory follows the flows that are not
-//! over.
+//! The same judgement of rows that come one after the other and are not kept: memory follows the flows that
+//! are not over.
 //!
-//! All that concerns one flow is checked when it is over, by the same checks as a whole schedule, on an instance of a
-//! few such flows. Between flows there are the slots: each remembers until when it was taken, so that a row starts no
-//! earlier than every row before it on its slots ended. Rows that come in the order of their ends and are feasible always pass; in
-//! other orders some do not, and then [`crate::check`] decides on the whole.
+//! All that concerns one flow is checked when it is over, by the same checks as a whole schedule, on an
+//! instance of a few such flows. Between flows there are the slots: each remembers until when it was taken,
+//! so that a row starts no earlier than every row before it on its slots ended. Rows that come in the order
+//! of their ends and are feasible always pass; in other orders some do not, and then [`crate::check`] decides
+//! on the whole.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ use crate::summary::Summary;
 use crate::violation::{First, Place, RowProblem, Subject, Table, Violation, flow_name};
 use crate::{Report, check_each_flow, claims, coverage, guarantee, tolerance};
 
-/// Rows of flows that are over after which those flows are judged: the instance made for them then costs nothing much.
+/// Rows of flows that are over after which those flows are judged: the instance made for them then costs
+/// nothing much.
 const ROWS_AT_ONCE: usize = 1 << 12;
 
 /// Judges a schedule of task rows as it comes.
@@ -36,10 +38,10 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// A schedule that starts; `head` has its settings, and its rows and claims are ignored.
     ///
-    /// `None` for schedules that only [`crate::check`] can judge, because flows depend on each other by more than slots:
-    /// those that promise minima which a phase has, those whose reduces take universal slots early, those under another
-    /// objective than the instance's; those under a profile, whose masters share slots; those with segments; and those on
-    /// millions of slots.
+    /// `None` for schedules that only [`crate::check`] can judge, because flows depend on each other by more
+    /// than slots: those that promise minima which a phase has, those whose reduces take universal slots
+    /// early, those under another objective than the instance's; those under a profile, whose masters share
+    /// slots; those with segments; and those on millions of slots.
     pub fn new(instance: &'a Instance, head: &Schedule) -> Option<Self> {
         let has_minima = || instance.phases().keys().any(|phase| guarantee::at_most(instance, phase) > 0);
         if head.minima && has_minima() {
@@ -92,7 +94,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// The rows of flows that are not judged yet, and the slots. Ids are those of the instance that each call is given.
+/// The rows of flows that are not judged yet, and the slots. Ids are those of the instance that each call is
+/// given.
 #[derive(Debug)]
 pub(crate) struct Passing {
     /// What a few flows are judged as, flow by flow and without claims of the whole.

@@ -9,15 +9,16 @@ use crate::order::{Progress, computes_from};
 use crate::plan::Plan;
 use crate::segments::Timeline;
 
-/// Whether `allocations` say what a schedule does. Task rows decide if there are any. Without rows of either kind
-/// nothing ran, which completes an instance without work, on machines of all speeds.
+/// Whether `allocations` say what a schedule does. Task rows decide if there are any. Without rows of either
+/// kind nothing ran, which completes an instance without work, on machines of all speeds.
 pub(crate) fn is_by_allocations(schedule: &Schedule) -> bool {
     schedule.tasks.is_empty() && !schedule.allocations.is_empty()
 }
 
 /// Recomputed facts; times in seconds.
 pub(crate) struct Summary {
-    /// When the first work of each flow started, if any did; of a complete flow that no row shows, its release.
+    /// When the first work of each flow started, if any did; of a complete flow that no row shows, its
+    /// release.
     pub(crate) starts: TiVec<FlowId, Option<f64>>,
     /// When each flow was complete, if it ever was.
     pub(crate) completions: TiVec<FlowId, Option<f64>>,

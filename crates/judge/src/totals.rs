@@ -31,8 +31,8 @@ impl Counted {
     }
 }
 
-/// Sums and maxima so far, and five numbers (40 bytes) for each flow that is done: percentiles need all of them, and
-/// means are sums of parts of a whole that is known at the end.
+/// Sums and maxima so far, and five numbers (40 bytes) for each flow that is done: percentiles need all of
+/// them, and means are sums of parts of a whole that is known at the end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     /// Sums and maxima; means and percentiles are still missing.
@@ -88,8 +88,8 @@ impl Totals {
         self.last
     }
 
-    /// What it all amounts to on that cluster; `last` is when the last flow of the whole schedule was complete or had
-    /// failed. O(n log n).
+    /// What it all amounts to on that cluster; `last` is when the last flow of the whole schedule was
+    /// complete or had failed. O(n log n).
     pub(crate) fn metrics(mut self, cluster: &Cluster, last: f64) -> Metrics {
         let n = self.responses.len().max(1) as f64;
         let mean = |values: &[f64]| values.iter().fold(0.0, |mean, value| mean + value / n);
@@ -130,8 +130,9 @@ pub(crate) fn of_all(instance: &Instance, schedule: &Schedule, facts: &TiVec<Flo
     metrics
 }
 
-/// Metrics of some of the flows of a schedule, from what [`crate::check`] found of each flow. Their `utilisation` is
-/// the part that they have in that of the whole schedule: over its time, not theirs. O(n log n) in all flows.
+/// Metrics of some of the flows of a schedule, from what [`crate::check`] found of each flow. Their
+/// `utilisation` is the part that they have in that of the whole schedule: over its time, not theirs. O(n log
+/// n) in all flows.
 pub fn metrics_of(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>, flows: &[FlowId]) -> Metrics {
     let mut totals = Totals::default();
     for &id in flows {

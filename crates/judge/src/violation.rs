@@ -220,7 +220,8 @@ pub enum Violation {
         /// Whether the attempt finished, so that it takes exactly so long; others at most so long.
         outright: bool,
     },
-    /// Tasks whose own code begins sooner or later after they took their slots than the profile of the cluster says.
+    /// Tasks whose own code begins sooner or later after they took their slots than the profile of the
+    /// cluster says.
     #[error(
         "at {at} s: {task} takes a slot and begins after {found} s, expected {least} to {most} s{}",
         if *.profile { " (container-start and am-heartbeat of the profile)" } else { ", as there is no profile" }

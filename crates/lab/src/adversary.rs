@@ -1,18 +1,21 @@
 //! Small workloads on which a policy is worst, against another policy or against the optimum.
 //!
-//! **Source**: PISA (J. Coleman, B. Krishnamachari, arXiv 2403.07120) does this for list schedulers of task graphs: averages
-//! over random workloads hide on what a policy fails, and simulated annealing over workloads finds it.
+//! **Source**: PISA (J. Coleman, B. Krishnamachari, arXiv 2403.07120) does this for list schedulers of task
+//! graphs: averages over random workloads hide on what a policy fails, and simulated annealing over workloads
+//! finds it.
 //!
 //! **Idea**
-//! 1. A workload is a few flows of a few jobs of a few tasks on a few slots (`mutate`), in whole seconds, so that the
-//!    optimum can be found by exhaustive search ([`slackline_testkit::brute`]).
-//! 2. Its ratio is what the policy costs over what the other one costs. Where costs may be 0, 1 is added to both.
-//! 3. From a random workload, a random change is taken if the ratio rises, and otherwise with a probability that falls
-//!    with the loss and with time. The worst workload so far is kept.
-//! 4. What can be left out of it at no less a ratio is left out, so that it shows what it is about. A workload on which
-//!    the policy costs no more than the other shows nothing and is dropped.
+//! 1. A workload is a few flows of a few jobs of a few tasks on a few slots (`mutate`), in whole seconds, so
+//!    that the optimum can be found by exhaustive search ([`slackline_testkit::brute`]).
+//! 2. Its ratio is what the policy costs over what the other one costs. Where costs may be 0, 1 is added to
+//!    both.
+//! 3. From a random workload, a random change is taken if the ratio rises, and otherwise with a probability
+//!    that falls with the loss and with time. The worst workload so far is kept.
+//! 4. What can be left out of it at no less a ratio is left out, so that it shows what it is about. A
+//!    workload on which the policy costs no more than the other shows nothing and is dropped.
 //!
-//! [`CHAINS`] searches begin at different workloads; the same seed gives the same workloads, on any number of threads.
+//! [`CHAINS`] searches begin at different workloads; the same seed gives the same workloads, on any number of
+//! threads.
 
 mod mutate;
 

@@ -28,8 +28,8 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// `work(0)`, …, `work(n - 1)` on the context's threads, in this order whichever was first. After a failure
-    /// no further cell is begun.
+    /// `work(0)`, …, `work(n - 1)` on the context's threads, in this order whichever was first. After a
+    /// failure no further cell is begun.
     ///
     /// # Errors
     /// The first failure in this order among the cells that were begun.

@@ -1,4 +1,5 @@
-//! What the papers print that does not hold: each statement with a counterexample that is computed here, and drawn.
+//! What the papers print that does not hold: each statement with a counterexample that is computed here, and
+//! drawn.
 
 mod dmrs;
 mod drawing;

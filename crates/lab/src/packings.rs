@@ -3,8 +3,8 @@
 //! Slots are shared without rounding to tasks, as in the paper: FIFO gives the first job all it can use and
 //! ignores minima, FAIR divides by the water-line at every completion, FLEX plans. With `orders = "all"` the
 //! optimum is the best of all packing orders, or FLEX's plan where that is better, which happens where no
-//! packing order is optimal (docs/math/flex.md C2); maxima are optimal in any case. With `orders = "found"`, for
-//! more jobs than can be permuted, it is FLEX's plan.
+//! packing order is optimal (docs/math/flex.md C2); maxima are optimal in any case. With `orders = "found"`,
+//! for more jobs than can be permuted, it is FLEX's plan.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
-//! The papers' figures beside ours: what a paper says, whether our rows bear it out, and the page that shows both.
+//! The papers' figures beside ours: what a paper says, whether our rows bear it out, and the page that shows
+//! both.
 //!
-//! `experiments/ID/paper.toml` says what the paper claims of each figure of an experiment, which of its numbers are
-//! drawn beside ours, and what must hold of our rows for the claim to be confirmed. A verdict is computed from rows,
-//! never written down.
+//! `experiments/ID/paper.toml` says what the paper claims of each figure of an experiment, which of its
+//! numbers are drawn beside ours, and what must hold of our rows for the claim to be confirmed. A verdict is
+//! computed from rows, never written down.
 
 mod chart;
 mod expectation;
@@ -106,8 +107,8 @@ impl Paper {
     /// Reads what a paper says of the figures of `spec`; `name` is what messages call it.
     ///
     /// # Errors
-    /// What is wrong with it: no TOML of this structure, another version, figures that the specification has not or that
-    /// are named twice, expectations that say nothing.
+    /// What is wrong with it: no TOML of this structure, another version, figures that the specification has
+    /// not or that are named twice, expectations that say nothing.
     pub fn parse(name: &str, text: &str, spec: &Spec) -> Result<Self, SpecError> {
         let document = Document::new(name, text, Format::Toml);
         let paper: Self = document.read()?;

@@ -45,7 +45,8 @@ impl Maker {
         self
     }
 
-    /// Whether what it made need not be made again by `now`: the same version, and the same commit if `now` says one.
+    /// Whether what it made need not be made again by `now`: the same version, and the same commit if `now`
+    /// says one.
     pub fn is_current(&self, now: &Self) -> bool {
         self.version == now.version && (now.commit.is_none() || self.commit == now.commit)
     }

@@ -1,4 +1,5 @@
-//! The published JSON Schema of specifications, made from the structs that read them; compiled for tests alone.
+//! The published JSON Schema of specifications, made from the structs that read them; compiled for tests
+//! alone.
 
 use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The kind of WOHA's Figs. 14-19: how many slots each flow holds over time, one picture per policy.
 //!
-//! Time is cut into equal columns, and the CSV has the mean of each, with the flows in the order of the document: the
-//! changes themselves are a hundred times as many.
+//! Time is cut into equal columns, and the CSV has the mean of each, with the flows in the order of the
+//! document: the changes themselves are a hundred times as many.
 
 use serde::Deserialize;
 use slackline::PolicySpec;

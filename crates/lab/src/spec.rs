@@ -53,8 +53,8 @@ struct Origin {
 }
 
 impl Spec {
-    /// Reads a specification whose figures are of these kinds. `name` is its path, and what messages call it; files that it
-    /// names are looked for beside it, when their figure is made.
+    /// Reads a specification whose figures are of these kinds. `name` is its path, and what messages call it;
+    /// files that it names are looked for beside it, when their figure is made.
     ///
     /// # Errors
     /// What is wrong with it; settings are read when their figure is made.
@@ -110,8 +110,8 @@ impl Figure {
             .map_err(SpecError::from)?)
     }
 
-    /// A hash of all that shapes the figure, the content of its workload's file too: rows carry it, so that stale
-    /// ones are noticed.
+    /// A hash of all that shapes the figure, the content of its workload's file too: rows carry it, so that
+    /// stale ones are noticed.
     pub fn hash(&self) -> String {
         let mut text = toml::to_string(self).expect("invariant: a figure was read from TOML");
         let file = self.settings.get("workload").and_then(|workload| workload.get("file"));

@@ -31,8 +31,8 @@ enum RunMode {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Vary {
-    /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, `every` (of a workload that repeats), or a parameter
-    /// of the generator or option of the import format.
+    /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, `every` (of a workload that repeats),
+    /// or a parameter of the generator or option of the import format.
     pub(crate) param: String,
     /// Its values, a point each.
     #[serde(deserialize_with = "values::some")]
@@ -96,7 +96,8 @@ pub(crate) struct Settings {
     #[serde(default, deserialize_with = "values::weights")]
     #[cfg_attr(test, schemars(with = "values::WeightsWord"))]
     weights: Weights,
-    /// Plain work is cut into tasks of at most this many seconds; without it of 10 s in simulations, and not at all in plans.
+    /// Plain work is cut into tasks of at most this many seconds; without it of 10 s in simulations, and not
+    /// at all in plans.
     #[serde(default, deserialize_with = "values::grain")]
     #[cfg_attr(test, schemars(range(min = 1e-6)))]
     grain: Option<f64>,

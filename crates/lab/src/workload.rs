@@ -108,7 +108,8 @@ impl Workload {
         Self { origin: Origin::Generator(name.to_owned()), set, repeat: None }
     }
 
-    /// Whether the origin has such settings, and of a file whether it is a workload; what there is to say of it.
+    /// Whether the origin has such settings, and of a file whether it is a workload; what there is to say of
+    /// it.
     pub(crate) fn check(&self) -> Result<Vec<String>, Problem> {
         let set = self.settings();
         match &self.origin {
@@ -259,8 +260,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Sets the parameter that varies: one of the cluster's, `deadlines`, `every` (of a workload that recurs),
-    /// or one of the generator's or the import format's.
+    /// Sets the parameter that varies: one of the cluster's, `deadlines`, `every` (of a workload that
+    /// recurs), or one of the generator's or the import format's.
     pub(crate) fn set(&mut self, name: &str, value: &Word) -> Result<(), Problem> {
         let number = || match value {
             Word::Count(n) if *n >= 0 => Ok(*n as f64),

@@ -1,7 +1,7 @@
 //! Sizes in bytes, as people write them.
 
-/// Bytes: a whole number above 0, with a unit if one follows it (`KiB`, `MiB`, `GiB`, `TiB`, or `kB`, `MB`, `GB`,
-/// `TB`; capital and small letters are the same).
+/// Bytes: a whole number above 0, with a unit if one follows it (`KiB`, `MiB`, `GiB`, `TiB`, or `kB`, `MB`,
+/// `GB`, `TB`; capital and small letters are the same).
 pub fn parse(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit: u64 = match text[digits..].trim_start().to_ascii_lowercase().as_str() {

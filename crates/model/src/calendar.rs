@@ -1,9 +1,10 @@
 //! Clock times against seconds after the start of a workload: dates and times, times of day, time zones.
 //!
-//! A [`Start`] says when second 0 is and in which time zone clock times are meant; a [`TimeSpec`] is a point in time as it
-//! is written. Rules, which `docs/times.md` tells users:
+//! A [`Start`] says when second 0 is and in which time zone clock times are meant; a [`TimeSpec`] is a point
+//! in time as it is written. Rules, which `docs/times.md` tells users:
 //! - a time of day stands for the first such time from a given second on;
-//! - a time that a change of clocks leaves out is as much later as the clocks are put forward (02:30 becomes 03:30);
+//! - a time that a change of clocks leaves out is as much later as the clocks are put forward (02:30 becomes
+//!   03:30);
 //! - of a time that comes twice, a date and time means the first, a time of day the next one to come.
 //!
 //! Time zones are those of the database in the program, so that a document means the same on every machine.
@@ -34,8 +35,8 @@ pub fn day(text: &str) -> Option<Date> {
     text.parse::<Date>().ok().filter(|day| day.to_string() == text)
 }
 
-/// How many days there are from one to another, both included; 0 where the second is before the first, and `None`
-/// where either is no day.
+/// How many days there are from one to another, both included; 0 where the second is before the first, and
+/// `None` where either is no day.
 pub fn days_until(first: &str, last: &str) -> Option<u64> {
     let days = i64::from(day(last)?.since(day(first)?).ok()?.get_days());
     Some(u64::try_from(days + 1).unwrap_or(0))
@@ -166,8 +167,8 @@ impl Zone {
         TimeZoneDatabase::bundled().get(name).map(Self).map_err(|_| ZONE.to_owned())
     }
 
-    /// Milliseconds from 1970-01-01T00:00Z to a date and time, which is meant in this zone if it has neither zone nor
-    /// offset; `None` if it is none.
+    /// Milliseconds from 1970-01-01T00:00Z to a date and time, which is meant in this zone if it has neither
+    /// zone nor offset; `None` if it is none.
     pub fn unix_millis(&self, text: &str) -> Option<i64> {
         let moment = match ClockTime::parse(text).ok()? {
             ClockTime::Zoned(moment) => moment,
@@ -326,7 +327,8 @@ impl ClockTime {
     }
 }
 
-/// What was expected of a text that is almost a clock time: a number that the calendar has, or all its digits.
+/// What was expected of a text that is almost a clock time: a number that the calendar has, or all its
+/// digits.
 fn fault(text: &str) -> Option<String> {
     match mended(text) {
         Ok(mended) => Some(mended).filter(|mended| mended != text && ClockTime::parse(mended).is_ok()),
@@ -334,7 +336,8 @@ fn fault(text: &str) -> Option<String> {
     }
 }
 
-/// A text that is almost a clock time with all its digits; the error says what no calendar has, if it is known.
+/// A text that is almost a clock time with all its digits; the error says what no calendar has, if it is
+/// known.
 fn mended(text: &str) -> Result<String, Option<String>> {
     let (date, rest) = match text.split_once(['T', ' ']) {
         Some((date, rest)) => (Some(date), Some(rest)),

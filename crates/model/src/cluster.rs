@@ -1,9 +1,9 @@
 //! The cluster: groups of equal machines with slots, and the slot kinds those slots form.
 //!
-//! A *slot kind* is a set of slots that serve the same phases. A cluster of typed slots (Hadoop 1) has a
-//! map slot kind and a reduce slot kind; a cluster of universal slots has one slot kind for both. The slots of a
-//! slot kind are numbered from 0, machine by machine in the order of the document, so a machine's slots
-//! are a range, and so are the slots of a group: no table per slot is kept.
+//! A *slot kind* is a set of slots that serve the same phases. A cluster of typed slots (Hadoop 1) has a map
+//! slot kind and a reduce slot kind; a cluster of universal slots has one slot kind for both. The slots of a
+//! slot kind are numbered from 0, machine by machine in the order of the document, so a machine's slots are a
+//! range, and so are the slots of a group: no table per slot is kept.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -40,7 +40,8 @@ pub struct Group {
     pub speed: f64,
     /// Slots of each machine.
     pub slots: Slots,
-    /// The rack, where one was named. Machines without one are in one rack together, as in Hadoop's default rack.
+    /// The rack, where one was named. Machines without one are in one rack together, as in Hadoop's default
+    /// rack.
     pub rack: Option<String>,
     /// The first machine of the group.
     pub first: MachineId,
@@ -123,7 +124,8 @@ impl Stretch {
 
 /// A valid cluster: at least one machine with a slot, all slots universal or all typed.
 ///
-/// Machines may join it and leave it. Ids of machines and numbers of slots only grow and are never used twice.
+/// Machines may join it and leave it. Ids of machines and numbers of slots only grow and are never used
+/// twice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     groups: TiVec<GroupId, Group>,
@@ -174,8 +176,8 @@ impl Cluster {
         self.groups.push(group);
     }
 
-    /// Whether machines can join: there is one, its slots are of the cluster's kind, its speed is one that machines may
-    /// have, and all numbers of machines and slots fit.
+    /// Whether machines can join: there is one, its slots are of the cluster's kind, its speed is one that
+    /// machines may have, and all numbers of machines and slots fit.
     pub fn can_join(&self, group: &Group) -> bool {
         let per_machine = match group.slots {
             Slots::Universal(n) => [n, 0],

@@ -106,7 +106,8 @@ impl Combine {
         }
     }
 
-    /// The same, of costs that come one at a time: that of those so far (`None` before the first) and one more.
+    /// The same, of costs that come one at a time: that of those so far (`None` before the first) and one
+    /// more.
     #[must_use]
     pub fn and(self, so_far: Option<f64>, cost: f64) -> Option<f64> {
         Some(match self {
@@ -266,8 +267,8 @@ impl CostFn {
         }
     }
 
-    /// The points and the slope with which [`Self::piecewise`] is the same function from 0 on; `None` of a step
-    /// function.
+    /// The points and the slope with which [`Self::piecewise`] is the same function from 0 on; `None` of a
+    /// step function.
     pub fn as_piecewise(&self) -> Option<(Vec<(f64, f64)>, f64)> {
         match &self.shape {
             Shape::Linear { slope, .. } => Some((vec![(0.0, self.eval(0.0))], *slope)),

@@ -148,8 +148,8 @@ impl FlowDraft {
             .map(|(id, shift)| Self { id, repeat: None, ..self.clone() }.later(shift))
     }
 
-    /// The same flow that many seconds later: its release, its deadline, what it costs and what was recorded of it. Times are
-    /// rounded to microseconds.
+    /// The same flow that many seconds later: its release, its deadline, what it costs and what was recorded
+    /// of it. Times are rounded to microseconds.
     #[must_use]
     pub fn later(mut self, seconds: f64) -> Self {
         let later = |at: f64| ((at + seconds) * 1e6).round() / 1e6;
@@ -254,8 +254,8 @@ pub struct AttemptDraft {
 pub struct RunDraft {
     /// What is computed.
     pub work: RunWork,
-    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for that of
-    /// a job of another flow.
+    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for
+    /// that of a job of another flow.
     pub inputs: Vec<String>,
     /// The directory of its output.
     pub output: String,
@@ -291,8 +291,8 @@ impl RunDraft {
         self.inputs.iter().filter_map(|input| input.strip_prefix('@')).filter(|job| !job.contains('/'))
     }
 
-    /// Jobs of other flows whose output it reads, with the flow's name first, in the order of the inputs. What is
-    /// after the last slash names the job.
+    /// Jobs of other flows whose output it reads, with the flow's name first, in the order of the inputs.
+    /// What is after the last slash names the job.
     pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.inputs.iter().filter_map(|input| input.strip_prefix('@')?.rsplit_once('/'))
     }
@@ -378,7 +378,8 @@ pub enum RunWork {
         jar: String,
         /// The class whose `main` is called.
         main: String,
-        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to write.
+        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to
+        /// write.
         arguments: Vec<String>,
     },
 }
@@ -426,8 +427,8 @@ pub struct RunShuffle {
     /// Fields of the key to sort by, as of `sort -k`: a number, then `n` for numbers and `r` for reverse. By
     /// default the bytes of the whole key.
     pub order: Vec<String>,
-    /// Whether all keys of a part file come before those of the next, in the order of the lines: documents have it with
-    /// one reduce alone.
+    /// Whether all keys of a part file come before those of the next, in the order of the lines: documents
+    /// have it with one reduce alone.
     pub total_order: bool,
     /// What map output is compressed with on its way: `lz4`.
     pub compress: Option<String>,

@@ -1,6 +1,7 @@
 //! Durations as people write them: `22s`, `1h30m`, `2d`, `1.5h`, `250ms`, `PT1H`. A day is 24 hours.
 //!
-//! They become seconds, the unit of every draft and option, by rounding once: `20.1s` is the same number as 20.1.
+//! They become seconds, the unit of every draft and option, by rounding once: `20.1s` is the same number as
+//! 20.1.
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
@@ -17,7 +18,8 @@ const CALENDAR: &str = "days or shorter units such as 7d or 36h, because weeks, 
 /// # Errors
 /// What was expected instead.
 pub fn parse(text: &str) -> Result<f64, String> {
-    // The library reads 10:30:00 as a duration, which everybody else reads as a time of day; and space at the end.
+    // The library reads 10:30:00 as a duration, which everybody else reads as a time of day; and space at the
+    // end.
     if text.contains(':') || text.trim() != text {
         return Err(EXPECTED.to_owned());
     }
@@ -32,8 +34,8 @@ pub fn parse(text: &str) -> Result<f64, String> {
     Ok(seconds_nearest(exact))
 }
 
-/// What was expected instead of a text that is no duration: the same in hours for a fraction of a day, a unit for a
-/// number without one.
+/// What was expected instead of a text that is no duration: the same in hours for a fraction of a day, a unit
+/// for a number without one.
 fn meant(text: &str) -> String {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     let number = digits.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);

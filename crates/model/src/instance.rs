@@ -1,9 +1,9 @@
 //! Instances: valid by construction.
 //!
-//! [`Instance::new`] turns a [`Draft`] into tables indexed by id, or says everything that is wrong
-//! with it. What can be derived once (topological order, work, critical path, time alone, cost
-//! functions) is derived here, so that algorithms after it are total. An instance may also grow, flow by flow, and
-//! give up what is done ([`Instance::admit`], [`Instance::retire`]): ids then follow the order of arrival.
+//! [`Instance::new`] turns a [`Draft`] into tables indexed by id, or says everything that is wrong with it.
+//! What can be derived once (topological order, work, critical path, time alone, cost functions) is derived
+//! here, so that algorithms after it are total. An instance may also grow, flow by flow, and give up what is
+//! done ([`Instance::admit`], [`Instance::retire`]): ids then follow the order of arrival.
 
 mod build;
 mod check;
@@ -73,8 +73,8 @@ pub struct Flow {
     /// Seconds it takes alone on the whole cluster at best: the larger of the critical path and,
     /// for each slot kind, its work there over the slot kind's capacity.
     pub alone: f64,
-    /// Which flow of its document it is: its own id in the instance of the document, and in one that grows as flows
-    /// arrive the id in the instance it came from.
+    /// Which flow of its document it is: its own id in the instance of the document, and in one that grows as
+    /// flows arrive the id in the instance it came from.
     pub place: FlowId,
     /// When the flow will come again, if it recurs: all that is known of the future before it is there.
     pub next_release: Option<Time>,
@@ -341,8 +341,8 @@ impl Instance {
             && self.phases.keys().all(can_run)
     }
 
-    /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`, or into as many as a
-    /// phase may have.
+    /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`, or into
+    /// as many as a phase may have.
     #[must_use]
     pub fn cut(mut self, grain: Span) -> Self {
         self.cut_work(grain);
@@ -395,7 +395,8 @@ impl Instance {
         self
     }
 
-    /// The same flows with the same costs, all released at 0: for plans, which know flows before they are there.
+    /// The same flows with the same costs, all released at 0: for plans, which know flows before they are
+    /// there.
     #[must_use]
     pub fn released_at_once(mut self) -> Self {
         self.flows.iter_mut().for_each(|flow| flow.release = Time::ZERO);

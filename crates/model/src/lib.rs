@@ -4,7 +4,8 @@
 //!
 //! In reading order:
 //! - [`id`]: newtypes for everything that is counted or named;
-//! - [`table`], [`reorder_buffer`]: rows by ids that come and go; things that leave in the order of their numbers;
+//! - [`table`], [`reorder_buffer`]: rows by ids that come and go; things that leave in the order of their
+//!   numbers;
 //! - [`time`]: integer microseconds, and every crossing between them and seconds as `f64`;
 //! - [`cluster`]: machines, slots, slot kinds;
 //! - [`tasks`]: the tasks of a phase, run-length encoded;

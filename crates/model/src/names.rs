@@ -1,6 +1,7 @@
 //! Names that were mistyped: what was found, what there is, and what was probably meant.
 //!
-//! Every table of names (policies, formats, parameters, metrics, fields of documents, …) says it with these functions.
+//! Every table of names (policies, formats, parameters, metrics, fields of documents, …) says it with these
+//! functions.
 
 /// How many names a message lists.
 const LISTED: usize = 30;
@@ -65,7 +66,8 @@ pub fn one_of<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
-/// What to say of a name of this kind that there is not: `found policy "fiffo", expected one of …; did you mean …?`.
+/// What to say of a name of this kind that there is not: `found policy "fiffo", expected one of …; did you
+/// mean …?`.
 pub fn unknown<S: AsRef<str>>(kind: &str, found: &str, names: &[S]) -> String {
     let meant = did_you_mean(found, names.iter().map(AsRef::as_ref));
     format!("found {kind} {found:?}, expected {}{meant}", one_of(names))

@@ -1,12 +1,13 @@
-//! Text from outside as programs print it. Characters that control a terminal, hide themselves or reorder a line are escaped.
+//! Text from outside as programs print it. Characters that control a terminal, hide themselves or reorder a
+//! line are escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Whether a character shows as itself: none of the general categories C* (control, format, surrogate, private use,
-/// unassigned), Zl and Zp.
+/// Whether a character shows as itself: none of the general categories C* (control, format, surrogate,
+/// private use, unassigned), Zl and Zp.
 pub fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -16,8 +17,8 @@ pub fn is_printable(c: char) -> bool {
     c.general_category_group() != GeneralCategoryGroup::Other && !separates(c.general_category())
 }
 
-/// Text with JSON escapes (`\u001b`) in place of characters that are not printable. Line feeds and tabs stay. A JSON document keeps
-/// its meaning.
+/// Text with JSON escapes (`\u001b`) in place of characters that are not printable. Line feeds and tabs stay.
+/// A JSON document keeps its meaning.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_printable(c) || matches!(c, '\n' | '\t'))
 }

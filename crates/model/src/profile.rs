@@ -19,8 +19,8 @@ pub const HADOOP: &str = "hadoop";
 /// The name of [`HADOOP`] with the defaults of [`OF_LOG`].
 pub const HADOOP_LOG: &str = "hadoop-log";
 
-/// Defaults for a workload that was imported from a log of Hadoop: a task's times begin there when its container is
-/// launched, and so have most of its start in them. The other values were read off a log too
+/// Defaults for a workload that was imported from a log of Hadoop: a task's times begin there when its
+/// container is launched, and so have most of its start in them. The other values were read off a log too
 /// (`record/hadoop.md`, "The profile of a cluster").
 pub const OF_LOG: &[(&str, &str)] = &[("am-start", "2.5..7"), ("container-start", "0.2..0.8")];
 
@@ -177,7 +177,8 @@ impl Profile {
         ranges.iter().any(is_drawn) || self.spread() > 0.0 || self.straggler_share() > 0.0
     }
 
-    /// From when a job may start (its flow released, the jobs before it done) to when the cluster knows of it.
+    /// From when a job may start (its flow released, the jobs before it done) to when the cluster knows of
+    /// it.
     pub fn submit(&self) -> UniformSpan {
         self.between("submit")
     }
@@ -212,7 +213,8 @@ impl Profile {
         self.between("container-start")
     }
 
-    /// Standard deviation of the logarithm of a random factor (mean 1) on what a task computes; 0 for exact durations.
+    /// Standard deviation of the logarithm of a random factor (mean 1) on what a task computes; 0 for exact
+    /// durations.
     pub fn spread(&self) -> f64 {
         self.settings.real("spread")
     }

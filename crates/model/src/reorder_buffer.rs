@@ -1,5 +1,5 @@
-//! Numbered things that come in any order and leave in that of their numbers, so that sums of them are the same to the
-//! last bit.
+//! Numbered things that come in any order and leave in that of their numbers, so that sums of them are the
+//! same to the last bit.
 
 use std::collections::BTreeMap;
 

@@ -25,8 +25,8 @@ pub struct Schedule {
     pub slowstart: f64,
     /// How the simulated cluster behaved, if not plainly; the judge then holds the rows to it.
     pub profile: Option<Profile>,
-    /// The parts of a run whose settings changed, in order. Empty if `policy` and `slowstart` hold for the whole
-    /// schedule and all slots were always available.
+    /// The parts of a run whose settings changed, in order. Empty if `policy` and `slowstart` hold for the
+    /// whole schedule and all slots were always available.
     pub segments: Vec<Segment>,
     /// What was to be small.
     pub objective: Objective,
@@ -238,8 +238,8 @@ impl TaskRows {
         self.rows.len() - 1
     }
 
-    /// Sets the row of that index, of rows that come in any order. Those before it that have not come hold nothing:
-    /// they have to come too.
+    /// Sets the row of that index, of rows that come in any order. Those before it that have not come hold
+    /// nothing: they have to come too.
     pub fn set(&mut self, index: usize, row: NewRow, places: &[SlotRange]) {
         debug_assert_eq!(places.iter().map(|p| p.len).sum::<u32>(), row.count);
         let places_start =
@@ -316,7 +316,8 @@ pub struct NewRow {
     pub outcome: Outcome,
 }
 
-/// The master of a job: what asks for the slots of its tasks, and holds one itself (the ApplicationMaster of Hadoop).
+/// The master of a job: what asks for the slots of its tasks, and holds one itself (the ApplicationMaster of
+/// Hadoop).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MasterRow {
     /// Its job.

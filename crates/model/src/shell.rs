@@ -1,13 +1,13 @@
 //! Texts that a shell would read differently: paths with `~` or `$NAME`, and commands with carriage returns.
 //!
-//! Every path and every command that a user writes is checked here: in documents ([`crate::draft::RunDraft::check_texts`]),
-//! in options, in parameters and in variables of the environment.
+//! Every path and every command that a user writes is checked here: in documents
+//! ([`crate::draft::RunDraft::check_texts`]), in options, in parameters and in variables of the environment.
 
 /// Refuses a path that a shell would expand, since here it would be the name of a file.
 ///
-/// These are: `~` at the start; `${`, `$(` and pairs of backticks anywhere; `$NAME` unless a letter, a digit or `$`
-/// precedes it, as in `Foo$Bar.class`; `%NAME%` at the start. After a `.` component, as in `./~x` and `/data/./$x`, a
-/// name is taken as it is.
+/// These are: `~` at the start; `${`, `$(` and pairs of backticks anywhere; `$NAME` unless a letter, a digit
+/// or `$` precedes it, as in `Foo$Bar.class`; `%NAME%` at the start. After a `.` component, as in `./~x` and
+/// `/data/./$x`, a name is taken as it is.
 ///
 /// # Errors
 /// What was expected instead, for a message that begins with `found …, expected`.
@@ -78,8 +78,8 @@ fn identifier(text: &str) -> usize {
     if text.bytes().next().is_some_and(is_letter) { end } else { 0 }
 }
 
-/// Refuses a command of which a line ends with a carriage return, as in files that Windows wrote: the shell would take
-/// it for a part of the last word. Inside a line it stays.
+/// Refuses a command of which a line ends with a carriage return, as in files that Windows wrote: the shell
+/// would take it for a part of the last word. Inside a line it stays.
 ///
 /// # Errors
 /// What was found and what was expected.

@@ -1,7 +1,8 @@
 //! Rows by ids that only grow, in memory that follows what is still there.
 //!
-//! Flows come and go for as long as a cluster lives, and an id is never used twice. A vector would grow for ever; here
-//! ids are grouped to pages, and a page without rows is given back. Memory is that of the pages with a row on them.
+//! Flows come and go for as long as a cluster lives, and an id is never used twice. A vector would grow for
+//! ever; here ids are grouped to pages, and a page without rows is given back. Memory is that of the pages
+//! with a row on them.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};

@@ -110,8 +110,8 @@ impl Tasks {
         &self.splits
     }
 
-    /// Length of `task`, and how many tasks from it on have the same length. O(log runs); O(1) where all lengths are
-    /// equal, or each task up to this one has its own.
+    /// Length of `task`, and how many tasks from it on have the same length. O(log runs); O(1) where all
+    /// lengths are equal, or each task up to this one has its own.
     ///
     /// # Panics
     /// If there is no such task.

@@ -21,7 +21,8 @@ pub const SECONDS_MAX: f64 = 9.0e10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// A moment of the wall clock: microseconds since 1970. It is a date, and no monotonic time: the wall clock jumps.
+/// A moment of the wall clock: microseconds since 1970. It is a date, and no monotonic time: the wall clock
+/// jumps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WallTime(pub u64);
 
@@ -29,7 +30,8 @@ pub struct WallTime(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub u64);
 
-/// Work in slot-microseconds: what one slot of speed 1 does in a microsecond. Sums and differences stop at the ends of `u64`.
+/// Work in slot-microseconds: what one slot of speed 1 does in a microsecond. Sums and differences stop at
+/// the ends of `u64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work(pub u64);
 

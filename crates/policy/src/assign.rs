@@ -65,7 +65,8 @@ impl Assigner {
         self.targets.forget(phases);
     }
 
-    /// Takes in what the policy wants changed. What it wants of a phase that is not known any more is ignored.
+    /// Takes in what the policy wants changed. What it wants of a phase that is not known any more is
+    /// ignored.
     pub(crate) fn absorb<E: Engine + ?Sized>(
         &mut self,
         actions: &[Action],
@@ -147,7 +148,8 @@ impl Assigner {
                 assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
                 let n = tasks.min(slots).min(runnable).min(room).max(1);
                 let begun = self.begin(spot, phase, n, ledger, engine);
-                // An engine that limits how many tasks start has to know of these before it says how many more may.
+                // An engine that limits how many tasks start has to know of these before it says how many
+                // more may.
                 if room < u32::MAX {
                     ledger.start_opened(engine);
                 }

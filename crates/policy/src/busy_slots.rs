@@ -36,7 +36,8 @@ impl<'a> BusySlots<'a> {
         Self(None)
     }
 
-    /// What holds slots, in the order in which it started; second attempts of tasks are left out. O(rows of the log).
+    /// What holds slots, in the order in which it started; second attempts of tasks are left out. O(rows of
+    /// the log).
     pub fn running(self) -> impl Iterator<Item = Holding<'a>> {
         let rows = self.0.into_iter().flat_map(|ledger| {
             let is_first = |(id, row): &(_, &Row)| row.is_running() && !ledger.is_second(*id);
@@ -79,7 +80,7 @@ impl<'a> BusySlots<'a> {
         down.map(|(ledger, (&machine, &at))| (machine, at, ledger.left.contains(&machine)))
     }
 
-    /// The slots of a kind by believed speed, in the order in which free ones are taken.
+    /// The slots of a kind by estimated speed, in the order in which free ones are taken.
     pub fn classes(self, slot_kind: SlotKind) -> &'a [SpeedClass] {
         self.0.map_or(&[], |ledger| ledger.fastest.classes(slot_kind))
     }

@@ -35,8 +35,8 @@ pub struct Config<'a> {
     pub believe: Believe<'a>,
     /// Whether the policy also knows the proportions of the tasks within a phase ([`Estimates::each`]).
     pub each: bool,
-    /// What corrects the estimates from finished tasks (`--knowledge learned`), and then also says what is believed
-    /// at first; `None` to leave them.
+    /// What corrects the estimates from finished tasks (`--knowledge learned`), and then also gives the
+    /// estimates at first; `None` to leave them.
     pub learning: Option<Learning>,
     /// Re-derives the whole state after every instant and compares (tests; slow).
     pub audit: bool,
@@ -173,7 +173,8 @@ pub struct Figures {
     pub history: Option<History>,
     /// Nanoseconds each instant's decisions took, if a stopwatch was given.
     pub decision_nanos: Vec<u64>,
-    /// Why the policy could not go on ([`Policy::failure`]): then the run ended there, and its schedule is none.
+    /// Why the policy could not go on ([`Policy::failure`]): then the run ended there, and its schedule is
+    /// none.
     pub failure: Option<String>,
     /// The flows that arrived and can never finish, by reason.
     pub unfinished: Vec<Unfinished>,
@@ -183,8 +184,8 @@ pub struct Figures {
     pub minima: bool,
 }
 
-/// Drives `engine` by `policy` until all flows of `instance`, which it brings, are done, nothing can happen any more, or
-/// the policy fails.
+/// Drives `engine` by `policy` until all flows of `instance`, which it brings, are done, nothing can happen
+/// any more, or the policy fails.
 ///
 /// The instance must have been cut into tasks ([`Instance::cut`]). Time: O(log) an instant, batch and
 /// decision; nothing per task of a batch.
@@ -272,8 +273,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }
-        // Behind heartbeats and masters, and while a phase waits for local slots, a slot may go elsewhere although
-        // some phase is below its minimum: then no policy can promise to keep them.
+        // Behind heartbeats and masters, and while a phase waits for local slots, a slot may go elsewhere
+        // although some phase is below its minimum: then no policy can promise to keep them.
         let is_prompt = capabilities.is_prompt() && config.waits() == Waits::NONE;
         let mut driver = Self {
             assigner: Assigner::new(policy, config.waits()),
@@ -325,7 +326,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         Stuck { view: self.view(), policy: self.policy, gave_up: self.engine.gave_up() }.unfinished()
     }
 
-    /// The flows that get no slot because of a limit of the policy although slots are free, with their ids and the limit.
+    /// The flows that get no slot because of a limit of the policy although slots are free, with their ids
+    /// and the limit.
     pub fn limits(&self) -> Vec<(FlowId, String, String)> {
         let view = self.view();
         if view.instance.cluster().slot_kinds().iter().all(|&slot_kind| view.held.free(slot_kind) == 0) {
@@ -340,7 +342,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         limited.collect()
     }
 
-    /// Takes out how long decisions have taken since this was asked last, nanoseconds each; none without a stopwatch.
+    /// Takes out how long decisions have taken since this was asked last, nanoseconds each; none without a
+    /// stopwatch.
     pub fn take_decision_nanos(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.nanos)
     }
@@ -350,14 +353,15 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         View::of(&self.ledger, &self.estimates)
     }
 
-    /// How many slots the policy wants a phase to hold; none if it decides in another way ([`Style::Targets`]).
+    /// How many slots the policy wants a phase to hold; none if it decides in another way
+    /// ([`Style::Targets`]).
     pub fn target(&self, phase: PhaseId) -> Option<f64> {
         (self.policy.style() == Style::Targets).then(|| self.assigner.target(phase))
     }
 
-    /// The phases of a slot kind that would get slots next if some became free now, the first one first, at most `most` of them: by
-    /// asking a copy of the policy again and again ([`Style::Priorities`]). None if it decides in another way or cannot be
-    /// copied.
+    /// The phases of a slot kind that would get slots next if some became free now, the first one first, at
+    /// most `most` of them: by asking a copy of the policy again and again ([`Style::Priorities`]). None if
+    /// it decides in another way or cannot be copied.
     pub fn ranking(&self, slot_kind: SlotKind, most: usize) -> Vec<PhaseId> {
         let is_asked = self.policy.style() == Style::Priorities && self.policy.failure().is_none();
         let Some(mut policy) = self.policy.copy().filter(|_| is_asked) else { return Vec::new() };
@@ -373,8 +377,9 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         ranking
     }
 
-    /// A copy of the run as it is now, to look ahead with: what runs is handed to another engine, which brings what is
-    /// still to come, a simulator mostly. It believes the true means of flows that arrive later.
+    /// A copy of the run as it is now, to look ahead with: what runs is handed to another engine, which
+    /// brings what is still to come, a simulator mostly. It believes the true means of flows that arrive
+    /// later.
     pub fn fork<'b, F: Engine + ?Sized>(
         &self,
         heir: Heir<'b>,

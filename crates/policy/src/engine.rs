@@ -33,8 +33,8 @@ pub trait Engine {
     /// `None` if nothing will ever happen again unless it is ordered.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time>;
 
-    /// Starts a batch now, or takes over one that runs already ([`Start::since`]). `live` holds what has arrived and is
-    /// not done.
+    /// Starts a batch now, or takes over one that runs already ([`Start::since`]). `live` holds what has
+    /// arrived and is not done.
     fn start(&mut self, start: &Start<'_>, live: &Instance);
 
     /// Changes a running batch now.
@@ -49,7 +49,8 @@ pub trait Engine {
     /// Asks for [`Report::Woken`] at that time.
     fn wake_at(&mut self, at: Time);
 
-    /// A free slot stays free because its machine goes before what could start there would have ended ([`Report::Ends`]).
+    /// A free slot stays free because its machine goes before what could start there would have ended
+    /// ([`Report::Ends`]).
     fn blocked_by_deadline(&mut self) {}
 
     /// How many more tasks of a flow may start now, if its user has a quota of slots. When the user may have
@@ -59,7 +60,8 @@ pub trait Engine {
         u32::MAX
     }
 
-    /// Why nothing will happen any more, where the engine ends a run that could go on: an engine that would repeat itself forever.
+    /// Why nothing will happen any more, where the engine ends a run that could go on: an engine that would
+    /// repeat itself forever.
     fn gave_up(&self) -> Option<String> {
         None
     }
@@ -90,8 +92,8 @@ impl Capabilities {
     }
 }
 
-/// Each job is submitted first, then has a master that must be up while its tasks run, as the applications of Hadoop
-/// have. A policy that gives a slot to a job without a master gives it to the master.
+/// Each job is submitted first, then has a master that must be up while its tasks run, as the applications of
+/// Hadoop have. A policy that gives a slot to a job without a master gives it to the master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masters {
     /// How many slots masters may hold at a time, fewer than there are; `None` if they need no slot.
@@ -147,8 +149,8 @@ pub struct Start<'a> {
     pub row: RowId,
     /// When they started: now, or earlier if they run already.
     pub since: Time,
-    /// The name under which the engine reported them as [`Report::Running`]: they run already, and all that is new is
-    /// the row.
+    /// The name under which the engine reported them as [`Report::Running`]: they run already, and all that
+    /// is new is the row.
     pub reported_as: Option<u64>,
     /// The phase.
     pub phase: PhaseId,
@@ -177,10 +179,10 @@ pub enum Order {
     },
     /// Map output was lost: tasks that have not ended start again at the next [`Order::Go`].
     Hold(RowId),
-    /// Stop it and forget it. A report that it ended nevertheless is not believed.
+    /// Stop it and forget it. A report that it ended nevertheless is ignored.
     Kill(RowId),
-    /// What was reported as [`Report::Running`] under this name must not run: its task runs already, its phase may
-    /// not start or is at its cap, or its slot is not free. Stop it.
+    /// What was reported as [`Report::Running`] under this name must not run: its task runs already, its
+    /// phase may not start or is at its cap, or its slot is not free. Stop it.
     Refuse(u64),
 }
 
@@ -215,7 +217,8 @@ pub enum MasterOrder {
 /// What happened. Closed by design: the driver has to believe every report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
-    /// A batch that ends, or is stopped, by the reports that follow had taken so long to begin with its own work.
+    /// A batch that ends, or is stopped, by the reports that follow had taken so long to begin with its own
+    /// work.
     Began {
         /// The batch.
         row: RowId,
@@ -235,15 +238,16 @@ pub enum Report {
         row: RowId,
         /// When.
         at: Time,
-        /// Whether no further attempt can end better: their flow is given up at once, however often they may fail.
+        /// Whether no further attempt can end better: their flow is given up at once, however often they may
+        /// fail.
         is_final: bool,
     },
     /// This batch already runs without an order of the driver: the cluster started it, or it ran before the
     /// driver started. The answer is a [`Start`] with its name, or [`Order::Refuse`].
     Running(Running),
-    /// A second attempt of a task was started on a slot that was left idle, while the first runs. The answer is a
-    /// [`Start`] with its name, or [`Order::Refuse`]. Whichever of the two ends first is the task's, and the other is
-    /// stopped. Only of engines whose machines never go.
+    /// A second attempt of a task was started on a slot that was left idle, while the first runs. The answer
+    /// is a [`Start`] with its name, or [`Order::Refuse`]. Whichever of the two ends first is the task's, and
+    /// the other is stopped. Only of engines whose machines never go.
     Second(Second),
     /// A machine died; its batches are gone.
     Down(MachineId),

@@ -35,8 +35,8 @@ pub enum Event {
         /// How many.
         count: u32,
     },
-    /// All tasks of a phase are done. Of a phase without length ([`crate::State::is_instant`]) this is all there is
-    /// to hear: it comes when the phase becomes ready.
+    /// All tasks of a phase are done. Of a phase without length ([`crate::State::is_instant`]) this is all
+    /// there is to hear: it comes when the phase becomes ready.
     PhaseDone(PhaseId),
     /// All phases of a job are done.
     JobDone(JobId),
@@ -61,8 +61,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// The flow that is over by this event, done or abandoned. It is still known at this instant and at no later one,
-    /// so that this is when a policy forgets it.
+    /// The flow that is over by this event, done or abandoned. It is still known at this instant and at no
+    /// later one, so that this is when a policy forgets it.
     pub fn over(&self) -> Option<FlowId> {
         match *self {
             Self::FlowDone(flow) | Self::FlowFailed(flow) => Some(flow),

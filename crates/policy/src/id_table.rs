@@ -1,7 +1,8 @@
 //! A table indexed by ids that has a default value for those that were never written.
 //!
-//! Flows arrive while a policy runs, and with them ids that were not known before; when they are done their ids never
-//! come back. A policy's tables hold what was written and not forgotten, and every other id has the default value.
+//! Flows arrive while a policy runs, and with them ids that were not known before; when they are done their
+//! ids never come back. A policy's tables hold what was written and not forgotten, and every other id has the
+//! default value.
 
 use std::ops::{Index, IndexMut};
 
@@ -9,8 +10,8 @@ use slackline_model::Table;
 
 /// A table of `T` by ids `I`; ids without a row have the default value.
 ///
-/// Reading is O(1) and never grows the table; writing is amortised O(1). Memory is that of the rows that were written
-/// and not forgotten ([`IdTable::forget`]).
+/// Reading is O(1) and never grows the table; writing is amortised O(1). Memory is that of the rows that were
+/// written and not forgotten ([`IdTable::forget`]).
 ///
 /// ```
 /// use slackline_model::PhaseId;

@@ -48,7 +48,7 @@ pub struct Learning {
     /// What each phase has finished itself.
     own: IdTable<PhaseId, Records>,
     kinds: [Records; 2],
-    /// Whether what is believed of a phase when it arrives is a guess to go on.
+    /// Whether phases arrive with guesses, which finished tasks then correct.
     guessing: bool,
     /// Whether the machine speeds of the cluster document count as a first estimate.
     believes: bool,
@@ -56,7 +56,7 @@ pub struct Learning {
     guesses: IdTable<PhaseId, Option<f64>>,
     /// By kind: the size of all finished tasks of this run, and what was guessed of them, seconds.
     against_guess: [(f64, f64); 2],
-    /// What is believed of speeds before anything shows them.
+    /// The estimated speeds before a task has shown them.
     prior: Vec<f64>,
     speeds: Vec<f64>,
     tasks: u64,
@@ -120,8 +120,8 @@ impl Learning {
         self
     }
 
-    /// The same, which believes of machines the speeds that the cluster says they have until tasks show others: a real
-    /// cluster says what is known of its machines, and not what is true.
+    /// The same, which believes of machines the speeds that the cluster says they have until tasks show
+    /// others: a real cluster says what is known of its machines, and not what is true.
     #[must_use]
     pub fn believing_speeds(mut self, cluster: &Cluster) -> Self {
         self.believes = true;
@@ -139,8 +139,8 @@ impl Learning {
         self
     }
 
-    /// Takes in what is known of phases that are about to arrive. What has finished here of phases of those names says more,
-    /// and stays. O(records · log).
+    /// Takes in what is known of phases that are about to arrive. What has finished here of phases of those
+    /// names says more, and stays. O(records · log).
     pub fn know(&mut self, history: &History) {
         for (name, group, record) in history.records() {
             let number = self.group(group);
@@ -200,7 +200,7 @@ impl Learning {
         }
     }
 
-    /// What is believed before anything has run.
+    /// The estimates before anything has run.
     pub(crate) fn begin(&mut self, instance: &Instance, estimates: &mut Estimates) {
         self.look_again(instance, estimates);
     }
@@ -378,10 +378,10 @@ pub fn speeds(history: &History) -> BTreeMap<String, f64> {
 /// Speeds of groups relative to each other, from what they took for the same phases: the size of a task
 /// is the mean of time · speed, a speed is the size of all that was finished over the time that took.
 ///
-/// With T the time and n the tasks of phase p on group g, one substituted into the other gives the work
-/// `w_g = Σ_p n_pg / n_p · Σ_h T_ph v_h`: the work is handed round among the groups that share phases, and
-/// none is lost, so it settles as a Markov chain does. Groups that share nothing with others keep the mean of the speeds
-/// that they had before. O(phases · groups² + rounds · groups²).
+/// With T the time and n the tasks of phase p on group g, one substituted into the other gives the work `w_g
+/// = Σ_p n_pg / n_p · Σ_h T_ph v_h`: the work is handed round among the groups that share phases, and none is
+/// lost, so it settles as a Markov chain does. Groups that share nothing with others keep the mean of the
+/// speeds that they had before. O(phases · groups² + rounds · groups²).
 fn relative_speeds<'a>(phases: impl Iterator<Item = &'a Records>, before: Vec<f64>) -> Vec<f64> {
     /// Most rounds; each halves the error or better unless groups share next to nothing.
     const ROUNDS: usize = 1_000;
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(seconds(&estimates), [7.0, 1.0, 7.0, 1.0]);
         learning.learn(&[done(0, 1, 0, 4.0), done(0, 3, 0, 5.0)], &instance, &mut estimates);
         learning.learn(&[done(1, 2, 0, 3.0)], &instance, &mut estimates);
-        // The second recurrence is believed to be what is known of the flow, with the history.
+        // The estimate of the second recurrence is what is known of the flow, with the history.
         assert_eq!(seconds(&estimates), [9.5, 6.0, 108.0 / 14.0, 6.0].map(|s: f64| (s * 1e6).round() / 1e6));
         let known: Vec<_> = learning.into_history().records().map(|(_, _, record)| record).collect();
         assert_eq!(known, [Record { tasks: 14, seconds: 54.0 }, Record { tasks: 2, seconds: 6.0 }]);

@@ -228,7 +228,7 @@ impl Ledger {
         }
     }
 
-    /// Gives up a flow that is over, or that will never be: its rows leave, and nothing of it is known any more.
+    /// Forgets a flow that is over, or that can never finish: its rows leave, and nothing of it is kept.
     pub(crate) fn retire_flow(&mut self, flow: FlowId, sink: &mut dyn Sink) {
         for &id in &self.of_flow[flow] {
             if let Some(row) = self.log.remove(id) {
@@ -334,8 +334,8 @@ impl Ledger {
 
     /// Starts tasks that were taken, on exactly as many slots, cut into batches the engine can take.
     ///
-    /// Where batches may comprise several machines the engine hears of them when everything of the instant has been given
-    /// out ([`Ledger::start_opened`]): what a phase gets in several portions is then one batch, as far as it is alike.
+    /// Where batches may comprise several machines, the engine gets them at the end of the instant
+    /// ([`Ledger::start_opened`]): equal portions of a phase are then one batch.
     pub(crate) fn launch<E: Engine + ?Sized>(
         &mut self,
         engine: &mut E,
@@ -375,8 +375,8 @@ impl Ledger {
         batch == Batch::Speed && faults == Faults::Never && self.freed.is_none()
     }
 
-    /// Whether all slots of a kind are alike to every phase without early reduces and hosts of inputs: then it does not
-    /// matter which of them a phase gets.
+    /// Whether all slots of a kind are alike to every phase without early reduces and hosts of inputs: then
+    /// it does not matter which of them a phase gets.
     pub(crate) fn are_alike(&self, slot_kind: SlotKind) -> bool {
         self.rows_grow()
             && self.masters.is_none()
@@ -384,8 +384,8 @@ impl Ledger {
             && self.fastest.classes(slot_kind).len() <= 1
     }
 
-    /// The opened row of a phase that tasks on the slots of `piece` may be added to: those that follow its own, alike, on
-    /// slots of its speed.
+    /// The opened row of a phase that tasks on the slots of `piece` may be added to: those that follow its
+    /// own, alike, on slots of its speed.
     fn growing(&self, phase: PhaseId, tasks: TaskRange) -> Option<RowId> {
         let id = self.last_row[phase]?;
         if id < *self.opened.first()? {
@@ -506,7 +506,7 @@ impl Ledger {
             let slot_kind = self.instance.slot_kind_of(phase);
             let (machine, _) = self.instance.cluster().machine_of(slot_kind, self.piece[0].first);
             let rows = &mut self.on_machine[machine.index()];
-            // Rows that left are dropped whenever the list is full, so that it stays as long as what is there.
+            // Rows that left are dropped when the list is full, so that its length follows the live rows.
             if rows.len() == rows.capacity() {
                 rows.retain(|&row| self.log.contains(row));
             }
@@ -607,8 +607,8 @@ impl Ledger {
         self.unblock_maps(engine, events);
     }
 
-    /// Whether the death of its machine takes the output of a finished row away from those who need it: map output
-    /// is needed until the reduces of the job have all finished.
+    /// Whether the death of its machine takes the output of a finished row away from those who need it: map
+    /// output is needed until the reduces of the job have all finished.
     fn loses_output(&self, row: &Row) -> bool {
         let info = self.instance.phase(row.task.phase);
         let reduce = self.instance.job(info.job).reduce;

@@ -1,9 +1,9 @@
 //! Delay scheduling: tasks whose input has hosts wait a little for a slot there.
 //!
-//! Zaharia et al., "Delay Scheduling", EuroSys 2010, as FLEX §1 describes the assignment layer: a
-//! phase that is next but has no task with its input on the machine that asks lets others go first,
-//! until it has waited [`Waits::node`] since it last started a task near its input. Then it takes slots in
-//! the racks of its input, and others when it has waited [`Waits::rack`] more since it last started a task in such a rack.
+//! Zaharia et al., "Delay Scheduling", EuroSys 2010, as FLEX §1 describes the assignment layer: a phase that
+//! is next but has no task with its input on the machine that asks lets others go first, until it has waited
+//! [`Waits::node`] since it last started a task near its input. Then it takes slots in the racks of its
+//! input, and others when it has waited [`Waits::rack`] more since it last started a task in such a rack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -168,7 +168,8 @@ impl Locality {
         begun
     }
 
-    /// Starts up to `n` tasks on machines without their input, if the phase has waited long enough; returns how many.
+    /// Starts up to `n` tasks on machines without their input, if the phase has waited long enough; returns
+    /// how many.
     fn launch_far<E: Engine + ?Sized>(
         &mut self,
         spot: Spot,

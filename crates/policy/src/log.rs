@@ -1,4 +1,5 @@
-//! What runs and what ran, as far as it may still change: rows leave when nothing can happen to them any more.
+//! What runs and what ran, as far as it may still change: rows leave when nothing can happen to them any
+//! more.
 
 use slackline_model::schedule::{MasterRow, NewRow};
 use slackline_model::{FlowId, Instance, SlotRange, Table, Time};
@@ -10,15 +11,16 @@ pub(crate) const RUNNING: Time = Time(u64::MAX);
 
 /// Where a run leaves what is finished: a list, a file, a judge. `()` keeps nothing.
 pub trait Sink {
-    /// A row that will not change any more. Rows of a run come in any order; `id` says in which they started. `live`
-    /// still has the row's flow.
+    /// A row that will not change any more. Rows of a run come in any order; `id` says in which they started.
+    /// `live` still has the row's flow.
     fn row(&mut self, _id: RowId, _row: &NewRow, _places: &[SlotRange], _live: &Instance) {}
 
-    /// The master of a job that is over or was stopped; `live` still has the job. Only of engines whose jobs need them.
+    /// The master of a job that is over or was stopped; `live` still has the job. Only of engines whose jobs
+    /// need them.
     fn master(&mut self, _row: &MasterRow, _live: &Instance) {}
 
-    /// A flow that is done or was abandoned, or that has not ended when the run does; its rows have come before.
-    /// `live` still has it.
+    /// A flow that is done or was abandoned, or that has not ended when the run does; its rows have come
+    /// before. `live` still has it.
     fn flow(&mut self, _flow: &FlowEnd, _live: &Instance) {}
 }
 

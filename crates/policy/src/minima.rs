@@ -97,8 +97,8 @@ pub fn among(instance: &Instance, slot_kind: SlotKind, ready: &[(PhaseId, u32)])
     minima
 }
 
-/// What ties end in: the release of the flow, then places in the document (of the flow, the job, the phase), which is
-/// the order of ids.
+/// What ties end in: the release of the flow, then places in the document (of the flow, the job, the phase),
+/// which is the order of ids.
 fn rank(instance: &Instance, phase: PhaseId) -> (Time, PhaseId) {
     (instance.flow(instance.flow_of(phase)).release, phase)
 }

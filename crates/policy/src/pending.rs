@@ -13,8 +13,8 @@ pub(crate) struct TaskRange {
     pub attempt: u16,
 }
 
-/// Tasks to start. What is lowest starts first nearly always, so that the lowest piece stands apart and is shortened where
-/// it is: O(1). Anything else is O(log pieces).
+/// Tasks to start. What is lowest starts first nearly always, so that the lowest piece stands apart and is
+/// shortened where it is: O(1). Anything else is O(log pieces).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// The lowest piece.

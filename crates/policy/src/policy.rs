@@ -33,8 +33,8 @@ pub trait Policy {
     }
 
     /// Why the policy cannot decide any more, if it cannot: the driver asks before the first event and after
-    /// every call, carries out nothing more of it, and ends the run ([`crate::Figures::failure`]). For policies whose
-    /// decisions come from elsewhere, such as another program.
+    /// every call, carries out nothing more of it, and ends the run ([`crate::Figures::failure`]). For
+    /// policies whose decisions come from elsewhere, such as another program.
     fn failure(&self) -> Option<&str> {
         None
     }
@@ -60,15 +60,16 @@ pub trait Policy {
         &[]
     }
 
-    /// The same policy once more, as it is now, for a look ahead ([`crate::Driver::fork`]); `None` if it cannot be copied.
+    /// The same policy once more, as it is now, for a look ahead ([`crate::Driver::fork`]); `None` if it
+    /// cannot be copied.
     fn copy(&self) -> Option<Box<dyn Policy>> {
         None
     }
 
-    /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no
-    /// phase of that slot kind, outside `ask.skip`, can run or is to run there: a policy may leave slots free, and is asked again
-    /// when something happens. A phase that is granted must be runnable ([`View::runnable`] above 0); the call is repeated
-    /// while slots are free.
+    /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no phase of
+    /// that slot kind, outside `ask.skip`, can run or is to run there: a policy may leave slots free, and is
+    /// asked again when something happens. A phase that is granted must be runnable ([`View::runnable`] above
+    /// 0); the call is repeated while slots are free.
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let _ = (ask, view);
         None

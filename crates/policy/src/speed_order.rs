@@ -10,7 +10,7 @@ use crate::slots::SlotSet;
 /// Slots of one slot kind with the same estimated speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpeedClass {
-    /// The believed speed.
+    /// The estimated speed.
     pub speed: f64,
     /// The slots.
     pub slots: Vec<SlotRange>,
@@ -31,13 +31,13 @@ impl SpeedClass {
 /// The slots of each slot kind by speed, the fastest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fastest {
-    /// The believed speed of each group that this follows from.
+    /// The estimated speed of each group that this follows from.
     speeds: Vec<f64>,
     slot_kinds: [Vec<SpeedClass>; 2],
 }
 
 impl Fastest {
-    /// Brings it up to date with the believed speeds. O(groups), and O(groups²) when speeds changed.
+    /// Brings it up to date with the estimated speeds. O(groups), and O(groups²) when speeds changed.
     pub(crate) fn refresh(&mut self, cluster: &Cluster, speeds: &TiVec<GroupId, f64>) {
         if self.speeds != speeds.raw {
             self.speeds.clone_from(&speeds.raw);
@@ -119,7 +119,7 @@ mod tests {
         fastest.take(SlotKind::Any, &mut free, 7, &mut out);
         assert_eq!(out, [range(3, 2), range(7, 1), range(0, 3), range(5, 1)]);
         assert_eq!(fastest.classes(SlotKind::Any).iter().map(SpeedClass::len).collect::<Vec<_>>(), [2, 1, 5]);
-        // What is believed counts.
+        // The estimate counts.
         speeds.raw[2] = 8.0;
         fastest.refresh(instance.cluster(), &speeds);
         free.insert(range(3, 2));

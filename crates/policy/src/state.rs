@@ -165,7 +165,8 @@ impl State {
         self.ready[slot_kind.index()].iter().copied()
     }
 
-    /// The ready phases among them that something may be guaranteed to, by themselves or with their pool: few of many.
+    /// The ready phases among them that something may be guaranteed to, by themselves or with their pool: few
+    /// of many.
     pub fn guaranteed(&self, slot_kind: SlotKind) -> impl Iterator<Item = PhaseId> + '_ {
         self.guaranteed[slot_kind.index()].iter().copied()
     }
@@ -251,8 +252,8 @@ impl State {
         room.min(self.alive[slot_kind].saturating_sub(1 + self.waiting[slot_kind]))
     }
 
-    /// Adds phases whose numbers changed since the last call, once or more each, to `to`, and, if the bar for them
-    /// moved, all ready early reduces.
+    /// Adds phases whose numbers changed since the last call, once or more each, to `to`, and, if the bar for
+    /// them moved, all ready early reduces.
     pub(crate) fn drain_touched(&mut self, to: &mut Vec<PhaseId>) {
         to.append(&mut self.touched);
         let bar = (self.waiting, self.alive);
@@ -321,7 +322,8 @@ impl State {
         std::mem::take(&mut self.to_submit)
     }
 
-    /// A job was submitted: its phases are ready. Nothing is known any more of a flow that was abandoned meanwhile.
+    /// A job was submitted: its phases are ready. Nothing is known any more of a flow that was abandoned
+    /// meanwhile.
     pub(crate) fn submitted(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
         if self.jobs.contains(job) && !self.flows[instance.job(job).flow].failed {
             self.open_phases(instance, job, now, events);
@@ -341,7 +343,8 @@ impl State {
         }
     }
 
-    /// A phase that was stopped is ready again, since when it was. One of a flow that is over never was stopped.
+    /// A phase that was stopped is ready again, since when it was. One of a flow that is over never was
+    /// stopped.
     pub(crate) fn resume(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
         if self.stopped.remove(&phase) {
             let since = self.phases[phase].ready_since;
@@ -485,8 +488,8 @@ impl State {
         self.pass_instants(instance, now, events);
     }
 
-    /// Instant phases that became ready are done, and so are those that become ready by that. A loop, because a
-    /// chain of them may be as long as a flow.
+    /// Instant phases that became ready are done, and so are those that become ready by that. A loop, because
+    /// a chain of them may be as long as a flow.
     fn pass_instants(&mut self, instance: &Instance, now: Time, events: &mut Vec<Event>) {
         while let Some(phase) = self.passing.pop_front() {
             let at = self.followed(instance, phase);
@@ -504,7 +507,8 @@ impl State {
         }
     }
 
-    /// When all that a phase comes after had ended, which may have been reported later. O(jobs it comes after).
+    /// When all that a phase comes after had ended, which may have been reported later. O(jobs it comes
+    /// after).
     fn followed(&self, instance: &Instance, phase: PhaseId) -> Time {
         let info = instance.phase(phase);
         let job = instance.job(info.job);

@@ -200,8 +200,8 @@ pub(crate) fn launch(ledger: &mut Ledger, engine: &mut Scripted, phase: u32, mos
     crate::audit::audit(ledger);
 }
 
-/// A policy that grants phases in a fixed order, or pushes a list of actions at its first call, and writes down
-/// what it hears.
+/// A policy that grants phases in a fixed order, or pushes a list of actions at its first call, and writes
+/// down what it hears.
 pub(crate) struct Listed {
     pub(crate) style: Style,
     /// Phases to grant, the first that can run first, and how many tasks at once.
@@ -212,7 +212,7 @@ pub(crate) struct Listed {
     pub(crate) fills_early: bool,
     /// The events of each call.
     pub(crate) calls: Vec<Vec<Event>>,
-    /// What it believed of the first phase at each call, seconds.
+    /// Its estimate of the first phase at each call, in seconds.
     pub(crate) estimated: Vec<f64>,
     /// The questions it was asked: machine, slots, how many phases to skip.
     pub(crate) asked: Vec<(Option<MachineId>, u32, usize)>,

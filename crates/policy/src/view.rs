@@ -16,7 +16,7 @@ pub struct View<'a> {
     pub instance: &'a Instance,
     /// How far it is.
     pub state: &'a State,
-    /// What is believed of durations.
+    /// The estimated durations.
     pub estimates: &'a Estimates,
     /// What holds slots, and which are free.
     pub held: BusySlots<'a>,

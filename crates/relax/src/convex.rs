@@ -6,10 +6,10 @@
 //! R(λ) + Σ a_j(λ_j),
 //!
 //! a lower bound for any choice of slopes, concave in λ. With the closed-form program ([`crate::pb`]) its
-//! maximum is the program with the convex costs themselves (docs/math/flowflex.md B7 solves that with cutting planes).
-//! With mean busy times under heads ([`crate::minisum::mean_busy`]) it joins these with earliest completions,
-//! also for linear costs. Subgradient steps come near the maximum, and wherever they stop the bound holds.
-//! Costs that are not convex take slope 0.
+//! maximum is the program with the convex costs themselves (docs/math/flowflex.md B7 solves that with cutting
+//! planes). With mean busy times under heads ([`crate::minisum::mean_busy`]) it joins these with earliest
+//! completions, also for linear costs. Subgradient steps come near the maximum, and wherever they stop the
+//! bound holds. Costs that are not convex take slope 0.
 
 use slackline_model::CostFn;
 

@@ -1,8 +1,8 @@
 //! The minimum-cost flow relaxation of FlowFlex (Fig. 6, 7) as a transportation problem.
 //!
-//! Work of flow j that is done at time s means a completion no earlier than max(s, Q_j): each unit done in
-//! a slot of time costs w_j(max(s, Q_j)) / V_j, and a slot of length t takes P·t units (docs/math/flowflex.md B1, B2).
-//! The paper's network has a node for every time unit; here time is cut where it matters (B4):
+//! Work of flow j that is done at time s means a completion no earlier than max(s, Q_j): each unit done in a
+//! slot of time costs w_j(max(s, Q_j)) / V_j, and a slot of length t takes P·t units (docs/math/flowflex.md
+//! B1, B2). The paper's network has a node for every time unit; here time is cut where it matters (B4):
 //!
 //! - steps: at every Q_j and step, so that the cost is constant in a slot and the value exact;
 //! - linear: a geometric grid from the smallest Q on, (1 + ε): the value within a factor 1 + ε;
@@ -42,7 +42,8 @@ pub struct Grid {
 pub struct Relaxed {
     /// No schedule costs less than this sum.
     pub bound: f64,
-    /// The same solution with slots priced at their right ends: the value for continuous time is at most this.
+    /// The same solution with slots priced at their right ends: the value for continuous time is at most
+    /// this.
     pub right: f64,
     cuts: Vec<f64>,
     shipped: Vec<Vec<(usize, f64)>>,

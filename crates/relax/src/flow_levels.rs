@@ -1,5 +1,5 @@
-//! Step costs of flows: choosing a level for each, by best-first branch and bound (docs/math/flowflex.md B7, "level
-//! MIP").
+//! Step costs of flows: choosing a level for each, by best-first branch and bound (docs/math/flowflex.md B7,
+//! "level MIP").
 //!
 //! A level is a deadline D and its price. If a choice of levels is possible, the work of every flow can be
 //! done on the fast machines between its heads and its deadline less its tails (the test of

@@ -18,8 +18,8 @@ const PAIRS: usize = 400_000;
 /// Most slots.
 const SLOTS: usize = 400;
 
-/// A lower bound on the sum of costs: the transportation problem of slices and at most 400 slots, for each kind of slots
-/// and for all together, the largest of them.
+/// A lower bound on the sum of costs: the transportation problem of slices and at most 400 slots, for each
+/// kind of slots and for all together, the largest of them.
 pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let slices: Vec<&Slice> =
@@ -29,7 +29,8 @@ pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, Flow
     minisum::of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
-/// The problem of some slices on machines of this capacity; flows that have none of them cost what they cost alone.
+/// The problem of some slices on machines of this capacity; flows that have none of them cost what they cost
+/// alone.
 fn of_slices(
     instance: &Instance,
     mut slices: Vec<&Slice>,

@@ -7,13 +7,13 @@
 //! optimally, and the makespan of an order would be the largest over k of the first stages up to k and
 //! the second stages from k on (the job-ordering paper, formula 3).
 //!
-//! **Lower bound** (docs/math/ordering.md D4): number the jobs of any schedule in the order in which their maps
-//! end. When the maps of job k end, at T, the maps of the first k are done, so T is at least their work
-//! over the map slots; no reduce of the jobs from k on has started before T, so their work over the
-//! reduce slots is still to come. So the makespan is at least the fluid makespan of that order, and
-//! so at least that of Johnson's. It holds with releases, precedence, minima, caps and several speeds,
-//! all of which only take schedules away, and for malleable phases; with maps that are run again too, if
-//! maps end when all of a job were first done.
+//! **Lower bound** (docs/math/ordering.md D4): number the jobs of any schedule in the order in which their
+//! maps end. When the maps of job k end, at T, the maps of the first k are done, so T is at least their work
+//! over the map slots; no reduce of the jobs from k on has started before T, so their work over the reduce
+//! slots is still to come. So the makespan is at least the fluid makespan of that order, and so at least that
+//! of Johnson's. It holds with releases, precedence, minima, caps and several speeds, all of which only take
+//! schedules away, and for malleable phases; with maps that are run again too, if maps end when all of a job
+//! were first done.
 //!
 //! **Complexity**: O(n log n) for the order, O(n) for everything else.
 

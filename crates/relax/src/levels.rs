@@ -1,6 +1,7 @@
 //! Step costs: choosing a level for each job.
 //!
-//! **Source**: docs/math/flex.md C4 (exact search over levels), C6 (levels as deadlines); the relaxation is ours.
+//! **Source**: docs/math/flex.md C4 (exact search over levels), C6 (levels as deadlines); the relaxation is
+//! ours.
 //!
 //! A step cost offers a few levels, each a deadline and its price (SLA; a tardy flow has two). A choice
 //! of one level per job is possible exactly if the [`DeadlineTest`] says so. [`exact`] searches all

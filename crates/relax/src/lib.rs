@@ -2,8 +2,8 @@
 //!
 //! # The bounds of an instance
 //!
-//! [`bounds`] computes all that fit the instance's objective, [`best`] is their maximum. Let n be the number of
-//! slices, phases and flows together (a phase is cut into at most 8 slices).
+//! [`bounds`] computes all that fit the instance's objective, [`best`] is their maximum. Let n be the number
+//! of slices, phases and flows together (a phase is cut into at most 8 slices).
 //!
 //! | name | objective | what no schedule can beat | time | where | from |
 //! |---|---|---|---|---|---|
@@ -36,18 +36,18 @@
 //! # Who uses them
 //!
 //! `slackline bound`: [`task_bounds`]. Simulations: [`quick_task_bounds`]. Plans, by the form of their rows:
-//! [`bounds_until`]. As steps of algorithms: `algo::dmrs` ([`pb`],
-//! [`preemptive`]), `algo::flowflex` ([`flow`] and [`pb`] for orders, [`level_choice`] for steps), `algo::flex`
-//! ([`deadlines`], [`minimax`](mod@minimax), [`levels`], [`pb`]), `algo::ordering` ([`johnson`]).
+//! [`bounds_until`]. As steps of algorithms: `algo::dmrs` ([`pb`], [`preemptive`]), `algo::flowflex`
+//! ([`flow`] and [`pb`] for orders, [`level_choice`] for steps), `algo::flex` ([`deadlines`],
+//! [`minimax`](mod@minimax), [`levels`], [`pb`]), `algo::ordering` ([`johnson`]).
 //!
 //! A4, B7 and the like are sections of the pages in docs/math, which have the proofs.
 //!
 //! # What the bounds hold for
 //!
-//! Every feasible schedule of the instance, as tasks without preemption or as malleable allocations,
-//! with or without minima, slow-start, failures and re-runs: those only restrict or add work. On machines
-//! of mixed speed there are only tasks, and the bounds know that none of them is divided ([`paths`]). Only
-//! `prices` asks that tasks run in one piece: it says so ([`Form`]), and [`bounds`] and [`best`] leave it out. A
+//! Every feasible schedule of the instance, as tasks without preemption or as malleable allocations, with or
+//! without minima, slow-start, failures and re-runs: those only restrict or add work. On machines of mixed
+//! speed there are only tasks, and the bounds know that none of them is divided ([`paths`]). Only `prices`
+//! asks that tasks run in one piece: it says so ([`Form`]), and [`bounds`] and [`best`] leave it out. A
 //! schedule whose durations were distorted (noise, measured runs) follows another instance.
 //!
 //! # Rounding
@@ -143,7 +143,8 @@ const FLOW_FLOWS_MAX: usize = 1500;
 /// Slots of the minimum-cost flow, and how finely it cuts time.
 const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
 
-/// All lower bounds that apply to the instance's objective and hold for schedules of any form, each valid on its own.
+/// All lower bounds that apply to the instance's objective and hold for schedules of any form, each valid on
+/// its own.
 ///
 /// `critical-path`, `area` and `alone` (which is at least both) for every objective; `prefix-area` and the
 /// stronger `tail-hall` for maxima; `fluid-johnson` for the makespan on typed slots; for sums `pb` and
@@ -162,7 +163,8 @@ pub fn task_bounds(instance: &Instance) -> Vec<Bound> {
     bounds_until(instance, Form::Tasks, &|| false)
 }
 
-/// [`task_bounds`] whose `prices` takes about 50 ms, or a fifth of the time of a simulation where that is more.
+/// [`task_bounds`] whose `prices` takes about 50 ms, or a fifth of the time of a simulation where that is
+/// more.
 pub fn quick_task_bounds(instance: &Instance) -> Vec<Bound> {
     let budget = usize::try_from(instance.n_tasks()).unwrap_or(usize::MAX).clamp(QUICK, prices::BUDGET);
     bounds_within(instance, Form::Tasks, budget, &|| false)
@@ -171,8 +173,9 @@ pub fn quick_task_bounds(instance: &Instance) -> Vec<Bound> {
 /// The budget of `prices` that takes 50 ms.
 const QUICK: usize = 4_000_000;
 
-/// The bounds that hold for schedules of a form, but without those that take long (`flow`, `flow-tails`, `levels`,
-/// `prices`) once `stop` says so; it is asked before each of them, and before every step of `prices`.
+/// The bounds that hold for schedules of a form, but without those that take long (`flow`, `flow-tails`,
+/// `levels`, `prices`) once `stop` says so; it is asked before each of them, and before every step of
+/// `prices`.
 pub fn bounds_until(instance: &Instance, form: Form, stop: &dyn Fn() -> bool) -> Vec<Bound> {
     bounds_within(instance, form, prices::BUDGET, stop)
 }
@@ -275,8 +278,8 @@ fn minisum_searches(
     }
 }
 
-/// FlowFlex's minimum-cost flow with the earliest completions as Q: for each kind of slots and for all together, the
-/// largest of them.
+/// FlowFlex's minimum-cost flow with the earliest completions as Q: for each kind of slots and for all
+/// together, the largest of them.
 fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let mut work = vec![0.0; flows.len()];

@@ -5,14 +5,14 @@
 //!
 //! - Σ_S V_j M_j ≥ V(S)²/(2P): the slot kinds work at a rate of at most P;
 //! - C_j ≥ l_j, the earliest completion of [`per_flow`](mod@crate::per_flow);
-//! - C_j − M_j ≥ h_j, the mean tail of the flow's slices ([`tails::mean_tails`]), which is at least
-//!   max( Σ_i s_i (tail_i + s_i/(2δ_i)) / V_j, min_i tail_i + V_j/(2P) ): phase i does its s_i at a rate of at
-//!   most δ_i and ends tail_i before the flow, and all the work is done at a rate of at most P.
+//! - C_j − M_j ≥ h_j, the mean tail of the flow's slices ([`tails::mean_tails`]), which is at least max( Σ_i
+//!   s_i (tail_i + s_i/(2δ_i)) / V_j, min_i tail_i + V_j/(2P) ): phase i does its s_i at a rate of at most
+//!   δ_i and ends tail_i before the flow, and all the work is done at a rate of at most P.
 //!
 //! [`pb()`] minimises under the first three, [`pb_convex`] does so for convex costs by their tangents,
-//! [`wspt_release`] minimises Σ w_j M_j with release times, [`mean_busy`] joins that with the second.
-//! Each is computed for every slot kind and for all slot kinds together; their maximum is a bound. The sum over
-//! slot kinds is not: it would count a flow twice.
+//! [`wspt_release`] minimises Σ w_j M_j with release times, [`mean_busy`] joins that with the second. Each is
+//! computed for every slot kind and for all slot kinds together; their maximum is a bound. The sum over slot
+//! kinds is not: it would count a flow twice.
 
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{Cluster, FlowId, Instance, SlotKind};
@@ -139,8 +139,8 @@ const EVALUATIONS: usize = 300_000;
 /// Steps of the ascent of [`mean_busy`], which begins near its end.
 const MEAN_BUSY_STEPS: usize = 100;
 
-/// The bound of [`convex::bound`] with the closed-form program for each set of slot kinds, the largest of them.
-/// O(n log n) per step.
+/// The bound of [`convex::bound`] with the closed-form program for each set of slot kinds, the largest of
+/// them. O(n log n) per step.
 pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let shares = shares(instance, slices, slot_kinds);

@@ -1,9 +1,9 @@
 //! Effective work of phases, their shortest durations, and the longest paths before and after them.
 //!
-//! A *head* is the least time from a flow's release to the start of work of a phase, a *tail* the
-//! least time from the end of that work to the flow's completion: longest paths over the phases of
-//! the flow, each as short as its cap on the fastest slots of its kind makes it (docs/math/flowflex.md B7), and on
-//! machines of mixed speed no shorter than its longest task on the fastest slot.
+//! A *head* is the least time from a flow's release to the start of work of a phase, a *tail* the least time
+//! from the end of that work to the flow's completion: longest paths over the phases of the flow, each as
+//! short as its cap on the fastest slots of its kind makes it (docs/math/flowflex.md B7), and on machines of
+//! mixed speed no shorter than its longest task on the fastest slot.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::{Amount, Phase};
@@ -18,9 +18,9 @@ pub struct Paths {
     /// Effective work over the speed of the fastest slots the phase may hold at a time: no part of the work
     /// is done at a higher rate than that of all of it in this time.
     pub duration: TiVec<PhaseId, f64>,
-    /// Least time from the first start to the last end of its tasks: the duration or, on machines of mixed speed,
-    /// the longest task if that is more. At the end of it the phase may work slowly, so that it says nothing of
-    /// rates.
+    /// Least time from the first start to the last end of its tasks: the duration or, on machines of mixed
+    /// speed, the longest task if that is more. At the end of it the phase may work slowly, so that it says
+    /// nothing of rates.
     pub elapsed: TiVec<PhaseId, f64>,
     /// Longest path before the phase, from the release of its flow.
     pub head: TiVec<PhaseId, f64>,
@@ -85,8 +85,8 @@ fn tails(instance: &Instance, elapsed: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f
     tail
 }
 
-/// Seconds of the longest task of a phase on the fastest slot, as it is or rounded to whole microseconds, whichever
-/// is less; 0 of work that is not cut into tasks.
+/// Seconds of the longest task of a phase on the fastest slot, as it is or rounded to whole microseconds,
+/// whichever is less; 0 of work that is not cut into tasks.
 fn longest_task(cluster: &Cluster, phase: &Phase) -> f64 {
     let fastest = cluster.fastest(cluster.slot_kind_of(phase.kind), 1);
     let seconds =
@@ -94,8 +94,9 @@ fn longest_task(cluster: &Cluster, phase: &Phase) -> f64 {
     phase.tasks().map_or(0.0, |tasks| seconds(tasks.longest()))
 }
 
-/// Seconds of a task of a phase on the fastest slot, in the mean over its work, so that long tasks count for more; 0 of work
-/// that is not cut into tasks. The work of a task is done half as long before it ends, in the mean.
+/// Seconds of a task of a phase on the fastest slot, in the mean over its work, so that long tasks count for
+/// more; 0 of work that is not cut into tasks. The work of a task is done half as long before it ends, in the
+/// mean.
 pub(crate) fn mean_task(cluster: &Cluster, phase: &Phase) -> f64 {
     let Some(tasks) = phase.tasks() else { return 0.0 };
     let (slot_kind, mut work, mut weighted) = (cluster.slot_kind_of(phase.kind), 0.0, 0.0);

@@ -1,6 +1,7 @@
 //! The linear program of mean busy times, solved in closed form.
 //!
-//! For jobs j with work V_j, weight w_j, floor l_j and tail h_j, and a capacity P (docs/math/mean-busy-times.md P1):
+//! For jobs j with work V_j, weight w_j, floor l_j and tail h_j, and a capacity P
+//! (docs/math/mean-busy-times.md P1):
 //!
 //! ```text
 //! min Σ w_j C_j   with   Σ_{j∈S} V_j (C_j − h_j) ≥ V(S)² / (2P) for every set S,   C_j ≥ l_j.

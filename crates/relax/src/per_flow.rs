@@ -12,8 +12,8 @@ use crate::rounding_margin;
 pub struct FlowBound {
     /// Its release, in seconds after the start of the workload.
     pub release: f64,
-    /// Seconds of its longest chain of phases, each at its cap on the fastest slots, and on machines of mixed speed
-    /// no shorter than its longest task.
+    /// Seconds of its longest chain of phases, each at its cap on the fastest slots, and on machines of mixed
+    /// speed no shorter than its longest task.
     pub critical_path: f64,
     /// Seconds of its squashed area: its work in each slot kind over the slot kind's capacity, by
     /// [`slackline_model::SlotKind::index`].

@@ -9,8 +9,8 @@
 //! With phases cut into slices ([`crate::tails`]) the test also holds the parts of a phase that must be done
 //! earlier than all of it (`tail-hall`).
 //!
-//! (docs/math/flowflex.md B7 "minimax"; the papers' prefix-area test without release times, heads and tails is the
-//! condition on sets of flows with D_j ≤ t.)
+//! (docs/math/flowflex.md B7 "minimax"; the papers' prefix-area test without release times, heads and tails
+//! is the condition on sets of flows with D_j ≤ t.)
 
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{CostFn, FlowId, Instance, tolerance};

@@ -1,8 +1,9 @@
-//! Prices of slots over time: a bound for schedules of tasks and for any sum of costs (docs/math/flowflex.md B9).
+//! Prices of slots over time: a bound for schedules of tasks and for any sum of costs (docs/math/flowflex.md
+//! B9).
 //!
-//! If slots cost something over time, every flow can be asked what it costs and pays at least, by itself: no schedule
-//! costs less than the sum of that, less the price of all slots. This holds for any prices that are not
-//! negative; good ones are found by gradient steps along the difference of demand and supply, as in Adam
+//! If slots cost something over time, every flow can be asked what it costs and pays at least, by itself: no
+//! schedule costs less than the sum of that, less the price of all slots. This holds for any prices that are
+//! not negative; good ones are found by gradient steps along the difference of demand and supply, as in Adam
 //! (Kingma, Ba 2015), with prices of at least 0.
 //!
 //! Tasks run in one piece here. Plans that divide them, as allocations do, may cost less than this bound.
@@ -54,10 +55,12 @@ pub struct Proof {
     pub horizon: f64,
 }
 
-/// The bound on a sum of costs, from at most `budget` cells times waves times steps ([`BUDGET`] at most is of use).
+/// The bound on a sum of costs, from at most `budget` cells times waves times steps ([`BUDGET`] at most is of
+/// use).
 ///
-/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if the budget is not enough for a
-/// few steps on the coarsest grid, or if `stop` says so before the first step; it is asked before each.
+/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if the budget is not
+/// enough for a few steps on the coarsest grid, or if `stop` says so before the first step; it is asked
+/// before each.
 pub fn bound(
     instance: &Instance,
     paths: &Paths,
@@ -115,7 +118,8 @@ impl Whole<'_> {
         Scale { from, width: (self.horizon - from) / intervals as f64, intervals }
     }
 
-    /// The size of the programs that [`Self::cut`] would make, at least. O(flows), without a look at their phases.
+    /// The size of the programs that [`Self::cut`] would make, at least. O(flows), without a look at their
+    /// phases.
     fn least_size(&self, intervals: usize, cells: usize) -> usize {
         let width = self.scale(intervals).width / cells as f64;
         let even = |&f: &FlowId| {

@@ -33,8 +33,8 @@ pub struct Slice {
     pub seconds: f64,
     /// Slot-seconds of work; positive.
     pub work: f64,
-    /// By how many seconds the work of the phase is done earlier in the mean, before the phase ends, than its slices say;
-    /// above 0 only on machines of mixed speed, whose tasks are not divided (`paths::mean_task`).
+    /// By how many seconds the work of the phase is done earlier in the mean, before the phase ends, than its
+    /// slices say; above 0 only on machines of mixed speed, whose tasks are not divided (`paths::mean_task`).
     pub early: f64,
 }
 
@@ -95,8 +95,8 @@ pub fn strengthened(
 ///
 /// Seen from the completion backwards, a slice comes no earlier than its tail, and the slot kinds do no more
 /// than their capacity: what a machine does that begins every slice as soon as it may cannot be beaten. Nor
-/// can the mean of the slices by themselves, each at its own rate, or of tasks that each run on the fastest slot; the larger
-/// of the two holds.
+/// can the mean of the slices by themselves, each at its own rate, or of tasks that each run on the fastest
+/// slot; the larger of the two holds.
 pub fn mean_tails(instance: &Instance, slices: &[Slice], slot_kinds: &[SlotKind]) -> TiVec<FlowId, f64> {
     let mut means: TiVec<FlowId, f64> = vec![0.0; instance.flows().len()].into();
     let capacity: f64 = slot_kinds.iter().map(|&slot_kind| instance.cluster().capacity(slot_kind)).sum();

@@ -133,7 +133,8 @@ fn fluid_johnson_leaves_flows_with_costs_of_their_own_alone() {
     assert!(names(vec![flow("a", 0.0, 1.0, one_phase(1, 1.0))]).contains(&"fluid-johnson"));
 }
 
-/// A fast machine and a slow one; a task of 16 s takes 2 s at least, though both together do its work in less.
+/// A fast machine and a slow one; a task of 16 s takes 2 s at least, though both together do its work in
+/// less.
 #[test]
 fn on_mixed_speeds_no_task_is_divided() {
     let machine = |name: &str, speed| MachineDraft {
@@ -165,8 +166,8 @@ fn on_mixed_speeds_no_task_is_divided() {
     }
 }
 
-/// The long task takes 2 s on the fast slot, and its work is 16 of 17: it is done 1 s before the end in the mean, the
-/// short one's a sixteenth of a second.
+/// The long task takes 2 s on the fast slot, and its work is 16 of 17: it is done 1 s before the end in the
+/// mean, the short one's a sixteenth of a second.
 #[test]
 fn on_mixed_speeds_tasks_are_done_half_their_length_before_the_end() {
     let machine = |name: &str, speed| MachineDraft {
@@ -223,8 +224,8 @@ fn prices_hold_for_tasks_in_one_piece_and_are_left_out_elsewhere() {
     assert_eq!(prices(&self::instance(Slots::Universal(1), flows, Metric::Response, Combine::Sum)), None);
 }
 
-/// Three flows of a map of 1 s and a reduce of 4 s, due at 6 s, on three slots for maps and one for reduces: these are
-/// done at 5, 9 and 13 s, so two are late, though all slots together could do all work in 3.75 s.
+/// Three flows of a map of 1 s and a reduce of 4 s, due at 6 s, on three slots for maps and one for reduces:
+/// these are done at 5, 9 and 13 s, so two are late, though all slots together could do all work in 3.75 s.
 #[test]
 fn flows_are_held_against_the_kind_of_slots_that_has_most_to_do() {
     let job = || JobDraft {
@@ -242,8 +243,8 @@ fn flows_are_held_against_the_kind_of_slots_that_has_most_to_do() {
     }
 }
 
-/// A fast slot and one of half its speed, and two tasks of 2 s on the fast one: one after the other there, or one on
-/// each, they are done at 2 and 4 s.
+/// A fast slot and one of half its speed, and two tasks of 2 s on the fast one: one after the other there, or
+/// one on each, they are done at 2 and 4 s.
 #[test]
 fn slots_of_each_speed_have_their_own_prices() {
     let machine = |name: &str, speed| MachineDraft {
@@ -279,8 +280,8 @@ fn the_search_for_prices_can_be_stopped() {
     assert!(bounds_until(&instance, Form::Tasks, &|| true).iter().all(|bound| bound.name != "prices"));
 }
 
-/// The short job runs beside the long one from the start. If it could not start before the flow's earliest completion
-/// less its own length, it would be in the way of the other flow. Was wrong in a first prototype.
+/// The short job runs beside the long one from the start. If it could not start before the flow's earliest
+/// completion less its own length, it would be in the way of the other flow. Was wrong in a first prototype.
 #[test]
 fn the_first_cell_reaches_down_to_the_head_of_a_short_chain() {
     let short = JobDraft { id: "short".into(), ..one_phase(1, 1.0) };

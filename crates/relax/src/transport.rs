@@ -3,9 +3,9 @@
 //! min Σ c_ik x_ik with Σ_k x_ik = supply_i, Σ_i x_ik ≤ capacity_k, x ≥ 0. An infinite cost forbids a pair.
 //!
 //! The basis is a spanning tree of rows (supplies and one dummy that takes unused capacity) and columns
-//! (slots). A pivot enters the pair of least reduced cost of a row, rows in turn, and hangs the subtree that the
-//! leaving pair cuts off to its new place. The leaving pair follows Cunningham's rule of strongly feasible
-//! trees, so that the method does not cycle; a limit on pivots guards against rounding.
+//! (slots). A pivot enters the pair of least reduced cost of a row, rows in turn, and hangs the subtree that
+//! the leaving pair cuts off to its new place. The leaving pair follows Cunningham's rule of strongly
+//! feasible trees, so that the method does not cycle; a limit on pivots guards against rounding.
 //!
 //! After any number of pivots, [`Solution::bound`] is a lower bound: it is the value of slot prices π ≥ 0,
 //! Σ_i supply_i · min_k (c_ik + π_k) − Σ_k capacity_k π_k (docs/math/flowflex.md B6).

@@ -7,8 +7,8 @@
 //! - `routes`: the list of routes, and the OpenAPI [`description`];
 //! - `submissions`, `explain`, `recurrences`, `service`, `events`, `page`: the handlers;
 //! - `answer`: parameters and documents of requests, and errors as documents;
-//! - [`tokens`], [`users`], `tls`: the identity of the client; [`audit`], [`audit_line`], `refusals`, [`metrics`]: logs and
-//!   counters;
+//! - [`tokens`], [`users`], `tls`: the identity of the client; [`audit`], [`audit_line`], `refusals`,
+//!   [`metrics`]: logs and counters;
 //! - [`client`]: the client of this API.
 //!
 //! A token identifies the client, or the user at the other end of a Unix socket. There are no cookies, and

@@ -23,9 +23,9 @@ use crate::profile::Starts;
 use crate::queue::{Pending, Queue};
 use crate::speculation::{Attempt, Seconds, Spot};
 
-/// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every machine, or
-/// whose output is lost again and again, would otherwise be tried forever. On a large cluster it is
-/// [`FAILURES_IN_VAIN_EACH`] for each machine.
+/// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every
+/// machine, or whose output is lost again and again, would otherwise be tried forever. On a large cluster it
+/// is [`FAILURES_IN_VAIN_EACH`] for each machine.
 const FAILURES_IN_VAIN: u32 = 1_000;
 const FAILURES_IN_VAIN_EACH: u32 = 100;
 
@@ -69,8 +69,8 @@ pub struct Sim<'a> {
     /// Failures of machines since there was progress, and at most how many.
     in_vain: u32,
     in_vain_max: u32,
-    /// Tasks of each phase that are progress when they end, kept where machines may go. A phase has as many as tasks;
-    /// what ends beyond that makes up for output that was lost with a machine.
+    /// Tasks of each phase that are progress when they end, kept where machines may go. A phase has as many
+    /// as tasks; what ends beyond that makes up for output that was lost with a machine.
     due: BTreeMap<PhaseId, u32>,
     wakes_in_vain: u32,
     /// Batches that will end, those that wait for maps not counted, and answers about masters that will come.
@@ -86,8 +86,8 @@ pub struct Sim<'a> {
 }
 
 impl<'a> Sim<'a> {
-    /// A simulation of `instance`, which must have been cut into tasks. Flows arrive when they are released, those of
-    /// one instant in the order of the document.
+    /// A simulation of `instance`, which must have been cut into tasks. Flows arrive when they are released,
+    /// those of one instant in the order of the document.
     pub fn new(instance: &'a Instance, options: Options) -> Self {
         let mut order: Vec<FlowId> = instance.flows().keys().collect();
         order.sort_by_key(|&flow| (instance.flow(flow).release, flow));
@@ -95,8 +95,8 @@ impl<'a> Sim<'a> {
         Self::of_stream(instance.cluster(), arrivals, options)
     }
 
-    /// A simulation of flows that come in the order of their releases, each cut into tasks; none is asked for before
-    /// the one before it has arrived.
+    /// A simulation of flows that come in the order of their releases, each cut into tasks; none is asked for
+    /// before the one before it has arrived.
     pub fn of_stream(
         cluster: &Cluster,
         arrivals: impl Iterator<Item = Arrival> + 'a,
@@ -266,8 +266,8 @@ impl<'a> Sim<'a> {
         reports.push(Report::Finished { row, at });
     }
 
-    /// An attempt of a task ends: the one of the two that ended first, if there are two. The other one will not end, but
-    /// be stopped; how long it had taken to begin, if it had, is reported first.
+    /// An attempt of a task ends: the one of the two that ended first, if there are two. The other one will
+    /// not end, but be stopped; how long it had taken to begin, if it had, is reported first.
     fn settle_twins(&mut self, row: RowId, at: Time, reports: &mut Vec<Report>) -> (RowId, Time) {
         let spot = self.tracked.get(&row).map(|tracked| tracked.spot);
         let settled =

@@ -96,7 +96,8 @@ impl Heartbeats {
         self.free[machine.index()] > 0
     }
 
-    /// Whether a machine offered free slots that were left idle, and will not offer them again before something happens.
+    /// Whether a machine offered free slots that were left idle, and will not offer them again before
+    /// something happens.
     pub(crate) fn is_idle(&self, machine: MachineId) -> bool {
         self.pulse[machine.index()] == Pulse::Quiet && self.free[machine.index()] > 0
     }

@@ -21,9 +21,9 @@ pub struct Options {
     pub membership: Vec<Membership>,
     /// Whether the output of finished tasks outlives their machine, as on a shared file system.
     pub shared_output: bool,
-    /// How the cluster differs from one that does everything at once. Its machines have universal slots, at least two
-    /// in all if masters of jobs hold slots, and never go. Its heartbeat and its spread
-    /// are [`Options::heartbeat`] and [`Options::jitter`].
+    /// How the cluster differs from one that does everything at once. Its machines have universal slots, at
+    /// least two in all if masters of jobs hold slots, and never go. Its heartbeat and its spread are
+    /// [`Options::heartbeat`] and [`Options::jitter`].
     pub profile: Option<Profile>,
 }
 

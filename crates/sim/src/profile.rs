@@ -1,5 +1,5 @@
-//! What starting takes on a cluster that does not do everything at once: jobs are submitted, have masters, and their
-//! tasks begin some time after they took their slots.
+//! What starting takes on a cluster that does not do everything at once: jobs are submitted, have masters,
+//! and their tasks begin some time after they took their slots.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ impl Starts {
         starts
     }
 
-    /// What the driver has to know of masters on that cluster. One may always start, and a slot is always left.
+    /// What the driver has to know of masters on that cluster. One may always start, and a slot is always
+    /// left.
     pub(crate) fn masters(&self, cluster: &Cluster) -> Masters {
         let (share, slots) = (self.profile.am_share(), cluster.slots(SlotKind::Any));
         let most = (share > 0.0).then(|| ((share * f64::from(slots)) as u32).clamp(1, slots - 1));

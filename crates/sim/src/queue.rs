@@ -75,12 +75,12 @@ const LEVELS: usize = (u64::BITS / DIGIT_BITS) as usize;
 /// A bucket with so few events goes into the heap as it is.
 const FEW: usize = 64;
 
-/// A priority queue of pending events: a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) whose nearest events are in a
-/// small binary heap. It is several times faster than a binary heap of all events where many batches run, because nothing
-/// is pending earlier than what was taken last.
+/// A priority queue of pending events: a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) whose nearest
+/// events are in a small binary heap. It is several times faster than a binary heap of all events where many
+/// batches run, because nothing is pending earlier than what was taken last.
 ///
-/// Each event moves to a nearer bucket at most once for each digit of its time, all in sequence, and then through a heap
-/// of few.
+/// Each event moves to a nearer bucket at most once for each digit of its time, all in sequence, and then
+/// through a heap of few.
 #[derive(Debug)]
 pub(crate) struct Queue {
     /// The time of the last event that was taken.
@@ -90,8 +90,8 @@ pub(crate) struct Queue {
     horizon: u64,
     /// What the times of later events are compared with; at most `horizon`.
     base: u64,
-    /// Later events, [`DIGITS`] buckets a level: those at level l have digit l of their time in the number of their
-    /// bucket, where it is larger than that of `base`; all digits above it are equal.
+    /// Later events, [`DIGITS`] buckets a level: those at level l have digit l of their time in the number of
+    /// their bucket, where it is larger than that of `base`; all digits above it are equal.
     buckets: Vec<Vec<(u64, u64)>>,
     /// Which buckets of each level have an event, as bits.
     filled: [u32; LEVELS],
@@ -114,8 +114,8 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Adds an event, not earlier than the one taken last. Two equal events at one time are one fact; ids make all
-    /// others distinct, so that no further sequence number is needed.
+    /// Adds an event, not earlier than the one taken last. Two equal events at one time are one fact; ids
+    /// make all others distinct, so that no further sequence number is needed.
     pub(crate) fn push(&mut self, at: Time, what: Pending) {
         assert!(at.0 >= self.last, "an event in the past");
         self.enter(at.0, what.word());

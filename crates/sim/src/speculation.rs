@@ -1,4 +1,5 @@
-//! Second attempts of tasks that take longer than others of their phase, as ApplicationMasters of Hadoop ask for them.
+//! Second attempts of tasks that take longer than others of their phase, as ApplicationMasters of Hadoop ask
+//! for them.
 //!
 //! No scheduling decision: they take slots that the policy left idle. An ApplicationMaster checks from time
 //! to time. An attempt is slow if it would end later than a new one with the mean duration of the ended ones;
@@ -125,7 +126,8 @@ impl Seconds {
         self.jobs.remove(&job);
     }
 
-    /// An attempt starts; the phase has `total` tasks. Returns when its master is to look, unless that is known.
+    /// An attempt starts; the phase has `total` tasks. Returns when its master is to look, unless that is
+    /// known.
     pub(crate) fn start(&mut self, spot: Spot, attempt: Attempt, total: u32, now: Time) -> Option<Time> {
         let Spot { job, phase, task, slot_kind, slot } = spot;
         self.take(slot_kind, slot);
@@ -173,8 +175,9 @@ impl Seconds {
         job.next
     }
 
-    /// The master of a job looks: the second attempts that it asks for, at most one a phase, and when it is to look
-    /// again, unless nothing can have changed until something happens. `is_idle` says where slots were left idle.
+    /// The master of a job looks: the second attempts that it asks for, at most one a phase, and when it is
+    /// to look again, unless nothing can have changed until something happens. `is_idle` says where slots
+    /// were left idle.
     pub(crate) fn look(
         &mut self,
         job: JobId,

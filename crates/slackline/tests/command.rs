@@ -1,5 +1,5 @@
-//! Policies that are programs of their own: what they decide is done, and a program that is broken, slow or dead ends
-//! the run with an error that says so.
+//! Policies that are programs of their own: what they decide is done, and a program that is broken, slow or
+//! dead ends the run with an error that says so.
 #![cfg(feature = "command")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,8 @@ use slackline_model::{Draft, Instance, Seed, Span};
 use slackline_sim::{Crashes, Options as SimOptions};
 use slackline_trace::generate::generator;
 
-/// Flows of a job of four maps of ten seconds, released a second after one another, on two machines of two slots.
+/// Flows of a job of four maps of ten seconds, released a second after one another, on two machines of two
+/// slots.
 fn instance(n: usize) -> Instance {
     let map = || Some(TasksDraft::Uniform { tasks: 4, seconds: 10.0 }.into());
     let job = || JobDraft { id: "j".into(), map: map(), ..JobDraft::default() };

@@ -122,7 +122,8 @@ fn uneven_draft(seed: u64, slots: &dyn Fn(u32) -> Slots, chains: bool) -> Draft 
         x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((x >> 33) % u64::from(n)) as u32
     };
-    // In the order of their names, by which the policy numbers slots of mixed speed; plans number them as listed.
+    // In the order of their names, by which the policy numbers slots of mixed speed; plans number them as
+    // listed.
     let machines = [("a-slow", 3, 1.0), ("b-fast", 2, 8.0), ("c-odd", 1, 2.7)];
     let machines = machines.into_iter().map(|(name, count, speed)| MachineDraft {
         name: name.into(),

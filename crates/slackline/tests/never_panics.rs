@@ -1,5 +1,5 @@
-//! No value that the types of the library allow makes it panic: it is refused in words, or there is a result that the judge
-//! accepts.
+//! No value that the types of the library allow makes it panic: it is refused in words, or there is a result
+//! that the judge accepts.
 
 use std::collections::BTreeMap;
 

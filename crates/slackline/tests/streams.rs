@@ -1,4 +1,5 @@
-//! Simulations of streams: the same bytes as of the whole, memory for what is live, and what is wrong in the middle.
+//! Simulations of streams: the same bytes as of the whole, memory for what is live, and what is wrong in the
+//! middle.
 #![cfg(feature = "report")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

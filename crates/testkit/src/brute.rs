@@ -1,11 +1,11 @@
 //! The best cost of any non-preemptive task schedule of a tiny instance, by exhaustive search.
 //!
-//! Every cost function of the documents is regular (non-decreasing in completion times), so some
-//! best schedule starts every task as early as the tasks before it allow: with tasks and releases of
-//! whole seconds, at whole seconds. At each of them the search tries every number of tasks of every
-//! ready phase, none at all included (deliberate idling can pay: Graham's anomalies). Equal tasks of
-//! a phase are interchangeable, and so are slots of one speed. What is left to pay depends only on the second and
-//! on how many tasks of each kind are unstarted or have how long to run, and is remembered.
+//! Every cost function of the documents is regular (non-decreasing in completion times), so some best
+//! schedule starts every task as early as the tasks before it allow: with tasks and releases of whole
+//! seconds, at whole seconds. At each of them the search tries every number of tasks of every ready phase,
+//! none at all included (deliberate idling can pay: Graham's anomalies). Equal tasks of a phase are
+//! interchangeable, and so are slots of one speed. What is left to pay depends only on the second and on how
+//! many tasks of each kind are unstarted or have how long to run, and is remembered.
 //!
 //! Minima are ignored: they are a guarantee of some policies, not a condition on schedules.
 
@@ -74,8 +74,8 @@ struct Search<'a> {
 
 /// The optimal value of the instance's objective over all non-preemptive schedules of its tasks.
 ///
-/// `None` if the instance is out of reach: releases, or tasks on some slot, that are not whole seconds, tasks of no
-/// length beside others in their phase, many speeds, or too many states.
+/// `None` if the instance is out of reach: releases, or tasks on some slot, that are not whole seconds, tasks
+/// of no length beside others in their phase, many speeds, or too many states.
 pub fn brute(instance: &Instance) -> Option<f64> {
     let mut search = Search::new(instance)?;
     let mut start = [0; COUNTERS_MAX];

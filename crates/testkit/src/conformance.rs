@@ -1,5 +1,5 @@
-//! What every policy of a registry is held to, one of your own included: all of [`slackline::conformance`], with every
-//! value of its parameters; and the metrics of its schedules are those of the oracle.
+//! What every policy of a registry is held to, one of your own included: all of [`slackline::conformance`],
+//! with every value of its parameters; and the metrics of its schedules are those of the oracle.
 
 use slackline::conformance::{planned, setups, simulated, workloads};
 use slackline::{PolicySpec, Registry};

@@ -129,8 +129,8 @@ pub fn sampled_jobs(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
     })
 }
 
-/// Instances of `n` jobs on machines of two speeds: every DAG, each with `sample` draws of phases, whose tasks are of
-/// whole seconds on each slot.
+/// Instances of `n` jobs on machines of two speeds: every DAG, each with `sample` draws of phases, whose
+/// tasks are of whole seconds on each slot.
 pub fn mixed_speeds(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
     let phases: Vec<Option<TasksDraft>> =
         [&[][..], &[2.0], &[4.0], &[2.0, 2.0], &[2.0, 4.0], &[4.0, 4.0], &[2.0, 6.0]]

@@ -44,8 +44,8 @@ pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>>
     instance.flows().keys().map(of_flow).collect()
 }
 
-/// When each phase was done, of those that are: at the end of the last of its tasks; without length and attempts when
-/// all that it comes after was, and not before its release.
+/// When each phase was done, of those that are: at the end of the last of its tasks; without length and
+/// attempts when all that it comes after was, and not before its release.
 fn phases_done(instance: &Instance, schedule: &Schedule) -> BTreeMap<PhaseId, f64> {
     let attempts = attempts(schedule);
     let mut done = BTreeMap::new();
@@ -284,7 +284,8 @@ fn cost(instance: &Instance, completed: &Completed<'_>, metric: Metric) -> f64 {
         Metric::Tardy => by_deadline(&|d| if late(d) { w } else { 0.0 }),
         Metric::Tardiness => by_deadline(&|d| w * (c - d).max(0.0)),
         Metric::Lateness => by_deadline(&|d| w * (c - d)),
-        // Without costs of a flow's own these say nothing; a metric without a definition here must fail its tests.
+        // Without costs of a flow's own these say nothing; a metric without a definition here must fail its
+        // tests.
         _ => f64::NAN,
     }
 }

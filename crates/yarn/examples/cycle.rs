@@ -1,5 +1,5 @@
-//! Measures the cost of a control cycle: `cycle [APPLICATIONS] [CYCLES] [POLICY]`, by default 1,000 applications, 300
-//! cycles of each kind, EDF.
+//! Measures the cost of a control cycle: `cycle [APPLICATIONS] [CYCLES] [POLICY]`, by default 1,000
+//! applications, 300 cycles of each kind, EDF.
 //!
 //! A cycle is all that `slackline attach` does four times a second: a look at the cluster, the driver and its
 //! policy, the table and the priorities, and the account of how things are. The cluster is a mock in its own

@@ -1,5 +1,5 @@
-//! Between two decisions: slots go by the order in force, flows that have waited long enough go first, and long tasks leave
-//! some slots to others.
+//! Between two decisions: slots go by the order in force, flows that have waited long enough go first, and
+//! long tasks leave some slots to others.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use slackline_policy::{Action, Ask, Event, Grant, IdTable, ReadyQueue, View};
 use crate::auto::reserved_slots::Bar;
 use crate::machines::Machines;
 
-/// When its flow went first, the rank of the flow, and the place of the phase by tail; the smallest is served first.
+/// When its flow went first, the rank of the flow, and the place of the phase by tail; the smallest is served
+/// first.
 type Place = (Time, u32, u32);
 
 /// Of flows that do not go first.
@@ -33,7 +34,8 @@ impl Serving {
         self.headroom.note(events, view);
     }
 
-    /// Slots go by an order of flows from now on or, without one, by tails alone. `live` are all flows that are there.
+    /// Slots go by an order of flows from now on or, without one, by tails alone. `live` are all flows that
+    /// are there.
     pub(super) fn by(
         &mut self,
         order: Option<&[FlowId]>,

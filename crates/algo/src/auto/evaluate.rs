@@ -1,15 +1,17 @@
 //! The rollout: the completions of active flows if slots are given out in an order and nothing else arrives.
 //!
-//! A list scheduler task by task, in whole microseconds, that does what the driver, the assignment layer and the simulator
-//! do under a policy of priorities: at each instant all batches that end there end, what follows becomes ready, and then
-//! each slot kind's free slots go to the first phase in the order that can use them, as many as it can and wants, the fastest
-//! first. Equal tasks that start together are one batch, so that its cost is that of batches and not of tasks: O(log) each.
-//! Nothing is allocated after the first rollout of a size.
+//! A list scheduler task by task, in whole microseconds, that does what the driver, the assignment layer and
+//! the simulator do under a policy of priorities: at each instant all batches that end there end, what
+//! follows becomes ready, and then each slot kind's free slots go to the first phase in the order that can
+//! use them, as many as it can and wants, the fastest first. Equal tasks that start together are one batch,
+//! so that its cost is that of batches and not of tasks: O(log) each. Nothing is allocated after the first
+//! rollout of a size.
 //!
-//! It covers kinds of slots, speeds, caps, tasks of unlike length where they are known, phases without length, reduces that
-//! take slots early, tasks that run already, machines that are away, slots kept from long tasks, flows that go first because
-//! they have waited, and flows that were announced. It leaves out heartbeats, locality, start-up costs, masters of jobs,
-//! minima, failures and flows of which nothing is known.
+//! It covers kinds of slots, speeds, caps, tasks of unlike length where they are known, phases without
+//! length, reduces that take slots early, tasks that run already, machines that are away, slots kept from
+//! long tasks, flows that go first because they have waited, and flows that were announced. It leaves out
+//! heartbeats, locality, start-up costs, masters of jobs, minima, failures and flows of which nothing is
+//! known.
 
 use std::ops::Range;
 
@@ -43,8 +45,8 @@ pub struct Evaluator {
     /// Where in `by_flow` the phases of each flow begin.
     begins: Vec<u32>,
     now: RolloutState,
-    /// The place of each phase in the order, and the phase at each place: first those of flows that have a limit, by their
-    /// limits, then all of them in the order that is tried.
+    /// The place of each phase in the order, and the phase at each place: first those of flows that have a
+    /// limit, by their limits, then all of them in the order that is tried.
     place: Vec<u32>,
     at: Vec<u32>,
     /// The place in front of each phase of a flow that has a limit, and how many such places there are.
@@ -66,7 +68,8 @@ pub struct Evaluator {
     set_up: u64,
 }
 
-/// A rollout at some of its instants, and when slots were first offered to each flow: others go the same way up to there.
+/// A rollout at some of its instants, and when slots were first offered to each flow: others go the same way
+/// up to there.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     is_recording: bool,
@@ -158,8 +161,8 @@ impl Evaluator {
         *behind = at.len();
     }
 
-    /// Looks also at `n` worlds in which the tasks of each phase take longer or shorter, by a factor whose logarithm is
-    /// normal with that deviation.
+    /// Looks also at `n` worlds in which the tasks of each phase take longer or shorter, by a factor whose
+    /// logarithm is normal with that deviation.
     pub(super) fn perturb(&mut self, n: usize, deviation: f64, rng: &mut ChaCha8Rng) {
         for _ in 0..n {
             let mut other = self.snapshot.clone();
@@ -220,14 +223,15 @@ impl Evaluator {
         self.batches
     }
 
-    /// What all rollouts so far took: a unit for each phase that one began with and each batch that it started. It is counted
-    /// and not timed, so that decisions that it bounds are the same again.
+    /// What all rollouts so far took: a unit for each phase that one began with and each batch that it
+    /// started. It is counted and not timed, so that decisions that it bounds are the same again.
     pub(super) fn work(&self) -> u64 {
         self.set_up + self.batches
     }
 
-    /// The live flows and when each completes if slots are given out in that order from now on, and then when flows do that
-    /// are to come; `None` if some never would, as no slot that could serve them is up. O(phases + batches · log batches).
+    /// The live flows and when each completes if slots are given out in that order from now on, and then when
+    /// flows do that are to come; `None` if some never would, as no slot that could serve them is up.
+    /// O(phases + batches · log batches).
     pub fn roll(&mut self, sequence: Sequence<'_>) -> Option<(&[FlowId], &[Time])> {
         self.roll_until(sequence, |_| false)
     }
@@ -253,8 +257,8 @@ impl Evaluator {
         self.memory.is_recording = false;
     }
 
-    /// As [`Evaluator::roll_until`] with an order that is the one remembered but for these flows, which are neighbours: what
-    /// happens before slots are offered to one of them is the same.
+    /// As [`Evaluator::roll_until`] with an order that is the one remembered but for these flows, which are
+    /// neighbours: what happens before slots are offered to one of them is the same.
     pub(super) fn roll_near(
         &mut self,
         order: &[u32],
@@ -456,8 +460,8 @@ impl Evaluator {
         room
     }
 
-    /// How many tasks of a phase want the fastest slots that are free while others wait for faster ones with that much
-    /// work, as [`crate::machines`] says.
+    /// How many tasks of a phase want the fastest slots that are free while others wait for faster ones with
+    /// that much work, as [`crate::machines`] says.
     fn willing(&self, phase: u32, slot_kind: usize, time: Time, claims: u128) -> u32 {
         let (classes, free) = (&self.snapshot.classes[slot_kind], &self.now.free[slot_kind]);
         let Some(at) = free.iter().position(|&free| free > 0) else { return 0 };

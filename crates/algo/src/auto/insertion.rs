@@ -104,8 +104,8 @@ pub struct Insertion<'a> {
 }
 
 impl<'a> Insertion<'a> {
-    /// A search over an instance; none if that has too many tasks, work that was not cut into tasks, or tasks without length
-    /// beside others of their phase.
+    /// A search over an instance; none if that has too many tasks, work that was not cut into tasks, or tasks
+    /// without length beside others of their phase.
     pub fn new(instance: &'a Instance) -> Option<Self> {
         if instance.n_tasks() > TASKS_MAX {
             return None;
@@ -182,8 +182,8 @@ impl<'a> Insertion<'a> {
         rest
     }
 
-    /// Places all tasks, always the first in the order whose phase is known to be ready at some time; returns what that
-    /// costs. O(tasks²).
+    /// Places all tasks, always the first in the order whose phase is known to be ready at some time; returns
+    /// what that costs. O(tasks²).
     fn place(&mut self, order: &[u32]) -> Cost {
         let mut placing = Placing::new(self.instance, &self.classes, &self.of_phase, order);
         while let Some(Reverse((_, task))) = placing.eligible.pop() {
@@ -242,8 +242,8 @@ struct Placing<'a> {
     profiles: Vec<Profile>,
     /// Of phases that may not hold as many slots as they have tasks.
     caps: TiVec<PhaseId, Option<Profile>>,
-    /// When each phase is ready, as far as is known, how many phases and tasks are to be placed before that is known and
-    /// before it is over, and when that is.
+    /// When each phase is ready, as far as is known, how many phases and tasks are to be placed before that
+    /// is known and before it is over, and when that is.
     ready: TiVec<PhaseId, Time>,
     left: TiVec<PhaseId, usize>,
     end: TiVec<PhaseId, Time>,

@@ -12,10 +12,12 @@
 //! the estimated cost of the order is at most that of any rule that is tried, within 0.5 % or the noise; on
 //! what the evaluator covers and with exact estimates the estimate is right if nothing else arrives (a law,
 //! tested). A flow that has been there `wait` times its time alone is served before all others (tested).
-//! **Complexity**: at a decision at most `rollouts` (a parameter) rollouts, ten times as many where all flows come together, each
-//! O(phases + batches · log batches), and no more when they have taken 1,000 steps of that for each that is allowed, but the
-//! order in force and two rules always; beside them, now and then, those of the past that choose the headroom.
-//! **Invariants**: I1. The evaluator equals the simulator on what it covers (`crates/testkit/tests/suite/rollouts.rs`).
+//! **Complexity**: at a decision at most `rollouts` (a parameter) rollouts, ten times as many where all flows
+//! come together, each O(phases + batches · log batches), and no more when they have taken 1,000 steps of
+//! that for each that is allowed, but the order in force and two rules always; beside them, now and then,
+//! those of the past that choose the headroom.
+//! **Invariants**: I1. The evaluator equals the simulator on what it covers
+//! (`crates/testkit/tests/suite/rollouts.rs`).
 //! **Deviations**: none.
 //!
 //! - [`snapshot`]: what a rollout starts from, copied from what a policy sees;
@@ -23,11 +25,12 @@
 //! - `positions`: the ready phases in the order in which they are served;
 //! - `template`, `recurring`: flows that came before and flows that will come again, for rollouts;
 //! - `reserved_slots`: slots that long tasks may not take;
-//! - `estimate_error`: how far estimates are off; `future_arrivals`: how much later flows end because others will arrive;
+//! - `estimate_error`: how far estimates are off; `future_arrivals`: how much later flows end because others
+//!   will arrive;
 //! - `dispatch`: who is served until the next decision;
 //! - [`online`]: the policy; [`replayed_order`]: an order that it decided, for scenarios of the same flows;
-//! - [`offline_search`], [`insertion`]: the searches for plans, where all flows are known: for an order of flows, and for the
-//!   start of each of a few tasks.
+//! - [`offline_search`], [`insertion`]: the searches for plans, where all flows are known: for an order of
+//!   flows, and for the start of each of a few tasks.
 
 mod dispatch;
 mod estimate_error;

@@ -1,7 +1,8 @@
 //! For workloads that are known in advance: a search for the order of flows with the lowest cost, and the
 //! policy that serves by an order.
 //!
-//! The search looks at a moment at which all flows have arrived and nothing has begun, and holds each back until its release.
+//! The search looks at a moment at which all flows have arrived and nothing has begun, and holds each back
+//! until its release.
 
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{FlowId, Objective, PhaseId, Seed, Time};
@@ -39,9 +40,9 @@ pub struct SearchResult {
 const AT_ONCE: u64 = 50;
 
 impl Search {
-    /// The cheapest order found from those of all rules and from `starts`, which are of all flows; none if some flow never
-    /// completes. `view` shows all flows with nothing begun, and `released` says when each may. `stop` is asked now and
-    /// then. O((rules + rollouts) · rollout).
+    /// The cheapest order found from those of all rules and from `starts`, which are of all flows; none if
+    /// some flow never completes. `view` shows all flows with nothing begun, and `released` says when each
+    /// may. `stop` is asked now and then. O((rules + rollouts) · rollout).
     pub fn run(
         &self,
         view: &View<'_>,

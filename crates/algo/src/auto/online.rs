@@ -1,5 +1,6 @@
-//! The policy `auto`: at each arrival, and when flows have ended and none has come, the order with the least believed cost, of
-//! those of the rules that are tried, the order in force, and some that a search finds near the best of them.
+//! The policy `auto`: at each arrival, and when flows have ended and none has come, the order with the least
+//! believed cost, of those of the rules that are tried, the order in force, and some that a search finds near
+//! the best of them.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
@@ -104,8 +105,8 @@ const PAGE: &[&str] = &[
 /// An order is left only for one that is believed to be better by this share: or noise would decide.
 const GAIN: f64 = 0.005;
 
-/// What a decision may take for each rollout that it may make ([`Evaluator::work`]): all of them are made while some hundreds of
-/// phases are there, and with more fewer, so that a decision takes about as long.
+/// What a decision may take for each rollout that it may make ([`Evaluator::work`]): all of them are made
+/// while some hundreds of phases are there, and with more fewer, so that a decision takes about as long.
 const WORK: u64 = 1_000;
 
 /// The factor on the number of tried orders if all active flows have just arrived together: nothing has
@@ -116,13 +117,15 @@ const AT_FIRST: u64 = 10;
 /// adds a third of decisions.
 const ENDED: usize = 2;
 
-/// How many times the delay of a [`Prospect`] flows may complete later where orders are as good as each other.
+/// How many times the delay of a [`Prospect`] flows may complete later where orders are as good as each
+/// other.
 const LATER: [f64; 3] = [4.0, 8.0, 16.0];
 
 /// The number of rules that are always tried, at any cost.
 const FEWEST: usize = 2;
 
-/// With more phases than these, orders are compared in the world that is believed in alone: the errors of many phases cancel out.
+/// With more phases than these, orders are compared in the world that is believed in alone: the errors of
+/// many phases cancel out.
 const MANY: usize = 2_000;
 
 /// The rules that are tried, with their parameters.
@@ -139,8 +142,9 @@ pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
 }
 
-/// Places in the portfolio of the rules that may be tried: all of them or, if dates alone are to be believed, the one by
-/// deadlines for a sum, and those by the latest completions that keep the largest cost below a level for a maximum.
+/// Places in the portfolio of the rules that may be tried: all of them or, if dates alone are to be believed,
+/// the one by deadlines for a sum, and those by the latest completions that keep the largest cost below a
+/// level for a maximum.
 fn usable(portfolio: &[(Rule, RuleParams)], dated: Option<Combine>) -> Vec<usize> {
     let is_dated = |(rule, knobs): (Rule, RuleParams)| match dated {
         None => true,
@@ -153,8 +157,8 @@ fn usable(portfolio: &[(Rule, RuleParams)], dated: Option<Combine>) -> Vec<usize
     if usable.is_empty() { all.collect() } else { usable }
 }
 
-/// What an order is believed to cost. Orders are compared by what they are expected to cost, then by what that would be much
-/// later, then by the sum of completions from now on, as steps and maxima have plateaus.
+/// What an order is believed to cost. Orders are compared by what they are expected to cost, then by what
+/// that would be much later, then by the sum of completions from now on, as steps and maxima have plateaus.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct EstimatedCost {
     /// Of the flows that are there, by the objective.
@@ -227,7 +231,8 @@ pub struct Decided {
     pub estimated: EstimatedCost,
     /// The estimated arrivals of announced flows, the first one first, without those that are far off.
     pub announced: Vec<Time>,
-    /// The order by numbers of the evaluator, flows that were announced included; none where phases go by their tails.
+    /// The order by numbers of the evaluator, flows that were announced included; none where phases go by
+    /// their tails.
     order: Option<Vec<u32>>,
 }
 
@@ -280,8 +285,8 @@ impl Auto {
         self.decided.as_ref()
     }
 
-    /// When each flow that was there when it decided last is believed to complete: another rollout. Empty before the first
-    /// decision, and where some flow never would.
+    /// When each flow that was there when it decided last is believed to complete: another rollout. Empty
+    /// before the first decision, and where some flow never would.
     pub fn completions(&mut self) -> Vec<(FlowId, Time)> {
         let Some(Decided { order, .. }) = &self.decided else { return Vec::new() };
         let rolled = self.evaluator.roll(order.as_deref().map_or(Sequence::Tails, Sequence::Flows));
@@ -398,8 +403,8 @@ pub(super) fn numbers(rule: Rule, knobs: RuleParams, scene: &RuleContext<'_>) ->
     Some(order)
 }
 
-/// The order in force, without flows that are over and with new ones each before the first flow that the rule has after
-/// it. O(n · new flows).
+/// The order in force, without flows that are over and with new ones each before the first flow that the rule
+/// has after it. O(n · new flows).
 fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
     let mut rank = vec![0; rule.len()];
     (0..).zip(rule).for_each(|(at, &flow)| rank[flow as usize] = at);
@@ -486,7 +491,8 @@ impl OrderCosts<'_, '_> {
             }
             tried += 1;
             let flows = order_of(rule);
-            // Where weights and dates are alike, so are the orders of many rules, and that in force is one of them.
+            // Where weights and dates are alike, so are the orders of many rules, and that in force is one of
+            // them.
             if seen.contains(&flows) {
                 continue;
             }
@@ -507,8 +513,9 @@ impl OrderCosts<'_, '_> {
         Best { order: best, by, estimated: least, tried }
     }
 
-    /// What an order is believed to cost, on average over all worlds; infinite if some flow never completes, or if it is no
-    /// better than `least`. Only `moved` are elsewhere than in the order that the evaluator remembers.
+    /// What an order is believed to cost, on average over all worlds; infinite if some flow never completes,
+    /// or if it is no better than `least`. Only `moved` are elsewhere than in the order that the evaluator
+    /// remembers.
     pub(super) fn estimated(
         &mut self,
         order: Option<&[u32]>,
@@ -572,8 +579,8 @@ impl OrderCosts<'_, '_> {
         EstimatedCost { cost: cost(completions), expected: expected(completions), later, completions: sum }
     }
 
-    /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what is better. No more
-    /// is tried when the evaluator has done so much work ([`Evaluator::work`]).
+    /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what
+    /// is better. No more is tried when the evaluator has done so much work ([`Evaluator::work`]).
     pub(super) fn search(
         &mut self,
         order: &mut [u32],

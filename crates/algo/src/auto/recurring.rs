@@ -1,4 +1,5 @@
-//! What is kept of flows beyond the time that they are there: of those that came lately, and of those that will come again.
+//! What is kept of flows beyond the time that they are there: of those that came lately, and of those that
+//! will come again.
 
 use slackline_model::{CostFn, Time};
 use slackline_policy::View;
@@ -69,8 +70,9 @@ fn slope(cost: &CostFn, weight: f64) -> f64 {
 pub(super) struct Announced(Vec<RecurringFlow>);
 
 impl Announced {
-    /// Takes in a flow that has come: it will come again, or not. One that came before and comes back, as it stands in another way now,
-    /// is expected once: as it was when it first came, since by now a part of it may be done.
+    /// Takes in a flow that has come: it will come again, or not. One that came before and comes back, as it
+    /// stands in another way now, is expected once: as it was when it first came, since by now a part of it
+    /// may be done.
     pub(super) fn note(&mut self, known: &RecurringFlow, next: Option<Time>, now: Time) {
         let before = self.0.iter().position(|other| other.of == known.of).map(|at| self.0.remove(at));
         if let Some(next) = next.filter(|&next| next > now) {

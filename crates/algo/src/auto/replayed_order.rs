@@ -16,8 +16,8 @@ use crate::rule::residual::Residual;
 /// What `auto` has come to in a run.
 #[derive(Clone, Debug)]
 pub struct Resolve {
-    /// The flows by their places in the document, in the order in which they are served; none where phases of all flows go by their
-    /// tails.
+    /// The flows by their places in the document, in the order in which they are served; none where phases of
+    /// all flows go by their tails.
     pub order: Option<Vec<FlowId>>,
     /// The share of each slot kind that is kept from tasks longer than this.
     headroom: (f64, Span),
@@ -54,8 +54,9 @@ impl OrderRecorder {
         Resolve { order: self.order, headroom: self.auto.headroom(), wait: self.auto.wait() }
     }
 
-    /// Takes in what was decided. Flows that were over before it stay in front, in the order in which they were served last. Where it
-    /// goes by tails at one time and by flows at another, it counts what it does while most flows are there. O(flows).
+    /// Takes in what was decided. Flows that were over before it stay in front, in the order in which they
+    /// were served last. Where it goes by tails at one time and by flows at another, it counts what it does
+    /// while most flows are there. O(flows).
     fn note(&mut self, view: &View<'_>) {
         let flows = self.auto.choices().last().map_or(0, |choice| choice.flows);
         let has_most = flows >= self.most;

@@ -130,8 +130,8 @@ fn is_huge(known: &RecurringFlow, theta: Span) -> bool {
     known.template.longest().seconds() > HUGE * theta.seconds()
 }
 
-/// Flows that came, the first one first. What comes after a huge flow is mostly still to come: the last of these is put before
-/// all others, so that they come after it once more.
+/// Flows that came, the first one first. What comes after a huge flow is mostly still to come: the last of
+/// these is put before all others, so that they come after it once more.
 fn looked_back_at(past: &VecDeque<RecurringFlow>, theta: Span) -> Vec<Cow<'_, RecurringFlow>> {
     let mut flows: Vec<Cow<'_, RecurringFlow>> = past.iter().map(Cow::Borrowed).collect();
     flows.sort_by_key(|known| known.at);

@@ -143,8 +143,8 @@ pub(super) struct Wait {
     pub(super) next: Option<u32>,
 }
 
-/// Tasks that end together; the greatest is the one that ends first, which a heap gives out first. Those of an instant are
-/// equal, as they are taken together.
+/// Tasks that end together; the greatest is the one that ends first, which a heap gives out first. Those of
+/// an instant are equal, as they are taken together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: Time,
@@ -174,8 +174,8 @@ impl Ord for End {
 }
 
 impl Snapshot {
-    /// Takes what `view` shows now. O(phases of live flows + batches that run); allocates only where there is more than
-    /// before.
+    /// Takes what `view` shows now. O(phases of live flows + batches that run); allocates only where there is
+    /// more than before.
     pub fn take(&mut self, view: &View<'_>) {
         self.time = view.now;
         self.clear();
@@ -198,7 +198,8 @@ impl Snapshot {
         }
     }
 
-    /// Keeps how many slots tasks of more than `theta` may hold: all but a share `rho` of each slot kind, rounded down.
+    /// Keeps how many slots tasks of more than `theta` may hold: all but a share `rho` of each slot kind,
+    /// rounded down.
     pub(super) fn reserve(&mut self, theta: Span, rho: f64) {
         for (most, &alive) in self.long_max.iter_mut().zip(&self.alive) {
             *most = long_max(alive, rho);
@@ -352,7 +353,8 @@ impl Snapshot {
         self.start.phases.push(PhaseNow { left, unstarted, running, is_ready, run, ..PhaseNow::default() });
     }
 
-    /// A batch that runs ends when it is believed to or, if it should have ended before, after a tenth more of its time.
+    /// A batch that runs ends when it is believed to or, if it should have ended before, after a tenth more
+    /// of its time.
     fn take_running(&mut self, holding: &Holding<'_>, view: &View<'_>) {
         let Some(phase) = self.number(holding.phase, view) else { return };
         let slot_kind = usize::from(self.phases[phase as usize].slot_kind);

@@ -1,5 +1,5 @@
-//! Flows as they are when they come, cut out of a snapshot and put into another: those that will come again, and those
-//! that came before.
+//! Flows as they are when they come, cut out of a snapshot and put into another: those that will come again,
+//! and those that came before.
 
 use std::ops::Range;
 
@@ -66,8 +66,8 @@ impl Snapshot {
         from..self.jobs.partition_point(|job| job.flow as usize <= flow)
     }
 
-    /// Adds a flow that will come `at` that time, behind all others; its phases are appended to `by_tail`. Flows are to be
-    /// added in the order in which they come.
+    /// Adds a flow that will come `at` that time, behind all others; its phases are appended to `by_tail`.
+    /// Flows are to be added in the order in which they come.
     pub(super) fn add(&mut self, template: &Template, at: Time, by_tail: &mut Vec<u32>) {
         let Template { jobs, before, phases, runs, now, by_tail: tails } = template;
         let flow = self.start.flows.len() as u32;

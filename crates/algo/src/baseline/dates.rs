@@ -22,8 +22,8 @@ impl Dates {
         Self { slack: settings.choice("due") == "slack", weights: settings.choice("weights") == "counted" }
     }
 
-    /// The date of a phase of a flow, in seconds, from whose start it is so long to the end of the flow; infinite without
-    /// a deadline.
+    /// The date of a phase of a flow, in seconds, from whose start it is so long to the end of the flow;
+    /// infinite without a deadline.
     pub(super) fn of(self, flow: &Flow, path: f64) -> f64 {
         let Some(deadline) = flow.deadline else { return f64::INFINITY };
         let (release, deadline) = (flow.release.seconds(), deadline.seconds());

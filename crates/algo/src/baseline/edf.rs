@@ -5,10 +5,10 @@
 //! their flows' deadlines (ties: release, then id); within a flow, the job that became ready first is
 //! served first. **Guarantee**: none with several slots. **Complexity**: O(log phases) a decision; with slack
 //! O(phases of the flow) when it arrives.
-//! **Deviations**: none by default. D1. With `slack`, a phase is due when it has to start: its flow's deadline less the longest
-//! path from the start of the phase, at believed lengths and with all the slots it can use. D2. With `weights`, the
-//! time from its release to its deadline counts divided by the weight of the flow: of two that have the same time, the
-//! heavier one is due first.
+//! **Deviations**: none by default. D1. With `slack`, a phase is due when it has to start: its flow's
+//! deadline less the longest path from the start of the phase, at believed lengths and with all the slots it
+//! can use. D2. With `weights`, the time from its release to its deadline counts divided by the weight of the
+//! flow: of two that have the same time, the heavier one is due first.
 
 use slackline_model::params::{Param, Values};
 use slackline_model::{FlowId, JobId, Key, PhaseId, Time};

@@ -10,9 +10,10 @@
 //! 3. The shares, fractions included, become targets; the assignment layer serves the phase that is
 //!    furthest below its own.
 //!
-//! **Guarantee**: minima and maxima are kept; none on cost. **Complexity**: O(n log n) for n ready
-//! phases, only at instants at which a share can have changed; O(log n) while slots are left over. **Deviations**: shares stay fractions
-//! and ties go to the phase served longest ago, so that more phases than slots still take turns.
+//! **Guarantee**: minima and maxima are kept; none on cost. **Complexity**: O(n log n) for n ready phases,
+//! only at instants at which a share can have changed; O(log n) while slots are left over. **Deviations**:
+//! shares stay fractions and ties go to the phase served longest ago, so that more phases than slots still
+//! take turns.
 
 use slackline_model::{PhaseId, SlotKind};
 use slackline_policy::{Action, Event, Policy, Style, View, minima};
@@ -99,8 +100,8 @@ impl Shares {
         self.stale = self.claims.iter().any(|(_, claim)| claim.min > 0.0);
     }
 
-    /// Looks at the claims of phases that changed, where nothing is guaranteed. O(log n) each, and moving what stands
-    /// behind those that come or go.
+    /// Looks at the claims of phases that changed, where nothing is guaranteed. O(log n) each, and moving
+    /// what stands behind those that come or go.
     fn update(&mut self, view: &View<'_>) {
         for &phase in &self.changed {
             let at = self.claims.binary_search_by_key(&phase, |&(other, _)| other);

@@ -12,7 +12,8 @@
 //!    that is owed most comes first.
 //!
 //! **Guarantee**: that of the policies; Fair keeps minima. **Complexity**: O(n log n) an event for n ready
-//! phases, two events per phase and `TURNS` per slot kind; one for each task besides while minima exceed the slots.
+//! phases, two events per phase and `TURNS` per slot kind; one for each task besides while minima exceed the
+//! slots.
 //! **Deviations**: none.
 
 use slackline_model::id::TiVec;
@@ -231,8 +232,8 @@ impl fluid::Rule for Shares<'_> {
         by_slot_kind(self.graph, ready, given, |slot_kind, ready| self.whole(slot_kind, ready, progress));
     }
 
-    /// When fractions change hands, or where a phase of a crowded slot kind has a task less and may be guaranteed
-    /// less.
+    /// When fractions change hands, or where a phase of a crowded slot kind has a task less and may be
+    /// guaranteed less.
     fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_>) -> f64 {
         let turn = if self.fractions.contains(&true) { progress.now() + self.turn } else { f64::INFINITY };
         let nodes = ready.iter().map(|&node| node as usize).zip(given);
@@ -298,7 +299,8 @@ mod tests {
 
     #[test]
     fn fair_shares_whole_slots_by_turns() {
-        // One slot for two: both are done at 10 if work is fluid, at most a turn of 0.1 s apart in whole slots.
+        // One slot for two: both are done at 10 if work is fluid, at most a turn of 0.1 s apart in whole
+        // slots.
         let equal = instance(1, &[(5.0, 1.0, None), (5.0, 1.0, None)]);
         let found = ends(&equal, Rule::Fair(ShareUnit::Job));
         assert!(found.iter().all(|end| (9.85..10.01).contains(end)), "{found:?}");

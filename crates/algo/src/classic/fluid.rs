@@ -219,7 +219,8 @@ pub struct Executed {
     pub ends: Vec<f64>,
 }
 
-/// The schedule of a graph under a rule. The rule must leave no slot kind idle forever while it has ready nodes.
+/// The schedule of a graph under a rule. The rule must leave no slot kind idle forever while it has ready
+/// nodes.
 pub fn execute<R: Rule>(graph: &Graph<R::Node>, rule: &mut R) -> Executed {
     let mut executor = Executor::default();
     let mut rows = Vec::new();

@@ -1,6 +1,7 @@
 //! Orders of jobs on one machine: the rules of the textbook.
 //!
-//! Each is exact on one machine for some metric, and a start for a search on others. Ties go to the lower job.
+//! Each is exact on one machine for some metric, and a start for a search on others. Ties go to the lower
+//! job.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,9 +45,9 @@ fn late_last(jobs: &[Job], late: &[bool]) -> Vec<usize> {
     order
 }
 
-/// Moore-Hodgson on a machine of some speed, as many jobs as possible on time: by due time, and whenever a job
-/// would be late, those with the largest `burden` so far are left to be late: with the work, as many as possible are on
-/// time (the theorem); with Smith's ratio, a rule for weights. O(J log J).
+/// Moore-Hodgson on a machine of some speed, as many jobs as possible on time: by due time, and whenever a
+/// job would be late, those with the largest `burden` so far are left to be late: with the work, as many as
+/// possible are on time (the theorem); with Smith's ratio, a rule for weights. O(J log J).
 pub fn moore(jobs: &[Job], speed: f64, burden: impl Fn(&Job) -> f64) -> Vec<usize> {
     let mut late: Vec<bool> = jobs.iter().map(|job| job.alone > job.due).collect();
     let mut kept: BinaryHeap<(Key, usize)> = BinaryHeap::new();
@@ -143,8 +144,8 @@ impl Room {
 /// Apparent tardiness cost (Vepsalainen, Morton 1987), ΣwT: the job with the largest
 /// w/V · exp(−slack⁺ / (k·p̄)) next, k the look-ahead, time passing by V over the speed. O(J log J).
 ///
-/// While a job has slack its index grows with time as that of every other such job; from then on it stays. So two heaps
-/// hold the jobs, and a job changes from one to the other once.
+/// While a job has slack its index grows with time as that of every other such job; from then on it stays. So
+/// two heaps hold the jobs, and a job changes from one to the other once.
 pub fn apparent_tardiness_cost(jobs: &[Job], speed: f64, look_ahead: f64) -> Vec<usize> {
     let mean = jobs.iter().map(|job| job.work / speed).sum::<f64>() / jobs.len().max(1) as f64;
     let scale = (look_ahead * mean).max(f64::MIN_POSITIVE);

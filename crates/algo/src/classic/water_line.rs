@@ -59,8 +59,8 @@ struct Corner {
 }
 
 impl Corner {
-    /// By level; at one level, claims that begin before those that cease, the heaviest beginning first and the
-    /// lightest ceasing first. Levels are not negative, so that their bits order as they do.
+    /// By level; at one level, claims that begin before those that cease, the heaviest beginning first and
+    /// the lightest ceasing first. Levels are not negative, so that their bits order as they do.
     fn key(&self) -> (u64, Reverse<Key>) {
         (self.level.to_bits(), Reverse(Key::new(self.change)))
     }

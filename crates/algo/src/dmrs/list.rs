@@ -4,9 +4,9 @@
 //! every task goes where it ends earliest. Each slot is one machine. Idle time before reduces and
 //! releases follows without further steps, because a slot's time only ever moves on.
 //!
-//! Among slots of one speed the earliest end is wanted of the slot that is free last but in time: as good
-//! as any for this task, and it wastes the least. So each speed class is kept in order, and equal tasks
-//! in a run share the look at the classes: O(log slots + classes) per task. A list is placed as far as it is wanted
+//! Among slots of one speed the earliest end is wanted of the slot that is free last but in time: as good as
+//! any for this task, and it wastes the least. So each speed class is kept in order, and equal tasks in a run
+//! share the look at the classes: O(log slots + classes) per task. A list is placed as far as it is wanted
 //! ([`List::go_on`]): what is placed later is placed as if it had been placed at once.
 //!
 //! **Deviations**: the paper leaves ties open; here equal ends go to the slower class, then to the slot
@@ -107,9 +107,9 @@ impl Free {
     }
 }
 
-/// Slots in order, from which some are taken: a sorted list, and for each place where to look on for the last slot before
-/// it that is left (a forest with path halving). To make one of a sorted list is many times faster than an ordered set,
-/// and each new list needs one.
+/// Slots in order, from which some are taken: a sorted list, and for each place where to look on for the last
+/// slot before it that is left (a forest with path halving). To make one of a sorted list is many times
+/// faster than an ordered set, and each new list needs one.
 #[derive(Clone, Debug)]
 struct Untouched {
     slots: Vec<Free>,

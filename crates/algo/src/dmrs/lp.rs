@@ -1,8 +1,8 @@
 //! LP-MapReduce: completion times no schedule can beat together, and the order they suggest.
 //!
-//! The paper's program (§III.A) minimises Σ w_j C_j under Eq. (2) and the floors of Eq. (7). With the
-//! work p_j, the floor l_j and the tail h_j of each job it is the program of [`slackline_relax::pb`],
-//! which solves it exactly in O(N log N) where the paper calls the ellipsoid method (docs/math/dmrs.md A1–A4).
+//! The paper's program (§III.A) minimises Σ w_j C_j under Eq. (2) and the floors of Eq. (7). With the work
+//! p_j, the floor l_j and the tail h_j of each job it is the program of [`slackline_relax::pb`], which solves
+//! it exactly in O(N log N) where the paper calls the ellipsoid method (docs/math/dmrs.md A1–A4).
 //!
 //! | | floor l_j | tail h_j |
 //! |---|---|---|

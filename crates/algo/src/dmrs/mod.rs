@@ -47,10 +47,12 @@
 //! - D7 A task's progress is not reported to policies: one that is overdue is taken to be as late again
 //!   as it is, where the paper divides the data left by the speed.
 //! - D8 Map-only hands a ready reduce to the slot that has been free longest; the paper says "random".
-//! - D9 Online, only some tasks are placed ahead (500, or one for 64 slots); the list continues where it stopped when half
-//!   of them have started or a slot has nothing to do, so that nothing is placed differently. On more than 250 slots,
-//!   jobs that could start on slots with nothing to do are then listed out of their turn, up to two tasks for each slot. At an arrival it is rebuilt only if something has departed from it or the jobs on it
-//!   do not come first in the new order. The linear program counts machines that are down.
+//! - D9 Online, only some tasks are placed ahead (500, or one for 64 slots); the list continues where it
+//!   stopped when half of them have started or a slot has nothing to do, so that nothing is placed
+//!   differently. On more than 250 slots, jobs that could start on slots with nothing to do are then listed
+//!   out of their turn, up to two tasks for each slot. At an arrival it is rebuilt only if something has
+//!   departed from it or the jobs on it do not come first in the new order. The linear program counts
+//!   machines that are down.
 //!
 //! **Example**
 //! ```

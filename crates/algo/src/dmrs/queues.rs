@@ -74,7 +74,8 @@ impl Speeds {
     }
 }
 
-/// When what was due is believed to end, not before `now`. What is overdue is taken to be as late again as it is.
+/// When what was due is believed to end, not before `now`. What is overdue is taken to be as late again as it
+/// is.
 fn late(due: Time, now: Time) -> Time {
     if due >= now { due } else { now + now.since(due) }
 }
@@ -408,9 +409,9 @@ impl Queues {
         self.queued = 0;
     }
 
-    /// The slot of `machine` on which a task of `phase` just ended that took so long: the one on which
-    /// that task would have begun then, whose task was believed to take that long; ties by slot. None whose task is
-    /// still to be done, unless there is no other: it failed, or has not begun.
+    /// The slot of `machine` on which a task of `phase` just ended that took so long: the one on which that
+    /// task would have begun then, whose task was believed to take that long; ties by slot. None whose task
+    /// is still to be done, unless there is no other: it failed, or has not begun.
     pub(super) fn finished(
         &self,
         slot_kind: usize,

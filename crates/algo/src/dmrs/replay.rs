@@ -59,8 +59,8 @@ struct Replay<'a> {
     ran: Vec<Placed>,
 }
 
-/// All tasks of the instance that take a slot, each of `planned` on the slot it was given and in that order, the others
-/// wherever there is room; in the order of their starts. O(tasks · log slots + jobs · slots).
+/// All tasks of the instance that take a slot, each of `planned` on the slot it was given and in that order,
+/// the others wherever there is room; in the order of their starts. O(tasks · log slots + jobs · slots).
 ///
 /// The phases of one-job flows only; a list never places a reduce before its maps, so nothing waits for ever.
 pub(super) fn replay(instance: &Instance, planned: &[Placed]) -> Vec<Placed> {

@@ -1,8 +1,8 @@
 //! Lower bounds on the cost of any schedule of a FLEX instance.
 //!
 //! - Maximum: the deadline test (exact).
-//! - Sum, linear costs: the closed form "PB" with h = V/2M and l = V/M (docs/math/mean-busy-times.md P1), minima
-//!   ignored.
+//! - Sum, linear costs: the closed form "PB" with h = V/2M and l = V/M (docs/math/mean-busy-times.md P1),
+//!   minima ignored.
 //! - Sum, other costs: the level relaxation.
 //!
 //! A sum of both kinds is bounded by the sum of the two bounds, each as if its jobs had the cluster for

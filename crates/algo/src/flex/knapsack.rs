@@ -9,8 +9,8 @@ use slackline_relax::malleable::Job;
 use super::constant::{cost, least, most, spare};
 use super::instance::FlexInstance;
 
-/// The optimal constant allocation for any costs; `None` if there are more jobs than slots or the
-/// program would look at more than `cells` pairs of choice and slot. O(slots · choices) time, O(slots · jobs) memory.
+/// The optimal constant allocation for any costs; `None` if there are more jobs than slots or the program
+/// would look at more than `cells` pairs of choice and slot. O(slots · choices) time, O(slots · jobs) memory.
 pub fn dynamic_program(instance: &FlexInstance, cells: u64) -> Option<Vec<u32>> {
     program(instance, useful, cells)
 }

@@ -20,9 +20,9 @@
 //! 8. Online, the ready phases of each slot kind are an instance; the first interval of the packing becomes
 //!    targets, again in each epoch ([`online`]).
 //!
-//! **Guarantee**: maximum: optimal (docs/math/flex.md C3, C4). Σ of steps with at most 12 jobs: optimal unless the
-//! node limit is hit. One fast machine (M ≥ S, m = 0): optimal for ΣwC, stretch, the tardy count. Other
-//! sums: none; the gap to the bound says how far.
+//! **Guarantee**: maximum: optimal (docs/math/flex.md C3, C4). Σ of steps with at most 12 jobs: optimal
+//! unless the node limit is hit. One fast machine (M ≥ S, m = 0): optimal for ΣwC, stretch, the tardy count.
+//! Other sums: none; the gap to the bound says how far.
 //!
 //! **Complexity**: packing O(J log J) time, O(J) memory; closed-form orders O(J log J) (ATC O(J²), up to
 //! 3,000 jobs); maximum O(J log J) per bisection step, O(J² log J) for water filling (up to 600 jobs);
@@ -47,8 +47,8 @@
 //! - D5 Epochs: at most one plan an epoch, the first at once, and none while nothing happens.
 //! - D6 Convex allocations by Frederickson and Johnson's scheme; Fox's, Galil and Megiddo's and the paper's
 //!   dynamic program are what tests hold it against.
-//! - D7 Online, orders are packed and compared as often as events pay for it; in between the rule that wins most decides.
-//!   The first million steps are free, so that only long runs of many jobs ever wait.
+//! - D7 Online, orders are packed and compared as often as events pay for it; in between the rule that wins
+//!   most decides. The first million steps are free, so that only long runs of many jobs ever wait.
 //!
 //! **Example**
 //! ```

@@ -4,12 +4,12 @@
 //! order their maxima, and at most one job something between. Rates are whole slots because S, m and M
 //! are.
 //!
-//! Fig. 3 rebuilds the allocation after each of the J completions: O(J²). But the boundary "maximum |
-//! one partial | minimum" only ever moves down the order (a completion never takes slack away), so
-//! each job is raised once, and each completion changes the rate of at most one partial job
-//! (docs/math/flex.md C1). Events are kept where they are cheap: jobs still at their minimum end in the order of
-//! V/m, which does not depend on the priorities; jobs at their maximum wait in a heap; the partial job
-//! is one value. O(J log J), for every S.
+//! Fig. 3 rebuilds the allocation after each of the J completions: O(J²). But the boundary "maximum | one
+//! partial | minimum" only ever moves down the order (a completion never takes slack away), so each job is
+//! raised once, and each completion changes the rate of at most one partial job (docs/math/flex.md C1).
+//! Events are kept where they are cheap: jobs still at their minimum end in the order of V/m, which does not
+//! depend on the priorities; jobs at their maximum wait in a heap; the partial job is one value. O(J log J),
+//! for every S.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

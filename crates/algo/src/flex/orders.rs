@@ -1,10 +1,10 @@
 //! Priority orders: the metric-specific schemes that the paper leaves out.
 //!
-//! Each is a rule of the textbook ([`rules`]) that is exact on one fast machine (all M ≥ S, no minima) for some
-//! metric, applied to what a job's cost function says of itself: a *slope* (cost a second once it
-//! begins to rise) and a *due* time (the latest that costs no more than completing at once). For linear
-//! costs the slope is w, or w over the work for stretch, so that Smith's rule serves response, weighted
-//! response and stretch alike (docs/math/flex.md C6).
+//! Each is a rule of the textbook ([`rules`]) that is exact on one fast machine (all M ≥ S, no minima) for
+//! some metric, applied to what a job's cost function says of itself: a *slope* (cost a second once it begins
+//! to rise) and a *due* time (the latest that costs no more than completing at once). For linear costs the
+//! slope is w, or w over the work for stretch, so that Smith's rule serves response, weighted response and
+//! stretch alike (docs/math/flex.md C6).
 
 use slackline_relax::malleable::{Job, horizon};
 

@@ -248,8 +248,8 @@ fn orders(instance: &Instance, speed: f64, budget: &mut Budget<'_>) -> Vec<(Stri
     orders
 }
 
-/// The best lower bound by slot kind: all flows released at 0, each slot kind separately, no minima, what follows
-/// in other slot kinds at full speed.
+/// The best lower bound by slot kind: all flows released at 0, each slot kind separately, no minima, what
+/// follows in other slot kinds at full speed.
 fn relaxed(instance: &Instance, speed: f64, upper: f64) -> f64 {
     let cluster = instance.cluster();
     let combine = instance.objective().combine;

@@ -4,12 +4,12 @@
 //! minimise ΣF_j(s_j) or max F_j(s_j) subject to Σs_j ≤ S and m_j ≤ s_j ≤ M_j, each s_j at least 1. The
 //! order of the completions V_j/s_j is FLEX's generic order for the packing scheme.
 //!
-//! **Deviations** (docs/math/flex.md C5). The paper sends tardiness to the dynamic program and step costs to the
-//! convex schemes. It is the other way round: w·max(0, V/s − d) is convex as the maximum of convex
-//! functions, and steps (tardy, SLA) are not. Its minimax reduction takes G_j(s) = Σ_(i≤s) F_j(i) and
-//! calls it convex because F_j does not fall; but F_j does not rise, so that G_j is concave and its
-//! minimiser is s = m_j. With the sign of G_j turned round it is right, and amounts to giving slot after
-//! slot to the job that costs most; [`threshold`] finds the same level by bisection.
+//! **Deviations** (docs/math/flex.md C5). The paper sends tardiness to the dynamic program and step costs to
+//! the convex schemes. It is the other way round: w·max(0, V/s − d) is convex as the maximum of convex
+//! functions, and steps (tardy, SLA) are not. Its minimax reduction takes G_j(s) = Σ_(i≤s) F_j(i) and calls
+//! it convex because F_j does not fall; but F_j does not rise, so that G_j is concave and its minimiser is s
+//! = m_j. With the sign of G_j turned round it is right, and amounts to giving slot after slot to the job
+//! that costs most; [`threshold`] finds the same level by bisection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

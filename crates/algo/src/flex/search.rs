@@ -1,11 +1,12 @@
 //! Insertion local search over packing orders, under a budget.
 //!
-//! A move takes one job out of the order and puts it back elsewhere; moves are tried from the front of
-//! the order to its end until none gains (docs/math/flex.md C6: from the best start this finds the best order of
+//! A move takes one job out of the order and puts it back elsewhere; moves are tried from the front of the
+//! order to its end until none gains (docs/math/flex.md C6: from the best start this finds the best order of
 //! all in nearly every small instance, for every metric).
 //!
-//! FlowFlex's insertion (`flowflex::search`) is another search: it compares pairs of costs, stops an evaluation
-//! at the best so far, continues elsewhere after a gain, and drops a place that it could not finish looking for.
+//! FlowFlex's insertion (`flowflex::search`) is another search: it compares pairs of costs, stops an
+//! evaluation at the best so far, continues elsewhere after a gain, and drops a place that it could not
+//! finish looking for.
 
 use super::mps::Packer;
 use crate::classic::budget::Budget;

@@ -1,9 +1,9 @@
 //! Target-level search: which jobs with step costs end in which level.
 //!
-//! **Source**: docs/math/flex.md C6. The state is one deadline per job, the end of the level it is to reach; the
-//! exact deadline test says whether all can. Levels are bought greedily, three times: by saving per
-//! work, by saving, and by saving per work with early levels first; then pairs are swapped (one job
-//! relaxed, another tightened) while the total falls. The best of the three is kept. For few jobs
+//! **Source**: docs/math/flex.md C6. The state is one deadline per job, the end of the level it is to reach;
+//! the exact deadline test says whether all can. Levels are bought greedily, three times: by saving per work,
+//! by saving, and by saving per work with early levels first; then pairs are swapped (one job relaxed,
+//! another tightened) while the total falls. The best of the three is kept. For few jobs
 //! [`slackline_relax::levels::exact`] goes through all choices instead.
 //!
 //! Jobs without steps take no part: their deadline stays infinite.

@@ -513,8 +513,8 @@ fn online_runs_beat_fair_and_both_ways_of_handing_over_are_the_same() {
     assert!(gain > 1.2 && blind > 1.1);
 }
 
-/// Two flows of two tasks of 10 s on two slots. If each keeps one slot, both are done at 20 s; without minima the heavy
-/// one has both slots and is done at 10 s.
+/// Two flows of two tasks of 10 s on two slots. If each keeps one slot, both are done at 20 s; without minima
+/// the heavy one has both slots and is done at 10 s.
 #[test]
 fn what_keeping_minima_costs_is_known() {
     let flow = |id: &str, weight, min| {

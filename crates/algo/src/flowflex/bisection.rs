@@ -2,8 +2,8 @@
 //!
 //! A level is what every flow may cost; it gives each flow a deadline, the latest completion that costs no
 //! more. Flows in the order of their deadlines either meet the level or do not, and the bracket is halved.
-//! Success is not monotone in the level (docs/math/flowflex.md B3 (iv)), so a probe is judged by what its schedule
-//! really costs, and the caller keeps the best of all.
+//! Success is not monotone in the level (docs/math/flowflex.md B3 (iv)), so a probe is judged by what its
+//! schedule really costs, and the caller keeps the best of all.
 
 use super::network::Network;
 use super::orders::by_key;

@@ -11,13 +11,15 @@
 //! 1. Each flow becomes a chain of pseudo-jobs with the same work and critical path ([`chain`]).
 //!    The three stages together are [`scheme`] (Fig. 3).
 //! 2. Orders of flows by deadlines: of the minimum-cost flow, rounded at several shares ([`orders`], and
-//!    `slackline_relax::flow`); of bracket and bisection for maxima ([`bisection`], Fig. 8); of a choice of levels for steps; and rules.
+//!    `slackline_relax::flow`); of bracket and bisection for maxima ([`bisection`], Fig. 8); of a choice of
+//!    levels for steps; and rules.
 //! 3. Chains take slots greedily in that order ([`deadlines`]).
 //! 4. What a pseudo-job holds is handed to the nodes in it by McNaughton's rule ([`shape`]).
 //! 5. Each order is also list scheduled on the real graph ([`list`]), which is nearly always better, and the
 //!    best orders are improved by insertion ([`search`]).
 //! 6. The baselines' plans are candidates too. The best is the plan, which says which it is ([`plan()`]).
-//! 7. Online, a quick plan is made each epoch; its order is followed until the next, or its first allocation ([`online`]).
+//! 7. Online, a quick plan is made each epoch; its order is followed until the next, or its first allocation
+//!    ([`online`]).
 //!
 //! **Guarantee** (of the chains, which are among the candidates; universal slots, all released at 0): with
 //! slots of speed 2 no more than the optimum at speed 1 for maxima (Theorem 4), so twice the optimum for
@@ -32,14 +34,15 @@
 //! insertion m² list schedules a round, up to the configured number of events.
 //!
 //! **Invariants**: I1 chains keep both bounds of their flow ([`chain`], asserted); I2 pseudo-jobs never hold
-//! more than their cap or the free slots, I3 nodes never more than theirs, I4 work is done exactly (all by the
-//! judge in tests); I5 bound ≤ cost (tests).
+//! more than their cap or the free slots, I3 nodes never more than theirs, I4 work is done exactly (all by
+//! the judge in tests); I5 bound ≤ cost (tests).
 //!
 //! **Symbols**: P `slots`, δ_i `cap`, s_i `work`, V_j `NetFlow::work`, Q_j `NetFlow::earliest`, r_k
 //! `PseudoJob::cap`, σ `Stretch::slots`, α `alpha`, D_j(L) `CostFn::latest`.
 //!
 //! **Deviations**
-//! - D1 The network is a transportation problem on few cuts of time, not on every unit (docs/math/flowflex.md B2, B4).
+//! - D1 The network is a transportation problem on few cuts of time, not on every unit (docs/math/flowflex.md
+//!   B2, B4).
 //! - D2 Several shares α, and list schedules, rules and insertion beside the paper's candidates (B8).
 //! - D3 Bisection stops at a relative width, tests realised costs, and keeps the best schedule of all probes,
 //!   because success is not monotone in the level (B3 (iv)).
@@ -47,15 +50,15 @@
 //! - D5 Releases: a chain starts at its flow's; the theorems are stated for release 0.
 //! - D6 Minima are no part of the model and are not kept.
 //! - D7 Online, reduces take slots early only once all maps of their job have started, and only what the plan
-//!   leaves; in the paper they are ready at a fraction of the maps. No other phase can take a slot from a reduce that
-//!   waits, and other flows need it: costs of Fig. 12 are 4 to 23 % less.
-//! - D8 Online, the search for the best order is made as often as events pay for it; in between the order is made by the
-//!   rule that wins most. The first million steps are free, so that only long runs of many flows ever wait;
-//!   with epochs of no length none does.
-//! - D9 Online, free slots follow the order of the last plan until the next, not the slots that it gave at its start
-//!   (`between=targets`, the paper): what ends within an epoch leaves slots that no target claims.
-//! - D10 Online, on typed slots, orders look at the work of the kind of slots that has most to do and at its slots only
-//!   (`kinds=sum` for both together); the paper has slots of one kind.
+//!   leaves; in the paper they are ready at a fraction of the maps. No other phase can take a slot from a
+//!   reduce that waits, and other flows need it: costs of Fig. 12 are 4 to 23 % less.
+//! - D8 Online, the search for the best order is made as often as events pay for it; in between the order is
+//!   made by the rule that wins most. The first million steps are free, so that only long runs of many flows
+//!   ever wait; with epochs of no length none does.
+//! - D9 Online, free slots follow the order of the last plan until the next, not the slots that it gave at
+//!   its start (`between=targets`, the paper): what ends within an epoch leaves slots that no target claims.
+//! - D10 Online, on typed slots, orders look at the work of the kind of slots that has most to do and at its
+//!   slots only (`kinds=sum` for both together); the paper has slots of one kind.
 //!
 //! **Example**
 //! ```

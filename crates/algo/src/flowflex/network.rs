@@ -83,7 +83,8 @@ pub struct Supply {
     pub slots: [u32; 2],
     /// Speed of a slot.
     pub speed: f64,
-    /// Whether orders of flows look at the slot kind that has most to do for its slots only, instead of at the sum of both.
+    /// Whether orders of flows look at the slot kind that has most to do for its slots only, instead of at
+    /// the sum of both.
     pub binding: bool,
 }
 

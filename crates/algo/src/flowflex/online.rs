@@ -1,23 +1,24 @@
 //! FlowFlex online: a new plan every epoch, whose order is followed until the next.
 //!
-//! **Paper**: section 5.2. Every epoch (about two seconds there) what is left of the flows that have
-//! arrived is planned again, with sizes re-estimated from finished tasks. In the paper the slots that the plan gives
-//! at its start are targets until the next ([`FlowFlex::new`]); but a phase that ends in between leaves slots that
-//! follow stale numbers, so that by default they go to the first phase in the order of the plan
+//! **Paper**: section 5.2. Every epoch (about two seconds there) what is left of the flows that have arrived
+//! is planned again, with sizes re-estimated from finished tasks. In the paper the slots that the plan gives
+//! at its start are targets until the next ([`FlowFlex::new`]); but a phase that ends in between leaves slots
+//! that follow stale numbers, so that by default they go to the first phase in the order of the plan
 //! ([`FlowFlex::in_order`], deviation D9). The variant without a minimum-cost flow is used: flows in the
-//! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows by
-//! the dates by which they should be done, and nodes by when they must start for that, across all flows.
-//! Where all that is ready fits on the slots every order gives the same, and none is looked for: a flow that is
-//! one long chain takes O(1) an epoch, not O(phases left). Where the search would take longer than the run it is for,
-//! it is made only as often as events pay for it, and in between the order is made by the rule that wins most (deviation D8).
+//! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows
+//! by the dates by which they should be done, and nodes by when they must start for that, across all flows.
+//! Where all that is ready fits on the slots every order gives the same, and none is looked for: a flow that
+//! is one long chain takes O(1) an epoch, not O(phases left). Where the search would take longer than the run
+//! it is for, it is made only as often as events pay for it, and in between the order is made by the rule
+//! that wins most (deviation D8).
 //!
-//! Reduces that start early hold their slots without working until the maps of their job are done, and
-//! no other phase can take them away. So they get slots only once all those maps have started, and only slots that the
-//! plan leaves; those whose maps end soonest first (deviation D7).
+//! Reduces that start early hold their slots without working until the maps of their job are done, and no
+//! other phase can take them away. So they get slots only once all those maps have started, and only slots
+//! that the plan leaves; those whose maps end soonest first (deviation D7).
 //!
-//! Typed slots: orders come from the kind of slots that has most to do, or from the sum of all slots (deviation D10);
-//! slots are given kind by kind. Machine speeds are
-//! averaged: the policy ignores which machine a slot is on. Minima are not kept.
+//! Typed slots: orders come from the kind of slots that has most to do, or from the sum of all slots
+//! (deviation D10); slots are given kind by kind. Machine speeds are averaged: the policy ignores which
+//! machine a slot is on. Minima are not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,8 +58,8 @@ pub struct FlowFlex {
 }
 
 impl FlowFlex {
-    /// FlowFlex with epochs of this length, to the letter of the paper: targets between plans, orders from the sum of all
-    /// slots. An epoch of 0 plans at every event.
+    /// FlowFlex with epochs of this length, to the letter of the paper: targets between plans, orders from
+    /// the sum of all slots. An epoch of 0 plans at every event.
     pub fn new(epoch: Span) -> Self {
         Self {
             epochs: Epochs::new(epoch),
@@ -181,8 +182,8 @@ impl Places {
         queue.rekey(view, |phase| place(of, phase, view));
     }
 
-    /// Takes in the events of an instant. Reduces are queued once all their maps have started, and again when these are
-    /// done.
+    /// Takes in the events of an instant. Reduces are queued once all their maps have started, and again when
+    /// these are done.
     fn note(&mut self, events: &[Event], view: &View<'_>) {
         let mut passed_on: Vec<Event> = Vec::with_capacity(events.len());
         for &event in events {

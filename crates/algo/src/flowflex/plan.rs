@@ -158,7 +158,8 @@ pub struct Plan {
 ///
 /// 0. The baselines' plans, for workloads that are not huge.
 /// 1. Orders: FIFO, Fair, every [`Rule`]; for sums the minimum-cost flow at every share of `ALPHAS`; for
-///    maxima bracket and bisection; for sums of steps the deadlines of a choice of levels. Each is list scheduled and, on universal slots, run through the stages.
+///    maxima bracket and bisection; for sums of steps the deadlines of a choice of levels. Each is list
+///    scheduled and, on universal slots, run through the stages.
 /// 2. The best orders are improved by insertion.
 ///
 /// Minima are no part of the paper's model and are not kept.

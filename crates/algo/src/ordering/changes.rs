@@ -1,9 +1,9 @@
 //! Splits from which on orders by area are others: where ranges are best cut.
 //!
-//! By area a job's maps take work over map slots. So there is one split from which on they take no longer than its reduces, and
-//! the job is in the other part of Johnson's order. Between two such splits the order of the jobs does not change (within the
-//! small and within the large ones, for MK_TCT_JR), and the bounds of a range without any inside are about as good as those
-//! of its splits.
+//! By area a job's maps take work over map slots. So there is one split from which on they take no longer
+//! than its reduces, and the job is in the other part of Johnson's order. Between two such splits the order
+//! of the jobs does not change (within the small and within the large ones, for MK_TCT_JR), and the bounds of
+//! a range without any inside are about as good as those of its splits.
 
 use super::orders::Times;
 use super::splits::Splits;
@@ -40,7 +40,8 @@ impl Changes {
         Self(changes)
     }
 
-    /// The last point of the first part of a range that is cut in two: next to the change that is nearest to its middle.
+    /// The last point of the first part of a range that is cut in two: next to the change that is nearest to
+    /// its middle.
     pub(super) fn middle(&self, times: Times, low: u32, high: u32) -> u32 {
         let middle = low + (high - low) / 2;
         if times != Times::Area {

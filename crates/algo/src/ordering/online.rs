@@ -12,13 +12,13 @@ use crate::epochs::{Allowance, Favourite};
 
 /// The policies `mk-jr` and `mk-tct-jr`.
 ///
-/// Every job that is ready, of any flow, is one of the rule's jobs. When a job becomes ready, and at
-/// nothing else, the ready jobs that are not done are put in order by the work they have left, as
-/// estimates have it, over the slots that are up. Of several candidate orders, the one is kept that
-/// would be better if all slots were free and no other job arrived; where many jobs wait, candidates are compared only as
-/// often as events pay for it, and in between the one that wins most is kept. On universal slots both stages are
-/// taken to have all slots; phases then share them in the order of their jobs, maps first. Blind to
-/// speeds, minima, weights and deadlines.
+/// Every job that is ready, of any flow, is one of the rule's jobs. When a job becomes ready, and at nothing
+/// else, the ready jobs that are not done are put in order by the work they have left, as estimates have it,
+/// over the slots that are up. Of several candidate orders, the one is kept that would be better if all slots
+/// were free and no other job arrived; where many jobs wait, candidates are compared only as often as events
+/// pay for it, and in between the one that wins most is kept. On universal slots both stages are taken to
+/// have all slots; phases then share them in the order of their jobs, maps first. Blind to speeds, minima,
+/// weights and deadlines.
 ///
 /// O(n log n) an arrival, n the jobs that are ready and not done, and two estimates if there are two
 /// candidates; O(log n) a decision.

@@ -1,8 +1,8 @@
 //! An order as a schedule: which task runs on which slot, and when.
 //!
 //! The estimator says when jobs complete; this runs the same executor on slots with numbers and speeds, so
-//! that the schedule can be checked task by task. Slots that are free at the same time stay together in ranges, and so do equal tasks
-//! that start together.
+//! that the schedule can be checked task by task. Slots that are free at the same time stay together in
+//! ranges, and so do equal tasks that start together.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -18,14 +18,13 @@
 //!    all jobs share the reduce slots: as one fast machine with release times, on which the last job
 //!    ends no earlier than the work after any release allows, and on which serving the shortest
 //!    remaining work first makes the k-th completion as early as it can be, for every k.
-//! 5. *Reduces in order.* Strictly ordered reduces are a list. Work-conserving ones are the list of
-//!    their starts; in it, a job comes after every job that precedes it in the order and is ready no
-//!    later. A chain of jobs, each of which precedes the next and is surely ready no later, has its
-//!    place in that list in its own order: by 2, the chain alone on the most reduce slots starts no
-//!    later. No job starts a reduce before the last of any chain member that precedes it and is surely
-//!    ready no later, which goes into 4 as its release. The chain of most reduce work is taken. Ready times of
-//!    a range are sure where all its jobs are fixed: between those on the most and the fewest map
-//!    slots.
+//! 5. *Reduces in order.* Strictly ordered reduces are a list. Work-conserving ones are the list of their
+//!    starts; in it, a job comes after every job that precedes it in the order and is ready no later. A chain
+//!    of jobs, each of which precedes the next and is surely ready no later, has its place in that list in
+//!    its own order: by 2, the chain alone on the most reduce slots starts no later. No job starts a reduce
+//!    before the last of any chain member that precedes it and is surely ready no later, which goes into 4 as
+//!    its release. The chain of most reduce work is taken. Ready times of a range are sure where all its jobs
+//!    are fixed: between those on the most and the fewest map slots.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

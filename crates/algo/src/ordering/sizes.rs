@@ -1,13 +1,16 @@
 //! Which jobs are large for MK_TCT_JR on every split of a range, and which on none.
 //!
-//! A job is large if it takes longer than the geometric mean of all, so if its logarithm is above the mean of the logarithms.
+//! A job is large if it takes longer than the geometric mean of all, so if its logarithm is above the mean of
+//! the logarithms.
 //!
-//! *By area* a job takes M/a + R/(S − a) on a map slots. 1/a and 1/(S − a) are convex in a, and so are their logarithms; sums of
-//! functions with convex logarithms have convex logarithms. So the logarithm of each job, and the mean of them, are convex in a:
-//! over a range each is below its chord, and above its tangents at the ends, which are below the chord by no more than
-//! where they meet. The difference of two chords is largest and least at an end.
+//! *By area* a job takes M/a + R/(S − a) on a map slots. 1/a and 1/(S − a) are convex in a, and so are their
+//! logarithms; sums of functions with convex logarithms have convex logarithms. So the logarithm of each job,
+//! and the mean of them, are convex in a: over a range each is below its chord, and above its tangents at the
+//! ends, which are below the chord by no more than where they meet. The difference of two chords is largest
+//! and least at an end.
 //!
-//! *By stages* times are steps: the least and the most that each job can take anywhere in the range are compared.
+//! *By stages* times are steps: the least and the most that each job can take anywhere in the range are
+//! compared.
 
 use super::estimator::alone;
 use super::orders::Times;
@@ -49,7 +52,8 @@ fn logs(workload: &Workload, split: Split) -> (Vec<Log>, Log) {
     (logs, mean)
 }
 
-/// How far a convex function is below its chord, at most, with these values and slopes at the ends of a width.
+/// How far a convex function is below its chord, at most, with these values and slopes at the ends of a
+/// width.
 fn sag(low: Log, high: Log, width: f64) -> f64 {
     let chord = (high.value - low.value) / width;
     let (below, above) = (chord - low.slope, high.slope - chord);
@@ -95,7 +99,8 @@ fn by_stages(workload: &Workload, Ends { low, high }: Ends) -> Vec<Option<bool>>
     least.iter().zip(&most).map(size).collect()
 }
 
-/// The mean of logarithms. Jobs that take no time, with logarithms of minus infinity, are small and not in it.
+/// The mean of logarithms. Jobs that take no time, with logarithms of minus infinity, are small and not in
+/// it.
 fn mean(logs: &[f64]) -> f64 {
     let counted = || logs.iter().filter(|log| log.is_finite());
     counted().sum::<f64>() / counted().count().max(1) as f64

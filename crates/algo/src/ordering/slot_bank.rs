@@ -1,7 +1,7 @@
 //! A bank of equal slots, and runs of equal tasks that go to whichever slot is free first.
 //!
-//! The batch arithmetic of docs/math/ordering.md D2: starting k tasks of length d costs one pass over the groups of
-//! slots they reach, for any k. All times are whole microseconds, and exact.
+//! The batch arithmetic of docs/math/ordering.md D2: starting k tasks of length d costs one pass over the
+//! groups of slots they reach, for any k. All times are whole microseconds, and exact.
 //!
 //! Let c_i slots be free at t_i, and cnt(T) = Σ_{t_i ≤ T} c_i (⌊(T − t_i)/d⌋ + 1) the starts up to T if
 //! tasks never ran out. The last of the k tasks starts at the least T with cnt(T) ≥ k:
@@ -183,7 +183,8 @@ impl Bank {
         Some(last)
     }
 
-    /// Puts groups that are on their way back, whose times are distinct, among the others. Each of those moves at most once.
+    /// Puts groups that are on their way back, whose times are distinct, among the others. Each of those
+    /// moves at most once.
     fn insert_back(&mut self) {
         let (mut kept, mut end) = (0, self.groups.len());
         self.places.clear();

@@ -30,8 +30,8 @@ pub(super) trait Search {
     fn settled(&mut self, _points: u32) {}
 }
 
-/// Visits every point of `points` that its bound does not rule out, best bound first; of equal bounds, those in
-/// the smaller range and then at the smaller point. Returns how many points were visited.
+/// Visits every point of `points` that its bound does not rule out, best bound first; of equal bounds, those
+/// in the smaller range and then at the smaller point. Returns how many points were visited.
 pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S) -> u32 {
     let mut heap = BinaryHeap::new();
     let (mut lo, mut hi) = points.into_inner();

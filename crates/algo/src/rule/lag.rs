@@ -13,8 +13,8 @@ const GENERATOR: Progress = Progress { order: JobOrder::LongestPath, cap: Cap::S
 pub(super) struct Plans(IdTable<FlowId, Vec<Step>>);
 
 impl Plans {
-    /// The tasks of a flow that should have been started by now less those that were; below all others without a deadline.
-    /// O(log steps + phases), and a plan the first time.
+    /// The tasks of a flow that should have been started by now less those that were; below all others
+    /// without a deadline. O(log steps + phases), and a plan the first time.
     pub(super) fn lag(&mut self, flow: FlowId, view: &View<'_>) -> f64 {
         let Some(deadline) = view.instance.flow(flow).deadline else { return f64::NEG_INFINITY };
         let steps = &mut self.0[flow];

@@ -1,14 +1,16 @@
 //! Rules of the textbook, online: the active flows in the order of their remaining work.
 //!
-//! **Paper**: none; the rules are those of single machines (Smith 1956 for `area` and `wspt`, Jackson 1955 for `edf`, Moore
-//! 1968 for `moore`, Johnson 1954, Rachamadugu and Morton 1983 and Vepsalainen and Morton 1987 for `atc`).
+//! **Paper**: none; the rules are those of single machines (Smith 1956 for `area` and `wspt`, Jackson 1955
+//! for `edf`, Moore 1968 for `moore`, Johnson 1954, Rachamadugu and Morton 1983 and Vepsalainen and Morton
+//! 1987 for `atc`).
 //! **Problem**: flows that arrive over time, any metric; each rule is for some.
-//! **Idea**: 1. When a flow arrives or is over, measure what is left of each flow at believed lengths ([`residual`]).
-//! 2. Put the flows in the order of the rule ([`orders`]), as if all slots together were one machine. 3. A free slot goes
-//! to the first flow that can use it, and there to the phase with the longest path to the end of the flow; a slow slot is left
-//! free while faster ones would do the rest of the phase sooner.
-//! **Guarantee**: none with several slots. **Complexity**: O(n log n) when a flow arrives or is over, n the phases of the
-//! flows that are there; O(log n) a decision.
+//! **Idea**: 1. When a flow arrives or is over, measure what is left of each flow at believed lengths
+//! ([`residual`]).
+//! 2. Put the flows in the order of the rule ([`orders`]), as if all slots together were one machine. 3. A
+//!    free slot goes to the first flow that can use it, and there to the phase with the longest path to the
+//!    end of the flow; a slow slot is left free while faster ones would do the rest of the phase sooner.
+//! **Guarantee**: none with several slots. **Complexity**: O(n log n) when a flow arrives or is over, n the
+//! phases of the flows that are there; O(log n) a decision.
 //! **Deviations**: D1. The remaining work of a phase is never less than a tenth of what it has done. D2.
 //! `moore` with weights leaves late what has most area over weight. D3. `due` is the earliest date by which
 //! the largest cost stays below a level. D4. Where slots are universal, Johnson's stages are all maps and all

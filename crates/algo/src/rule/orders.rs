@@ -41,7 +41,8 @@ pub struct RuleContext<'a> {
 pub struct RuleParams {
     /// How far ATC looks ahead, in mean areas.
     pub k: f64,
-    /// Which level of the largest cost `due` aims at: 0 the least that is possible, 1 the largest that can come.
+    /// Which level of the largest cost `due` aims at: 0 the least that is possible, 1 the largest that can
+    /// come.
     pub x: f64,
     /// Whether `due` counts back from the date what is left of the flow.
     pub tail: bool,
@@ -108,7 +109,8 @@ impl Rule {
         RULES.iter().copied().find(|rule| rule.name == name)
     }
 
-    /// Its name with those parameters that it has, in the words of the policy `rule`, which `rule:order=` before it makes of it.
+    /// Its name with those parameters that it has, in the words of the policy `rule`, which `rule:order=`
+    /// before it makes of it.
     pub fn spelled(self, knobs: RuleParams) -> String {
         let RuleParams { k, x, tail } = knobs;
         match self.name {
@@ -183,21 +185,22 @@ fn over(left: f64, worth: f64) -> f64 {
     if worth > 0.0 { left / worth } else { f64::INFINITY }
 }
 
-/// Johnson's rule for two stages: those with the shorter first stage by it, ascending; then the others by the second,
-/// descending. As one key that ascends through both.
+/// Johnson's rule for two stages: those with the shorter first stage by it, ascending; then the others by the
+/// second, descending. As one key that ascends through both.
 fn johnson(flow: &Candidate<'_>) -> f64 {
     let [map, reduce] = flow.left.stages;
     if map <= reduce { -1.0 / map } else { 1.0 / reduce }
 }
 
-/// MK_TCT_JR on what is left: flows whose stages together take no longer than the geometric mean first, then the others,
-/// each by Johnson's rule.
+/// MK_TCT_JR on what is left: flows whose stages together take no longer than the geometric mean first, then
+/// the others, each by Johnson's rule.
 fn two_classes(scene: &RuleContext<'_>, _: RuleParams) -> Vec<usize> {
     let stages: Vec<[f64; 2]> = scene.flows.iter().map(|flow| flow.left.stages).collect();
     ordering::orders::order_of(ordering::orders::Rule::MkTctJr, &stages, |[map, reduce]| map + reduce)
 }
 
-/// By C_j − p_j/(2μ_j) of LP-MapReduce (Algorithm 1, line 2), all slots together being the machines. O(n log n).
+/// By C_j − p_j/(2μ_j) of LP-MapReduce (Algorithm 1, line 2), all slots together being the machines. O(n log
+/// n).
 fn by_program(scene: &RuleContext<'_>, _: RuleParams) -> Vec<usize> {
     let job = |flow: &Candidate<'_>| {
         let ResidualWork { area, rem, .. } = flow.left;
@@ -208,8 +211,8 @@ fn by_program(scene: &RuleContext<'_>, _: RuleParams) -> Vec<usize> {
     sorted(jobs.len(), |at| completion[at] - jobs[at].tail)
 }
 
-/// By the latest completion at which the cost stays under a level between the least that the largest cost can be, each
-/// flow alone, and what it is if each were the last to complete.
+/// By the latest completion at which the cost stays under a level between the least that the largest cost can
+/// be, each flow alone, and what it is if each were the last to complete.
 fn by_level(scene: &RuleContext<'_>, knobs: RuleParams) -> Vec<usize> {
     let largest = |at: &dyn Fn(&Candidate<'_>) -> f64| {
         scene.flows.iter().map(|flow| flow.cost.eval(scene.now + at(flow))).fold(f64::NEG_INFINITY, f64::max)

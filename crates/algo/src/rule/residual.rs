@@ -27,9 +27,11 @@ pub struct ResidualWork {
     pub stages: [f64; 2],
     /// Seconds that the slots of the kind it needs most are busy with it, all of them.
     pub area: f64,
-    /// Seconds until it is done if it has the whole cluster from now on: its longest path, or the area if that is more.
+    /// Seconds until it is done if it has the whole cluster from now on: its longest path, or the area if
+    /// that is more.
     pub rem: f64,
-    /// How many times as long as believed its tasks take, once it has done more than all it was believed to be; else 1.
+    /// How many times as long as believed its tasks take, once it has done more than all it was believed to
+    /// be; else 1.
     pub overrun: f64,
     /// How many tasks it is behind its plan ([`Residual::with_plans`]); 0 where none are made.
     pub lag: f64,
@@ -142,7 +144,8 @@ impl Residual {
         ResidualWork { flow, stages, area, rem: area.max(longest_path), overrun, lag }
     }
 
-    /// How many times as long as believed the tasks of a flow take that has done more than all it was believed to be.
+    /// How many times as long as believed the tasks of a flow take that has done more than all it was
+    /// believed to be.
     fn overrun(&self, flow: FlowId, view: &View<'_>) -> f64 {
         let (mut done, mut said, mut said_done) = (0.0, 0.0, 0.0);
         for phase in view.instance.flow(flow).phases().filter(|&phase| !view.is_instant(phase)) {
@@ -184,8 +187,8 @@ struct Speeds {
 }
 
 impl Speeds {
-    /// Those of the slots that serve phases of `kind`. If some are away, as many of each speed as of the others; if all are
-    /// away, one of each speed, so that orders are still orders.
+    /// Those of the slots that serve phases of `kind`. If some are away, as many of each speed as of the
+    /// others; if all are away, one of each speed, so that orders are still orders.
     fn of(view: &View<'_>, kind: PhaseKind) -> Self {
         let slot_kind = view.instance.cluster().slot_kind_of(kind);
         let of_group = |group: &slackline_model::cluster::Group| match (group.slots, slot_kind) {
@@ -226,8 +229,8 @@ impl Speeds {
     }
 }
 
-/// The instant of a flow's due date: its deadline or, without one, when its cost begins to rise; infinite if it has
-/// neither. Seconds.
+/// The instant of a flow's due date: its deadline or, without one, when its cost begins to rise; infinite if
+/// it has neither. Seconds.
 pub(crate) fn due(flow: FlowId, view: &View<'_>) -> f64 {
     let flow = view.instance.flow(flow);
     let rises = || flow.cost.breakpoints().first().copied().unwrap_or(f64::INFINITY);

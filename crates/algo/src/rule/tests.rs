@@ -1,4 +1,5 @@
-//! What each rule is for: named workloads, each of several seeds, on which it beats the ones that are not for them.
+//! What each rule is for: named workloads, each of several seeds, on which it beats the ones that are not for
+//! them.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
@@ -90,8 +91,8 @@ pub(crate) fn cost_of(instance: &Instance, policy: &mut dyn Policy) -> f64 {
     instance.cost_of(&completions)
 }
 
-/// Asserts that over eight seeds the first rule costs at most `most` times what the second does: the geometric mean, of
-/// costs and a hundredth of the second's mean, so that a cost of 0 counts.
+/// Asserts that over eight seeds the first rule costs at most `most` times what the second does: the
+/// geometric mean, of costs and a hundredth of the second's mean, so that a cost of 0 counts.
 fn check_beats(of: Shape, (metric, combine): (Metric, Combine), rules: [&[(&str, &str)]; 2], most: f64) {
     let costs: Vec<[f64; 2]> = (0..8)
         .map(|seed| {
@@ -176,8 +177,8 @@ fn check_sum(machines: &[(f64, u32)], flows: Vec<FlowDraft>, expected: f64) {
 
 #[test]
 fn slow_slots_are_left_free_where_fast_ones_are_sooner() {
-    // Two slots take 2 s for a task, four take 8 s. Five tasks are done after 6 s on the fast ones, and after 8 with the
-    // others; of ten, four are done on the slow ones, and all after 8.
+    // Two slots take 2 s for a task, four take 8 s. Five tasks are done after 6 s on the fast ones, and after
+    // 8 with the others; of ten, four are done on the slow ones, and all after 8.
     for (tasks, expected) in [(5, 6.0), (10, 8.0)] {
         check_sum(&[(1.0, 4), (4.0, 2)], vec![maps("f", tasks, 8.0)], expected);
     }
@@ -185,9 +186,10 @@ fn slow_slots_are_left_free_where_fast_ones_are_sooner() {
 
 #[test]
 fn who_comes_later_does_not_wait_for_fast_slots_that_others_wait_for() {
-    // One slot takes 2 s for a task, two take 8 s. The first flow leaves these free and is done after 6 s; the second, whose
-    // turn on the fast slot comes then, has two tasks on them and the third on the fast one, all by 8 s. Were it to look at
-    // its own tasks alone, it would take one slow slot and be done by 10. The third is done after 16 s either way.
+    // One slot takes 2 s for a task, two take 8 s. The first flow leaves these free and is done after 6 s;
+    // the second, whose turn on the fast slot comes then, has two tasks on them and the third on the fast
+    // one, all by 8 s. Were it to look at its own tasks alone, it would take one slow slot and be done by 10.
+    // The third is done after 16 s either way.
     let flows = vec![maps("a", 3, 8.0), maps("b", 3, 8.0), maps("c", 4, 8.0)];
     check_sum(&[(1.0, 2), (4.0, 1)], flows, 30.0);
 }

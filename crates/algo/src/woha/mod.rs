@@ -49,9 +49,9 @@
 //!   list of a slot kind only while it may have.
 //! - D9: tasks that must run again lower the true progress and raise the lag.
 //! - D10: flows without deadline come after all others, fewest started tasks first.
-//! - D11: nothing is required of a flow that cannot meet its deadline even alone (`late=yield`), so that
-//!   it gets what flows that lag leave. Followed literally (`late=follow`), everything overdue is due at once, and
-//!   the flow pushes others past their deadlines for nothing.
+//! - D11: nothing is required of a flow that cannot meet its deadline even alone (`late=yield`), so that it
+//!   gets what flows that lag leave. Followed literally (`late=follow`), everything overdue is due at once,
+//!   and the flow pushes others past their deadlines for nothing.
 //! - D12: maxima of phases are kept in the rehearsal.
 //! - D13: lag is counted in time by default ([`lag::Measure`], `lag=tasks` for the paper's): the flow
 //!   whose next task is due earliest comes first. Counted in tasks, the larger of two flows that are

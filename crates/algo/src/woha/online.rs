@@ -66,8 +66,8 @@ impl Woha {
         self
     }
 
-    /// The same policy with plans made elsewhere, each of which fits its flow ([`Plan::fits`]), by the flow's place in
-    /// its document; flows without one get theirs from the generator.
+    /// The same policy with plans made elsewhere, each of which fits its flow ([`Plan::fits`]), by the flow's
+    /// place in its document; flows without one get theirs from the generator.
     pub fn with_plans(mut self, plans: BTreeMap<FlowId, Plan>) -> Self {
         self.plans = plans;
         self

@@ -16,8 +16,8 @@ pub trait WorkflowScheduler {
     /// A flow is done.
     fn finish(&mut self, flow: FlowId);
 
-    /// A flow that was submitted may have tasks to run on slots of `slot_kind`. It is in the slot kind until it
-    /// leaves; entering twice does nothing.
+    /// A flow that was submitted may have tasks to run on slots of `slot_kind`. It is in the slot kind until
+    /// it leaves; entering twice does nothing.
     fn enter(&mut self, flow: FlowId, slot_kind: SlotKind);
 
     /// A flow has nothing to run on slots of `slot_kind`; leaving twice does nothing.

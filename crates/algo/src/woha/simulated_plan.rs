@@ -1,4 +1,5 @@
-//! A flow rehearsed alone on some slots: Algorithm 1, corrected (docs/math/woha.md E1, E2; deviations D1–D5, D12).
+//! A flow rehearsed alone on some slots: Algorithm 1, corrected (docs/math/woha.md E1, E2; deviations D1–D5,
+//! D12).
 //!
 //! List scheduling by job priority, in batches: equal tasks of a phase that start together are one
 //! event. Free slots, ready phases by priority, running counts; nothing else.

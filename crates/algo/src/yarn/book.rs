@@ -345,8 +345,8 @@ impl Book {
         self.apps[job].as_ref().map_or_else(Counts::default, |app| app.now)
     }
 
-    /// What an application uses and wants from now on; one that waits wants nothing yet, unless it turns out to run.
-    /// O(queues above it + log applications).
+    /// What an application uses and wants from now on; one that waits wants nothing yet, unless it turns out
+    /// to run. O(queues above it + log applications).
     pub(super) fn set(&mut self, job: JobId, mut now: Counts) {
         let Some(app) = &self.apps[job] else { return };
         if !app.runs && now.used > 0 {

@@ -1,7 +1,7 @@
 //! The CapacityScheduler: the queue that uses the smallest part of its guarantee is first.
 //!
-//! Sizes are computed in MiB and with the rounding of Hadoop 3.4.2 (`float` fractions, whole MiB, whole containers), so that
-//! a maximum of 70 % of ten containers is seven of them only if Hadoop says so.
+//! Sizes are computed in MiB and with the rounding of Hadoop 3.4.2 (`float` fractions, whole MiB, whole
+//! containers), so that a maximum of 70 % of ten containers is seven of them only if Hadoop says so.
 
 use std::cmp::Reverse;
 
@@ -115,7 +115,8 @@ pub struct Queue {
     pub app_priority: u32,
     /// How many of its applications may run at a time.
     pub apps: u32,
-    /// What part of a leaf the masters of its applications may hold (`maximum-am-resource-percent`), where they hold slots.
+    /// What part of a leaf the masters of its applications may hold (`maximum-am-resource-percent`), where
+    /// they hold slots.
     pub masters: f32,
 }
 
@@ -189,11 +190,13 @@ impl Hierarchy {
         Self { priority_max, ..self }
     }
 
-    /// With another part of its parent for the queue of that path or short name. The other queues of the parent share the rest
-    /// as they do now, evenly if they have nothing, and a maximum below the capacity is raised to it.
+    /// With another part of its parent for the queue of that path or short name. The other queues of the
+    /// parent share the rest as they do now, evenly if they have nothing, and a maximum below the capacity is
+    /// raised to it.
     ///
     /// # Errors
-    /// No such queue, or several; the root, or a queue without others beside it; capacities that are given as memory.
+    /// No such queue, or several; the root, or a queue without others beside it; capacities that are given as
+    /// memory.
     pub fn with_capacity(mut self, name: &str, part: f32) -> Result<Self, String> {
         let at = self.queue(name)?;
         let Some(parent) = self.queues[at].parent else {
@@ -399,9 +402,9 @@ impl ByCapacity {
         blocked.map_or(Turn::Unwanted, Turn::Blocked)
     }
 
-    /// The order of queues with the same parent (`PriorityUtilizationQueueOrderingPolicy`): those that are guaranteed
-    /// something, those below their guarantee, the highest priority where that counts, the least use of the guarantee, the
-    /// largest guarantee, then the order of the file.
+    /// The order of queues with the same parent (`PriorityUtilizationQueueOrderingPolicy`): those that are
+    /// guaranteed something, those below their guarantee, the highest priority where that counts, the least
+    /// use of the guarantee, the largest guarantee, then the order of the file.
     fn key(&self, at: QueueAt, book: &Book, one: i64) -> impl Ord + use<> {
         let (queue, size) = (&self.hierarchy.queues[at], self.sizes[at]);
         let used = (i64::from(book.queues[at].used) * one) as f32;
@@ -446,7 +449,8 @@ impl ByCapacity {
         ceil_div(share.max(percent).min(most), one) * one
     }
 
-    /// MiB that each queue may have now, with what its siblings use left out (`ParentQueue.getResourceLimitsOfChild`). O(queues).
+    /// MiB that each queue may have now, with what its siblings use left out
+    /// (`ParentQueue.getResourceLimitsOfChild`). O(queues).
     fn current_limits(&self, book: &Book) -> Vec<i64> {
         let one = book.container.memory.cast_signed();
         let used = |at: QueueAt| i64::from(book.queues[at].used) * one;

@@ -1,4 +1,5 @@
-//! The FairScheduler: the queue furthest below its minimum is first, then the one with the least use over weight.
+//! The FairScheduler: the queue furthest below its minimum is first, then the one with the least use over
+//! weight.
 
 use std::collections::BTreeMap;
 
@@ -160,7 +161,8 @@ impl Queue {
 }
 
 impl Allocations {
-    /// These queues, placed as Hadoop does without a placement policy: the pool that is named, else the user's queue.
+    /// These queues, placed as Hadoop does without a placement policy: the pool that is named, else the
+    /// user's queue.
     pub fn of(queues: Vec<Queue>) -> Self {
         let default = Placement::Default { queue: "root.default".to_owned(), create: true };
         let user = Placement::User { create: true, within: None };
@@ -243,8 +245,8 @@ impl ByShare {
         None
     }
 
-    /// The order of queues with the same parent (`FairSharePolicy`): those below their minimum by the part of it that they
-    /// have, the others by use over weight, those without weight last; ties by name.
+    /// The order of queues with the same parent (`FairSharePolicy`): those below their minimum by the part of
+    /// it that they have, the others by use over weight, those without weight last; ties by name.
     fn key<'a>(&'a self, at: QueueAt, book: &Book) -> impl Ord + use<'a> {
         let queue = &self.allocations.queues[at];
         let used = u64::from(book.queues[at].used) * book.container.memory;
@@ -279,7 +281,8 @@ impl ByShare {
         Ok((create || self.named.contains_key(&path)).then_some(path))
     }
 
-    /// The leaf of that path, made if it is not there; `None` if a queue on the way is a leaf, or this one is a parent.
+    /// The leaf of that path, made if it is not there; `None` if a queue on the way is a leaf, or this one is
+    /// a parent.
     fn made(&mut self, path: &str, book: &mut Book) -> Option<QueueAt> {
         if let Some(&at) = self.named.get(path) {
             let is_leaf = book.queues[at].children.is_empty() && !self.allocations.queues[at].is_parent;

@@ -1,16 +1,17 @@
 //! Hadoop's own schedulers: the CapacityScheduler and the FairScheduler, with the queues of a site.
 //!
 //! **Paper**: none; the source of Hadoop 3.4.2 (packages `…scheduler.capacity` and `…scheduler.fair`).
-//! **Problem**: applications of several queues, in which users and applications take turns; lengths are not known.
-//! **Idea**: 1. A job is an application, submitted when it becomes ready, to the queue of its flow's pool. 2. A free slot
-//! is one container: it goes down the tree of queues, at each level to the first child that may have one more
-//! ([`capacity`]: the one that uses the smallest part of its guarantee; [`fair`]: the one furthest below its
-//! minimum, then the one with the least use over weight), and in the leaf to the first application in the
-//! leaf's order. 3. Nothing is taken back.
+//! **Problem**: applications of several queues, in which users and applications take turns; lengths are not
+//! known.
+//! **Idea**: 1. A job is an application, submitted when it becomes ready, to the queue of its flow's pool. 2.
+//! A free slot is one container: it goes down the tree of queues, at each level to the first child that may
+//! have one more ([`capacity`]: the one that uses the smallest part of its guarantee; [`fair`]: the one
+//! furthest below its minimum, then the one with the least use over weight), and in the leaf to the first
+//! application in the leaf's order. 3. Nothing is taken back.
 //! **Guarantee**: none on cost. **Complexity**: O(queues + log applications) a container, and the users of a
 //! leaf that want one. **Deviations**: D1. All containers are one slot. D2. An application's requests are its
-//! tasks that could start now, maps before reduces. D3. Everything that Hadoop updates every half second or at
-//! heartbeats of masters is current. D4. What is not modelled is named: preemption, labels, reservations,
+//! tasks that could start now, maps before reduces. D3. Everything that Hadoop updates every half second or
+//! at heartbeats of masters is current. D4. What is not modelled is named: preemption, labels, reservations,
 //! locality delays, groups, queues made by themselves.
 //!
 //! - `book`: applications, users and queues, and what each uses and wants;

@@ -148,7 +148,8 @@ impl<R: Rules> Scheduler<R> {
         }
     }
 
-    /// Limits the masters of applications where they hold slots: Hadoop does when one comes or goes, or machines do.
+    /// Limits the masters of applications where they hold slots: Hadoop does when one comes or goes, or
+    /// machines do.
     fn limit_masters(&mut self, view: &View<'_>) {
         if view.held.has_masters() {
             self.rules.limit_masters(&mut self.book);
@@ -211,7 +212,8 @@ impl<R: Rules> Scheduler<R> {
     }
 }
 
-/// The phase of a job whose task would take the next slot: the first of those that have one, maps before reduces.
+/// The phase of a job whose task would take the next slot: the first of those that have one, maps before
+/// reduces.
 fn open_phase(
     job: JobId,
     ask: &Ask<'_>,
@@ -246,7 +248,8 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
         let path = |at| self.rules.path(at);
         let applications = |n| if n == 1 { "1 application".to_owned() } else { format!("{n} applications") };
         let (leaf, _) = self.book.place(job)?;
-        // Of two reasons the one that ends last is reported: a full queue keeps its waiting applications from running.
+        // Of two reasons the one that ends last is reported: a full queue keeps its waiting applications from
+        // running.
         self.full_queue(leaf, view).or_else(|| {
             Some(match self.book.apps_limit(job)? {
                 AppsLimit::Queue(at, n) => {

@@ -104,8 +104,9 @@ fn by_capacity(slots: u32, hierarchy: Hierarchy) -> Bench<capacity::ByCapacity> 
 
 #[test]
 fn the_queue_that_uses_least_of_its_capacity_is_first() {
-    // a has 7,167 MiB and b 3,072. At a tie the larger capacity is first; then use over capacity is a 0.14 b 0, a 0.14
-    // b 0.33, a 0.29 b 0.33, a 0.43 b 0.33, a 0.43 b 0.67, a 0.57 b 0.67, a 0.71 b 0.67, a 0.71 b 1, a 0.86 b 1.
+    // a has 7,167 MiB and b 3,072. At a tie the larger capacity is first; then use over capacity is a 0.14 b
+    // 0, a 0.14 b 0.33, a 0.29 b 0.33, a 0.43 b 0.33, a 0.43 b 0.67, a 0.57 b 0.67, a 0.71 b 0.67, a 0.71 b
+    // 1, a 0.86 b 1.
     let mut bench = by_capacity(10, queues(&[("a", 70.0), ("b", 30.0)]));
     let (a, b) = (bench.submit(1, "u"), bench.submit(2, "v"));
     assert_eq!(bench.deal(20), [0, 1, 0, 0, 1, 0, 0, 1, 0, 0]);
@@ -185,7 +186,8 @@ fn applications_of_a_leaf_take_turns_by_use_where_it_says_so() {
     };
     assert_eq!(order(Turns::Fifo), [0; 8]);
     assert_eq!(order(Turns::Fair), [0, 1, 0, 1, 0, 1, 0, 1]);
-    // By log2(1 + MiB) of 100 and of 4 containers, 16.64 and 12: in the end 4 against 3 are 0.240 against 0.250.
+    // By log2(1 + MiB) of 100 and of 4 containers, 16.64 and 12: in the end 4 against 3 are 0.240 against
+    // 0.250.
     assert_eq!(order(Turns::FairBySize), [0, 1, 0, 1, 0, 1, 0, 0]);
 }
 
@@ -224,7 +226,8 @@ fn priorities_of_queues_count_within_their_guarantees() {
 
 #[test]
 fn what_is_too_little_for_a_container_is_kept_from_siblings() {
-    // a may have 2,560 MiB, of which 512 are left: too little, and as many less for b, which then lacks a whole slot.
+    // a may have 2,560 MiB, of which 512 are left: too little, and as many less for b, which then lacks a
+    // whole slot.
     let mut hierarchy = queues(&[("a", 50.0), ("b", 50.0)]);
     hierarchy.queues[1].maximum = Capacity::Memory(2_560);
     for queue in &mut hierarchy.queues {

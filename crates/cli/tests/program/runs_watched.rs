@@ -259,7 +259,7 @@ fn jobs_that_earlier_runs_have_done_are_in_the_status() {
         let seen = status(&dir);
         assert_eq!((&seen["kept"], &seen["tasks"]), (&expected, &1.into()), "{command}");
         let printed = printed(&dir);
-        let (_, section) = printed.split_once("\ndone by earlier runs:\n").expect("it is said");
+        let (_, section) = printed.split_once("\ndone by earlier runs:\n").expect("there is such a section");
         let row = section.lines().last().expect("a row");
         assert!(row.split_whitespace().collect::<Vec<_>>().starts_with(&["f", "a", "1", "0"]), "{section}");
     }

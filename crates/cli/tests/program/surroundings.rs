@@ -75,7 +75,8 @@ fn signals(status: &str, set: &str) -> Vec<Vec<&'static str>> {
     masks.map(|mask| named(mask).map(|(name, _)| *name).collect()).collect()
 }
 
-/// What is blocked in the process that looked. Its parent blocks all signals for a moment while it starts a process.
+/// What is blocked in the process that looked. Its parent blocks all signals for a moment while it starts a
+/// process.
 fn blocked(seen: &str) -> Vec<&'static str> {
     let own: Vec<&str> = seen.lines().filter(|line| line.contains("self/status:")).collect();
     signals(&own.join("\n"), "SigBlk").concat()

@@ -75,7 +75,7 @@ impl Selection {
                     renumbered.insert(found.index, plans.len() as u32);
                     let before = kept.head.workload.flows.iter().flat_map(|flow| &flow.jobs);
                     if let Some(before) = before.into_iter().nth(found.index as usize) {
-                        // What was believed when it began.
+                        // The estimate at its start.
                         (job.map, job.reduce) = (before.map.clone(), before.reduce.clone());
                     }
                     plan.inputs = found.inputs.clone().unwrap_or(plan.inputs);

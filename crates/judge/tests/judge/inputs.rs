@@ -9,8 +9,8 @@ use slackline_model::{Instance, JobId, PhaseId, SlotRange, Span, Time};
 
 use crate::build::{claim, empty, flow, instance, machines};
 
-/// Machines of a slot: two in one rack and one in another; three maps of 10 s with their input on the first machine, and a
-/// fourth with input nowhere.
+/// Machines of a slot: two in one rack and one in another; three maps of 10 s with their input on the first
+/// machine, and a fourth with input nowhere.
 fn racks() -> Instance {
     let machine = |name, count, rack: &str| MachineDraft {
         rack: Some(rack.into()),
@@ -62,7 +62,8 @@ fn found(rows: &[Row], settings: &str) -> String {
 
 const DONE: (u16, Outcome) = (0, Outcome::Done);
 
-/// Tasks 0, 1 and 2 start then, on the machine of their input, beside it and in the other rack; each computes so long.
+/// Tasks 0, 1 and 2 start then, on the machine of their input, beside it and in the other rack; each computes
+/// so long.
 fn starts(starts: [f64; 3], long: [f64; 3]) -> Vec<Row> {
     let row = |k: usize| (k as u32, k as u32, starts[k], starts[k] + long[k], DONE);
     // The one without input anywhere, when the other rack is free.
@@ -135,7 +136,8 @@ fn tasks_compute_longer_away_from_their_input() {
 
 #[test]
 fn the_full_duration_of_a_stopped_attempt_has_its_factor() {
-    // Task 1 beside its input would have been done at 25 s, where a new attempt would at 26 s; with a factor of 3 at 35 s.
+    // Task 1 beside its input would have been done at 25 s, where a new attempt would at 26 s; with a factor
+    // of 3 at 35 s.
     let rows = [
         (0, 0, 5.0, 15.0, DONE),
         (3, 2, 5.0, 15.0, DONE),

@@ -25,7 +25,8 @@ fn row(first: u32, slot: u32, (start, end): (f64, f64), (attempt, outcome): (u16
     (NewRow { phase: PhaseId(0), first, count: 1, start, end, startup: Span::ZERO, attempt, outcome }, slot)
 }
 
-/// Three maps end at 15 s, and the long one is tried again at 17 s: in vain, as it ends at 65 s and the other at 77 s.
+/// Three maps end at 15 s, and the long one is tried again at 17 s: in vain, as it ends at 65 s and the other
+/// at 77 s.
 fn rows() -> Vec<(NewRow, u32)> {
     let done = |first| row(first, first, (5.0, 15.0), (0, Outcome::Done));
     let long = row(3, 3, (5.0, 65.0), (0, Outcome::Done));

@@ -65,7 +65,8 @@ pub(super) fn change(draft: &mut Draft, rng: &mut ChaCha8Rng) {
     }
 }
 
-/// The workload with something left out: a flow, a job, a reduce, a task, a weight, a release, a step of a cost.
+/// The workload with something left out: a flow, a job, a reduce, a task, a weight, a release, a step of a
+/// cost.
 pub(super) fn parts(draft: &Draft) -> Vec<Draft> {
     let mut parts = Vec::new();
     let mut part = |less: &dyn Fn(&mut Draft)| {

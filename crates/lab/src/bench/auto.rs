@@ -1,9 +1,10 @@
 //! Rollouts: how many a second the evaluator of `auto` makes, by how many flows are there.
 //!
-//! Flows are chains of up to six jobs on 100 universal slots, and all are there at once; orders are drawn at random. The aim
-//! is 50 microseconds for 100 batches, and 10 milliseconds for a decision of `auto` at 100 flows, which makes a rollout of each
-//! rule and 200 near the best, many of them from where nothing has changed yet to where it is clear that they are worse. Of 1,000
-//! flows it is 50 milliseconds. Then flows come one by one to those that are there, and every decision is measured.
+//! Flows are chains of up to six jobs on 100 universal slots, and all are there at once; orders are drawn at
+//! random. The aim is 50 microseconds for 100 batches, and 10 milliseconds for a decision of `auto` at 100
+//! flows, which makes a rollout of each rule and 200 near the best, many of them from where nothing has
+//! changed yet to where it is clear that they are worse. Of 1,000 flows it is 50 milliseconds. Then flows
+//! come one by one to those that are there, and every decision is measured.
 
 use slackline_algo::auto::{ENTRY, Evaluator, Sequence};
 use slackline_algo::rule::{online, residual::Residual};
@@ -155,7 +156,8 @@ impl Probe {
     }
 }
 
-/// `auto`, with what its decisions took. When enough are measured no more slots are given out, and the run ends.
+/// `auto`, with what its decisions took. When enough are measured no more slots are given out, and the run
+/// ends.
 struct Timed {
     auto: Box<dyn Policy>,
     /// Seconds of each decision.

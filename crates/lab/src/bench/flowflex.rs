@@ -2,10 +2,9 @@
 //!
 //! Flows are those of section 5.1 with 20 jobs each. *Re-plan* is what the online policy does every epoch:
 //! the network of what is left, the order of the closed form (or of the best rule) and its list schedule's
-//! initial allocation; epochs are spread evenly over the schedule, half-done phases and all, and each is timed
-//! three times, of which the least counts. *Flow* is the
-//! minimum-cost flow with cuts 1 % apart, its deadlines at one half; `crates/lab/reference/ortools_flow.py` solves the
-//! same one.
+//! initial allocation; epochs are spread evenly over the schedule, half-done phases and all, and each is
+//! timed three times, of which the least counts. *Flow* is the minimum-cost flow with cuts 1 % apart, its
+//! deadlines at one half; `crates/lab/reference/ortools_flow.py` solves the same one.
 
 use slackline_algo::flowflex::list::{self, Lister};
 use slackline_algo::flowflex::network::{Network, Remaining, Supply};

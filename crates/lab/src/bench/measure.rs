@@ -36,7 +36,8 @@ pub fn timed<T>(f: impl FnOnce() -> T) -> (T, f64) {
     (value, start.elapsed().as_secs_f64())
 }
 
-/// What `f` gives, and the least time of three runs: on a machine that others use too, the least is what it takes.
+/// What `f` gives, and the least time of three runs: on a machine that others use too, the least is what it
+/// takes.
 pub fn timed_thrice<T>(f: impl Fn() -> T) -> (T, f64) {
     let (_, first) = timed(&f);
     let (_, second) = timed(&f);

@@ -1,5 +1,5 @@
-//! The simulator on generated Facebook days of growing size, under FIFO (and Fair for comparison):
-//! tasks and events a second of processor time, rows of the schedule, memory; uniform phases and single durations.
+//! The simulator on generated Facebook days of growing size, under FIFO (and Fair for comparison): tasks and
+//! events a second of processor time, rows of the schedule, memory; uniform phases and single durations.
 
 use slackline_algo::baseline::{Fair, Fifo, ShareUnit};
 use slackline_model::{Instance, Seed};

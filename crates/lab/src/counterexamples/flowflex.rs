@@ -5,7 +5,8 @@ use crate::counterexamples::drawing::{Bar, bars};
 
 /// Fig. 6 without the arcs that let work use earlier capacity.
 pub(super) fn earlier_capacity() -> Result<CounterexampleEntry, String> {
-    // One slot, one flow: 5 units of work, critical path 5, cost t; unit k of its work in the interval that ends at `t` costs t/5.
+    // One slot, one flow: 5 units of work, critical path 5, cost t; unit k of its work in the interval that
+    // ends at `t` costs t/5.
     let (work, path) = (5, 5);
     let each = |t: i32| f64::from(t) / f64::from(work);
     let without: f64 = (path..path + work).map(each).sum();

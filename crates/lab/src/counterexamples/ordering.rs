@@ -84,7 +84,8 @@ struct Staggered {
     factor: f64,
 }
 
-/// F: the least makespan of the jobs as a flow shop of two machines, whose times are works over slots (Johnson's rule).
+/// F: the least makespan of the jobs as a flow shop of two machines, whose times are works over slots
+/// (Johnson's rule).
 fn fluid(workload: &Workload, split: Split) -> f64 {
     let (map, reduce) = (f64::from(split.map()), f64::from(split.reduce()));
     let times = |job: &slackline_algo::ordering::workload::Job| {

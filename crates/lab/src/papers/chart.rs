@@ -1,4 +1,5 @@
-//! A figure as a picture: means with their intervals, the range over the seeds, and the paper's numbers beside them.
+//! A figure as a picture: means with their intervals, the range over the seeds, and the paper's numbers
+//! beside them.
 
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -38,8 +39,8 @@ struct Plot<'a> {
     joined: bool,
 }
 
-/// Draws the panels of a claim as SVG, or one for each measure that all rows have if it names none. `None` if there is nothing to
-/// draw. O(rows · panels).
+/// Draws the panels of a claim as SVG, or one for each measure that all rows have if it names none. `None` if
+/// there is nothing to draw. O(rows · panels).
 ///
 /// # Errors
 /// What the drawing library says, in words.

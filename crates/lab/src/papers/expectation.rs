@@ -92,8 +92,8 @@ impl Verdict {
     }
 }
 
-/// Holds our rows against a claim: the verdict, and what it rests on (what is expected first, then what is better).
-/// O(rows · expectations).
+/// Holds our rows against a claim: the verdict, and what it rests on (what is expected first, then what is
+/// better). O(rows · expectations).
 pub fn verdict(claim: &Claim, rows: &[Row]) -> (Verdict, Vec<Checked>) {
     let held = |list: &[Expectation]| list.iter().map(|e| e.hold(rows)).collect::<Vec<_>>();
     let (expected, better) = (held(&claim.expect), held(&claim.better));

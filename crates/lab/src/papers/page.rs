@@ -1,5 +1,5 @@
-//! The page of the papers: every figure with the paper's claim, our picture beside its numbers, the verdict and what it
-//! rests on, and what the papers print that does not hold. It needs no network and no script.
+//! The page of the papers: every figure with the paper's claim, our picture beside its numbers, the verdict
+//! and what it rests on, and what the papers print that does not hold. It needs no network and no script.
 
 use std::fmt::Write as _;
 

@@ -46,8 +46,8 @@ fn pool(pool: &PoolDraft) -> Pool {
     }
 }
 
-/// The recurrence of a checked flow that comes `shift` seconds after the first, for an instance of that cluster and
-/// those pools.
+/// The recurrence of a checked flow that comes `shift` seconds after the first, for an instance of that
+/// cluster and those pools.
 pub(super) fn arrival(
     instance: &Instance,
     given_as: usize,

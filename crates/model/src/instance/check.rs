@@ -13,7 +13,8 @@ use crate::time::SECONDS_MAX;
 
 pub(super) use flows::{check_one, limits, recurrences};
 
-/// The largest weight, cost and slope: a cost is at most the product of two of them and of a time, and flows are fewer than 2^32.
+/// The largest weight, cost and slope: a cost is at most the product of two of them and of a time, and flows
+/// are fewer than 2^32.
 const AMOUNT_MAX: f64 = 1e100;
 
 /// Collects problems with the path they belong to.

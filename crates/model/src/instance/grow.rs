@@ -6,8 +6,8 @@ use crate::id::{FlowId, JobId, PhaseId, PoolId};
 use crate::table::Table;
 use crate::time::{Span, Time};
 
-/// A flow by itself: what arrives in an instance that grows ([`Instance::admit`]). What was derived of it holds on the
-/// cluster of the instance it was made for.
+/// A flow by itself: what arrives in an instance that grows ([`Instance::admit`]). What was derived of it
+/// holds on the cluster of the instance it was made for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrival {
     /// Ids in it count from 0.
@@ -126,8 +126,8 @@ impl Instance {
             && arrival.phases.iter().all(has_slots)
     }
 
-    /// A flow arrives: it gets the next id, and so do its jobs and phases. Its pool is the one of that name here, or a new one.
-    /// O(its jobs and phases, and the pools where it is not at its place).
+    /// A flow arrives: it gets the next id, and so do its jobs and phases. Its pool is the one of that name
+    /// here, or a new one. O(its jobs and phases, and the pools where it is not at its place).
     pub fn admit(&mut self, arrival: Arrival) -> FlowId {
         let Arrival { mut flow, jobs, phases, pool } = arrival;
         if let Some(pool) = pool {
@@ -155,8 +155,8 @@ impl Instance {
         found.unwrap_or_else(|| self.pools.push_and_get_key(pool))
     }
 
-    /// A flow is given up, its jobs and phases with it; their ids are never used again. Nothing if it is not there.
-    /// O(its jobs and phases).
+    /// A flow is given up, its jobs and phases with it; their ids are never used again. Nothing if it is not
+    /// there. O(its jobs and phases).
     pub fn retire(&mut self, id: FlowId) {
         let Some(flow) = self.flows.remove(id) else { return };
         for job in flow.jobs() {

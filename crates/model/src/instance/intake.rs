@@ -1,5 +1,5 @@
-//! Flows that are read one at a time: each is checked and made ready to arrive in an instance that grows. Beside the
-//! flows that recur, nothing is kept of them but a number for each name.
+//! Flows that are read one at a time: each is checked and made ready to arrive in an instance that grows.
+//! Beside the flows that recur, nothing is kept of them but a number for each name.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -13,8 +13,8 @@ use crate::draft::{Draft, FlowDraft};
 use crate::error::{Invalid, Problem};
 use crate::time::{SECONDS_MAX, Span, Time};
 
-/// Takes flows as they are read, in the order of their releases, and hands them on as they arrive: those that recur
-/// again and again, between the others.
+/// Takes flows as they are read, in the order of their releases, and hands them on as they arrive: those that
+/// recur again and again, between the others.
 #[derive(Debug)]
 pub struct Intake {
     /// Everything but the flows; the one that is made ready is in it for a moment.
@@ -102,8 +102,8 @@ impl Intake {
         })
     }
 
-    /// The cluster, the pools and the objective, without flows: what grows by the flows that are handed on begins with
-    /// a copy of it.
+    /// The cluster, the pools and the objective, without flows: what grows by the flows that are handed on
+    /// begins with a copy of it.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
@@ -139,8 +139,8 @@ impl Intake {
         Ok(())
     }
 
-    /// The next flow that arrives, if it is known: it is released no later than the flow that was read last, or no more
-    /// are to come. O(its size · log flows).
+    /// The next flow that arrives, if it is known: it is released no later than the flow that was read last,
+    /// or no more are to come. O(its size · log flows).
     ///
     /// # Errors
     /// A name that an earlier flow has; no cost where the metric needs one; a deadline beyond what can be.

@@ -47,8 +47,8 @@ impl Schedule {
 }
 
 impl FlowRow {
-    /// What follows from when a flow ran: status and cost. A flow that was complete without ever holding a slot started
-    /// when it was complete.
+    /// What follows from when a flow ran: status and cost. A flow that was complete without ever holding a
+    /// slot started when it was complete.
     pub fn new(instance: &Instance, id: FlowId, times: FlowTimes) -> Self {
         let (flow, FlowTimes { start, completion }) = (instance.flow(id), times);
         Self {

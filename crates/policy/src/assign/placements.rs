@@ -121,8 +121,9 @@ impl Placements {
     }
 }
 
-/// Starts tasks from the head of a queue while slots are free. What would not end before the machine goes is passed over, and
-/// so is what the engine has no room for. Returns how many heads were started, and whether the engine had no room for one.
+/// Starts tasks from the head of a queue while slots are free. What would not end before the machine goes is
+/// passed over, and so is what the engine has no room for. Returns how many heads were started, and whether
+/// the engine had no room for one.
 fn serve<E: Engine + ?Sized>(
     queue: &mut VecDeque<Placed>,
     machine: MachineId,

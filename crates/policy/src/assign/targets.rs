@@ -143,9 +143,10 @@ impl Targets {
         due.clamp(1.0, full) as u32
     }
 
-    /// Shares slots out as [`Targets::first`] and [`Targets::served`] in turns would, and returns how many turns that are.
-    /// What each phase gets is appended to `portions`, in the order of their first turns; it is to be started before anything
-    /// else is asked. Ends where a phase comes first whose tasks do not simply start. O(log n) a turn.
+    /// Shares slots out as [`Targets::first`] and [`Targets::served`] in turns would, and returns how many
+    /// turns that are. What each phase gets is appended to `portions`, in the order of their first turns; it
+    /// is to be started before anything else is asked. Ends where a phase comes first whose tasks do not
+    /// simply start. O(log n) a turn.
     pub(super) fn share_out(
         &mut self,
         slot_kind: SlotKind,
@@ -210,7 +211,8 @@ impl Targets {
         ledger.state.drain_touched(&mut touched);
         touched.retain(|&other| other != phase);
         touched.push(phase);
-        // A reduce that waits may bar others from waiting too, and what they were guaranteed falls to the rest.
+        // A reduce that waits may bar others from waiting too, and what they were guaranteed falls to the
+        // rest.
         if self.keeps_minima && ledger.state.is_early(&ledger.instance, phase) {
             let Ledger { instance, state, .. } = &*ledger;
             self.minima.refresh(instance, state, instance.slot_kind_of(phase), |phase| touched.push(phase));

@@ -194,8 +194,8 @@ fn a_new_target_counts_at_once() {
 fn slots_beyond_all_targets_are_used_too() {
     let instance = maps(4, &[10, 10]);
     let mut layer = Layer::new(&instance, targets(&[1.0, 0.0]));
-    // 0 by its target; then (running + 1) / max(target, 1/2): 2 and 2, the other was served longer ago; 2 and 4;
-    // 3 and 4.
+    // 0 by its target; then (running + 1) / max(target, 1/2): 2 and 2, the other was served longer ago; 2 and
+    // 4; 3 and 4.
     assert_eq!(layer.assign(), [(0, 0, 1), (1, 0, 1), (0, 1, 1), (0, 2, 1)]);
 }
 
@@ -330,7 +330,8 @@ fn behind_heartbeats_the_queue_of_a_machine_waits_for_its_offer() {
     assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(0)])), [(0, 0, 1)]);
 }
 
-/// Two machines of that many slots, a phase with a split of two tasks for each list of hosts, and one without.
+/// Two machines of that many slots, a phase with a split of two tasks for each list of hosts, and one
+/// without.
 fn with_splits(slots: u32, hosts: &[&[&str]]) -> Instance {
     let flows = vec![flow("near", splits(hosts), None), flow("any", uniform(9, 1.0), None)];
     instance(vec![machines("m", 2, slots)], flows)
@@ -494,7 +495,8 @@ fn no_more_tasks_run_near_their_input_than_were_granted() {
     assert_eq!(layer.assign(), [(0, 0, 1), (0, 1, 1)]);
 }
 
-/// Machines `old`, which goes at second 5, and `new`, of a slot each, and flows of a task of 8 seconds and one of 2.
+/// Machines `old`, which goes at second 5, and `new`, of a slot each, and flows of a task of 8 seconds and
+/// one of 2.
 fn ending(policy: Listed) -> Layer {
     let flows = vec![flow("long", uniform(2, 8.0), None), flow("short", uniform(2, 2.0), None)];
     let machines = vec![machines("old", 1, 1), machines("new", 1, 1)];

@@ -1,8 +1,9 @@
 //! Masters: jobs that have to be submitted, and whose tasks run only while a master of theirs does.
 //!
-//! A slot that a policy gives to a phase goes to the master of its job if that is not there yet: the phase is then no
-//! longer ready, and is again when the master is up. When masters hold all the slots that they may, phases of other jobs
-//! are no longer ready either, until one leaves its slot; then all of them are, and the policy says which job is next.
+//! A slot that a policy gives to a phase goes to the master of its job if that is not there yet: the phase is
+//! then no longer ready, and is again when the master is up. When masters hold all the slots that they may,
+//! phases of other jobs are no longer ready either, until one leaves its slot; then all of them are, and the
+//! policy says which job is next.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,8 +111,8 @@ impl Ledger {
         }
     }
 
-    /// Whether tasks of `phase`, which is ready, may take slots of a spot, of which one at least is free. If not, the
-    /// phase is not ready any more, and a slot of the spot may have gone to the master of its job.
+    /// Whether tasks of `phase`, which is ready, may take slots of a spot, of which one at least is free. If
+    /// not, the phase is not ready any more, and a slot of the spot may have gone to the master of its job.
     pub(crate) fn admits<E: Engine + ?Sized>(&mut self, phase: PhaseId, spot: Spot, engine: &mut E) -> bool {
         let has_room = self.has_room();
         let Some(masters) = &mut self.masters else { return true };

@@ -48,8 +48,8 @@ impl Ledger {
         Some(TaskRange { first: first.first, count: 1, attempt })
     }
 
-    /// One of two attempts ended at `at`: the other one is stopped in that instant, and its slot is free. Returns which
-    /// attempt the other was, if there was one.
+    /// One of two attempts ended at `at`: the other one is stopped in that instant, and its slot is free.
+    /// Returns which attempt the other was, if there was one.
     pub(super) fn end_twin<E: Engine + ?Sized>(
         &mut self,
         id: RowId,

@@ -1,9 +1,10 @@
 //! A flow as a tree of chains of tasks.
 //!
-//! Of the phases that wait for a phase only the one with the longest tail is kept, which makes the flow an in-tree; the
-//! others remain as heads. Of a phase, tasks of about one length are a group; a group of n tasks, at most m at a time,
-//! is m chains: in order of start, a task begins no earlier than the one m places before it ends. They are ⌈n/m⌉ or one
-//! less long, and chains of one length are a bundle. On machines of mixed speed lengths are those on the fastest slots.
+//! Of the phases that wait for a phase only the one with the longest tail is kept, which makes the flow an
+//! in-tree; the others remain as heads. Of a phase, tasks of about one length are a group; a group of n
+//! tasks, at most m at a time, is m chains: in order of start, a task begins no earlier than the one m places
+//! before it ends. They are ⌈n/m⌉ or one less long, and chains of one length are a bundle. On machines of
+//! mixed speed lengths are those on the fastest slots.
 
 use slackline_model::{Cluster, FlowId, Instance, JobId, PhaseId, SlotKind, Span};
 
@@ -51,8 +52,8 @@ pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
     all
 }
 
-/// Each slot kind as if it had the fastest of its slots only, as many as do the same work: where prices may start, but no
-/// bound.
+/// Each slot kind as if it had the fastest of its slots only, as many as do the same work: where prices may
+/// start, but no bound.
 pub(super) fn lumped(kinds: &[Kind]) -> Vec<Kind> {
     let lump = |alike: &[Kind]| {
         let work: f64 = alike.iter().map(|kind| kind.slots * kind.speed).sum();

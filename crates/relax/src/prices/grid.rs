@@ -1,6 +1,7 @@
 //! Prices of slots over time, and what tasks pay under them.
 
-/// What a slot costs over time in one slot kind: constant on intervals of one length, nothing before and after them.
+/// What a slot costs over time in one slot kind: constant on intervals of one length, nothing before and
+/// after them.
 ///
 /// Times are in intervals from the beginning of the first.
 #[derive(Clone, Debug)]
@@ -60,8 +61,8 @@ impl Prices {
     }
 }
 
-/// The starts within a stretch of time at which what a task pays, linear in between, may be least: the ends of the
-/// stretch and the instants at which the task starts or ends with an interval.
+/// The starts within a stretch of time at which what a task pays, linear in between, may be least: the ends
+/// of the stretch and the instants at which the task starts or ends with an interval.
 #[derive(Clone, Debug)]
 pub(super) struct Kinks {
     /// The next start with an interval.

@@ -1,7 +1,9 @@
-//! The cheapest way through one flow under prices, by dynamic programming over cells of projected completions.
+//! The cheapest way through one flow under prices, by dynamic programming over cells of projected
+//! completions.
 //!
-//! The *projected completion* of a task is its start plus the longest path from there to the end of its flow. It never
-//! falls along a chain or an edge of the tree, so that one grid serves all tasks of a flow and no length is rounded.
+//! The *projected completion* of a task is its start plus the longest path from there to the end of its flow.
+//! It never falls along a chain or an edge of the tree, so that one grid serves all tasks of a flow and no
+//! length is rounded.
 
 use slackline_model::CostFn;
 
@@ -16,8 +18,8 @@ pub(super) struct Program {
     edges: Vec<f64>,
     /// What completing the flow costs at least in each cell.
     costs: Vec<f64>,
-    /// Of each node, in which cell the nodes before it must be, by the cell of the first wave of its first bundle;
-    /// `None` if it is the same cell.
+    /// Of each node, in which cell the nodes before it must be, by the cell of the first wave of its first
+    /// bundle; `None` if it is the same cell.
     shifts: Vec<Option<Vec<u32>>>,
     /// By how much a head may be off.
     rounding: f64,
@@ -28,7 +30,8 @@ pub(super) struct Program {
 pub(super) struct Scratch {
     /// What the nodes before a node pay, by cells; the last is that of the flow.
     below: Vec<f64>,
-    /// In which cell each wave is, by the cell it may be in at most, times the number of holds, and which hold it has.
+    /// In which cell each wave is, by the cell it may be in at most, times the number of holds, and which
+    /// hold it has.
     taken: Vec<u32>,
     wave: Vec<f64>,
     /// The wave after it.
@@ -271,8 +274,9 @@ impl Starts {
     }
 }
 
-/// By how much later than on the fastest slot the flow ends behind a task. Of the waves of a chain only the last is sure
-/// to be waited for by what comes after it: others may be on slots that are passed by faster ones.
+/// By how much later than on the fastest slot the flow ends behind a task. Of the waves of a chain only the
+/// last is sure to be waited for by what comes after it: others may be on slots that are passed by faster
+/// ones.
 fn lag(bundle: &Bundle, w: u32, hold: &Hold) -> f64 {
     if w + 1 == bundle.waves { hold.seconds - bundle.task() } else { 0.0 }
 }

@@ -8,7 +8,8 @@ use crate::per_flow::FlowBound;
 /// Largest sum whose parts are tried.
 const MOST: f64 = 65_536.0;
 
-/// The least sum of levels that is at least `bound`; `bound` itself unless all costs are steps of whole numbers.
+/// The least sum of levels that is at least `bound`; `bound` itself unless all costs are steps of whole
+/// numbers.
 pub(super) fn raised(instance: &Instance, flows: &TiSlice<FlowId, FlowBound>, bound: f64) -> f64 {
     sums(instance, flows).and_then(|sums| least(&sums, bound)).unwrap_or(bound)
 }

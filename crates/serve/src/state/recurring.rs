@@ -185,8 +185,8 @@ impl ServiceState {
         }
     }
 
-    /// The next time of a schedule, unless the schedule is paused. Under `CatchUp::All` it also waits until the
-    /// clock is settled.
+    /// The next time of a schedule, unless the schedule is paused. Under `CatchUp::All` it also waits until
+    /// the clock is settled.
     pub(super) fn recurs_by(&self, again: &RecurringSubmission) -> Option<Moment> {
         let waits = self.clock.is_unsettled() && again.recurring.catch_up() == CatchUp::All;
         again.next.filter(|_| !again.recurring.paused && !waits)

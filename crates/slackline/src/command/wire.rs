@@ -274,7 +274,8 @@ pub(super) struct Phase {
     pub(super) min_slots: u32,
     /// Most slots it may hold at a time.
     pub(super) max_slots: u32,
-    /// Where single tasks are known (`--knowledge exact`) and differ: [how many, seconds] in the order of the tasks.
+    /// Where single tasks are known (`--knowledge exact`) and differ: [how many, seconds] in the order of the
+    /// tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) each: Option<Vec<(u32, f64)>>,
 }
@@ -319,8 +320,8 @@ pub(super) enum StyleName {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Answer {
-    /// Style `order`: phases, the most urgent first, instead of the last order. Phases that are not named come after
-    /// them, by number.
+    /// Style `order`: phases, the most urgent first, instead of the last order. Phases that are not named
+    /// come after them, by number.
     pub(super) order: Option<Vec<Ranked>>,
     /// Style `targets`: [phase, slots it should hold]; fractions count when phases are compared.
     pub(super) targets: Vec<(u32, f64)>,

@@ -206,7 +206,8 @@ impl ExplainInput<'_> {
             _ if waited < HARDLY * total => own,
             _ => 0.0,
         };
-        // Whether the flow waited for slots then, the time, and what of it counts in the choice of the reason.
+        // Whether the flow waited for slots then, the time, and what of it counts in the choice of the
+        // reason.
         let reasons = [
             ("no slot", true, starts.none, starts.none),
             (

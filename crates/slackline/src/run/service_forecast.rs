@@ -184,8 +184,8 @@ impl ServiceForecast {
         self.made(now, freed, |run, own| run.forecast.estimated(own))
     }
 
-    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn durations. The same `k` at the
-    /// same moment draws the same durations.
+    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn durations. The same `k`
+    /// at the same moment draws the same durations.
     pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
         self.made(now, freed, |run, own| run.forecast.drawn_among_others(own, k as u64, &run.known))
     }

@@ -78,7 +78,8 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(&open_no_link(path)?, most)
 }
 
-/// Reads a file from its beginning, at most `most` bytes. A file that says that it is longer is not read at all.
+/// Reads a file from its beginning, at most `most` bytes. A file that says that it is longer is not read at
+/// all.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] if it has more; any error of the file.

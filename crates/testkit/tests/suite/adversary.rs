@@ -1,5 +1,6 @@
-//! Small workloads on which a policy was found to be worst (`slackline repro --adversary`), with rounded numbers: what it
-//! costs there, what one does that is not fooled, and that a plan of `auto` costs what it has to.
+//! Small workloads on which a policy was found to be worst (`slackline repro --adversary`), with rounded
+//! numbers: what it costs there, what one does that is not fooled, and that a plan of `auto` costs what it
+//! has to.
 //!
 //! Check a cost that changes, for better or worse. The first lines of each document describe it.
 

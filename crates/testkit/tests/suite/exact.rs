@@ -1,6 +1,8 @@
-//! Plans of `auto` against the optimum, on random instances that exhaustive search reaches: never below it, and how far above.
+//! Plans of `auto` against the optimum, on random instances that exhaustive search reaches: never below it,
+//! and how far above.
 //!
-//! `SLACKLINE_SCALE=N` tries N times as many; `--nocapture` prints the table by objective that `record/auto.md` sums up.
+//! `SLACKLINE_SCALE=N` tries N times as many; `--nocapture` prints the table by objective that
+//! `record/auto.md` sums up.
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 
 use slackline::PolicySpec;
@@ -105,7 +107,8 @@ fn with_costs(mut draft: Draft, objective: Objective) -> Draft {
     draft
 }
 
-/// Two to four flows of one or two jobs on two to four slots, of one or two speeds, with releases, caps, weights, dates.
+/// Two to four flows of one or two jobs on two to four slots, of one or two speeds, with releases, caps,
+/// weights, dates.
 #[test]
 fn plans_of_flows_that_compete_are_near_the_optimum() {
     let auto = Registry::standard().parse("auto").unwrap();
@@ -121,7 +124,8 @@ fn plans_of_flows_that_compete_are_near_the_optimum() {
     }
 }
 
-/// Every DAG of three and four jobs on every cluster of up to three slots, each part of it that hangs together a flow.
+/// Every DAG of three and four jobs on every cluster of up to three slots, each part of it that hangs
+/// together a flow.
 #[test]
 fn plans_of_small_dags_are_near_the_optimum() {
     let auto = Registry::standard().parse("auto").unwrap();

@@ -66,8 +66,8 @@ fn figures_are_those_of_the_schedule_that_is_kept() {
     }
 }
 
-/// What a judge says who gets the rows as they end, each flow when its last row has come; `None` where only the whole can
-/// be judged.
+/// What a judge says who gets the rows as they end, each flow when its last row has come; `None` where only
+/// the whole can be judged.
 fn judged_as_they_end(instance: &Instance, schedule: &Schedule) -> Option<Result<Report, Violation>> {
     let mut stream = Stream::new(instance, schedule)?;
     let mut rows: Vec<&TaskRow> = schedule.tasks.rows().iter().collect();

@@ -1,7 +1,8 @@
-//! It does not matter in which order a document lists its groups of machines: every flow, job and task starts and ends when
-//! it did, on machines of the same speed.
+//! It does not matter in which order a document lists its groups of machines: every flow, job and task starts
+//! and ends when it did, on machines of the same speed.
 //!
-//! Without crashes, jitter and heartbeats, which go by the numbers of machines, and without hosts, which name them.
+//! Without crashes, jitter and heartbeats, which go by the numbers of machines, and without hosts, which name
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use slackline_testkit::instances;
 
 use crate::arb;
 
-/// A workload without hosts on machines of mixed speed, and the same with its machines listed in another order.
+/// A workload without hosts on machines of mixed speed, and the same with its machines listed in another
+/// order.
 fn listed(seed: Seed) -> [Instance; 2] {
     let rng = &mut random::rng(seed, "groups", 0);
     let mut draft: Draft = arb::draft_of(seed);

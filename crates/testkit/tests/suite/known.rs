@@ -1,5 +1,5 @@
-//! Plans of `auto`, where everything is known: no task schedule of any policy costs less, and the search knows what its
-//! orders cost.
+//! Plans of `auto`, where everything is known: no task schedule of any policy costs less, and the search
+//! knows what its orders cost.
 
 use slackline::algo::auto::offline_search::{Idle, InOrder, Search};
 use slackline::plan::{Options as PlanOptions, Plan, plan};

@@ -1,4 +1,5 @@
-//! Phases without length: they hold no slot and are done when they become ready, under every policy and in plans.
+//! Phases without length: they hold no slot and are done when they become ready, under every policy and in
+//! plans.
 
 use proptest::prelude::*;
 use slackline::Registry;

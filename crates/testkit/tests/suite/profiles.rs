@@ -182,8 +182,9 @@ fn a_slow_task_is_tried_again_on_an_idle_slot_when_its_master_looks() {
 
 #[test]
 fn a_slot_is_idle_when_its_machine_has_offered_it_in_vain() {
-    // Machines report each 4 s, each 0.8 s after the one before it. The first map is done on the last of them at 19.2 s,
-    // which then offers its slot; the last but one is idle too, but will offer its slot again at 22.4 s.
+    // Machines report each 4 s, each 0.8 s after the one before it. The first map is done on the last of them
+    // at 19.2 s, which then offers its slot; the last but one is idle too, but will offer its slot again at
+    // 22.4 s.
     let schedule = run(&uneven(5), "fifo", &fixed(":am-share=0:heartbeat=4:speculate=1"), 0);
     let of = |row: &TaskRow| (row.start.seconds(), schedule.tasks.places(row)[0].first);
     let second = schedule.tasks.rows().iter().find(|row| row.attempt == 1).map(of);
@@ -205,7 +206,8 @@ fn the_number_of_speculative_attempts_at_a_time_is_limited() {
 
 #[test]
 fn whichever_attempt_ends_first_is_the_tasks() {
-    // Of eight equal maps the third is a straggler, and the second attempt that its master asks for at 18 s is not.
+    // Of eight equal maps the third is a straggler, and the second attempt that its master asks for at 18 s
+    // is not.
     let instance = one_flow(FlowDraft::new("f", vec![job("j", &[], uniform(8, 10.0), None)]), 12);
     let profile = |speculate: u32| {
         fixed(&format!(":straggler-share=0.2:straggler-factor=10:speculate={speculate}:speculate-pause=3"))

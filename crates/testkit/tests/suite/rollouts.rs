@@ -1,8 +1,9 @@
-//! The evaluator of `auto` equals the simulator on what it covers: where nothing arrives any more, every flow completes in
-//! the very microsecond in which it was believed to at the last arrival; and where only flows come that were announced, in
-//! the one in which it was believed to before they came.
+//! The evaluator of `auto` equals the simulator on what it covers: where nothing arrives any more, every flow
+//! completes in the very microsecond in which it was believed to at the last arrival; and where only flows
+//! come that were announced, in the one in which it was believed to before they came.
 //!
-//! `SLACKLINE_ROLLOUTS=N` tries N workloads (default 150), from seed `SLACKLINE_ROLLOUTS_FROM` on (default 0).
+//! `SLACKLINE_ROLLOUTS=N` tries N workloads (default 150), from seed `SLACKLINE_ROLLOUTS_FROM` on (default
+//! 0).
 
 use slackline::algo::auto::{Auto, ENTRY};
 use slackline::algo::rule::orders::{RULES, RuleParams};
@@ -29,8 +30,8 @@ fn auto(objective: Objective, rollouts: u64, wait: f64) -> Auto {
     auto.with_headroom(Span(2_000_000), 0.2)
 }
 
-/// A workload of several arrivals without hosts, which delay scheduling alone looks at, and the fraction of maps after
-/// which reduces take slots.
+/// A workload of several arrivals without hosts, which delay scheduling alone looks at, and the fraction of
+/// maps after which reduces take slots.
 pub(crate) fn workload(seed: Seed) -> (Instance, f64) {
     let (draft, slowstart) = drawn(seed);
     (cut(&draft), slowstart)
@@ -177,8 +178,8 @@ impl Policy for Diary {
     }
 }
 
-/// Flows that do not complete when they were believed to before others came, all of them announced; and how many were
-/// compared.
+/// Flows that do not complete when they were believed to before others came, all of them announced; and how
+/// many were compared.
 fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<String>, usize) {
     let mut diary = Diary { auto, beliefs: Vec::new() };
     let mut engine = Sim::new(instance, Options::exact());

@@ -84,7 +84,7 @@ fn check_all(name: &str, drafts: impl Iterator<Item = Draft>, most: usize) -> Co
     counts
 }
 
-/// Every ninth draft; every third where `SLACKLINE_SCALE` is 3, as in `.ci/long`.
+/// Every ninth draft; more often with a larger `SLACKLINE_SCALE`, as in `.ci/long`.
 fn thinned(drafts: impl Iterator<Item = Draft>) -> impl Iterator<Item = Draft> {
     drafts.step_by(test_step(9.0))
 }

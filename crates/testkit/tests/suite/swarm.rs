@@ -95,8 +95,8 @@ fn has_delays(profile: &Profile) -> bool {
     (profile.node_delay(), profile.rack_delay()) != (Span::ZERO, Span::ZERO)
 }
 
-/// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to masters, and no
-/// task to wait for another machine.
+/// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to
+/// masters, and no task to wait for another machine.
 pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
     let moves_tasks = |profile: &Profile| {
         profile.am_share() > 0.0 || profile.speculation().is_some() || has_delays(profile)

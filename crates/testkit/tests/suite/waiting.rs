@@ -17,8 +17,8 @@ use crate::rollouts::workload;
 /// Limits are sums of rounded times: what starts so near to one may be on either side of it. Microseconds.
 const NEAR: u64 = 1_000;
 
-/// A flow's time alone, seconds: its longest path, or the time that the slots of one kind are busy with it if that is more.
-/// All slots have one speed.
+/// A flow's time alone, seconds: its longest path, or the time that the slots of one kind are busy with it if
+/// that is more. All slots have one speed.
 fn alone(instance: &Instance, flow: FlowId) -> f64 {
     let cluster = instance.cluster();
     let speed = cluster.uniform_speed().expect("one speed");
@@ -88,7 +88,8 @@ impl<'a> Seen<'a> {
             return false;
         }
         let (ready, is_vague) = self.ready(phase);
-        // A task that took no time gave its slot, and its place below the cap, back at once, but after all were given.
+        // A task that took no time gave its slot, and its place below the cap, back at once, but after all
+        // were given.
         let holds = |row: &&TaskRow| row.start <= now && (row.end > now || row.start == now);
         let held: u32 = self.of(phase).filter(holds).map(|row| row.count).sum();
         (ready < now || ready == now && !is_vague) && held < info.cap

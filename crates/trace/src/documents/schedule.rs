@@ -66,7 +66,8 @@ pub struct Choice {
     pub cost: Option<f64>,
     /// How many flows were there.
     pub flows: u32,
-    /// A lower bound on the cost of those flows by the objective from then on; where certificates were asked for.
+    /// A lower bound on the cost of those flows by the objective from then on; where certificates were asked
+    /// for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
 }

@@ -26,7 +26,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Looks for the files of a folder and of the folders in it. Hidden ones are left out, and links to folders.
+    /// Looks for the files of a folder and of the folders in it. Hidden ones are left out, and links to
+    /// folders.
     ///
     /// # Errors
     /// Errors of the file system; more than a million files.

@@ -39,7 +39,8 @@ impl Format {
         }
     }
 
-    /// The form of a file by its name (that of a compression set aside) and, where that says nothing, its text.
+    /// The form of a file by its name (that of a compression set aside) and, where that says nothing, its
+    /// text.
     pub(crate) fn guess(name: &str, text: &str) -> Option<Self> {
         let ending = ending(name);
         let named = |format: &Self| ending.as_deref().is_some_and(|e| format.endings().contains(&e));

@@ -73,7 +73,8 @@ impl SourceMap {
         Self::new(file, Origin::Document(text.to_owned(), format))
     }
 
-    /// Of a document in lines, the first of which has everything but the flows; `flows` are the lines of those.
+    /// Of a document in lines, the first of which has everything but the flows; `flows` are the lines of
+    /// those.
     pub(crate) fn lines(file: &str, text: &str, flows: Vec<u32>) -> Self {
         Self::new(file, Origin::Lines(text.to_owned(), flows))
     }
@@ -107,7 +108,8 @@ impl SourceMap {
         Self::new(folder.name(), Origin::Files(flows.into_iter().map(of).collect()))
     }
 
-    /// Of anything else: the places of paths such as `flows[0].jobs[3]`; what is within them is found there too.
+    /// Of anything else: the places of paths such as `flows[0].jobs[3]`; what is within them is found there
+    /// too.
     pub fn marks(file: &str, mut marks: Vec<(String, Place)>) -> Self {
         marks.sort();
         Self::new(file, Origin::Marks(marks))

@@ -13,8 +13,8 @@ use crate::rest::id::{AppId, ContainerId, TaskAttemptId, TaskId};
 use crate::rest::json;
 use crate::rest::json::{count, many, millis, number, text, whole};
 
-/// A source of jobs: see [`ResourceManager::application_master`](crate::ResourceManager::application_master) and
-/// [`MapReduce::history`].
+/// A source of jobs: see [`ResourceManager::application_master`](crate::ResourceManager::application_master)
+/// and [`MapReduce::history`].
 #[derive(Clone, Debug)]
 pub struct MapReduce {
     client: Client,

@@ -1,5 +1,5 @@
-//! `attach` on a mock cluster with jobs of other users. Everything happens between two polls: a step changes the cluster after
-//! each.
+//! `attach` on a mock cluster with jobs of other users. Everything happens between two polls: a step changes
+//! the cluster after each.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Flows that come later: a look back at a run in which flows were served by a fixed order ends as the run did.
+//! Flows that come later: a look back at a run in which flows were served by a fixed order ends as the run
+//! did.
 
 use std::cell::RefCell;
 use std::rc::Rc;

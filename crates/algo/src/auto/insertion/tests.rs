@@ -44,8 +44,8 @@ fn rows_of(list: &[(u32, u64, u64)]) -> TaskRows {
 
 #[test]
 fn a_slot_is_left_idle_for_what_comes_soon() {
-    // Ten seconds from 0 on, or one that is worth a hundred times as much from 1 on: 10 + 1,000 if the first goes first, else
-    // 12 + 100.
+    // Ten seconds from 0 on, or one that is worth a hundred times as much from 1 on: 10 + 1,000 if the first
+    // goes first, else 12 + 100.
     let one = |s: f64| TasksDraft::Uniform { tasks: 1, seconds: s }.into();
     let instance = instance(1, vec![flow("long", 0.0, 1.0, one(10.0)), flow("short", 1.0, 100.0, one(1.0))]);
     let mut search = Insertion::new(&instance).unwrap();
@@ -73,8 +73,8 @@ fn caps_and_slots_are_kept_and_gaps_filled() {
     search.place(&[0, 1, 2, 3, 4]);
     let starts: Vec<Time> = search.places.iter().map(|&(_, start, _)| start).collect();
     assert_eq!(starts, [0, 2, 0, 1, 2].map(seconds));
-    // Two tasks of the second in front: the first begins at 1, one slot being free from then on, and the gap beside it
-    // takes the last.
+    // Two tasks of the second in front: the first begins at 1, one slot being free from then on, and the gap
+    // beside it takes the last.
     search.place(&[2, 3, 0, 1, 4]);
     let starts: Vec<Time> = search.places.iter().map(|&(_, start, _)| start).collect();
     assert_eq!(starts, [1, 3, 0, 0, 1].map(seconds));

@@ -93,7 +93,8 @@ fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() 
 
 #[test]
 fn flows_that_come_together_are_searched_longer() {
-    // In the order of the document half of them are late, in that of their deadlines none: more than two orders have to be tried.
+    // In the order of the document half of them are late, in that of their deadlines none: more than two
+    // orders have to be tried.
     let due = |k: u32| Some(67.0 - 10.0 * f64::from(k));
     let flow = |k: u32| FlowDraft { deadline: due(k), ..serial(&format!("f{k}"), 0.0, (1, 10.0)) };
     let instance = on_slots(1, (0..6).map(flow).collect(), Metric::Tardy);
@@ -294,8 +295,8 @@ fn where_lengths_are_far_off_flows_go_by_dates() {
 
 #[test]
 fn flows_that_were_announced_are_reckoned_with() {
-    // At 60 there are tasks of 30 and of 70 seconds; at 100 comes a flow that must not wait, as it did at 0. With those of
-    // 30 first, all slots are taken from 90 to 160, with those of 70 only until 130.
+    // At 60 there are tasks of 30 and of 70 seconds; at 100 comes a flow that must not wait, as it did at 0.
+    // With those of 30 first, all slots are taken from 90 to 160, with those of 70 only until 130.
     let urgent = |id: &str, release: f64| FlowDraft {
         weight: 100.0,
         deadline: Some(release + 10.0),
@@ -314,7 +315,8 @@ fn flows_that_were_announced_are_reckoned_with() {
     assert_eq!((cost(&announced), cost(&unknown)), (3000.0 + 80.0, 6000.0 + 30.0));
 }
 
-/// Moves flows about at each arrival, and compares rollouts that begin where nothing has changed yet with whole ones.
+/// Moves flows about at each arrival, and compares rollouts that begin where nothing has changed yet with
+/// whole ones.
 struct Nearby {
     auto: Auto,
     /// How many rollouts were compared.

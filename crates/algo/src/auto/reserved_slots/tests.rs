@@ -58,7 +58,8 @@ fn mice_do_not_wait_for_the_tasks_of_an_elephant() {
 
 #[test]
 fn more_is_kept_as_soon_as_an_elephant_comes_and_no_more_when_it_is_long_gone() {
-    // It comes when those before it have shown what comes, and could take all slots for as long as forty of them come.
+    // It comes when those before it have shown what comes, and could take all slots for as long as forty of
+    // them come.
     let mouse = |k: u32| flow(format!("mouse{k}"), f64::from(5 * k), (4 + k % 9, 6.0));
     let mice = |n: u32| (0..n).map(mouse).collect::<Vec<_>>();
     let elephant = flow("elephant".into(), 101.0, (60, 200.0));

@@ -54,9 +54,10 @@ impl Dmrs {
         self.order = order.into_iter().map(|at| ids[at]).collect();
     }
 
-    /// Whether the list can be continued as it is after σ was renewed: everything went as it was listed, and the
-    /// jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
-    /// jobs that are not on it are taken over. Jobs that were listed out of turn do not count. O(jobs log jobs).
+    /// Whether the list can be continued as it is after σ was renewed: everything went as it was listed, and
+    /// the jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
+    /// jobs that are not on it are taken over. Jobs that were listed out of turn do not count. O(jobs log
+    /// jobs).
     pub(super) fn continue_list(&mut self, view: &View<'_>) -> bool {
         if self.departed || self.list.is_none() {
             return false;
@@ -130,8 +131,8 @@ impl Dmrs {
         self.extend(view);
     }
 
-    /// Takes tasks off their slots that were handed over and have not begun, or were stopped, or whose flow was
-    /// abandoned.
+    /// Takes tasks off their slots that were handed over and have not begun, or were stopped, or whose flow
+    /// was abandoned.
     fn take_back(&mut self, view: &View<'_>) {
         let handed = std::mem::take(&mut self.handed);
         let at: Vec<SlotRef> =
@@ -174,8 +175,8 @@ impl Dmrs {
         slots
     }
 
-    /// Lists further tasks until enough are in the queues, if they have run low. While slots have nothing to do then,
-    /// jobs that could start there are listed out of their turn.
+    /// Lists further tasks until enough are in the queues, if they have run low. While slots have nothing to
+    /// do then, jobs that could start there are listed out of their turn.
     pub(super) fn extend(&mut self, view: &View<'_>) {
         let is_listed =
             self.unplanned.is_empty() && self.placing.is_none() && self.aside.iter().all(Option::is_none);
@@ -268,8 +269,8 @@ impl Dmrs {
         Placing { id, job, progress, for_slot_kind }
     }
 
-    /// A slot kind in which a slot has neither a task nor a queue, although a job that is not wholly on the list could start
-    /// there.
+    /// A slot kind in which a slot has neither a task nor a queue, although a job that is not wholly on the
+    /// list could start there.
     fn hungry(&self) -> Option<usize> {
         let could =
             |slot_kind: usize| self.aside[slot_kind].is_some() || !self.could_start[slot_kind].is_empty();

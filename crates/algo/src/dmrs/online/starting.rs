@@ -17,7 +17,8 @@ impl Dmrs {
         let mut may_replan =
             self.config.reoptimise == Reoptimise::OnDeparture && self.config.variant != Variant::Identical;
         loop {
-            // The slot that has been free longest comes first while there are reduces that belong to no queue.
+            // The slot that has been free longest comes first while there are reduces that belong to no
+            // queue.
             let by_idleness = !self.loose.is_empty();
             let mut has_loose = [0, 1].map(|slot_kind| self.next_loose(slot_kind, &begun, view).is_some());
             let mut replanned = false;
@@ -129,8 +130,8 @@ impl Dmrs {
     }
 }
 
-/// Hands a task to a machine, with its neighbour of the same phase if that goes there too: the slots of a machine are
-/// alike, and tasks that start there together are then started at once.
+/// Hands a task to a machine, with its neighbour of the same phase if that goes there too: the slots of a
+/// machine are alike, and tasks that start there together are then started at once.
 fn place(machine: MachineId, task: Running, out: &mut Vec<Action>) {
     if let Some(Action::Place { machine: last, phase, first, count }) = out.last_mut()
         && (*last, *phase) == (machine, task.phase)

@@ -213,8 +213,8 @@ impl Dmrs {
         true
     }
 
-    /// No task of a phase runs: slots that are taken to be at one that has begun are free. Where the cluster starts tasks
-    /// by itself, it may have been on another slot of its machine than was believed.
+    /// No task of a phase runs: slots that are taken to be at one that has begun are free. Where the cluster
+    /// starts tasks by itself, it may have been on another slot of its machine than was believed.
     fn forget_who_left(&mut self, phase: PhaseId, view: &View<'_>) {
         let slot_kind = view.instance.slot_kind_of(phase).index();
         for (at, task) in self.queues.places_of(slot_kind, phase) {

@@ -199,8 +199,8 @@ fn a_long_chain_is_not_planned_to_its_end_in_every_epoch() {
     assert!(nodes > 0, "who is served first is a matter of plans");
 }
 
-/// On four slots and with epochs of an hour: when the first job of a chain is over, its slot follows the plan, whose first
-/// flow is the chain, and not targets that know nothing of its second job.
+/// On four slots and with epochs of an hour: when the first job of a chain is over, its slot follows the
+/// plan, whose first flow is the chain, and not targets that know nothing of its second job.
 #[test]
 fn between_plans_slots_follow_the_order_of_the_last() {
     let tasks = |id: &str, after: &[&str], tasks, seconds| JobDraft {
@@ -221,8 +221,8 @@ fn between_plans_slots_follow_the_order_of_the_last() {
     assert!(followed < stale, "{followed} in order, {stale} by targets");
 }
 
-/// In the mean over workloads the order of the last plan serves no worse than its targets, nor on typed slots the kind that
-/// has most to do than the sum of both.
+/// In the mean over workloads the order of the last plan serves no worse than its targets, nor on typed slots
+/// the kind that has most to do than the sum of both.
 #[test]
 fn orders_between_plans_and_binding_kinds_gain_in_the_mean() {
     for (gap, slots) in [
@@ -410,7 +410,8 @@ impl Policy for Counted {
 
 #[test]
 fn an_abandoned_flow_takes_no_slots_of_a_plan() {
-    // The first flow is short and would come first. What it leaves is too little for all that the others can use.
+    // The first flow is short and would come first. What it leaves is too little for all that the others can
+    // use.
     let flows = vec![chain("failed", 2, 2), chain("lives", 12, 2), chain("beside", 12, 2)];
     let instance = on_slots(3, flows);
     let (targets, after) = (BTreeMap::new(), Vec::new());

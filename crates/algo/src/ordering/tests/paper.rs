@@ -111,8 +111,8 @@ fn ordering_theorem4_counterexample() {
     assert!(2050.0 > (1.0 + delta) * 1301.0);
 }
 
-/// The upper bound of D5, in place of the paper's Lemma 2, which does not hold. Every work-conserving FIFO schedule of
-/// order 1, 2, … ends by
+/// The upper bound of D5, in place of the paper's Lemma 2, which does not hold. Every work-conserving FIFO
+/// schedule of order 1, 2, … ends by
 ///
 /// ```text
 /// max_k { Σ_{i≤k} T^M_i + (1 − 1/a) max_{i≤k} t^M_i + Σ_{i≥k} T^R_i } + 2 (1 − 1/b) max_i t^R_i.

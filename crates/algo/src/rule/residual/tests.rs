@@ -75,8 +75,8 @@ fn seen(instance: &Instance, estimated: f64) -> Vec<(f64, ResidualWork)> {
 
 #[test]
 fn what_is_left_goes_down_with_what_was_done() {
-    // Speed 2, so tasks take half as long: four maps of 8 on three slots, then two reduces of 4 on one; then a job of one map
-    // of 6.
+    // Speed 2, so tasks take half as long: four maps of 8 on three slots, then two reduces of 4 on one; then
+    // a job of one map of 6.
     let jobs = vec![job("a", &[], (4, 8.0), Some((2, 4.0))), job("b", &["a"], (1, 6.0), None)];
     let instance = instance(Slots::Typed { map: 3, reduce: 1 }, jobs);
     let left = |map: f64, reduce: f64, rem: f64| ResidualWork {
@@ -118,7 +118,8 @@ fn who_has_done_more_than_it_said_has_the_rest_in_proportion() {
 
 #[test]
 fn a_tenth_of_their_run_time_is_left_of_the_last_tasks() {
-    // Two maps of 20 at once, said to be 0.2 each, and a map of 2 of another job that ends meanwhile, as said.
+    // Two maps of 20 at once, said to be 0.2 each, and a map of 2 of another job that ends meanwhile, as
+    // said.
     let jobs = vec![job("a", &[], (2, 20.0), None), job("b", &[], (1, 2.0), None)];
     let instance = instance(Slots::Universal(3), jobs);
     let mut probe = Probe::default();
@@ -136,8 +137,9 @@ fn a_tenth_of_their_run_time_is_left_of_the_last_tasks() {
 
 #[test]
 fn lag_is_what_the_plan_requires_less_what_was_started() {
-    // Six maps of a second, then a reduce, which start at 0, 1 and 2. In time for 5 with two map slots: two tasks, four, six and
-    // seven by 4, 3, 2 and 1 before the deadline. For 1 not even with all three: three, six and seven by 3, 2 and 1 before.
+    // Six maps of a second, then a reduce, which start at 0, 1 and 2. In time for 5 with two map slots: two
+    // tasks, four, six and seven by 4, 3, 2 and 1 before the deadline. For 1 not even with all three: three,
+    // six and seven by 3, 2 and 1 before.
     for (deadline, expected) in [(5.0, [0.0, -1.0, -2.0]), (1.0, [7.0, 4.0, 1.0])] {
         let machine = MachineDraft {
             name: "m".into(),

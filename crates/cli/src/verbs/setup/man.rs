@@ -18,7 +18,8 @@ Examples:
 pub(crate) struct Man {
     /// The verb [default: the program as a whole]
     verb: Option<String>,
-    /// Write the pages of the program and of all verbs into DIR instead: slackline.1, slackline-run.1 and so on
+    /// Write the pages of the program and of all verbs into DIR instead: slackline.1, slackline-run.1 and so
+    /// on
     #[arg(long, short, value_name = "DIR", conflicts_with = "verb")]
     output: Option<PathBuf>,
 }

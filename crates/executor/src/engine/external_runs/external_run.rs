@@ -87,8 +87,8 @@ impl<'a> ExternalRun<'a> {
         }
     }
 
-    /// Whether an earlier session has recorded this failure of a task: its message names the attempt. Times do
-    /// not identify it, as the clock of its machine may differ from this one.
+    /// Whether an earlier session has recorded this failure of a task: its message names the attempt. Times
+    /// do not identify it, as the clock of its machine may differ from this one.
     pub(crate) fn is_recorded(&self, id: TaskId, message: &str) -> bool {
         let is_it =
             |ended: &AttemptOutcome| matches!(ended, AttemptOutcome::Failed(known) if known == message);

@@ -12,8 +12,8 @@ const MARGIN: Duration = Duration::from_secs(10);
 
 /// Asks for an allocation, says what it is, and keeps it until its standard input ends: because the run gives
 /// it back, or because the run is gone. `salloc` ends with the command that it was given, and takes HUP, of
-/// the common signals alone, as the order to give back what it has or waits for. What `salloc` writes for people
-/// goes into the same pipe, which keeps the order.
+/// the common signals alone, as the order to give back what it has or waits for. What `salloc` writes for
+/// people goes into the same pipe, which keeps the order.
 const KEEPER: &str = r#"
 exec 3<&0 2>&1
 salloc "$@" sh -c 'printf "\ngranted %s %s %s\n" "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$SLURM_JOB_CPUS_PER_NODE"; exec cat > /dev/null' <&3 &

@@ -1,4 +1,5 @@
-//! `cargo xtask counters`: counts size, shape and ruled-out words of the workspace, with limits in `record/limits.toml`.
+//! `cargo xtask counters`: counts size, shape and ruled-out words of the workspace, with limits in
+//! `record/limits.toml`.
 //!
 //! - `source`: one file of Rust without its tests;
 //! - `imports`: import cycles, and imports of a higher layer;

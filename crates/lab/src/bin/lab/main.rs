@@ -1,4 +1,5 @@
-//! Developer commands: `cargo xtask bench|bless|counters`, so that no environment variable has to be remembered.
+//! Developer commands: `cargo xtask bench|bless|counters`, so that no environment variable has to be
+//! remembered.
 
 mod counters;
 mod documents;

@@ -44,8 +44,8 @@ pub(super) fn check(draft: &Draft, cluster: &Cluster, problems: &mut Problems) {
     Flows { draft, cluster, problems, work: 0.0 }.check();
 }
 
-/// Checks a flow of those that are read one at a time, beside its name being the only one: `head` has no flows, and
-/// `work` is that of all flows so far, in slot-seconds. Paths are those within the flow.
+/// Checks a flow of those that are read one at a time, beside its name being the only one: `head` has no
+/// flows, and `work` is that of all flows so far, in slot-seconds. Paths are those within the flow.
 pub(in crate::instance) fn check_one(
     head: &Draft,
     cluster: &Cluster,

@@ -1,7 +1,7 @@
 //! The words that docs/words.md rules out, in names, comments, texts and documents.
 
-/// The words of a text in lower case, each between its own spaces, and `|` where a phrase ends. Names are split at `_`
-/// and at capitals.
+/// The words of a text in lower case, each between its own spaces, and `|` where a phrase ends. Names are
+/// split at `_` and at capitals.
 pub(super) fn split(text: &str) -> String {
     let mut out = String::with_capacity(2 * text.len());
     let mut before = ' ';

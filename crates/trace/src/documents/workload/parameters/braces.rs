@@ -21,8 +21,8 @@ impl Braces {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Replaces each known name in braces by its value, as it is. Everything else stays, values are not searched
-    /// again. O(bytes).
+    /// Replaces each known name in braces by its value, as it is. Everything else stays, values are not
+    /// searched again. O(bytes).
     pub(super) fn fill(&self, text: &mut String) {
         let mut filled = String::new();
         let mut rest = text.as_str();
