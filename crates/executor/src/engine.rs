@@ -12,6 +12,7 @@ pub mod backend;
 pub(crate) mod dir_pool;
 pub(crate) mod drive;
 pub(crate) mod ending;
+pub mod event;
 pub mod external_runs;
 pub(crate) mod hosted;
 pub(crate) mod local_session;
@@ -40,6 +41,7 @@ use slackline_task::process::worker_command::WorkerCommand;
 
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
 use crate::engine::dir_pool::DirPool;
+use crate::engine::event::{Observer, RunEvent, SlotHolder};
 use crate::fleet::{Assignment, Fleet, Waker};
 use crate::spec::job_plan::JobPlan;
 use crate::spec::remaining::Numbers;
@@ -96,97 +98,6 @@ impl Settings {
     pub fn with_speculate(mut self, speculate: bool) -> Self {
         self.speculate = speculate;
         self
-    }
-}
-
-/// What happens, for observers.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Happening<'a> {
-    Started(TaskId),
-    /// An attempt has ended, as the journal has it; what that means for its task follows.
-    Recorded(&'a crate::store::journal::Attempt),
-    /// An attempt that started waits, because what runs on its machine leaves too little memory or too few
-    /// processors.
-    Waits(TaskId),
-    /// A task is done; after this many seconds.
-    Done(TaskId, f64),
-    /// An attempt failed, with the reason and the file that has what its commands said, if they did.
-    Failed {
-        id: TaskId,
-        /// What it says, in one or several lines.
-        message: &'a str,
-        /// Where the rest is.
-        log: Option<&'a std::path::Path>,
-        /// Whether another attempt of the task is still running, so that this one does not count.
-        other_runs: bool,
-        /// Whether the task is not tried again: its flow has failed.
-        is_final: bool,
-    },
-    /// The output of tasks of one phase that were done does not count any more: they run again.
-    Lost {
-        tasks: &'a [TaskId],
-        /// Why, for the user.
-        message: &'a str,
-    },
-    /// An attempt was stopped.
-    Killed(TaskId),
-    /// A job is done; its output is complete.
-    JobDone {
-        job: u32,
-        /// Records that its tasks in this session could not use.
-        skipped: u64,
-    },
-    /// A flow fails without having begun, because a job of another flow that it reads from is never going to
-    /// be done.
-    NeverComes {
-        flow: &'a str,
-        job: u32,
-    },
-    /// A machine is not there any more; what ran there is started elsewhere.
-    MachineDown {
-        machine: &'a str,
-        /// Why it is estimated to be gone.
-        why: &'a str,
-    },
-    /// A machine is there again, or has joined.
-    MachineUp {
-        /// How many slots it has, if it was not known before.
-        joined: Option<u32>,
-        machine: &'a str,
-    },
-    /// What runs the tasks does not answer, and why; or it does again.
-    Troubled(Option<&'a str>),
-    /// Something that does no harm to the run, and that the user should know.
-    Warned(&'a str),
-    /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is
-    /// negative.
-    ClockJumped(i64),
-    Tick,
-}
-
-pub trait Observer {
-    /// Something happened at that time of the run.
-    fn happened(&mut self, now: Time, what: Happening<'_>);
-
-    /// An attempt has a slot from that time of the run on: until its end is recorded, or it lets go of it.
-    fn slot_acquired(&mut self, _since: Time, _attempt: u64, _id: TaskId, _slot: u32) {}
-
-    /// An attempt has its slot no more.
-    fn slot_released(&mut self, _attempt: u64) {}
-}
-
-impl<O: Observer + ?Sized> Observer for &mut O {
-    fn happened(&mut self, now: Time, what: Happening<'_>) {
-        (**self).happened(now, what);
-    }
-
-    fn slot_acquired(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
-        (**self).slot_acquired(since, attempt, id, slot);
-    }
-
-    fn slot_released(&mut self, attempt: u64) {
-        (**self).slot_released(attempt);
     }
 }
 
@@ -485,8 +396,8 @@ impl<'a> ProcessEngine<'a> {
     /// Tells that an attempt has its slot.
     fn tell_started(&mut self, running: &Running) {
         let Running { number, id, slot, start, .. } = *running;
-        self.observer.happened(self.now, Happening::Started(id));
-        self.observer.slot_acquired(start, number, id, slot);
+        let holder = Some(SlotHolder { attempt: number, slot, since: start });
+        self.observer.happened(self.now, &RunEvent::AttemptStarted { task: id, holder });
     }
 
     /// Has the fleet start an attempt.
@@ -541,7 +452,7 @@ impl<'a> ProcessEngine<'a> {
         self.run_again();
         self.admit();
         self.speculate();
-        self.observer.happened(self.now, Happening::Tick);
+        self.observer.happened(self.now, &RunEvent::Tick);
     }
 
     /// When something is due by itself.
@@ -566,8 +477,8 @@ impl<'a> ProcessEngine<'a> {
         let Arrivals { flows, never } =
             coming.take_arrivals(clock.by_date(*now), work.instance, work.jobs, is_done);
         for (flow, job) in never {
-            let flow = self.work.instance.flow(flow).id.as_str();
-            self.observer.happened(self.now, Happening::NeverComes { flow, job });
+            let flow = self.work.instance.flow(flow).id.clone();
+            self.observer.happened(self.now, &RunEvent::FlowBlocked { flow, missing_job: job });
         }
         flows
     }
@@ -578,7 +489,7 @@ impl<'a> ProcessEngine<'a> {
         if self.work.journal.jumped(by, self.now).is_ok() {
             self.clock.set_recorded(by);
             self.work.segment += 1;
-            self.observer.happened(self.now, Happening::ClockJumped(by));
+            self.observer.happened(self.now, &RunEvent::ClockJumped(by));
         }
     }
 

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 use slackline_algo::baseline::dates::Dates;
 use slackline_algo::baseline::{Edf, Fair, Fifo, ShareUnit};
 use slackline_algo::dmrs::{Dmrs, OnlineConfig};
+use slackline_executor::engine::Settings;
 use slackline_executor::engine::backend::{
     Backend, EndedRun, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
 };
+use slackline_executor::engine::event::{Observer, RunEvent};
 use slackline_executor::engine::this_machine::LocalEngine;
-use slackline_executor::engine::{Happening, Observer, Settings};
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::opening::{Opening, StatusCallback};
 use slackline_executor::run::reuse::Choices;
@@ -45,11 +46,11 @@ struct Watcher {
 }
 
 impl Observer for Watcher {
-    fn happened(&mut self, _: Time, what: Happening<'_>) {
-        let what = match what {
-            Happening::Started(id) => What::Started(id),
-            Happening::Done(id, _) => What::Done(id),
-            Happening::Killed(id) => What::Killed(id),
+    fn happened(&mut self, _: Time, event: &RunEvent) {
+        let what = match event {
+            RunEvent::AttemptStarted { task, .. } => What::Started(*task),
+            RunEvent::TaskFinished { task, .. } => What::Done(*task),
+            RunEvent::AttemptStopped { task, .. } => What::Killed(*task),
             _ => return,
         };
         self.log.lock().unwrap().push((self.name.clone(), what));

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_executor::engine::backend::Drive;
-use slackline_executor::engine::{Happening, Interrupt, Observer, Settings};
+use slackline_executor::engine::event::{Observer, RunEvent};
+use slackline_executor::engine::{Interrupt, Settings};
 use slackline_executor::run::opening::{Opening, StatusCallback, open};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::run::{RunEnd, Session};
@@ -47,18 +48,18 @@ struct Watcher {
 }
 
 impl Observer for Watcher {
-    fn happened(&mut self, _: Time, what: Happening<'_>) {
-        match what {
-            Happening::Done(id, _) => {
-                self.done.push(id);
+    fn happened(&mut self, _: Time, event: &RunEvent) {
+        match event {
+            RunEvent::TaskFinished { task: id, .. } => {
+                self.done.push(*id);
                 if let Some(meddle) = &mut self.meddle {
                     meddle(&self.done);
                 }
             }
-            Happening::Waits(_) => self.waits += 1,
-            Happening::Failed { message, log, .. } => {
+            RunEvent::AttemptWaiting(_) => self.waits += 1,
+            RunEvent::AttemptFailed { message, log, .. } => {
                 self.failures.push(message.to_owned());
-                self.logs.extend(log.map(Path::to_owned));
+                self.logs.extend(log.clone());
             }
             _ => {}
         }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-use slackline::run::{NewRun, ServiceForecast, TaskId};
+use slackline::run::{NewRun, RunEvent, ServiceForecast, TaskId};
 use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
@@ -24,7 +24,6 @@ use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Combine, Metric, Objective, PhaseKind, Seed, Time};
 use slackline_serve::service::durations::SharedHistogram;
 use slackline_serve::service::forecaster::{ForecastRequest, Forecaster};
-use slackline_serve::service::run_observer::Happened;
 use slackline_serve::state::{ForecastResult, StateEvent};
 use slackline_serve::{Moment, SECOND};
 use slackline_task::base::clock;
@@ -76,10 +75,14 @@ impl Run {
         self
     }
 
-    fn happened(&self, rng: &mut ChaCha8Rng) -> Vec<Happened> {
+    fn happened(&self, rng: &mut ChaCha8Rng) -> Vec<RunEvent> {
         let map = |task| TaskId { job: 0, phase: PhaseKind::Map, task };
-        let done = (0..self.done).map(|task| Happened::Done(map(task), random::integer(rng, 5, 60) as f64));
-        let running = (self.done..self.done + self.running).map(|task| Happened::Started(map(task)));
+        let done = (0..self.done).map(|task| RunEvent::TaskFinished {
+            task: map(task),
+            seconds: random::integer(rng, 5, 60) as f64,
+        });
+        let running = (self.done..self.done + self.running)
+            .map(|task| RunEvent::AttemptStarted { task: map(task), holder: None });
         done.chain(running).collect()
     }
 }
@@ -126,7 +129,7 @@ impl Asked {
             })
             .unwrap();
         for what in run.happened(rng) {
-            self.looks.send(ForecastRequest::Happened(number, Time::ZERO, what)).unwrap();
+            self.looks.send(ForecastRequest::RunEvent(number, Time::ZERO, what)).unwrap();
         }
     }
 
@@ -158,7 +161,7 @@ fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut Ch
     for (number, run) in (1..).zip(runs) {
         outlook.track(number, NewRun::of(&run.workload, policy), 0.0, BTreeMap::new());
         for what in run.happened(rng) {
-            what.told(|what| outlook.note(number, Time::ZERO, what));
+            outlook.note(number, Time::ZERO, &what);
         }
     }
     let mut took: [Vec<f64>; 5] = Default::default();
@@ -191,7 +194,7 @@ fn apart(policies: &[PolicySpec; 2], slots: u32, (flows, looks): (u64, u64)) {
         for (number, run) in (1..).zip(&runs) {
             outlook.track(number, NewRun::of(&run.workload, &policies[0]), 0.0, BTreeMap::new());
             for what in run.happened(&mut rng) {
-                what.told(|what| outlook.note(number, Time::ZERO, what));
+                outlook.note(number, Time::ZERO, &what);
             }
         }
         let [a, b] = policies

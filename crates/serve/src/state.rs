@@ -42,7 +42,7 @@ use crate::{Moment, SECOND, timestamp};
 
 pub use commands::{Answer, Command, FlowFileCheck, PendingSubmission, Refusal, RefusalKind};
 pub use forecasts::{FlowEstimate, ForecastResult, Impact};
-pub use running::{FlowFacts, JobFacts, Opened, Seen, StateEvent};
+pub use running::{FlowFacts, JobFacts, Opened, StateEvent};
 
 use clock::ServiceClock;
 use finished::FinishedSubmission;

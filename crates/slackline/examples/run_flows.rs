@@ -11,14 +11,14 @@ use std::process::ExitCode;
 
 use slackline::Registry;
 use slackline::model::{Time, cluster::Slots};
-use slackline::run::{Forecast, Happening, LocalEngine, Request, Run, Settings, Sink, WorkerCommand};
+use slackline::run::{Forecast, LocalEngine, Request, Run, RunEvent, Settings, Sink, WorkerCommand};
 
 /// Prints tasks as they end.
 struct Printer;
 
 impl Sink for Printer {
-    fn happened(&mut self, now: Time, what: Happening<'_>, _: &Forecast) {
-        if let Happening::Done(id, seconds) = what {
+    fn happened(&mut self, now: Time, event: &RunEvent, _: &Forecast) {
+        if let RunEvent::TaskFinished { task: id, seconds } = event {
             println!(
                 "{:8.1} s  job {} {} {}: {seconds:.2} s",
                 now.seconds(),

@@ -10,10 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use slackline_executor::engine::Observer;
 pub use slackline_executor::engine::backend::{
     FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
 };
+use slackline_executor::engine::event::Observer;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
 use slackline_model::{History, Objective, Time};

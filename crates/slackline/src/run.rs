@@ -49,17 +49,18 @@ pub use preview::Preview;
 pub use request::{Deadline, Request, set_deadlines};
 pub use service_forecast::{CachedOrder, Checked, Completions, ForecastInput, NewRun, ServiceForecast};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+pub use slackline_executor::engine::Settings;
 pub use slackline_executor::engine::backend::{
     ADDRESS, Backend, Drive, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
 };
+pub use slackline_executor::engine::event::{RunEvent, SlotHolder};
 pub use slackline_executor::engine::this_machine::LocalEngine;
-pub use slackline_executor::engine::{Happening, Settings};
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 pub use flow_events::{Cause, Turn, Turns, WatchedFlow};
-use slackline_executor::engine::Observer;
+use slackline_executor::engine::event::Observer;
 /// Runs attempts for a run on another machine. A program calls this function when it is started as an agent.
 pub use slackline_executor::fleet::agent::main as agent;
 pub use slackline_executor::run::error::EngineError;
@@ -274,17 +275,17 @@ struct Watch<'a, 'b> {
 }
 
 impl Observer for Watch<'_, '_> {
-    fn happened(&mut self, now: Time, what: Happening<'_>) {
+    fn happened(&mut self, now: Time, event: &RunEvent) {
         // Deadlines are dates: while a run is suspended, they come closer.
         let ahead = |jumped: i64| u64::try_from(jumped).unwrap_or(0);
-        if let Happening::ClockJumped(by) = what {
+        if let RunEvent::ClockJumped(by) = event {
             let before = ahead(self.jumped);
             self.jumped += by;
             self.forecast.clock_jumped(ahead(self.jumped).cast_signed() - before.cast_signed());
         }
         let now = now + Span(ahead(self.jumped));
-        self.forecast.note(now, what);
-        self.sink.borrow_mut().happened(now, what, &self.forecast);
+        self.forecast.note(now, event);
+        self.sink.borrow_mut().happened(now, event, &self.forecast);
     }
 }
 

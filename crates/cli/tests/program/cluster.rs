@@ -177,7 +177,7 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
 
     // After the first submission the ResourceManager did not answer for a while, and the run went on.
     let troubles =
-        events(&there.join("events")).into_iter().filter(|event| event["event"] == "engine_troubled");
+        events(&there.join("events")).into_iter().filter(|event| event["event"] == "engine_unreachable");
     let messages: Vec<bool> = troubles.map(|event| event["message"].is_string()).collect();
     assert_eq!(messages, [true, false], "one warning, and one message that all is well");
     let checked = command(&there, &["check", "state/workload.json", "state/schedule.json"]).output().unwrap();

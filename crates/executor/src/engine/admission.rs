@@ -11,7 +11,8 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Demand;
 
 use super::ending::Problem;
-use super::{Happening, ProcessEngine, Running, Stage};
+use super::{ProcessEngine, Running, Stage};
+use crate::engine::event::RunEvent;
 
 /// What happens to an attempt that waits.
 enum Step {
@@ -49,7 +50,7 @@ impl ProcessEngine<'_> {
         };
         running.said_to_wait = true;
         let id = running.id;
-        self.observer.happened(self.now, Happening::Waits(id));
+        self.observer.happened(self.now, &RunEvent::AttemptWaiting(id));
     }
 
     /// The first time at which an attempt may start that waits for its time.

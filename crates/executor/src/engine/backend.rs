@@ -13,7 +13,7 @@ use slackline_model::{Draft, FlowId, Instance, Profile, Time};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Engine, Policy};
 
-use crate::engine::Observer;
+use crate::engine::event::Observer;
 use crate::run::error::EngineError;
 use crate::run::opening::{Opening, StatusCallback};
 use crate::run::{JobVerdict, LostOutput, Recovery, RunEnd};

@@ -4,8 +4,9 @@ use slackline_model::Instance;
 use slackline_policy::Config;
 
 use crate::engine::backend::{Drive, RemainingWork};
+use crate::engine::event::RunEvent;
 use crate::engine::external_runs::{Elsewhere, ExternalEnd};
-use crate::engine::{Happening, Interrupt, ProcessEngine, Settings, Work};
+use crate::engine::{Interrupt, ProcessEngine, Settings, Work};
 use crate::fleet::Fleet;
 use crate::fleet::processes::Processes;
 use crate::run::error::{EngineError, file};
@@ -75,7 +76,7 @@ impl Session {
         self.read_again()?;
         let end = self.over(over?)?;
         if let Some(warning) = after(&self.jobs, &self.head.owner) {
-            observer.happened(self.clock().now(), Happening::Warned(&warning));
+            observer.happened(self.clock().now(), &RunEvent::Warning(warning));
         }
         Ok(end)
     }

@@ -19,7 +19,8 @@ use slackline_task::process::limits::Limits;
 use slackline_task::process::report::{Report as Said, too_long};
 use slackline_task::process::spec::Outcome;
 
-use super::{Happening, ProcessEngine, Running, Stage};
+use super::{ProcessEngine, Running, Stage};
+use crate::engine::event::RunEvent;
 use crate::fleet::FleetEvent;
 use crate::store::journal::{Attempt, AttemptOutcome};
 use crate::store::layout::Layout;
@@ -224,13 +225,13 @@ impl ProcessEngine<'_> {
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += outcome.skipped;
         let recorded = self.attempt(&running, AttemptOutcome::Done(outcome));
-        self.observer.happened(end, Happening::Recorded(&recorded));
-        self.observer.happened(end, Happening::Done(id, seconds.seconds()));
+        self.observer.happened(end, &RunEvent::AttemptRecorded(Box::new(recorded)));
+        self.observer.happened(end, &RunEvent::TaskFinished { task: id, seconds: seconds.seconds() });
         if self.work.jobs[id.job as usize].is_final(id) {
             self.open[id.job as usize] -= 1;
             if self.open[id.job as usize] == 0 {
-                let skipped = self.skipped.get(&id.job).copied().unwrap_or(0);
-                self.observer.happened(self.now, Happening::JobDone { job: id.job, skipped });
+                let skipped_records = self.skipped.get(&id.job).copied().unwrap_or(0);
+                self.observer.happened(self.now, &RunEvent::JobFinished { job: id.job, skipped_records });
             }
         }
         match row {
@@ -272,8 +273,8 @@ impl ProcessEngine<'_> {
                 message: format!("output {}: cannot be completed: {error}", job.output.display()),
                 is_final: true,
             })?;
-        if let Some(warning) = &warning {
-            self.observer.happened(self.now, Happening::Warned(warning));
+        if let Some(warning) = warning {
+            self.observer.happened(self.now, &RunEvent::Warning(warning));
         }
         Ok(())
     }
@@ -316,10 +317,11 @@ impl ProcessEngine<'_> {
     /// Reports and records that an attempt failed, and removes its files. `other_runs` if another attempt of
     /// the task is running, `is_final` if there will be none.
     pub(super) fn give_up(&mut self, running: &Running, message: &str, other_runs: bool, is_final: bool) {
-        let message = &with_remedy(message.to_owned());
-        let log = self.record_failed(running, message);
-        let (id, log) = (running.id, log.as_deref());
-        self.observer.happened(self.now, Happening::Failed { id, message, log, other_runs, is_final });
+        let message = with_remedy(message.to_owned());
+        let log = self.record_failed(running, &message);
+        let task = running.id;
+        let event = RunEvent::AttemptFailed { task, message, log, other_runs, is_final };
+        self.observer.happened(self.now, &event);
     }
 
     /// Records that an attempt failed, keeps what its commands said, and removes what it leaves.
@@ -332,8 +334,8 @@ impl ProcessEngine<'_> {
 
     /// Has the end of an attempt without output recorded with what ends next.
     fn record(&mut self, ended: Attempt) {
-        self.observer.happened(self.now, Happening::Recorded(&ended));
-        self.records.push(ended);
+        self.records.push(ended.clone());
+        self.observer.happened(self.now, &RunEvent::AttemptRecorded(Box::new(ended)));
     }
 
     /// Kills an attempt whose result is no longer needed, and records it.
@@ -352,8 +354,8 @@ impl ProcessEngine<'_> {
         if running.stage != Stage::Starved {
             self.record(self.attempt(running, AttemptOutcome::Killed));
         }
-        self.observer.slot_released(running.number);
-        self.observer.happened(self.now, Happening::Killed(running.id));
+        let event = RunEvent::AttemptStopped { task: running.id, attempt: Some(running.number) };
+        self.observer.happened(self.now, &event);
     }
 
     /// Kills attempts that take too long.

@@ -26,11 +26,12 @@ use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::JobSpec;
 
+use crate::engine::Work;
 use crate::engine::backend::{FlowOverrides, RunConfig};
+use crate::engine::event::{Observer, RunEvent};
 use crate::engine::external_runs::external_run::{ExternalRun, Held};
 use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::RunDates;
-use crate::engine::{Happening, Observer, Work};
 use crate::run::error::EngineError;
 use crate::run::{Owned, RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
@@ -246,18 +247,18 @@ impl<'o> Elsewhere<'o> {
     }
 
     /// Says that something happened: to the observer of the run that it is of, or to all.
-    pub fn happened(&mut self, what: Happening<'_>) {
+    pub fn happened(&mut self, event: RunEvent) {
         let now = self.clock.now();
-        let Some(job) = job_of(&what) else {
+        let Some(job) = event.job() else {
             for member in self.runs.values_mut() {
                 let at = member.own_time(now);
-                member.observer.happened(at, what);
+                member.observer.happened(at, &event);
             }
             return;
         };
         let (first, member) = self.member_mut(job);
         let at = member.own_time(now);
-        member.observer.happened(at, own(first, what));
+        member.observer.happened(at, &event.numbered_from(first));
     }
 
     /// Whether a job's output is complete.
@@ -410,35 +411,6 @@ impl Member<'_> {
 /// A task with the number that its job has in its run.
 fn own_id(first: u32, id: TaskId) -> TaskId {
     TaskId { job: id.job - first, ..id }
-}
-
-/// The job of an event; `None` if the event has no job.
-fn job_of(what: &Happening<'_>) -> Option<u32> {
-    match what {
-        Happening::Started(id)
-        | Happening::Waits(id)
-        | Happening::Done(id, _)
-        | Happening::Failed { id, .. }
-        | Happening::Killed(id) => Some(id.job),
-        Happening::JobDone { job, .. } => Some(*job),
-        _ => None,
-    }
-}
-
-/// The same with the number that the job has in its run.
-fn own(first: u32, what: Happening<'_>) -> Happening<'_> {
-    let id = |id: TaskId| own_id(first, id);
-    match what {
-        Happening::Started(task) => Happening::Started(id(task)),
-        Happening::Waits(task) => Happening::Waits(id(task)),
-        Happening::Done(task, seconds) => Happening::Done(id(task), seconds),
-        Happening::Failed { id: task, message, log, other_runs, is_final } => {
-            Happening::Failed { id: id(task), message, log, other_runs, is_final }
-        }
-        Happening::Killed(task) => Happening::Killed(id(task)),
-        Happening::JobDone { job, skipped } => Happening::JobDone { job: job - first, skipped },
-        other => other,
-    }
 }
 
 /// How an engine that runs jobs as wholes ended.

@@ -23,7 +23,8 @@ use slackline_task::process::report::Report as Said;
 use slackline_task::shuffle::index;
 
 use crate::engine::ending::{Finished, Problem};
-use crate::engine::{Happening, ProcessEngine, Running, Stage};
+use crate::engine::event::RunEvent;
+use crate::engine::{ProcessEngine, Running, Stage};
 use crate::spec::job_plan::JobPlan;
 
 /// What was lost and is not there again.
@@ -127,7 +128,7 @@ impl ProcessEngine<'_> {
         }
         self.stop_reduces(job);
         self.record_failed(reduce, message);
-        self.observer.happened(self.now, Happening::Killed(reduce.id));
+        self.observer.happened(self.now, &RunEvent::AttemptStopped { task: reduce.id, attempt: None });
         self.lose_tasks(&gone, message);
         if let Some(row) = row {
             self.starve(row, reduce);
@@ -202,7 +203,7 @@ impl ProcessEngine<'_> {
         }
         if !tasks.is_empty() {
             let tasks: Vec<TaskId> = tasks.iter().copied().collect();
-            self.observer.happened(self.now, Happening::Lost { tasks: &tasks, message });
+            self.observer.happened(self.now, &RunEvent::OutputLost { tasks, reason: message.to_owned() });
         }
     }
 

@@ -11,7 +11,8 @@ use slackline_policy::engine::{Report, RowId};
 use slackline_policy::unfinished::Unfinished;
 use slackline_task::base::task_id::TaskId;
 
-use crate::engine::{Happening, ProcessEngine, Running, Stage};
+use crate::engine::event::RunEvent;
+use crate::engine::{ProcessEngine, Running, Stage};
 use crate::fleet::{Availability, FleetEvent, NewMachine};
 use crate::store::journal::JoinedMachine;
 
@@ -37,7 +38,7 @@ impl ProcessEngine<'_> {
                     self.of_machines.push(Report::Ends { machine, at });
                 }
             }
-            FleetEvent::Notice(what) => self.observer.happened(self.now, Happening::Warned(&what)),
+            FleetEvent::Notice(what) => self.observer.happened(self.now, &RunEvent::Warning(what)),
             FleetEvent::Ended { .. } => {}
         }
     }
@@ -53,7 +54,7 @@ impl ProcessEngine<'_> {
             return;
         }
         let name = self.cluster.machine_name(machine);
-        self.observer.happened(self.now, Happening::MachineDown { machine: &name, why });
+        self.observer.happened(self.now, &RunEvent::MachineDown { machine: name, reason: why.to_owned() });
         let is_there = |local: &Self, running: &Running| {
             running.is_at_work() && local.machine_of(running.id, running.slot) == machine
         };
@@ -116,7 +117,7 @@ impl ProcessEngine<'_> {
             self.clear(id, number);
         }
         let name = self.cluster.machine_name(machine);
-        self.observer.happened(self.now, Happening::MachineUp { joined: None, machine: &name });
+        self.observer.happened(self.now, &RunEvent::MachineUp { machine: name, new_slots: None });
         self.of_machines.push(Report::Up(machine));
     }
 
@@ -134,7 +135,8 @@ impl ProcessEngine<'_> {
             self.ids.insert(number, machine);
             self.machines.insert(machine, capacity);
         }
-        self.observer.happened(self.now, Happening::MachineUp { joined: Some(slots), machine: &group.name });
+        let event = RunEvent::MachineUp { machine: group.name.clone(), new_slots: Some(slots) };
+        self.observer.happened(self.now, &event);
         self.of_machines.push(Report::Joined(group));
     }
 
@@ -152,7 +154,7 @@ impl ProcessEngine<'_> {
             Availability::Same => self.wakes.is_empty(),
             Availability::Coming => false,
             Availability::Over(why) => {
-                self.observer.happened(self.now, Happening::Warned(&why));
+                self.observer.happened(self.now, &RunEvent::Warning(why));
                 self.paused = true;
                 true
             }
@@ -165,7 +167,7 @@ impl ProcessEngine<'_> {
             return;
         }
         for reason in unfinished {
-            self.observer.happened(self.now, Happening::Warned(&reason.to_string()));
+            self.observer.happened(self.now, &RunEvent::Warning(reason.to_string()));
         }
     }
 

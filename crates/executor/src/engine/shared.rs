@@ -44,6 +44,7 @@ use crate::engine::backend::{
     EndedRun, FlowOverrides, Quotas, RunConfig, RunId, Session, SharedEngine, SharedMachine,
 };
 use crate::engine::ending::PATIENCE;
+use crate::engine::event::Observer;
 use crate::engine::hosted::RunningAttempt;
 use crate::engine::local_session::LocalSession;
 use crate::engine::machines::visibility_check::VisibilityCheck;
@@ -51,7 +52,7 @@ use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
 use crate::engine::shared::flow::DriverFlow;
 use crate::engine::shared::hosted_run::RunStart;
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
-use crate::engine::{Observer, Settings, TICK};
+use crate::engine::{Settings, TICK};
 use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
 use crate::run::RunEnd;
 use crate::run::error::EngineError;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
 use slackline::resident::FlowOverrides;
-use slackline::run::{CachedOrder, Checked, Completions, ForecastInput, NewRun, ServiceForecast};
+use slackline::run::{CachedOrder, Checked, Completions, ForecastInput, NewRun, RunEvent, ServiceForecast};
 use slackline::{PolicySpec, parallel};
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
@@ -13,8 +13,7 @@ use slackline_task::base::clock::ClockReading;
 
 use crate::api::{DelayedFlow, Remedy};
 use crate::service::durations::SharedHistogram;
-use crate::service::run_observer::Happened;
-use crate::state::{FlowEstimate, ForecastResult, Impact, Seen, StateEvent};
+use crate::state::{FlowEstimate, ForecastResult, Impact, StateEvent};
 use crate::{Moment, SECOND, timestamp};
 
 /// The flow's estimates are reported as wrong if its tasks take more than `OFF` times the estimate or less
@@ -39,7 +38,7 @@ pub enum ForecastRequest {
         deadlines: BTreeMap<String, Moment>,
     },
     /// An event of a run, at this time of the run.
-    Happened(u64, Time, Happened),
+    RunEvent(u64, Time, RunEvent),
     /// The overrides of a flow changed.
     Stand(u64, String, FlowOverrides),
     /// A flow was cancelled.
@@ -90,8 +89,8 @@ impl Forecaster {
                     tell(StateEvent::Predicted(outlooked));
                 }
                 other => {
-                    if let Some((number, what)) = self.note(other) {
-                        tell(StateEvent::Seen { number, what });
+                    if let Some(event) = self.note(other) {
+                        tell(event);
                     }
                 }
             }
@@ -99,7 +98,7 @@ impl Forecaster {
     }
 
     /// Tracks an event. Returns a report if estimates turn out wrong.
-    fn note(&mut self, look: ForecastRequest) -> Option<(u64, Seen)> {
+    fn note(&mut self, look: ForecastRequest) -> Option<StateEvent> {
         match look {
             ForecastRequest::Track { number, name, started, followed, standings, deadlines } => {
                 // A start in the future was recorded by a wrong clock. It counts as now.
@@ -109,10 +108,10 @@ impl Forecaster {
                 self.outlook.track(number, *followed, later, standings);
                 self.runs.insert(number, TrackedRun { name, started, deadlines, flows });
             }
-            ForecastRequest::Happened(number, now, what) => {
-                what.told(|what| self.outlook.note(number, now, what));
-                if let Happened::Done(id, _) = what {
-                    return self.odd(number, id.job);
+            ForecastRequest::RunEvent(number, now, event) => {
+                self.outlook.note(number, now, &event);
+                if let RunEvent::TaskFinished { task, .. } = event {
+                    return self.odd(number, task.job);
                 }
             }
             ForecastRequest::Stand(number, flow, overrides) => {
@@ -137,14 +136,14 @@ impl Forecaster {
     }
 
     /// A report if the tasks of a job's flow take much longer or shorter than estimated.
-    fn odd(&self, number: u64, job: u32) -> Option<(u64, Seen)> {
+    fn odd(&self, number: u64, job: u32) -> Option<StateEvent> {
         let flow = self.runs.get(&number)?.flows.get(job as usize)?;
         let (ratio, tasks) = self.outlook.off(number, flow)?;
         if tasks < OFF_TASKS || (1.0 / OFF..=OFF).contains(&ratio) {
             return None;
         }
         let message = format!("{flow}: {tasks} tasks took {ratio:.1} times what was expected of them");
-        Some((number, Seen::Off { flow: flow.clone(), message }))
+        Some(StateEvent::EstimatesOff { number, flow: flow.clone(), message })
     }
 
     fn at(&self, seconds: f64) -> Moment {

@@ -3,59 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use slackline::run::{AttemptOutcome, Happening, TaskId};
-use slackline_executor::engine::Observer;
-use slackline_model::{Draft, PhaseKind, Time, WallTime};
+use slackline::run::{AttemptOutcome, RunEvent, SlotHolder, TaskId};
+use slackline_executor::engine::event::Observer;
+use slackline_model::{Draft, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, TimeBase};
 
-use crate::state::Seen;
 use crate::{Moment, api, timestamp};
 
 /// The number of attempts kept for the timeline.
 const ATTEMPTS: usize = 20_000;
-
-/// An owned [`Happening`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Happened {
-    /// See [`Happening::Started`].
-    Started(TaskId),
-    /// See [`Happening::Done`].
-    Done(TaskId, f64),
-    /// See [`Happening::Failed`].
-    Failed {
-        id: TaskId,
-        /// Whether another attempt of the task is still running.
-        other_runs: bool,
-        /// Whether the flow has failed.
-        is_final: bool,
-    },
-    /// See [`Happening::Killed`].
-    Killed(TaskId),
-    /// See [`Happening::Lost`].
-    Lost(Vec<TaskId>),
-    /// See [`Happening::NeverComes`].
-    NeverComes(String),
-}
-
-impl Happened {
-    /// Calls `tell` with the borrowed form.
-    pub fn told<T>(&self, tell: impl FnOnce(Happening<'_>) -> T) -> T {
-        match self {
-            Self::Started(id) => tell(Happening::Started(*id)),
-            Self::Done(id, seconds) => tell(Happening::Done(*id, *seconds)),
-            Self::Failed { id, other_runs, is_final } => tell(Happening::Failed {
-                id: *id,
-                message: "",
-                log: None,
-                other_runs: *other_runs,
-                is_final: *is_final,
-            }),
-            Self::Killed(id) => tell(Happening::Killed(*id)),
-            Self::Lost(tasks) => tell(Happening::Lost { tasks, message: "" }),
-            Self::NeverComes(flow) => tell(Happening::NeverComes { flow, job: 0 }),
-        }
-    }
-}
 
 /// Recently ended attempts, and running attempts.
 #[derive(Clone, Debug, Default)]
@@ -134,19 +90,17 @@ pub struct Watch {
     /// The flow and the name of each job.
     jobs: Vec<(String, String)>,
     recent: RecentAttempts,
-    tell: Box<dyn FnMut(Seen) + Send>,
-    follow: Box<dyn FnMut(Time, Happened) + Send>,
+    tell: Box<dyn FnMut(Time, &RunEvent) + Send>,
 }
 
 impl Watch {
-    /// Reports progress to `tell`, and events to `follow`.
+    /// Calls `tell` with the events that change tasks and flows.
     pub fn new(
         number: u64,
         started: Moment,
         workload: &Draft,
         recent: RecentAttempts,
-        tell: impl FnMut(Seen) + Send + 'static,
-        follow: impl FnMut(Time, Happened) + Send + 'static,
+        tell: impl FnMut(Time, &RunEvent) + Send + 'static,
     ) -> Self {
         let jobs = workload
             .flows
@@ -154,7 +108,7 @@ impl Watch {
             .flat_map(|flow| flow.jobs.iter().map(|job| (flow.id.clone(), job.id.clone())));
         let jobs = jobs.collect();
         let base = TimeBase::measured(WallTime(started), Time::ZERO);
-        Self { number, base, jobs, recent, tell: Box::new(tell), follow: Box::new(follow) }
+        Self { number, base, jobs, recent, tell: Box::new(tell) }
     }
 
     /// An attempt that has had its slot since `start`, a time of the run.
@@ -194,51 +148,29 @@ impl Drop for Watch {
 }
 
 impl Observer for Watch {
-    fn happened(&mut self, now: Time, what: Happening<'_>) {
+    fn happened(&mut self, now: Time, event: &RunEvent) {
         self.base = TimeBase::measured(ClockReading::read().wall, now);
-        let is_map = |id: TaskId| id.phase == PhaseKind::Map;
-        let (seen, happened) = match what {
-            Happening::Recorded(attempt) => return self.ended(attempt),
-            Happening::Started(id) => {
-                (Seen::Started { job: id.job, is_map: is_map(id) }, Happened::Started(id))
+        match event {
+            RunEvent::AttemptRecorded(attempt) => return self.ended(attempt),
+            RunEvent::AttemptStarted { task, holder } => {
+                if let Some(SlotHolder { attempt, slot, since }) = *holder
+                    && let Some(open) = self.open(since.0, *task, slot)
+                {
+                    self.recent.begin(attempt, open);
+                }
             }
-            Happening::Done(id, seconds) => {
-                (Seen::Done { job: id.job, is_map: is_map(id) }, Happened::Done(id, seconds))
+            RunEvent::AttemptStopped { attempt, .. } => {
+                if let Some(attempt) = attempt {
+                    self.recent.leave(self.number, *attempt);
+                }
             }
-            Happening::Failed { id, message, other_runs, is_final, .. } => {
-                let message = format!("{} {}: {message}", id.phase.name(), id.task);
-                let seen = Seen::Failed { job: id.job, is_map: is_map(id), message, is_final };
-                (seen, Happened::Failed { id, other_runs, is_final })
-            }
-            Happening::Killed(id) => {
-                (Seen::Stopped { job: id.job, is_map: is_map(id) }, Happened::Killed(id))
-            }
-            Happening::Lost { tasks, .. } => {
-                let Some(&id) = tasks.first() else { return };
-                let seen = Seen::Lost { job: id.job, is_map: is_map(id), tasks: tasks.len() as u64 };
-                (seen, Happened::Lost(tasks.to_vec()))
-            }
-            Happening::NeverComes { flow, job } => {
-                let (other, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
-                let message = format!(
-                    "it reads the output of job {job} of flow {other}, which is never going to be there"
-                );
-                (Seen::Never { flow: flow.to_owned(), message }, Happened::NeverComes(flow.to_owned()))
-            }
-            // Other events are not about a task.
+            RunEvent::TaskFinished { .. }
+            | RunEvent::AttemptFailed { .. }
+            | RunEvent::OutputLost { .. }
+            | RunEvent::FlowBlocked { .. } => {}
+            // Other events change neither tasks nor flows.
             _ => return,
-        };
-        (self.tell)(seen);
-        (self.follow)(now, happened);
-    }
-
-    fn slot_acquired(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
-        if let Some(open) = self.open(since.0, id, slot) {
-            self.recent.begin(attempt, open);
         }
-    }
-
-    fn slot_released(&mut self, attempt: u64) {
-        self.recent.leave(self.number, attempt);
+        (self.tell)(now, event);
     }
 }

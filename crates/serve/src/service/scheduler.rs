@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use slackline::resident::{
     Admission, FlowOverrides, Host, Limits, Order, Returned, Rules, SharedEngineConfig, SharedMachine, drive,
 };
-use slackline::run::{self, Backend, JobHistory};
+use slackline::run::{self, Backend, JobHistory, RunEvent};
 use slackline_model::Time;
 use slackline_model::cluster::Slots;
 use slackline_task::base::activity::{self, Duty};
@@ -19,7 +19,7 @@ use crate::service::launcher::{Machines, OpenedRuns, Ready};
 use crate::service::message::StatusCallback;
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::{RecentAttempts, Watch};
-use crate::state::{Seen, StateEvent};
+use crate::state::StateEvent;
 use crate::{Moment, api};
 
 /// A command of the state to the engine.
@@ -176,9 +176,12 @@ impl ServiceHost {
                 let started = run.session().started();
                 let (state, looks) = (self.ports.state.clone(), self.ports.looks.clone());
                 let workload = run.session().workload();
-                let tell = move |what: Seen| state(StateEvent::Seen { number, what });
-                let follow = move |now, what| drop(looks.send(ForecastRequest::Happened(number, now, what)));
-                let watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell, follow);
+                let tell = move |now, event: &RunEvent| {
+                    state(StateEvent::Run { number, event: event.clone() });
+                    // A forecaster that is gone needs nothing.
+                    let _ = looks.send(ForecastRequest::RunEvent(number, now, event.clone()));
+                };
+                let watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell);
                 let observer = Box::new(watch);
                 Some(Order::Admit(Box::new(Admission { number, run, known, overrides, quota, observer })))
             }

@@ -5,6 +5,8 @@ mod event;
 use std::collections::BTreeMap;
 
 use slackline::resident::FlowOverrides;
+use slackline::run::{RunEvent, TaskId};
+use slackline_model::PhaseKind;
 use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
@@ -14,7 +16,7 @@ use crate::state::recurring::LATE;
 use crate::state::{Effect, Entry, RETRY_FIRST, RETRY_LONGEST, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
 
-pub use event::{FlowFacts, JobFacts, Opened, Seen, StateEvent};
+pub use event::{FlowFacts, JobFacts, Opened, StateEvent};
 
 /// A submission whose flows are scheduled.
 #[derive(Debug)]
@@ -231,7 +233,10 @@ impl ServiceState {
             StateEvent::NotOpened { number, problem, is_final } => {
                 self.not_opened(now, number, problem, is_final, out);
             }
-            StateEvent::Seen { number, what } => self.seen(now, number, what, out),
+            StateEvent::Run { number, event } => self.run_event(now, number, event, out),
+            StateEvent::EstimatesOff { number, flow, message } => {
+                self.alert(out, now, number, &flow, AlertKind::EstimatesOff, message);
+            }
             StateEvent::Returned { number, stopped } => self.returned(now, number, stopped, out),
             StateEvent::Files { number, missing } => self.looked(now, number, missing, out),
             StateEvent::Read { number, due } => self.is_due(number, due),
@@ -368,54 +373,60 @@ impl ServiceState {
         self.event(out, now, ServiceEvent { kind: "waits", number: Some(number), flow: None, message });
     }
 
-    fn seen(&mut self, now: Moment, number: u64, what: Seen, out: &mut Transition) {
-        match what {
-            Seen::Started { job, is_map } => {
-                self.count(number, job, is_map, |phase| phase.running += 1);
+    /// Applies an event of a run to the progress of its flows.
+    fn run_event(&mut self, now: Moment, number: u64, event: RunEvent, out: &mut Transition) {
+        match event {
+            RunEvent::AttemptStarted { task, .. } => {
+                self.count(number, task, |phase| phase.running += 1);
             }
-            Seen::Stopped { job, is_map } => {
-                self.count(number, job, is_map, |phase| {
-                    phase.running = phase.running.saturating_sub(1);
-                });
+            RunEvent::AttemptStopped { task, .. } => {
+                self.count(number, task, |phase| phase.running = phase.running.saturating_sub(1));
             }
-            Seen::Done { job, is_map } => {
-                self.count(number, job, is_map, |phase| {
+            RunEvent::TaskFinished { task, .. } => {
+                self.count(number, task, |phase| {
                     phase.running = phase.running.saturating_sub(1);
                     phase.done += 1;
                 });
-                self.flow_done(now, number, job, out);
+                self.flow_done(now, number, task.job, out);
             }
-            Seen::Failed { job, is_map, message, is_final } => {
-                self.count(number, job, is_map, |phase| {
-                    phase.running = phase.running.saturating_sub(1);
-                });
-                let Some((flow, paths)) = self.job_of(number, job) else { return };
+            RunEvent::AttemptFailed { task, message, is_final, .. } => {
+                self.count(number, task, |phase| phase.running = phase.running.saturating_sub(1));
+                let Some((flow, index)) = self.job_of(number, task.job) else { return };
                 flow.failed_attempts += 1;
-                let job = &mut flow.jobs[paths];
+                let job = &mut flow.jobs[index];
                 job.failed_attempts += 1;
-                let name = job.job.clone();
+                let message = format!("job {}: {} {}: {message}", job.job, task.phase.name(), task.task);
                 if is_final && !flow.state.is_over() {
-                    let message = format!("job {name}: {message}");
-                    (flow.state, flow.cause) = (FlowState::Failed, Some(message.clone()));
                     let flow = flow.flow.clone();
-                    self.flow_over(number, &flow);
-                    self.alert(out, now, number, &flow, AlertKind::Failed, message);
+                    self.fail_flow(now, number, &flow, message, out);
                 }
             }
-            Seen::Lost { job, is_map, tasks } => {
-                self.count(number, job, is_map, |phase| phase.done -= tasks.min(phase.done));
+            RunEvent::OutputLost { tasks, .. } => {
+                let Some(&first) = tasks.first() else { return };
+                let lost = tasks.len() as u64;
+                self.count(number, first, |phase| phase.done -= lost.min(phase.done));
             }
-            Seen::Never { flow, message } => {
-                if let Some(here) = self.here(number, &flow) {
-                    (here.state, here.cause) = (FlowState::Failed, Some(message.clone()));
-                }
-                self.flow_over(number, &flow);
-                self.alert(out, now, number, &flow, AlertKind::Failed, message);
+            RunEvent::FlowBlocked { flow, missing_job } => {
+                let missing = self.job_of(number, missing_job);
+                let (other, job) = missing
+                    .map(|(flow, index)| (flow.flow.clone(), flow.jobs[index].job.clone()))
+                    .unwrap_or_default();
+                let message = format!(
+                    "it reads the output of job {job} of flow {other}, which is never going to be there"
+                );
+                self.fail_flow(now, number, &flow, message, out);
             }
-            Seen::Off { flow, message } => {
-                self.alert(out, now, number, &flow, AlertKind::EstimatesOff, message);
-            }
+            // Other events change neither tasks nor flows.
+            _ => {}
         }
+    }
+
+    fn fail_flow(&mut self, now: Moment, number: u64, flow: &str, cause: String, out: &mut Transition) {
+        if let Some(progress) = self.here(number, flow) {
+            (progress.state, progress.cause) = (FlowState::Failed, Some(cause.clone()));
+        }
+        self.flow_over(number, flow);
+        self.alert(out, now, number, flow, AlertKind::Failed, cause);
     }
 
     /// The flow of a job, and the index of the job in it.
@@ -430,12 +441,12 @@ impl ServiceState {
     }
 
     /// Changes the task counts of a phase.
-    fn count(&mut self, number: u64, job: u32, is_map: bool, how: impl FnOnce(&mut api::Phase)) {
+    fn count(&mut self, number: u64, task: TaskId, how: impl FnOnce(&mut api::Phase)) {
         let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut()) else { return };
-        let Some(&(flow, paths)) = live.jobs.get(&job) else { return };
+        let Some(&(flow, paths)) = live.jobs.get(&task.job) else { return };
         let flow = &mut live.flows[flow];
         let job = &mut flow.jobs[paths];
-        let phase = if is_map { &mut job.maps } else { &mut job.reduces };
+        let phase = if task.phase == PhaseKind::Map { &mut job.maps } else { &mut job.reduces };
         let before = phase.running;
         how(phase);
         let more = phase.running.cast_signed() - before.cast_signed();

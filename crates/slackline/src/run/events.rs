@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::reuse::Verdict;
 use slackline_executor::run::{JobVerdict, LostOutput};
 use slackline_executor::store::journal::{Attempt, AttemptOutcome};
@@ -220,52 +220,58 @@ impl<W: Write> Sink for Events<W> {
         self.say_verdicts();
     }
 
-    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
         self.now = now.seconds();
-        match what {
-            Happening::Started(id) => {
-                *self.attempts.entry(id).or_default() += 1;
-                let said = Value::Object(self.task(id));
+        match event {
+            RunEvent::AttemptStarted { task, .. } => {
+                *self.attempts.entry(*task).or_default() += 1;
+                let said = Value::Object(self.task(*task));
                 self.say("task_started", said);
             }
-            Happening::Recorded(attempt) => self.recorded = Some(attempt.clone()),
-            Happening::Done(id, seconds) => self.ended("task_done", id, json!({ "seconds": seconds })),
-            Happening::Failed { id, message, log, other_runs, is_final } => {
-                let said = json!({ "message": message, "log": log.map(shown), "goes_on": other_runs, "final": is_final });
-                self.ended("task_failed", id, said);
+            RunEvent::AttemptRecorded(attempt) => self.recorded = Some((**attempt).clone()),
+            RunEvent::TaskFinished { task, seconds } => {
+                self.ended("task_done", *task, json!({ "seconds": seconds }));
             }
-            Happening::Lost { tasks, message } => {
+            RunEvent::AttemptFailed { task, message, log, other_runs, is_final } => {
+                let log = log.as_deref().map(shown);
+                let said =
+                    json!({ "message": message, "log": log, "other_runs": other_runs, "final": is_final });
+                self.ended("task_failed", *task, said);
+            }
+            RunEvent::OutputLost { tasks, reason } => {
                 for &id in tasks {
                     let mut said = self.task(id);
-                    said.insert("message".to_owned(), message.into());
+                    said.insert("message".to_owned(), reason.as_str().into());
                     self.say("output_lost", Value::Object(said));
                 }
             }
-            Happening::Killed(id) => self.ended("task_killed", id, json!({})),
-            Happening::NeverComes { flow, job } => {
-                let (other, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
+            RunEvent::AttemptStopped { task, .. } => self.ended("task_killed", *task, json!({})),
+            RunEvent::FlowBlocked { flow, missing_job } => {
+                let (other, job) = self.jobs.get(*missing_job as usize).cloned().unwrap_or_default();
                 let reads = format!("{other}/{job}");
-                self.say("flow_never_comes", json!({ "flow": flow, "reads": reads }));
+                self.say("flow_blocked", json!({ "flow": flow, "reads": reads }));
             }
-            Happening::MachineDown { machine, why } => {
-                self.say("machine_down", json!({ "machine": machine, "message": why }));
+            RunEvent::MachineDown { machine, reason } => {
+                self.say("machine_down", json!({ "machine": machine, "message": reason }));
             }
-            Happening::MachineUp { machine, joined } => {
-                if let Some(slots) = joined {
-                    self.places.add(machine, slots);
+            RunEvent::MachineUp { machine, new_slots } => {
+                if let Some(slots) = new_slots {
+                    self.places.add(machine, *slots);
                 }
                 self.say("machine_up", json!({ "machine": machine }));
             }
-            Happening::Troubled(message) => self.say("engine_troubled", json!({ "message": message })),
-            Happening::ClockJumped(by) => self.say("clock_jumped", json!({ "seconds": by as f64 / 1e6 })),
-            Happening::Warned(message) => self.say("engine_warned", json!({ "message": message })),
-            Happening::JobDone { job, skipped } => {
-                let (flow, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
-                self.say("job_done", json!({ "flow": flow, "job": job, "skipped": skipped }));
+            RunEvent::EngineUnreachable(message) => {
+                self.say("engine_unreachable", json!({ "message": message }));
+            }
+            RunEvent::ClockJumped(by) => self.say("clock_jumped", json!({ "seconds": *by as f64 / 1e6 })),
+            RunEvent::Warning(message) => self.say("warning", json!({ "message": message })),
+            RunEvent::JobFinished { job, skipped_records } => {
+                let (flow, job) = self.jobs.get(*job as usize).cloned().unwrap_or_default();
+                self.say("job_done", json!({ "flow": flow, "job": job, "skipped": skipped_records }));
             }
             _ => {}
         }
-        for (index, turn) in self.turns.take(now, what, forecast) {
+        for (index, turn) in self.turns.take(now, event, forecast) {
             self.turn(index, turn);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_model::Time;
 use slackline_model::cost::is_late;
 use slackline_task::base::task_id::TaskId;
@@ -118,19 +118,19 @@ impl Turns {
     }
 
     /// Stores the reason why a flow fails.
-    fn note_cause(&mut self, what: Happening<'_>) {
-        match what {
-            Happening::Failed { id, message, log, is_final: true, .. } => {
+    fn note_cause(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::AttemptFailed { task: id, message, log, is_final: true, .. } => {
                 let Some((flow, job)) = self.jobs.get(id.job as usize) else { return };
-                let (message, log) = (message.to_owned(), log.map(Into::into));
-                self.flows[*flow].cause = Some(Cause { job: job.clone(), task: Some(id), message, log });
+                let (job, message, log) = (job.clone(), message.clone(), log.clone());
+                self.flows[*flow].cause = Some(Cause { job, task: Some(*id), message, log });
             }
-            Happening::NeverComes { flow, job } => {
-                let Some((other, job)) = self.jobs.get(job as usize) else { return };
+            RunEvent::FlowBlocked { flow, missing_job } => {
+                let Some((other, job)) = self.jobs.get(*missing_job as usize) else { return };
                 let message = format!("flow {flow} reads its output, which is never going to be there");
                 let job = format!("{}/{job}", self.flows[*other].id);
                 let cause = Cause { job, task: None, message, log: None };
-                if let Some(flow) = self.flows.iter_mut().find(|watched| watched.id == flow) {
+                if let Some(flow) = self.flows.iter_mut().find(|watched| watched.id == *flow) {
                     flow.cause = Some(cause);
                 }
             }
@@ -139,12 +139,12 @@ impl Turns {
     }
 
     /// Processes an event. Returns the changes of flows, each with the index of the flow. O(flows).
-    pub fn take(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) -> Vec<(usize, Turn)> {
-        self.note_cause(what);
+    pub fn take(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) -> Vec<(usize, Turn)> {
+        self.note_cause(event);
         let mut turns = Vec::new();
         let now = now.seconds();
-        if let Happening::Done(id, _) = what
-            && let Some(index) = self.of(id)
+        if let RunEvent::TaskFinished { task, .. } = event
+            && let Some(index) = self.of(*task)
         {
             let flow = &mut self.flows[index];
             flow.left = flow.left.saturating_sub(1);
@@ -154,7 +154,7 @@ impl Turns {
                 turns.push((index, Turn::Done { at: now, late }));
             }
         }
-        if let Happening::Lost { tasks, .. } = what {
+        if let RunEvent::OutputLost { tasks, .. } = event {
             for index in tasks.iter().filter_map(|&id| self.of(id)).collect::<Vec<_>>() {
                 self.flows[index].left += 1;
             }

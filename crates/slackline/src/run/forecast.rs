@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Mutex, PoisonError};
 
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::spec::remaining::remaining;
 use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
@@ -206,8 +206,8 @@ impl Forecast {
     }
 
     /// Processes an event, and simulates if the next simulation is due.
-    pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
-        self.record(now, what);
+    pub(super) fn note(&mut self, now: Time, event: &RunEvent) {
+        self.record(now, event);
         self.take_in(now);
         // An external policy is not simulated: its program would be restarted for every simulation.
         if now >= self.next && self.thinking.is_none() && !self.policy.is_program() {
@@ -216,26 +216,26 @@ impl Forecast {
     }
 
     /// Processes an event without simulating.
-    pub(super) fn record(&mut self, now: Time, what: Happening<'_>) {
+    pub(super) fn record(&mut self, now: Time, event: &RunEvent) {
         self.now = now;
-        match what {
-            Happening::Started(id) => {
-                self.running.entry(id).or_insert(Running { since: now, attempts: 0 }).attempts += 1;
+        match event {
+            RunEvent::AttemptStarted { task, .. } => {
+                self.running.entry(*task).or_insert(Running { since: now, attempts: 0 }).attempts += 1;
             }
-            Happening::Done(id, seconds) => {
-                self.running.remove(&id);
-                self.done.insert(id);
-                self.took_task(id, seconds);
+            RunEvent::TaskFinished { task, seconds } => {
+                self.running.remove(task);
+                self.done.insert(*task);
+                self.took_task(*task, *seconds);
             }
-            Happening::Failed { id, other_runs: false, is_final, .. } => {
-                self.running.remove(&id);
-                if is_final {
-                    self.failed.insert(self.flows[id.job as usize].clone());
+            RunEvent::AttemptFailed { task, other_runs: false, is_final, .. } => {
+                self.running.remove(task);
+                if *is_final {
+                    self.failed.insert(self.flows[task.job as usize].clone());
                 }
             }
-            Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
-            Happening::Lost { tasks, .. } => self.done.retain(|id| !tasks.contains(id)),
-            Happening::NeverComes { flow, .. } => drop(self.failed.insert(flow.to_owned())),
+            RunEvent::AttemptStopped { task, .. } | RunEvent::AttemptFailed { task, .. } => self.stop(*task),
+            RunEvent::OutputLost { tasks, .. } => self.done.retain(|id| !tasks.contains(id)),
+            RunEvent::FlowBlocked { flow, .. } => drop(self.failed.insert(flow.clone())),
             // The other events do not change the state of a task.
             _ => {}
         }

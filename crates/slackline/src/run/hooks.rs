@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_model::Time;
 use slackline_task::base::clock;
 
@@ -160,8 +160,8 @@ impl<F: FnMut(&str)> Sink for Hooks<F> {
         self.is_reported = vec![false; overview.flows.len()];
     }
 
-    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
-        for (index, turn) in self.turns.take(now, what, forecast) {
+    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
+        for (index, turn) in self.turns.take(now, event, forecast) {
             self.turn(index, turn);
         }
         if !self.children.is_empty() {

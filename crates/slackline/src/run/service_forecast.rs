@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use slackline_executor::engine::Happening;
 use slackline_executor::engine::backend::FlowOverrides;
+use slackline_executor::engine::event::RunEvent;
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::history::PhaseName;
 use slackline_model::{Draft, History, Objective, Time};
@@ -153,9 +153,9 @@ impl ServiceForecast {
     }
 
     /// Records an event of a run at time `now` of the run.
-    pub fn note(&mut self, number: u64, now: Time, what: Happening<'_>) {
+    pub fn note(&mut self, number: u64, now: Time, event: &RunEvent) {
         if let Some(run) = self.runs.get_mut(&number) {
-            run.forecast.record(now, what);
+            run.forecast.record(now, event);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
 use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_model::cluster::Slots;
@@ -26,8 +26,8 @@ pub trait Sink {
     }
 
     /// An event at time `now` of the run.
-    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
-        let _ = (now, what, forecast);
+    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
+        let _ = (now, event, forecast);
     }
 
     /// The run has ended or was stopped. The caller of [`Run::go`](super::Run::go) calls this afterwards.
@@ -90,8 +90,8 @@ impl<S: Sink + ?Sized> Sink for &mut S {
         (**self).begin(overview, stop);
     }
 
-    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
-        (**self).happened(now, what, forecast);
+    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
+        (**self).happened(now, event, forecast);
     }
 
     fn end(&mut self, ending: &Ending) {
@@ -116,9 +116,9 @@ impl Sink for Vec<Box<dyn Sink + '_>> {
         }
     }
 
-    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
         for sink in self {
-            sink.happened(now, what, forecast);
+            sink.happened(now, event, forecast);
         }
     }
 

@@ -41,9 +41,9 @@ impl Sink for Recorded {
         self.overview = Some(overview.clone());
     }
 
-    fn happened(&mut self, _: Time, what: Happening<'_>, _: &Forecast) {
-        if let Happening::Done(id, _) = what {
-            self.done.push(id);
+    fn happened(&mut self, _: Time, event: &RunEvent, _: &Forecast) {
+        if let RunEvent::TaskFinished { task: id, .. } = event {
+            self.done.push(*id);
         }
     }
 }

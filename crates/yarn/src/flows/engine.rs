@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_executor::engine::Happening;
 use slackline_executor::engine::backend::RemainingWork;
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::external_runs::{Elsewhere, ExternalEnd};
 use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::job_plan::JobPlan;
@@ -264,7 +264,7 @@ impl<'o> FlowEngine<'o> {
     }
 
     fn warn(&mut self, warning: &str) {
-        self.runs.happened(Happening::Warned(warning));
+        self.runs.happened(RunEvent::Warning(warning.to_owned()));
         self.notices.iter_mut().for_each(|notices| notices.push(warning.to_owned()));
     }
 
@@ -304,7 +304,7 @@ impl<'o> FlowEngine<'o> {
     fn trouble(&mut self, message: Option<&str>) {
         if self.troubled != message.is_some() {
             self.troubled = message.is_some();
-            self.runs.happened(Happening::Troubled(message));
+            self.runs.happened(RunEvent::EngineUnreachable(message.map(str::to_owned)));
             let state = message
                 .map_or("it answers again".to_owned(), |message| format!("it does not answer: {message}"));
             self.notices.iter_mut().for_each(|all| all.push(format!("the cluster: {state}")));

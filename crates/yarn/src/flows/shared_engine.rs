@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use slackline_executor::engine::Observer;
 use slackline_executor::engine::backend::{
     self, EndedRun, FlowOverrides, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
 };
+use slackline_executor::engine::event::Observer;
 use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::error::EngineError;
 use slackline_model::draft::MachineDraft;

@@ -16,8 +16,8 @@ use slackline::names::listed;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
 use slackline::run::{
-    Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks, JobFigures,
-    Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, TimeSpec, Verdict,
+    Backend, Deadline, Ending, EngineError, Events, Forecast, HookCommands, Hooks, JobFigures, Note, Outcome,
+    Overview, Request, RunEnd, RunError, RunEvent, Sink, Stop, TimeSpec, Verdict,
 };
 use slackline_executor::fleet::concurrent_runs::{self, ConcurrentRun};
 use slackline_model::cluster::Slots;
@@ -258,8 +258,8 @@ impl Sink for EventFile {
         self.events.begin(overview, stop);
     }
 
-    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
-        self.events.happened(now, what, forecast);
+    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
+        self.events.happened(now, event, forecast);
     }
 
     fn end(&mut self, ending: &Ending) {

@@ -10,11 +10,12 @@ use slackline_model::draft::MachineDraft;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::{ContainerJob, JobSpec};
 
+use crate::engine::Work;
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
 use crate::engine::backend::{FlowOverrides, RunId};
+use crate::engine::event::{Observer, RunEvent};
 use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::{FlowSource, RunDates};
-use crate::engine::{Happening, Observer, Work};
 use crate::run::Owned;
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
@@ -168,8 +169,8 @@ impl<'a> ExternalRun<'a> {
         let Arrivals { flows, never } =
             coming.take_arrivals(now, work.instance, work.jobs, |job| is_done[job as usize]);
         for (flow, job) in never {
-            let flow = work.instance.flow(flow).id.as_str();
-            observer.happened(now, Happening::NeverComes { flow, job });
+            let flow = work.instance.flow(flow).id.clone();
+            observer.happened(now, &RunEvent::FlowBlocked { flow, missing_job: job });
         }
         let flows: Vec<String> = flows.into_iter().map(|flow| work.instance.flow(flow).id.clone()).collect();
         self.came.extend(flows.iter().cloned());
@@ -261,8 +262,9 @@ impl<'a> ExternalRun<'a> {
         let attempt =
             Attempt { number, id, slot, segment: self.work.segment, start, began: start, end, ended };
         self.work.journal.record(std::slice::from_ref(&attempt))?;
-        observer.happened(now, Happening::Recorded(&attempt));
-        observer.happened(now, Happening::Failed { id, message, log: None, other_runs: false, is_final });
+        observer.happened(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
+        let (message, log, other_runs) = (message.to_owned(), None, false);
+        observer.happened(now, &RunEvent::AttemptFailed { task: id, message, log, other_runs, is_final });
         Ok(())
     }
 
@@ -300,11 +302,11 @@ impl<'a> ExternalRun<'a> {
         }
         self.is_done[job as usize] = true;
         self.work.done.extend(ids);
-        for attempt in &attempts {
-            observer.happened(now, Happening::Recorded(attempt));
+        for attempt in attempts {
+            observer.happened(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
         }
-        if let Some(warning) = &warning {
-            observer.happened(now, Happening::Warned(warning));
+        if let Some(warning) = warning {
+            observer.happened(now, &RunEvent::Warning(warning));
         }
         Ok(())
     }

@@ -20,12 +20,13 @@ use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{RunClock, TimeOffset};
 
 use crate::engine::backend::FlowOverrides;
+use crate::engine::event::Observer;
 use crate::engine::external_runs::ExternalEnd;
 use crate::engine::hosted::{FlowOutcome, RunningAttempt};
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
 use crate::engine::shared::flow::{FlowSource, RunDates};
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
-use crate::engine::{Observer, ProcessEngine, Settings, TICK};
+use crate::engine::{ProcessEngine, Settings, TICK};
 use crate::fleet::FleetEvent;
 use crate::run::error::EngineError;
 use crate::run::{Owned, Session};

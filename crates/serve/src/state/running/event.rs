@@ -1,5 +1,7 @@
 //! Results of effects, and events of the engine.
 
+use slackline::run::RunEvent;
+
 use crate::Moment;
 use crate::api;
 use crate::state::forecasts::ForecastResult;
@@ -15,10 +17,17 @@ pub enum StateEvent {
         /// Whether a retry is useless.
         is_final: bool,
     },
-    /// Progress of a run.
-    Seen {
+    /// An event of a run.
+    Run {
         number: u64,
-        what: Seen,
+        event: RunEvent,
+    },
+    /// Tasks of a flow take much longer or shorter than estimated.
+    EstimatesOff {
+        number: u64,
+        flow: String,
+        /// The difference, as text.
+        message: String,
     },
     /// The engine has stopped a run: all its flows have ended, or it is retried later.
     Returned {
@@ -70,53 +79,8 @@ pub struct FlowFacts {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFacts {
-    /// The number of the job in [`Seen`].
+    /// The number of the job in [`RunEvent`].
     pub index: u32,
     /// The progress of the job so far.
     pub job: api::Job,
-}
-
-/// Progress of a run, with jobs by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
-    Started {
-        job: u32,
-        /// Whether the task is a map.
-        is_map: bool,
-    },
-    /// An attempt was stopped.
-    Stopped {
-        job: u32,
-        /// Whether the task is a map.
-        is_map: bool,
-    },
-    /// A task finished.
-    Done {
-        job: u32,
-        /// Whether the task is a map.
-        is_map: bool,
-    },
-    Failed {
-        job: u32,
-        /// Whether the task is a map.
-        is_map: bool,
-        message: String,
-        /// Whether the flow has failed with this attempt.
-        is_final: bool,
-    },
-    /// Outputs of finished tasks were lost; the tasks have to rerun.
-    Lost {
-        job: u32,
-        /// Whether the tasks are maps.
-        is_map: bool,
-        tasks: u64,
-    },
-    /// A flow can never start, and the reason.
-    Never { flow: String, message: String },
-    /// Tasks take much longer or shorter than estimated.
-    Off {
-        flow: String,
-        /// The difference, as text.
-        message: String,
-    },
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline::resident::FlowOverrides;
+use slackline::run::{RunEvent, TaskId};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Seed, WallTime};
+use slackline_model::{PhaseKind, Seed, WallTime};
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::api::{CatchUp, Change, Overlap, Schedule};
@@ -323,19 +324,24 @@ impl World {
     }
 
     pub(super) fn start(&mut self, number: u64, job: u32) {
-        self.apply_event(StateEvent::Seen { number, what: Seen::Started { job, is_map: true } });
+        self.apply_event(StateEvent::Run {
+            number,
+            event: RunEvent::AttemptStarted { task: map(job), holder: None },
+        });
     }
 
     pub(super) fn finish(&mut self, number: u64, job: u32) {
-        self.apply_event(StateEvent::Seen { number, what: Seen::Done { job, is_map: true } });
+        self.apply_event(StateEvent::Run {
+            number,
+            event: RunEvent::TaskFinished { task: map(job), seconds: 1.0 },
+        });
     }
 
     pub(super) fn fail(&mut self, number: u64, job: u32, is_final: bool) {
         let message = "it does not work".to_owned();
-        self.apply_event(StateEvent::Seen {
-            number,
-            what: Seen::Failed { job, is_map: true, message, is_final },
-        });
+        let (task, log, other_runs) = (map(job), None, false);
+        let event = RunEvent::AttemptFailed { task, message, log, other_runs, is_final };
+        self.apply_event(StateEvent::Run { number, event });
     }
 
     /// Returns a run.
@@ -550,4 +556,9 @@ fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
         .map(|alert| (alert.number, alert.flow.clone(), alert.kind, None))
         .collect();
     assert_eq!(causes.iter().collect::<BTreeSet<_>>().len(), causes.len(), "seed {seed}");
+}
+
+/// A map of a job.
+fn map(job: u32) -> TaskId {
+    TaskId { job, phase: PhaseKind::Map, task: 0 }
 }

@@ -38,9 +38,9 @@ fn estimates_of_durations_follow_finished_and_running_tasks() {
     let mut forecast = forecast();
     let at = Time::from_seconds_nearest;
     for task in 0..2 {
-        forecast.record(Time::ZERO, Happening::Started(id(0, Map, task)));
+        forecast.record(Time::ZERO, &RunEvent::AttemptStarted { task: id(0, Map, task), holder: None });
     }
-    forecast.record(at(4.0), Happening::Done(id(0, Map, 0), 4.0));
+    forecast.record(at(4.0), &RunEvent::TaskFinished { task: id(0, Map, 0), seconds: 4.0 });
     let now = forecast.estimated(at(5.0));
     // The finished map took four times its estimate, so all maps are scaled by four. The overdue map gets a
     // tenth of its elapsed 5 s.
@@ -48,10 +48,10 @@ fn estimates_of_durations_follow_finished_and_running_tasks() {
     assert_eq!(seconds(&now, 1), [vec![40.0, 40.0], vec![3.0]]);
     // A task halfway through has half its duration left. Reduces are scaled separately.
     assert_eq!(seconds(&forecast.estimated(at(3.0)), 0)[0][1], 1.0);
-    forecast.record(at(6.0), Happening::Done(id(0, Reduce, 0), 1.0));
+    forecast.record(at(6.0), &RunEvent::TaskFinished { task: id(0, Reduce, 0), seconds: 1.0 });
     assert_eq!(seconds(&forecast.estimated(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
     // The estimate of a task is at least the elapsed time of any running task of its phase.
-    forecast.record(at(10.0), Happening::Started(id(1, Map, 0)));
+    forecast.record(at(10.0), &RunEvent::AttemptStarted { task: id(1, Map, 0), holder: None });
     assert_eq!(seconds(&forecast.estimated(at(60.0)), 1)[0], [5.0, 50.0]);
 }
 
@@ -62,9 +62,9 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     let map = |task| id(0, PhaseKind::Map, task);
     assert_eq!(forecast.of("f"), Prospect::Unknown);
     for task in 0..2 {
-        forecast.record(Time::ZERO, Happening::Started(map(task)));
+        forecast.record(Time::ZERO, &RunEvent::AttemptStarted { task: map(task), holder: None });
     }
-    forecast.record(at(4.0), Happening::Done(map(0), 4.0));
+    forecast.record(at(4.0), &RunEvent::TaskFinished { task: map(0), seconds: 4.0 });
     // Left of a: 0.5 s and 4 s, then 4 s from 5.5 on, reduce from 9.5. Left of b: 40 s from 11.5 on, then the
     // reduce.
     forecast.look_ahead(at(5.0));
@@ -72,14 +72,14 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     forecast.expected = expected;
     assert_eq!(forecast.of("f"), Prospect::Done(54.5));
     let failed = |is_final| {
-        let message = "no";
-        Happening::Failed { id: map(1), message, log: None, other_runs: false, is_final }
+        let (message, log, other_runs) = ("no".to_owned(), None, false);
+        RunEvent::AttemptFailed { task: map(1), message, log, other_runs, is_final }
     };
     for _ in 0..9 {
-        forecast.record(at(6.0), failed(false));
+        forecast.record(at(6.0), &failed(false));
         assert_eq!(forecast.of("f"), Prospect::Done(54.5));
     }
-    forecast.record(at(6.0), failed(true));
+    forecast.record(at(6.0), &failed(true));
     assert_eq!(forecast.of("f"), Prospect::Failed);
 }
 
@@ -104,7 +104,7 @@ fn on_a_cluster_the_starts_of_application_masters_and_containers_are_expected() 
     let second = 5.0 + 6.0 + 2.0 * (3.0 + 10.0) + 3.0 + 3.0;
     assert_eq!(expected(&forecast, 0.0), first + second);
     // The first ApplicationMaster is up, and one map is nearly finished. Neither start-up is predicted again.
-    forecast.record(at(9.5), Happening::Started(id(0, PhaseKind::Map, 0)));
+    forecast.record(at(9.5), &RunEvent::AttemptStarted { task: id(0, PhaseKind::Map, 0), holder: None });
     assert_eq!(expected(&forecast, 10.0), 10.0 + 0.5 + 3.0 * (3.0 + 1.0) + 3.0 + 2.0 + second);
 }
 
@@ -114,9 +114,9 @@ fn an_estimate_is_never_before_now() {
     let mut forecast = forecast();
     forecast.expected.insert("f".to_owned(), 54.5);
     forecast.next = Time(u64::MAX);
-    forecast.note(at(50.0), Happening::Tick);
+    forecast.note(at(50.0), &RunEvent::Tick);
     assert_eq!(forecast.of("f"), Prospect::Done(54.5));
-    forecast.note(at(60.0), Happening::Tick);
+    forecast.note(at(60.0), &RunEvent::Tick);
     assert_eq!(forecast.of("f"), Prospect::Done(60.0));
 }
 
@@ -126,8 +126,8 @@ fn the_spread_is_that_of_durations_of_tasks_of_the_phase() {
     let map = |task| id(0, PhaseKind::Map, task);
     let mut forecast = forecast();
     for (task, took) in [(0, 1.0), (1, 3.0)] {
-        forecast.record(Time::ZERO, Happening::Started(map(task)));
-        forecast.record(at(took), Happening::Done(map(task), took));
+        forecast.record(Time::ZERO, &RunEvent::AttemptStarted { task: map(task), holder: None });
+        forecast.record(at(took), &RunEvent::TaskFinished { task: map(task), seconds: took });
     }
     forecast.each.insert((0, PhaseKind::Map), vec![1.0, 3.0]);
     // The reduces and the second job are unknown, so their ratios go up to a factor of two.

@@ -85,7 +85,7 @@ fn running_tasks_keep_their_slots_under_every_policy() {
         let mut forecast = forecast_of(policy, 4, 3.0, vec![(long, None), (quick, None)]);
         for task in 1..5 {
             let id = TaskId { job: 0, phase: PhaseKind::Map, task };
-            forecast.note(1, Time::ZERO, Happening::Started(id));
+            forecast.note(1, Time::ZERO, &RunEvent::AttemptStarted { task: id, holder: None });
         }
         let ahead = forecast.ahead(at(3.0), None);
         let (expected, kept) = ahead.resolved().unwrap();
@@ -105,7 +105,14 @@ fn what_a_held_flow_has_at_work_keeps_its_slots() {
         let quick = workload("quick", &[(&[2.0, 3.0, 2.0], &[])]);
         let mut forecast = forecast_of(policy, 2, 3.0, vec![(held, None), (quick, None)]);
         for task in [0, 2] {
-            forecast.note(1, Time::ZERO, Happening::Started(TaskId { job: 0, phase: PhaseKind::Map, task }));
+            forecast.note(
+                1,
+                Time::ZERO,
+                &RunEvent::AttemptStarted {
+                    task: TaskId { job: 0, phase: PhaseKind::Map, task },
+                    holder: None,
+                },
+            );
         }
         forecast.stand(1, "held", FlowOverrides { held: true, ..FlowOverrides::default() });
         let ahead = forecast.ahead(at(3.0), None);
@@ -171,11 +178,11 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
     ];
     for (now, id, took) in ended {
         assert_eq!(forecast.guesses(), guess);
-        forecast.note(1, at(now), Happening::Done(id, took));
+        forecast.note(1, at(now), &RunEvent::TaskFinished { task: id, seconds: took });
     }
-    forecast.note(1, at(14.0), Happening::Started(id(1, PhaseKind::Map, 0)));
+    forecast.note(1, at(14.0), &RunEvent::AttemptStarted { task: id(1, PhaseKind::Map, 0), holder: None });
     assert_eq!(forecast.guesses(), guess, "of its second job nothing has ended");
-    forecast.note(1, at(20.0), Happening::Done(id(1, PhaseKind::Map, 0), 6.0));
+    forecast.note(1, at(20.0), &RunEvent::TaskFinished { task: id(1, PhaseKind::Map, 0), seconds: 6.0 });
     assert_eq!(forecast.guesses(), BTreeSet::new());
     // One reduce is left. The only known durations are those of the maps of its job, so its samples differ by
     // a factor of two.

@@ -10,8 +10,8 @@ use slackline_model::{Draft, Instance, PhaseId, Span, Time};
 use slackline_sim::{Options, Sim};
 
 use crate::run::{
-    Attempt, AttemptOutcome, Backend, Drive, EngineError, Fault, Happening, JobHistory, JobName, JobVerdict,
-    Obstacle, Opening, Prepared, Recovery, RunEnd, Session, Stop, TaskId,
+    Attempt, AttemptOutcome, Backend, Drive, EngineError, Fault, JobHistory, JobName, JobVerdict, Obstacle,
+    Opening, Prepared, Recovery, RunEnd, RunEvent, Session, Stop, TaskId,
 };
 
 /// A run, as it would be stored on disk.
@@ -229,8 +229,12 @@ impl Session for FakeSession {
         let total = ran.len();
         ran.truncate(self.stop_after.unwrap_or(total));
         for attempt in &ran {
-            observer.happened(Time(attempt.start), Happening::Started(attempt.id));
-            observer.happened(Time(attempt.end), Happening::Done(attempt.id, attempt.micros() as f64 / 1e6));
+            observer
+                .happened(Time(attempt.start), &RunEvent::AttemptStarted { task: attempt.id, holder: None });
+            observer.happened(
+                Time(attempt.end),
+                &RunEvent::TaskFinished { task: attempt.id, seconds: attempt.micros() as f64 / 1e6 },
+            );
         }
         let end = if ran.len() < total { RunEnd::Interrupted } else { RunEnd::Done };
         self.run.attempts.extend(ran);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_executor::engine::backend::{Drive, FlowOverrides, RunConfig, RunId, Stop};
-use slackline_executor::engine::{Happening, Observer};
+use slackline_executor::engine::event::{Observer, RunEvent};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::run::{RunEnd, opening};
 use slackline_executor::store::journal::{Attempt, AttemptOutcome, Setup};
@@ -88,15 +88,15 @@ struct Watcher {
 }
 
 impl Observer for Watcher {
-    fn happened(&mut self, _: Time, what: Happening<'_>) {
-        match what {
-            Happening::Failed { message, is_final, .. } => {
-                self.messages.push(format!("failed{}: {message}", if is_final { " for good" } else { "" }));
+    fn happened(&mut self, _: Time, event: &RunEvent) {
+        match event {
+            RunEvent::AttemptFailed { message, is_final, .. } => {
+                self.messages.push(format!("failed{}: {message}", if *is_final { " for good" } else { "" }));
             }
-            Happening::Troubled(Some(message)) => self.messages.push(format!("trouble: {message}")),
-            Happening::Warned(message) => self.messages.push(format!("warned: {message}")),
-            Happening::Troubled(None) => self.messages.push("no trouble".to_owned()),
-            Happening::Tick if (self.until)() => {
+            RunEvent::EngineUnreachable(Some(message)) => self.messages.push(format!("trouble: {message}")),
+            RunEvent::Warning(message) => self.messages.push(format!("warned: {message}")),
+            RunEvent::EngineUnreachable(None) => self.messages.push("no trouble".to_owned()),
+            RunEvent::Tick if (self.until)() => {
                 if let Some(stop) = self.stop.lock().unwrap().as_ref() {
                     stop.stop();
                 }
@@ -376,7 +376,7 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
 struct Silent;
 
 impl Observer for Silent {
-    fn happened(&mut self, _: Time, _: Happening<'_>) {}
+    fn happened(&mut self, _: Time, _: &RunEvent) {}
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ends: failed tasks, finished and failed jobs, and applications to kill.
 
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::external_runs::tasks::{CannotFinish, FailedTask, FinishedTask};
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;
@@ -66,16 +66,16 @@ impl FlowEngine<'_> {
             let seconds = attempt.ended.saturating_sub(attempt.started) as f64 / 1e3;
             (TaskId { job, phase: *kind, task: *task }, seconds)
         });
-        let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
+        let skipped_records = tasks.iter().map(|task| task.outcome.skipped).sum();
         let (submit, own) = (self.submission_of(job), &self.jobs[job]);
         match self.runs.finish(job, tasks, |plan, publish| submit.publish(plan, own, publish)) {
             Ok(()) => {
                 self.write_note(true);
                 self.jobs[job].end();
                 if let Some((id, seconds)) = last {
-                    self.runs.happened(Happening::Done(id, seconds));
+                    self.runs.happened(RunEvent::TaskFinished { task: id, seconds });
                 }
-                self.runs.happened(Happening::JobDone { job, skipped });
+                self.runs.happened(RunEvent::JobFinished { job, skipped_records });
                 self.ledger.finish_job(job);
             }
             Err(CannotFinish::Output { problem, .. }) if self.schedule_retry(job, &problem) => {

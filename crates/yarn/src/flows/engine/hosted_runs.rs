@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use slackline_executor::engine::Observer;
 use slackline_executor::engine::backend::{FlowOverrides, RunConfig};
+use slackline_executor::engine::event::Observer;
 use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::{RunEnd, Session};

@@ -8,7 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::external_runs::tasks::{CannotFinish, FinishedTask};
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{PhaseKind, Time};
@@ -122,7 +122,7 @@ impl FlowEngine<'_> {
             self.report_done(id, container.at.since(container.since.min(container.at)).seconds());
         } else if !is_done {
             self.jobs[job].started.remove(&(kind, id.task));
-            self.runs.happened(Happening::Killed(id));
+            self.runs.happened(RunEvent::AttemptStopped { task: id, attempt: None });
         }
     }
 
@@ -130,7 +130,7 @@ impl FlowEngine<'_> {
     fn report_done(&mut self, id: TaskId, seconds: f64) {
         let program = &mut self.jobs[id.job].program;
         if program.as_mut().is_some_and(|program| program.reported_done.insert((id.phase, id.task))) {
-            self.runs.happened(Happening::Done(id, seconds));
+            self.runs.happened(RunEvent::TaskFinished { task: id, seconds });
         }
     }
 
@@ -259,7 +259,7 @@ impl FlowEngine<'_> {
                 }
                 self.write_note(true);
                 self.jobs[job].end();
-                self.runs.happened(Happening::JobDone { job, skipped: 0 });
+                self.runs.happened(RunEvent::JobFinished { job, skipped_records: 0 });
                 self.ledger.finish_job(job);
             }
             Err(CannotFinish::Output { problem, .. }) if self.schedule_retry(job, &problem) => {

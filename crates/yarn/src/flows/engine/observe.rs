@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use slackline_executor::engine::Happening;
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::external_runs::tasks::ArrivingFlow;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{FlowId, PhaseId, PhaseKind, Time};
@@ -67,7 +67,7 @@ impl FlowEngine<'_> {
         self.note_ams();
         self.explain_waits();
         self.write_note(false);
-        self.runs.happened(Happening::Tick);
+        self.runs.happened(RunEvent::Tick);
     }
 
     pub(super) fn apply_change(&mut self, change: Change) {
@@ -279,7 +279,7 @@ impl FlowEngine<'_> {
     pub(super) fn report_started(&mut self, job: u32, phase: PhaseKind, task: u32) {
         let started = &mut self.jobs[job].started;
         if started.insert((phase, task), self.now).is_none() {
-            self.runs.happened(Happening::Started(TaskId { job, phase, task }));
+            self.runs.happened(RunEvent::AttemptStarted { task: TaskId { job, phase, task }, holder: None });
         }
     }
 
@@ -298,7 +298,10 @@ impl FlowEngine<'_> {
                 // Tasks of the last phase finish with the output.
                 let is_last = self.jobs[job].is_complete(self.runs.plan(job));
                 if !is_last {
-                    self.runs.happened(Happening::Done(TaskId { job, phase: kind, task: number }, seconds));
+                    self.runs.happened(RunEvent::TaskFinished {
+                        task: TaskId { job, phase: kind, task: number },
+                        seconds,
+                    });
                 }
                 if let Some(phase) = phase.filter(|_| !is_last) {
                     self.report_finished(job, kind, phase);

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
-    Forecast, Happening, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Prospect, Reason,
-    Request, Sink, StateOfRun, Stop, TaskId, Verdict, look,
+    Forecast, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Prospect, Reason, Request,
+    RunEvent, Sink, StateOfRun, Stop, TaskId, Verdict, look,
 };
 use slackline_model::cost::is_late;
 use slackline_model::{Span, Start, Time};
@@ -252,59 +252,59 @@ impl Sink for RunDisplay {
         out::warn_if(on_stop_signal(move || request_stop(&stop)).err());
     }
 
-    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
         self.leave_view();
-        match what {
-            Happening::Started(id) => self.say_task(now, id, "started"),
-            Happening::Waits(id) => {
+        match event {
+            RunEvent::AttemptStarted { task, .. } => self.say_task(now, *task, "started"),
+            RunEvent::AttemptWaiting(task) => {
                 self.say_task(
                     now,
-                    id,
+                    *task,
                     "has its slot and waits for memory or processors that other tasks have",
                 );
             }
-            Happening::Done(id, seconds) => {
-                self.say_task(now, id, &format!("done after {}", duration(seconds)));
-                let flow = self.jobs[id.job as usize].flow;
+            RunEvent::TaskFinished { task, seconds } => {
+                self.say_task(now, *task, &format!("done after {}", duration(*seconds)));
+                let flow = self.jobs[task.job as usize].flow;
                 self.flows[flow].done += 1;
             }
-            Happening::Failed { id, message, log, other_runs, is_final } => {
-                let log = log.map_or_else(String::new, |log| format!(" (log: {})", log.display()));
-                let which = if other_runs {
+            RunEvent::AttemptFailed { task, message, log, other_runs, is_final } => {
+                let log = log.as_ref().map_or_else(String::new, |log| format!(" (log: {})", log.display()));
+                let which = if *other_runs {
                     "a second attempt beside the first".to_owned()
                 } else {
-                    let failures = self.failures.entry(id).or_default();
+                    let failures = self.failures.entry(*task).or_default();
                     *failures += 1;
-                    format!("attempt {failures}{}", if is_final { ", the last" } else { "" })
+                    format!("attempt {failures}{}", if *is_final { ", the last" } else { "" })
                 };
-                say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
+                say(now, &format!("{} failed, {which}: {message}{log}", self.name(*task)));
             }
-            Happening::Killed(id) => self.say_task(now, id, "stopped"),
-            Happening::Lost { tasks, message } => {
-                for &id in tasks {
+            RunEvent::AttemptStopped { task, .. } => self.say_task(now, *task, "stopped"),
+            RunEvent::OutputLost { tasks, reason } => {
+                for id in tasks {
                     let flow = self.jobs[id.job as usize].flow;
                     self.flows[flow].done -= 1;
                 }
                 let Some(id) = tasks.first() else { return };
                 let count = counted(tasks.len() as u64, id.phase.name());
                 let name = &self.jobs[id.job as usize].name;
-                say(now, &format!("{name}: {count} rerun: {message}"));
+                say(now, &format!("{name}: {count} rerun: {reason}"));
             }
-            Happening::NeverComes { flow, job } => {
-                let from = &self.jobs[job as usize].name;
+            RunEvent::FlowBlocked { flow, missing_job } => {
+                let from = &self.jobs[*missing_job as usize].name;
                 say(now, &format!("{flow} failed: it reads from {from}, which failed"));
             }
-            Happening::MachineDown { machine, why } => {
-                say(now, &format!("machine {machine} is gone: {why}; its tasks run elsewhere"));
+            RunEvent::MachineDown { machine, reason } => {
+                say(now, &format!("machine {machine} is gone: {reason}; its tasks run elsewhere"));
             }
-            Happening::MachineUp { machine, .. } => say(now, &format!("machine {machine} is there")),
-            Happening::Troubled(Some(message)) => {
+            RunEvent::MachineUp { machine, .. } => say(now, &format!("machine {machine} is there")),
+            RunEvent::EngineUnreachable(Some(message)) => {
                 say(now, &format!("no answer: {message}; trying again"));
             }
-            Happening::Troubled(None) => say(now, "answers again"),
-            Happening::Warned(message) => say(now, message),
-            Happening::ClockJumped(by) => {
-                let by = by as f64 / 1e6;
+            RunEvent::EngineUnreachable(None) => say(now, "answers again"),
+            RunEvent::Warning(message) => say(now, message),
+            RunEvent::ClockJumped(by) => {
+                let by = *by as f64 / 1e6;
                 let direction = if by < 0.0 { "back" } else { "forward" };
                 say(
                     now,
@@ -314,12 +314,12 @@ impl Sink for RunDisplay {
                     ),
                 );
             }
-            Happening::JobDone { .. } if self.verbosity == Verbosity::Quiet => {}
-            Happening::JobDone { job, skipped } => {
-                let job = &self.jobs[job as usize];
+            RunEvent::JobFinished { .. } if self.verbosity == Verbosity::Quiet => {}
+            RunEvent::JobFinished { job, skipped_records } => {
+                let job = &self.jobs[*job as usize];
                 let prospect = self.prospect(&self.flows[job.flow], forecast);
                 let flow = if prospect.is_empty() { prospect } else { format!("; flow {prospect}") };
-                let skipped = match skipped {
+                let skipped = match *skipped_records {
                     0 => String::new(),
                     n => format!(", {} skipped", counted(n, "record")),
                 };

@@ -1,0 +1,125 @@
+//! What happens in a run: one type for the live view, the forecast, the event file, hooks and the service.
+
+use std::path::PathBuf;
+
+use slackline_model::Time;
+use slackline_task::base::task_id::TaskId;
+
+use crate::store::journal::Attempt;
+
+/// Something that happened in a run. Jobs have the numbers of [`TaskId`]. Text is built for failures and
+/// warnings alone.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RunEvent {
+    /// An attempt of a task started.
+    AttemptStarted {
+        task: TaskId,
+        /// The slot that it holds, from an engine that numbers attempts when they start.
+        holder: Option<SlotHolder>,
+    },
+    /// An attempt that started waits: other tasks on its machine leave too little memory or too few
+    /// processors.
+    AttemptWaiting(TaskId),
+    /// The journal has the record of an attempt that ended. The event for its task follows.
+    AttemptRecorded(Box<Attempt>),
+    /// A task finished, after this many seconds.
+    TaskFinished { task: TaskId, seconds: f64 },
+    /// An attempt failed.
+    AttemptFailed {
+        task: TaskId,
+        /// Its error, in one or several lines.
+        message: String,
+        /// The file with the output of its commands, if there is any.
+        log: Option<PathBuf>,
+        /// Whether another attempt of the task is running, so that this failure does not count.
+        other_runs: bool,
+        /// Whether the task is not retried: its flow has failed.
+        is_final: bool,
+    },
+    /// An attempt was stopped.
+    AttemptStopped {
+        task: TaskId,
+        /// Its number, if it held a slot.
+        attempt: Option<u64>,
+    },
+    /// Output of finished tasks of one phase was lost: they rerun.
+    OutputLost { tasks: Vec<TaskId>, reason: String },
+    /// A job finished; its output is complete.
+    JobFinished {
+        job: u32,
+        /// Records that its tasks in this session could not use.
+        skipped_records: u64,
+    },
+    /// A flow fails before its start: a job of another flow, whose output it reads, can never finish.
+    FlowBlocked { flow: String, missing_job: u32 },
+    /// A machine is gone; its tasks restart elsewhere.
+    MachineDown { machine: String, reason: String },
+    /// A machine is back, or has joined.
+    MachineUp {
+        machine: String,
+        /// The number of its slots, if it was not known before.
+        new_slots: Option<u32>,
+    },
+    /// The system that runs the tasks does not answer, with the reason; or it answers again.
+    EngineUnreachable(Option<String>),
+    /// A warning for the user; the run is not affected.
+    Warning(String),
+    /// The wall clock jumped forward by this many microseconds, or back if negative. Dates come earlier or
+    /// later by as much.
+    ClockJumped(i64),
+    /// Time passes.
+    Tick,
+}
+
+/// A slot of a running attempt. The attempt holds it until its end is recorded or it is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotHolder {
+    /// The number of the attempt in its run.
+    pub attempt: u64,
+    /// The slot, of the slot kind that serves the task.
+    pub slot: u32,
+    /// Since when, in the time of the run.
+    pub since: Time,
+}
+
+impl RunEvent {
+    /// The number of the job that the event is about; `None` if it concerns all jobs.
+    pub(crate) fn job(&self) -> Option<u32> {
+        match self {
+            Self::AttemptStarted { task, .. }
+            | Self::AttemptWaiting(task)
+            | Self::TaskFinished { task, .. }
+            | Self::AttemptFailed { task, .. }
+            | Self::AttemptStopped { task, .. } => Some(task.job),
+            Self::JobFinished { job, .. } => Some(*job),
+            _ => None,
+        }
+    }
+
+    /// The event with job numbers that start at `first`.
+    pub(crate) fn numbered_from(mut self, first: u32) -> Self {
+        match &mut self {
+            Self::AttemptStarted { task, .. }
+            | Self::AttemptWaiting(task)
+            | Self::TaskFinished { task, .. }
+            | Self::AttemptFailed { task, .. }
+            | Self::AttemptStopped { task, .. } => task.job -= first,
+            Self::JobFinished { job, .. } => *job -= first,
+            _ => {}
+        }
+        self
+    }
+}
+
+/// Receives the events of a run.
+pub trait Observer {
+    /// An event at time `now` of the run.
+    fn happened(&mut self, now: Time, event: &RunEvent);
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn happened(&mut self, now: Time, event: &RunEvent) {
+        (**self).happened(now, event);
+    }
+}
