@@ -302,7 +302,7 @@ fn each_cause_is_reported_once_and_predictions_are_scored() {
     world.fail(number, 0, true);
     assert_eq!(world.alerts(), ["likely_late", "late", "failed"]);
     world.back(number);
-    assert_eq!(world.show(number).why.as_deref(), Some("f: job j: it does not work"));
+    assert_eq!(world.show(number).why.as_deref(), Some("f: job j: map 0: it does not work"));
     assert_eq!(world.service().calibration.flows, 0, "what failed says nothing of predictions");
     let other = world.submit(&anna(), submit("other"));
     let done = world.now - START + minutes(10);
