@@ -10,29 +10,26 @@ pub(crate) mod admission;
 pub(crate) mod arrivals;
 pub mod backend;
 pub(crate) mod dir_pool;
-pub(crate) mod drive;
 pub(crate) mod ending;
 pub mod event;
 pub mod external_runs;
 pub(crate) mod hosted;
-pub(crate) mod local_session;
 pub(crate) mod logs;
 pub(crate) mod lost_output;
 pub(crate) mod machine_changes;
 pub mod machines;
+pub mod process_session;
 pub mod shared;
 pub(crate) mod speculation;
 pub mod this_machine;
+pub(crate) mod work;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{Cluster, Draft, FlowId, Instance, MachineId, PhaseKind, Span, Time};
-use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
+use slackline_model::{Cluster, FlowId, MachineId, PhaseKind, Span, Time};
+use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::clock::RunClock;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Capacity;
@@ -42,12 +39,10 @@ use slackline_task::process::worker_command::WorkerCommand;
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
 use crate::engine::dir_pool::DirPool;
 use crate::engine::event::{Observer, RunEvent, SlotHolder};
-use crate::fleet::{Assignment, Fleet, Waker};
+use crate::engine::work::Work;
+use crate::fleet::{Assignment, Fleet};
 use crate::spec::job_plan::JobPlan;
-use crate::spec::remaining::Numbers;
-use crate::store::journal::{self, Attempt, Journal, KeptJob, Segment};
-use crate::store::layout::Layout;
-use crate::store::publish::Publisher;
+use crate::store::journal::{self, Attempt};
 
 /// The longest the engine sleeps, so that observers see time go by.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -99,37 +94,6 @@ impl Settings {
         self.speculate = speculate;
         self
     }
-}
-
-/// What an engine works on.
-pub(crate) struct Work<'a> {
-    pub(crate) instance: &'a Instance,
-    pub(crate) workload: &'a Draft,
-    /// Where the run's files are.
-    pub(crate) layout: &'a Layout,
-    /// What the run has done.
-    pub(crate) journal: &'a Journal,
-    /// The name by which its outputs are known.
-    pub(crate) owner: &'a str,
-    /// Its tasks in the run.
-    pub(crate) numbers: Numbers,
-    /// The jobs of the run.
-    pub(crate) jobs: &'a [JobPlan],
-    pub(crate) publisher: Publisher<'a>,
-    /// By flow that reads from other flows: the jobs that it waits for.
-    pub(crate) waits: BTreeMap<String, BTreeSet<u32>>,
-    /// Tasks that are done already.
-    pub(crate) done: BTreeSet<TaskId>,
-    /// All attempts of the run so far.
-    pub(crate) attempts: &'a [Attempt],
-    /// The segments of the run.
-    pub(crate) segments: &'a [Segment],
-    /// The number of the segment that records attempts.
-    pub(crate) segment: u32,
-    /// The jobs that earlier runs have done.
-    pub(crate) kept: &'a [KeptJob],
-    /// How often a task may fail whose job does not say.
-    pub(crate) attempts_max: u16,
 }
 
 /// How far an attempt is.
@@ -225,10 +189,8 @@ pub(crate) struct ProcessEngine<'a> {
     /// Attempts that were stopped and are not gone yet, with their slots.
     leaving: BTreeMap<u64, (TaskId, u32)>,
     coming: PendingArrivals,
-    wakes: BTreeSet<Time>,
-    /// Reports that are due at the next poll, and those of machines.
+    /// Reports that are due at the next turn.
     due: Vec<Report>,
-    of_machines: Vec<Report>,
     /// Attempts that ended and are not in the journal yet.
     records: Vec<Attempt>,
     /// By job: how many of the tasks that write its output are not done.
@@ -252,26 +214,8 @@ pub(crate) struct ProcessEngine<'a> {
     ended_early: BTreeMap<u64, Result<slackline_task::process::report::Report, String>>,
     /// Why nothing more can be done.
     fatal: Option<String>,
-    /// Whether something does not start because its machine goes too soon.
-    is_barred: bool,
-    /// Whether it ended because no machine was to come any more.
-    paused: bool,
-    asked_to_stop: Arc<AtomicBool>,
-}
-
-/// Stops a run from another thread, for a signal handler for example.
-#[derive(Clone)]
-pub struct Interrupt {
-    asked: Arc<AtomicBool>,
-    waker: Waker,
-}
-
-impl Interrupt {
-    /// Asks the engine to stop; running attempts are killed. A run that has ended needs no stop.
-    pub fn stop(&self) {
-        self.asked.store(true, Ordering::SeqCst);
-        (self.waker)();
-    }
+    /// Whether the run stops, to be resumed.
+    is_stopping: bool,
 }
 
 impl<'a> ProcessEngine<'a> {
@@ -312,9 +256,7 @@ impl<'a> ProcessEngine<'a> {
             queue: VecDeque::new(),
             leaving: BTreeMap::new(),
             coming,
-            wakes: BTreeSet::new(),
             due: Vec::new(),
-            of_machines: Vec::new(),
             records: Vec::new(),
             open,
             failures: BTreeMap::new(),
@@ -325,20 +267,8 @@ impl<'a> ProcessEngine<'a> {
             handed_over: BTreeMap::new(),
             ended_early: BTreeMap::new(),
             fatal: None,
-            is_barred: false,
-            paused: false,
-            asked_to_stop: Arc::new(AtomicBool::new(false)),
+            is_stopping: false,
         }
-    }
-
-    /// What stops the engine from another thread.
-    pub(crate) fn interrupt(&self) -> Interrupt {
-        Interrupt { asked: self.asked_to_stop.clone(), waker: self.fleet.waker() }
-    }
-
-    /// Whether it was stopped, or what is left is for another session.
-    pub(crate) fn was_interrupted(&self) -> bool {
-        self.paused || self.asked_to_stop.load(Ordering::SeqCst)
     }
 
     /// Why it stopped by itself, if it did.
@@ -458,12 +388,7 @@ impl<'a> ProcessEngine<'a> {
     /// When something is due by itself.
     fn next_due(&self) -> Option<Time> {
         let arrival = self.coming.next_release(self.work.instance).map(|at| self.clock.reaches(at));
-        [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min()
-    }
-
-    /// Time until something is due by itself.
-    fn patience(&self) -> Duration {
-        self.due_in().map_or(TICK, |until| until.min(TICK))
+        [arrival, self.next_start()].into_iter().flatten().min()
     }
 
     /// The reports that are due now, and the flows that arrive.
@@ -471,7 +396,6 @@ impl<'a> ProcessEngine<'a> {
         self.now = self.clock.now();
         self.see_jump();
         reports.append(&mut self.due);
-        reports.append(&mut self.of_machines);
         let Self { coming, work, open, now, clock, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
         let Arrivals { flows, never } =
@@ -493,56 +417,8 @@ impl<'a> ProcessEngine<'a> {
         }
     }
 
-    /// Reports of all that is due now.
-    fn due(&mut self, reports: &mut Vec<Report>) {
-        for flow in self.news(reports) {
-            reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
-        }
-        let later = self.wakes.split_off(&Time(self.now.0 + 1));
-        if !std::mem::replace(&mut self.wakes, later).is_empty() {
-            reports.push(Report::Woken);
-        }
-    }
-}
-
-impl Engine for ProcessEngine<'_> {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            batch: Batch::Task,
-            // What is committed is where all machines see it.
-            faults: if self.fleet.changes() || !self.away.is_empty() { Faults::Tasks } else { Faults::Never },
-            offers: Offers::Immediate,
-            masters: None,
-            lengths: Lengths::Guessed,
-        }
-    }
-
-    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        let mut patience = Duration::ZERO;
-        loop {
-            self.hear(patience);
-            if self.was_interrupted() || self.fatal.is_some() {
-                return None;
-            }
-            self.due(reports);
-            if !reports.is_empty() {
-                self.is_barred = false;
-                return Some(self.now);
-            }
-            if self.is_over() {
-                return None;
-            }
-            self.go_on();
-            patience = if self.due.is_empty() { self.patience() } else { Duration::ZERO };
-        }
-    }
-
-    fn start(&mut self, start: &Start<'_>, live: &Instance) {
-        let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
-        self.start_task(start.row, id, start.places[0].first, start.held);
-    }
-
-    fn order(&mut self, order: Order) {
+    /// Carries out an order of the driver.
+    pub(crate) fn order(&mut self, order: Order) {
         match order {
             Order::Go { row, .. } => {
                 if self.running.get(&row).is_some_and(|running| running.stage == Stage::Held)
@@ -574,17 +450,5 @@ impl Engine for ProcessEngine<'_> {
                 self.drop_attempt(&running);
             }
         }
-    }
-
-    fn wake_at(&mut self, at: Time) {
-        self.wakes.insert(at.max(Time(self.now.0 + 1)));
-    }
-
-    fn blocked_by_deadline(&mut self) {
-        self.is_barred = true;
-    }
-
-    fn may_bring_flows(&mut self) -> bool {
-        self.coming.may_come()
     }
 }

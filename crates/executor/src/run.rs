@@ -34,7 +34,7 @@ use crate::store::journal::{Attempt, Content, Head, JoinedMachine, Journal, Segm
 use crate::store::layout::Layout;
 use crate::store::machine_names::former_name;
 use crate::store::output_lock::OutputLocks;
-use crate::store::publish::{KnownParts, PublishContext, Publisher};
+use crate::store::publish::{KnownParts, PublishContext, PublishState, Publisher};
 use crate::store::run_schedule;
 
 /// What resuming a run found.
@@ -108,6 +108,7 @@ pub struct Session {
     pub(crate) made: FinishedJobs,
     pub(crate) made_log: FinishedLog,
     pub(crate) known_parts: KnownParts,
+    pub(crate) publish_state: PublishState,
     pub(crate) head: Head,
     pub(crate) jobs: Vec<JobPlan>,
     pub(crate) attempts: Vec<Attempt>,
@@ -382,6 +383,7 @@ impl Session {
             started: self.head.started,
             attempts: &self.attempts,
             known: &self.known_parts,
+            state: &self.publish_state,
         };
         Publisher::new(place, &self.made, &self.made_log)
     }

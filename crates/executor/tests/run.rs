@@ -3,13 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::{fs, mem};
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
-use slackline_executor::engine::backend::Drive;
+use slackline_executor::engine::Settings;
+use slackline_executor::engine::backend::{EndedRun, RunConfig, Session as _};
 use slackline_executor::engine::event::{Observer, RunEvent};
-use slackline_executor::engine::{Interrupt, Settings};
+use slackline_executor::engine::process_session::ProcessSession;
 use slackline_executor::run::opening::{Opening, StatusCallback, open};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::run::{RunEnd, Session};
@@ -21,14 +24,14 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
 use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, PhaseKind, Schedule, Span, Time};
-use slackline_policy::Config;
+use slackline_policy::{Config, Driver};
 use slackline_task::base::clock::unix_micros;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Limits;
 use slackline_task::process::worker_command::WorkerCommand;
 
 /// Does something to a run, given the tasks that are done.
-type Meddler = Box<dyn FnMut(&[TaskId])>;
+type Meddler = Box<dyn FnMut(&[TaskId]) + Send>;
 
 /// Damages the map output below a directory.
 type Damage = fn(&Path);
@@ -42,7 +45,7 @@ struct Watcher {
     /// How many attempts were said to wait for their machine.
     waits: usize,
     stop_after: Option<usize>,
-    stop: Option<std::sync::mpsc::Receiver<Interrupt>>,
+    is_stopped: bool,
     /// Does something when a task is done, given all that are.
     meddle: Option<Meddler>,
 }
@@ -63,11 +66,30 @@ impl Observer for Watcher {
             }
             _ => {}
         }
-        if self.stop_after.is_some_and(|n| self.done.len() >= n)
-            && let Some(stop) = self.stop.take()
-        {
-            stop.recv().unwrap().stop();
-        }
+        self.is_stopped |= self.stop_after.is_some_and(|n| self.done.len() >= n);
+    }
+}
+
+/// A watcher of a run on a thread of its own.
+struct SharedWatcher(Arc<Mutex<Watcher>>);
+
+impl Observer for SharedWatcher {
+    fn happened(&mut self, now: Time, event: &RunEvent) {
+        self.0.lock().unwrap().happened(now, event);
+    }
+}
+
+/// A session that is opened, or driven.
+struct Opened {
+    session: Option<Session>,
+    settings: Settings,
+}
+
+impl Deref for Opened {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session.as_ref().unwrap()
     }
 }
 
@@ -109,33 +131,51 @@ fn resolved(draft: &Draft, directory: &Path) -> ResolvedWorkload {
 }
 
 /// Opens the run of a resolved workload in `dir/run`.
-fn opened(dir: &Path, resolved: &ResolvedWorkload) -> Session {
+fn opened(dir: &Path, resolved: &ResolvedWorkload) -> Opened {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
     let (choices, says) = (Choices::default(), StatusCallback::default());
     let opening =
         Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, status: says };
-    open(opening, resolved).unwrap()
+    Opened { session: Some(open(opening, resolved).unwrap()), settings: settings() }
 }
 
 /// Opens the run in `dir/run`.
-fn session(dir: &Path, draft: &Draft) -> Session {
+fn session(dir: &Path, draft: &Draft) -> Opened {
     opened(dir, &resolved(draft, &std::env::current_dir().unwrap()))
 }
 
-fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
+fn go(session: &mut Opened, watcher: &mut Watcher) -> RunEnd {
     go_with(session, watcher, slackline_policy::driver::ATTEMPTS_MAX)
 }
 
-fn go_with(session: &mut Session, watcher: &mut Watcher, attempts_max: u16) -> RunEnd {
-    let Some(instance) = session.remaining().unwrap() else { return RunEnd::Done };
-    let mut policy = Fifo::new(ShareUnit::Job);
-    let config = Config::plain().audited().with_attempts_max(attempts_max);
-    let (sender, receiver) = std::sync::mpsc::channel();
-    watcher.stop = Some(receiver);
-    let stop = |stop| sender.send(stop).unwrap();
-    let drive = Drive { instance: &instance, policy: &mut policy, config, observer: watcher };
-    session.run(drive, settings(), stop).unwrap()
+/// Drives a run by FIFO to its end, or until the watcher stops it.
+fn go_with(opened: &mut Opened, watcher: &mut Watcher, attempts_max: u16) -> RunEnd {
+    if opened.remaining().unwrap().is_none() {
+        return RunEnd::Done;
+    }
+    let session = opened.session.take().unwrap();
+    let mut session = Box::new(ProcessSession::new(session, opened.settings.clone()));
+    let mut engine = session.engine().unwrap();
+    let shared = Arc::new(Mutex::new(mem::take(watcher)));
+    let config = RunConfig { attempts_max, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
+    engine.add_run(session, config, Box::new(SharedWatcher(shared.clone()))).unwrap();
+    let (empty, mut nowhere, mut policy) = (engine.empty().clone(), (), Fifo::new(ShareUnit::Job));
+    let mut ended = Vec::new();
+    // How often a task may fail is known to its run.
+    let config = Config::plain().audited().with_attempts_max(u16::MAX);
+    let mut driver = Driver::new(empty, &mut policy, engine.as_mut(), &mut nowhere, config);
+    while ended.is_empty() && !shared.lock().unwrap().is_stopped && driver.step() {
+        ended = driver.engine().finished_runs();
+    }
+    driver.close();
+    if ended.is_empty() {
+        ended = engine.stop();
+    }
+    let EndedRun { how, session, .. } = ended.pop().unwrap();
+    opened.session = Some(session.into_any().downcast::<ProcessSession>().unwrap().session);
+    *watcher = mem::take(&mut shared.lock().unwrap());
+    how.unwrap()
 }
 
 /// The schedule of the run, judged against the measured workload.
@@ -229,14 +269,9 @@ fn a_mapper_that_hangs_is_killed() {
     let (input, _) = text(dir.path());
     let hang = mapper("sleep 1000 & sleep 1000", &input, &dir.path().join("out/hang"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("hang", vec![job("j", &[], hang)])]));
-    let instance = session.remaining().unwrap().unwrap();
-    let mut policy = Fifo::new(ShareUnit::Job);
-    let config = Config::plain().with_attempts_max(1);
-    let settings = settings().with_timeout(Some(Span::from_seconds_nearest(0.5)));
+    session.settings.timeout = Some(Span::from_seconds_nearest(0.5));
     let mut watcher = Watcher::default();
-    let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
-    let end = session.run(drive, settings, |_| {}).unwrap();
-    assert_eq!(end, RunEnd::Failed);
+    assert_eq!(go_with(&mut session, &mut watcher, 1), RunEnd::Failed);
     assert!(watcher.failures[0].contains("found no end after 0.5"), "{:?}", watcher.failures);
 }
 
@@ -326,14 +361,9 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     );
     let slow = mapper(&command, &inputs, &dir.path().join("out"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], slow)])]));
-    let instance = session.remaining().unwrap().unwrap();
-    let mut policy = Fifo::new(ShareUnit::Job);
-    let settings = settings().with_speculate(true);
+    session.settings.speculate = true;
     let mut watcher = Watcher::default();
-    let config = Config::plain().audited();
-    let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
-    let end = session.run(drive, settings, |_| {}).unwrap();
-    assert_eq!(end, RunEnd::Done, "{:?}", watcher.failures);
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Done, "{:?}", watcher.failures);
     assert_eq!(output(&dir.path().join("out")), "0\n1\n2\n3\n");
     let killed: Vec<TaskId> =
         session.attempts().iter().filter(|a| a.ended == AttemptOutcome::Killed).map(|a| a.id).collect();
@@ -463,7 +493,7 @@ fn a_map_whose_output_is_lost_again_and_again_fails_its_flow() {
 }
 
 /// A run of commands over small files, one flow each, whose jobs have these limits.
-fn limited(dir: &Path, jobs: &[(&str, Limits)]) -> Session {
+fn limited(dir: &Path, jobs: &[(&str, Limits)]) -> Opened {
     let inputs = dir.join("in");
     fs::create_dir_all(&inputs).unwrap();
     for k in 0..3 {

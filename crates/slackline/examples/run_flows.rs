@@ -44,8 +44,8 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         Registry::standard().parse("flowflex")?,
         ".slackline/example",
     );
-    let mut run = Run::open(&engine, request, &mut Printer)?;
-    let end = run.go(&mut Printer)?;
+    let run = Run::open(&engine, request, &mut Printer)?;
+    let (run, end) = run.go(&mut Printer)?;
     let outcome = run.outcome()?;
     println!(
         "{end:?}: makespan {} s; schedule: {}",

@@ -1,15 +1,15 @@
-//! Runs that arrive at any time, under one policy on a long-running engine: the core of the service.
+//! The loop that drives runs under one policy on an engine: those that come to a service at any time, or one.
 //!
 //! - [`Host`]: brings runs, gives [`Order`]s to the engine and receives the results; [`drive`]: the loop;
 //! - [`Returned`]: a run that has ended or cannot continue.
 //!
-//! A run is opened like one with its own engine ([`Run::open`] with
-//! [`beside_others`](crate::run::Request::beside_others)) and given to the loop. When its flows have ended,
-//! the loop returns the run, so that its outcome can be written. The host decides where runs come from, which
-//! users may submit them, and what is reported about them.
+//! A host gives the sessions of its runs to the loop. When the flows of a run have ended, the loop returns its
+//! session, so that the outcome can be written. The host decides where runs come from, which users may submit
+//! them, and what is reported about them.
 
 use std::collections::BTreeMap;
 
+use slackline_executor::engine::backend::EndedRun;
 pub use slackline_executor::engine::backend::{
     FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
 };
@@ -18,11 +18,11 @@ use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
 use slackline_model::{History, Objective, Time};
 use slackline_policy::plans::Plans;
-use slackline_policy::{Config, Driver, Learning};
+use slackline_policy::{Choice, Config, Driver, Figures, Learning};
 use slackline_task::base::activity;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::{DetachedRun, Run};
+use crate::run::Session;
 use crate::stopwatch::Stopwatch;
 
 /// The number of phases that are remembered after their flows have ended, to estimate recurring flows.
@@ -84,14 +84,12 @@ pub enum Order {
 pub struct Admission {
     /// Its number, given by the host.
     pub number: u64,
-    /// The run, opened to share the engine with others.
-    pub run: Run,
-    /// The known durations of its phases ([`Run::known`]).
+    /// Its session.
+    pub session: Box<dyn Session>,
+    /// Its settings.
+    pub config: RunConfig,
+    /// The known durations of its phases ([`Run::known`](crate::run::Run::known)).
     pub known: History,
-    /// By flow: overrides of its document.
-    pub overrides: BTreeMap<String, FlowOverrides>,
-    /// The owner, and the number of slots that all runs of the owner may hold together; `None` for no limit.
-    pub quota: Option<(String, u32)>,
     /// Receives its events, in the time of the run.
     pub observer: Box<dyn Observer + Send>,
 }
@@ -102,8 +100,8 @@ pub struct Returned {
     pub number: u64,
     /// How it ended. After an engine error the run can be admitted again.
     pub end: Result<RunEnd, EngineError>,
-    /// The run; `None` if the engine did not admit it.
-    pub run: Option<Run>,
+    /// The session; `None` if the engine did not admit it.
+    pub session: Option<Box<dyn Session>>,
 }
 
 /// The policy and the settings of its decisions.
@@ -117,16 +115,22 @@ pub struct Rules {
     pub slowstart: f64,
 }
 
+/// How the loop ended.
+#[derive(Clone, Debug, Default)]
+pub struct Drove {
+    /// Why the policy cannot continue.
+    pub failure: Option<String>,
+    /// Why flows can never finish, if the loop ended for that reason.
+    pub unfinished: Vec<String>,
+    /// Why the engine gave up, such as machines that will not come.
+    pub gave_up: Option<String>,
+    /// The choices of a policy that chooses between rules.
+    pub choices: Vec<Choice>,
+}
+
 /// Drives the runs of the host until [`Host::is_over`]. Active runs are then stopped and returned, so that
 /// they can be resumed later.
-///
-/// # Errors
-/// The policy cannot continue, with the reason. Active runs are returned first.
-pub fn drive(
-    resident: &mut (dyn SharedEngine + 'static),
-    rules: &Rules,
-    host: &mut dyn Host,
-) -> Result<(), String> {
+pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &mut dyn Host) -> Drove {
     let empty = resident.empty().clone();
     let mut policy = rules.policy.build(empty.cluster(), &rules.objective);
     let learning = Learning::new(empty.cluster(), &History::new())
@@ -186,18 +190,20 @@ pub fn drive(
         }
     }
     let now = driver.view().now;
-    let failure = driver.close().failure;
+    let gave_up = driver.engine().gave_up();
+    let Figures { failure, unfinished, .. } = driver.close();
+    let unfinished = unfinished.iter().filter(|_| gave_up.is_none()).map(ToString::to_string).collect();
     for ended in resident.stop() {
         admitted.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
     }
-    failure.map_or(Ok(()), Err)
+    Drove { failure, unfinished, gave_up, choices: policy.choices().to_vec() }
 }
 
 /// The runs on the engine.
 #[derive(Default)]
 struct AdmittedRuns {
     by_number: BTreeMap<u64, RunId>,
-    by_run: BTreeMap<RunId, (u64, DetachedRun)>,
+    by_run: BTreeMap<RunId, u64>,
 }
 
 impl AdmittedRuns {
@@ -224,19 +230,15 @@ impl AdmittedRuns {
         admission: Admission,
         driver: &mut Driver<'_, '_, dyn SharedEngine>,
     ) -> Option<Returned> {
-        let Admission { number, run, known, overrides, quota, observer } = admission;
+        let Admission { number, session, config, known, observer } = admission;
         driver.know(&known);
-        let rules = run.request();
-        let rules =
-            RunConfig { attempts_max: rules.attempts_max, slowstart: rules.slowstart, overrides, quota };
-        let (session, lent) = run.lend();
-        match driver.engine().add_run(session, rules, observer) {
+        match driver.engine().add_run(session, config, observer) {
             Ok(id) => {
                 self.by_number.insert(number, id);
-                self.by_run.insert(id, (number, lent));
+                self.by_run.insert(id, number);
                 None
             }
-            Err(error) => Some(Returned { number, end: Err(error), run: None }),
+            Err(error) => Some(Returned { number, end: Err(error), session: None }),
         }
     }
 
@@ -244,15 +246,15 @@ impl AdmittedRuns {
     fn limits(&self, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Limits {
         let limits = driver.limits();
         let limits = limits.into_iter().filter_map(|(flow, id, limit)| {
-            let (number, _) = self.by_run.get(&driver.engine().run_of(flow)?)?;
+            let number = self.by_run.get(&driver.engine().run_of(flow)?)?;
             Some(((*number, id), limit))
         });
         limits.collect()
     }
 
-    fn returned(&mut self, ended: slackline_executor::engine::backend::EndedRun) -> Option<Returned> {
-        let (number, lent) = self.by_run.remove(&ended.run)?;
+    fn returned(&mut self, ended: EndedRun) -> Option<Returned> {
+        let number = self.by_run.remove(&ended.run)?;
         self.by_number.remove(&number);
-        Some(Returned { number, end: ended.how, run: Some(lent.back(ended.session)) })
+        Some(Returned { number, end: ended.how, session: Some(ended.session) })
     }
 }

@@ -32,6 +32,7 @@ mod preview;
 mod request;
 mod service_forecast;
 mod session;
+mod single;
 mod sink;
 mod state;
 #[cfg(test)]
@@ -51,7 +52,7 @@ pub use service_forecast::{CachedOrder, Checked, Completions, ForecastInput, New
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_executor::engine::Settings;
 pub use slackline_executor::engine::backend::{
-    ADDRESS, Backend, Drive, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
+    ADDRESS, Backend, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
 };
 pub use slackline_executor::engine::event::{RunEvent, SlotHolder};
 pub use slackline_executor::engine::this_machine::LocalEngine;
@@ -60,7 +61,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 pub use flow_events::{Cause, Turn, Turns, WatchedFlow};
-use slackline_executor::engine::event::Observer;
 /// Runs attempts for a run on another machine. A program calls this function when it is started as an agent.
 pub use slackline_executor::fleet::agent::main as agent;
 pub use slackline_executor::run::error::EngineError;
@@ -73,7 +73,6 @@ pub use slackline_executor::spec::fault::{Fault, UnrunnableJob};
 use slackline_executor::spec::job_cost::of_owned_workload;
 pub use slackline_executor::spec::job_cost::{JobCost, JobHistory, JobName};
 pub use slackline_executor::spec::preflight::Obstacle;
-use slackline_executor::spec::remaining::remaining;
 pub use slackline_executor::store::applications::ExternalJob;
 pub use slackline_executor::store::history::HistoryStore;
 use slackline_executor::store::history::Note as PastNote;
@@ -83,7 +82,7 @@ pub use slackline_executor::store::log::LogError;
 pub use slackline_executor::store::machine_slots::MachineSlots;
 pub use slackline_model::TimeSpec;
 use slackline_model::draft::FlowDraft;
-use slackline_model::{Draft, History, Instance, Objective, Span, Time};
+use slackline_model::{Draft, History, Instance, Objective, Time};
 use slackline_policy::Choice;
 use slackline_task::base::clock;
 pub use slackline_task::base::task_id::TaskId;
@@ -98,9 +97,9 @@ pub use state::{
 
 const SECOND: u64 = 1_000_000;
 
-/// A run without its session. The service holds the session in the meantime.
+/// A run without its session, which an engine has meanwhile.
 pub struct DetachedRun {
-    request: Request,
+    pub(crate) request: Request,
     due: Due,
     store: Option<HistoryStore>,
     setting: policy::Setting,
@@ -174,18 +173,19 @@ impl Run {
         Preview::new(&request.policy, &request.setting(backend), ready.prepared.workload(), now, verdicts)
     }
 
-    /// Runs the remaining jobs. Records the durations so far in the history, however the run ends.
+    /// Runs the remaining jobs. Records the durations so far in the history, however the run ends. Returns
+    /// the run, and how it ended.
     ///
     /// # Errors
     /// The engine cannot continue. Finished work stays finished.
-    pub fn go(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
-        let end = self.drive(sink);
-        if let Some(store) = &self.store
-            && let Err(error) = store.remember(&self.to_remember())
+    pub fn go(self, sink: &mut dyn Sink) -> Result<(Self, RunEnd), RunError> {
+        let (run, end) = self.drive(sink)?;
+        if let Some(store) = &run.store
+            && let Err(error) = store.remember(&run.to_remember())
         {
             sink.note(&Note::HistoryUnwritten(&error.to_string()));
         }
-        end
+        Ok((run, end?))
     }
 
     /// The record of this run for a history: its durations so far.
@@ -234,58 +234,6 @@ impl Run {
     /// The session of the run.
     pub fn session(&self) -> &dyn Session {
         self.session.as_ref()
-    }
-
-    fn drive(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
-        let session = self.session.as_mut();
-        let unrunnable = session::unrunnable(session);
-        let mut left = remaining(session.workload(), &session::done(session));
-        left.flows.retain(|flow| !unrunnable.contains(&flow.id));
-        if left.flows.is_empty() {
-            sink.note(&Note::NothingLeft);
-            return Ok(if unrunnable.is_empty() { RunEnd::Done } else { RunEnd::Failed });
-        }
-        let instance = Instance::new(&left)?;
-        let mut policy = policy::make(&self.request.policy, &instance);
-        let past = recalled(&self.request, self.store.as_ref(), session.workload())?;
-        let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), session);
-        let overview = Overview::of(session, self.request.attempts_max);
-        let sink = RefCell::new(sink);
-        let mut watch = Watch { forecast, sink: &sink, jumped: 0 };
-        // Created after the watch, because it may borrow what the watch borrows.
-        let config = learning::config(&instance, session, &past, &self.request);
-        let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
-        let end = session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop));
-        self.choices.extend_from_slice(policy.choices());
-        end.map_err(|error| match error {
-            EngineError::Policy(failure) => {
-                RunError::Policy { policy: self.request.policy.spec().to_owned(), failure }
-            }
-            other => other.into(),
-        })
-    }
-}
-
-/// Updates the forecast and forwards events to the sink.
-struct Watch<'a, 'b> {
-    forecast: Forecast,
-    sink: &'a RefCell<&'b mut dyn Sink>,
-    /// The sum of all jumps of the wall clock, microseconds.
-    jumped: i64,
-}
-
-impl Observer for Watch<'_, '_> {
-    fn happened(&mut self, now: Time, event: &RunEvent) {
-        // Deadlines are dates: while a run is suspended, they come closer.
-        let ahead = |jumped: i64| u64::try_from(jumped).unwrap_or(0);
-        if let RunEvent::ClockJumped(by) = event {
-            let before = ahead(self.jumped);
-            self.jumped += by;
-            self.forecast.clock_jumped(ahead(self.jumped).cast_signed() - before.cast_signed());
-        }
-        let now = now + Span(ahead(self.jumped));
-        self.forecast.note(now, event);
-        self.sink.borrow_mut().happened(now, event, &self.forecast);
     }
 }
 

@@ -34,19 +34,9 @@ impl PendingArrivals {
         self.by_release.front().map(|&flow| instance.flow(flow).release)
     }
 
-    /// Whether a flow comes by itself, with time.
-    pub(crate) fn is_due_some_day(&self) -> bool {
-        !self.by_release.is_empty()
-    }
-
     /// Whether a flow may still come.
     pub(crate) fn may_come(&self) -> bool {
         !self.by_release.is_empty() || !self.waiting.is_empty()
-    }
-
-    /// Whether a flow may be done some day: it is one of the instance's, and has not failed.
-    pub(crate) fn may_be_done(&self, flow: &str, instance: &Instance) -> bool {
-        !self.failed.contains(flow) && instance.flows().iter().any(|known| known.id == flow)
     }
 
     /// A flow has failed.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, FlowId, Instance, Profile, Time};
+use slackline_policy::Engine;
 use slackline_policy::plans::Plans;
-use slackline_policy::{Config, Engine, Policy};
 
 use crate::engine::event::Observer;
 use crate::run::error::EngineError;
@@ -331,11 +331,13 @@ pub trait Session: Send {
     /// The session itself, for the engine that it is of.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 
-    /// Runs what is left. `stop` is given what stops the run from another thread.
+    /// An engine for this run alone, in the time of the run. To be called once, where something is left to be
+    /// done; then the run is [added](SharedEngine::add_run) to it. Its poll returns nothing when nothing of
+    /// the run can start any more.
     ///
     /// # Errors
-    /// The engine could not continue; finished work stays finished.
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError>;
+    /// An error of the engine.
+    fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError>;
 }
 
 /// Stops a run from another thread, for a signal handler for example. A run that has ended needs no stop.
@@ -351,26 +353,4 @@ impl Stop {
     pub fn stop(&self) {
         (self.0)();
     }
-}
-
-/// What drives a run.
-pub struct Drive<'a> {
-    /// What is left to be scheduled: that of [`Session::remaining`](crate::run::Session::remaining).
-    pub instance: &'a Instance,
-    /// Says what starts where and when.
-    pub policy: &'a mut dyn Policy,
-    /// Settings of the policy's driver.
-    pub config: Config<'a>,
-    /// Receives what happens.
-    pub observer: &'a mut dyn Observer,
-}
-
-/// The same for an engine that runs jobs as wholes, which tells the observer itself.
-pub struct RemainingWork<'a> {
-    /// What is left to be scheduled.
-    pub instance: &'a Instance,
-    /// Says what starts where and when.
-    pub policy: &'a mut dyn Policy,
-    /// Settings of the policy's driver.
-    pub config: Config<'a>,
 }

@@ -75,27 +75,9 @@ impl Problem {
 }
 
 impl ProcessEngine<'_> {
-    /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over,
-    /// however it ended.
-    pub(crate) fn close(&mut self) {
-        self.stop_all();
-        let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
-        while !self.leaving.is_empty() && self.clock.now().0 < left {
-            let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
-            match self.fleet.next(patience) {
-                Some(FleetEvent::Ended { attempt, .. }) => self.is_gone(attempt),
-                Some(event) => self.take_in_machine(event),
-                // Woken by who asked for the stop.
-                None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
-            }
-        }
-        // The files of those that did not go stay; resuming the run removes them.
-        self.clear_left_behind();
-    }
-
     /// Kills what still runs, and records it.
     pub(super) fn stop_all(&mut self) {
-        if self.was_interrupted() || self.fatal.is_some() {
+        if self.is_stopping || self.fatal.is_some() {
             self.work.publisher.leave();
         }
         self.now = self.clock.now();
@@ -114,16 +96,6 @@ impl ProcessEngine<'_> {
         }
         // They had no output; a resumed run does not miss them.
         let _ = self.work.journal.record(&std::mem::take(&mut self.records));
-    }
-
-    /// Waits for attempts that end, and takes in all that have.
-    pub(super) fn hear(&mut self, patience: Duration) {
-        let (mut event, mut patience) = (Vec::new(), patience);
-        while let Some(news) = self.fleet.next(patience) {
-            event.push(news);
-            patience = Duration::ZERO;
-        }
-        self.take(event);
     }
 
     /// Handles the events of the fleet.

@@ -21,38 +21,36 @@ use std::path::{Path, PathBuf};
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Instance, Time, WallTime};
-use slackline_policy::Config;
 use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::JobSpec;
 
-use crate::engine::Work;
 use crate::engine::backend::{FlowOverrides, RunConfig};
 use crate::engine::event::{Observer, RunEvent};
-use crate::engine::external_runs::external_run::{ExternalRun, Held};
+use crate::engine::external_runs::external_run::ExternalRun;
 use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::RunDates;
 use crate::run::error::EngineError;
-use crate::run::{Owned, RunEnd, Session};
+use crate::run::{RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
 use crate::store::machine_slots::WholeCluster;
 
 /// What is left of one run or of several, for an engine that runs jobs as wholes.
-pub struct Elsewhere<'o> {
+pub struct ExternalRuns {
     clock: RunClock,
     /// By the number of its first job.
-    runs: BTreeMap<u32, Member<'o>>,
+    runs: BTreeMap<u32, Member>,
     next_job: u32,
 }
 
-struct Member<'o> {
-    held: Held<'o>,
+struct Member {
+    run: ExternalRun,
     clock: RunClock,
     /// How much later its time begins than that of the engine.
     later: TimeOffset,
     /// When it began: microseconds since 1970.
     started: u64,
-    observer: Box<dyn Observer + 'o>,
+    observer: Box<dyn Observer + Send>,
 }
 
 /// The result of a request of a run to join.
@@ -63,24 +61,15 @@ pub enum JoinOutcome {
     NothingLeft(Box<Session>, RunEnd),
 }
 
-impl<'o> Elsewhere<'o> {
-    /// One run, whose time is that of the engine.
-    pub(crate) fn alone(
-        work: Work<'o>,
-        clock: RunClock,
-        started: u64,
-        observer: &'o mut dyn Observer,
-    ) -> Self {
-        let next_job = work.jobs.len() as u32;
-        let held = Held::Lent(Box::new(ExternalRun::new(work, BTreeMap::new())));
-        let later = clock.offset_to(&clock);
-        let member = Member { held, clock, later, started, observer: Box::new(observer) };
-        Self { clock, runs: BTreeMap::from([(0, member)]), next_job }
-    }
-
+impl ExternalRuns {
     /// No run yet, and a time that began this many microseconds after 1970 and has come to `seen` at least.
     pub fn none(started: u64, seen: Time) -> Self {
         Self { clock: RunClock::since(WallTime(started), seen, 0), runs: BTreeMap::new(), next_job: 0 }
+    }
+
+    /// No run yet, in the time of a run that is about to join alone.
+    pub fn for_run(session: &Session) -> Self {
+        Self { clock: session.clock(), runs: BTreeMap::new(), next_job: 0 }
     }
 
     /// A run joins, on these machines; the first of them are those that it knows.
@@ -92,7 +81,7 @@ impl<'o> Elsewhere<'o> {
         mut session: Session,
         machines: &[MachineDraft],
         rules: &RunConfig,
-        observer: Box<dyn Observer + 'o>,
+        observer: Box<dyn Observer + Send>,
     ) -> Result<JoinOutcome, EngineError> {
         let Some(mut left) = session.left() else {
             let end = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
@@ -104,11 +93,8 @@ impl<'o> Elsewhere<'o> {
         let (clock, started) = (session.clock(), session.started());
         let later = clock.offset_to(&self.clock);
         let (first, jobs) = (self.next_job, session.jobs().len() as u32);
-        let mut config = Config::plain().with_attempts_max(rules.attempts_max);
-        let held = Held::own(Owned { session, instance }, |owned| {
-            ExternalRun::new(owned.session.work(&owned.instance, &mut config), rules.overrides.clone())
-        });
-        self.runs.insert(first, Member { held, clock, later, started, observer });
+        let run = ExternalRun::new(session, instance, rules);
+        self.runs.insert(first, Member { run, clock, later, started, observer });
         self.next_job += jobs;
         Ok(JoinOutcome::From(first))
     }
@@ -122,19 +108,18 @@ impl<'o> Elsewhere<'o> {
         first: u32,
         is_interrupted: bool,
     ) -> Option<(Result<RunEnd, EngineError>, Session)> {
-        let Held::Own(bench) = self.runs.remove(&first)?.held else { return None };
-        let all_done = bench.borrow_dependent().all_done();
-        let Owned { mut session, .. } = bench.into_owner();
-        let over = ExternalEnd { all_done, interrupted: is_interrupted, policy_failed: None };
-        Some((session.over(over), session))
+        let run = self.runs.remove(&first)?.run;
+        let all_done = run.all_done();
+        let mut session = run.session;
+        Some((session.ended(all_done, is_interrupted), session))
     }
 
-    fn member(&self, job: u32) -> (u32, &Member<'o>) {
+    fn member(&self, job: u32) -> (u32, &Member) {
         let (first, member) = self.runs.range(..=job).next_back().expect("invariant: it is a job of a run");
         (*first, member)
     }
 
-    fn member_mut(&mut self, job: u32) -> (u32, &mut Member<'o>) {
+    fn member_mut(&mut self, job: u32) -> (u32, &mut Member) {
         let (first, member) =
             self.runs.range_mut(..=job).next_back().expect("invariant: it is a job of a run");
         (*first, member)
@@ -157,23 +142,23 @@ impl<'o> Elsewhere<'o> {
 
     /// All jobs of the run that a job is of.
     pub fn plans_beside(&self, job: u32) -> &[JobPlan] {
-        self.member(job).1.held.plans()
+        self.member(job).1.run.plans()
     }
 
     pub fn plan(&self, job: u32) -> &JobPlan {
         let (first, member) = self.member(job);
-        &member.held.plans()[(job - first) as usize]
+        &member.run.plans()[(job - first) as usize]
     }
 
     /// The slots that attempts of earlier sessions of a run have held, and when.
     pub fn held_before(&self, first: u32) -> impl Iterator<Item = (u32, (Time, Time))> + '_ {
         let (_, member) = self.member(first);
         let later = member.later;
-        let work = &member.held.there().work;
-        let now = WholeCluster::of(work.segments.last());
+        let session = &member.run.session;
+        let now = WholeCluster::of(session.head.segments.last());
         // The slots of a machine that has left are of no use.
-        work.attempts.iter().filter_map(move |attempt| {
-            let slot = now.slot(work.segments, attempt)?;
+        session.attempts.iter().filter_map(move |attempt| {
+            let slot = now.slot(&session.head.segments, attempt)?;
             Some((slot, (later.of(Time(attempt.start)), later.of(Time(attempt.end)))))
         })
     }
@@ -181,19 +166,19 @@ impl<'o> Elsewhere<'o> {
     /// Whether an earlier session has recorded this failure of a task; its message names the attempt.
     pub fn is_recorded(&self, id: TaskId, message: &str) -> bool {
         let (first, member) = self.member(id.job);
-        member.held.there().is_recorded(own_id(first, id), message)
+        member.run.is_recorded(own_id(first, id), message)
     }
 
     /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes
     /// when the job is published.
     pub fn directory(&self, job: u32) -> PathBuf {
         let (first, member) = self.member(job);
-        member.held.there().work.layout.elsewhere(job - first)
+        member.run.session.layout.elsewhere(job - first)
     }
 
     /// The name by which the outputs of the run of a job are known, which no other run has.
     pub fn owner(&self, job: u32) -> &str {
-        self.member(job).1.held.there().work.owner
+        self.member(job).1.run.session.owner()
     }
 
     /// Now, in the time of the engine.
@@ -208,13 +193,13 @@ impl<'o> Elsewhere<'o> {
 
     /// How often a task of a job may fail.
     pub fn attempts_of(&self, job: u32) -> u16 {
-        let most = self.member(job).1.held.there().work.attempts_max;
+        let most = self.member(job).1.run.attempts_max;
         self.plan(job).limits.attempts.unwrap_or(most)
     }
 
     /// The directory that relative paths of a job start from.
     pub fn base(&self, job: u32) -> &Path {
-        self.member(job).1.held.there().work.publisher.directory()
+        Path::new(&self.member(job).1.run.session.head.setup.directory)
     }
 
     /// What the tasks of a job are given in a container, with so much memory for their buffers, in bytes. A
@@ -224,7 +209,7 @@ impl<'o> Elsewhere<'o> {
     /// A job that cannot be run so; input that cannot be read.
     pub fn describe(&self, job: u32, memory_bytes: u64) -> io::Result<JobSpec> {
         let (first, member) = self.member(job);
-        member.held.there().describe(job - first, memory_bytes)
+        member.run.describe(job - first, memory_bytes)
     }
 
     /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number,
@@ -242,7 +227,7 @@ impl<'o> Elsewhere<'o> {
         for (first, jobs) in by_run {
             let (_, member) = self.member(first);
             // No process depends on it.
-            let _ = member.held.there().note(member.started, jobs);
+            let _ = member.run.note(member.started, jobs);
         }
     }
 
@@ -264,7 +249,7 @@ impl<'o> Elsewhere<'o> {
     /// Whether a job's output is complete.
     pub fn is_done(&self, job: u32) -> bool {
         let (first, member) = self.member(job);
-        member.held.there().is_done[(job - first) as usize]
+        member.run.is_done[(job - first) as usize]
     }
 
     /// The flows that come now, by their runs and names.
@@ -273,13 +258,11 @@ impl<'o> Elsewhere<'o> {
         let mut all = Vec::new();
         for (&first, member) in &mut self.runs {
             let at = member.own_time(now);
-            let Member { held, clock, observer, .. } = member;
-            let flows = held.with(|there| {
-                if let Some(by) = clock.jump().filter(|&by| there.record_jump(by, at)) {
-                    clock.set_recorded(by);
-                }
-                there.arriving(clock.by_date(at), &mut **observer)
-            });
+            let Member { run, clock, observer, .. } = member;
+            if let Some(by) = clock.jump().filter(|&by| run.record_jump(by, at)) {
+                clock.set_recorded(by);
+            }
+            let flows = run.arriving(clock.by_date(at), &mut **observer);
             all.extend(flows.into_iter().map(|flow| (first, flow)));
         }
         all
@@ -299,7 +282,7 @@ impl<'o> Elsewhere<'o> {
         let clock = self.clock;
         let (_, member) = self.member_mut(first);
         let dates = RunDates::of(&member.clock, &clock, clock.now(), member.later);
-        let arriving = member.held.with(|there| there.comes(flow, dates, machines))?;
+        let arriving = member.run.comes(flow, dates, machines)?;
         Ok(arriving.map(|mut arriving| {
             arriving.phases.iter_mut().for_each(|(job, ..)| *job += first);
             arriving
@@ -308,39 +291,39 @@ impl<'o> Elsewhere<'o> {
 
     /// The overrides of a flow change. True if the driver has to know: it has come, and is not over.
     pub fn update_flow(&mut self, first: u32, flow: &str, overrides: FlowOverrides) -> bool {
-        self.member_mut(first).1.held.with(|there| there.stand(flow, overrides))
+        self.member_mut(first).1.run.stand(flow, overrides)
     }
 
     /// Whether nothing more of a flow is to start.
     pub fn is_held(&self, first: u32, flow: &str) -> bool {
-        self.member(first).1.held.there().is_held(flow)
+        self.member(first).1.run.is_held(flow)
     }
 
     /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over
     /// already.
     pub fn cancel_flow(&mut self, first: u32, flow: &str) -> bool {
-        self.member_mut(first).1.held.with(|there| there.cancel(flow))
+        self.member_mut(first).1.run.cancel(flow)
     }
 
     /// Whether all flows of a run are done or have failed.
     pub fn is_over(&self, first: u32) -> bool {
-        self.member(first).1.held.there().is_over()
+        self.member(first).1.run.is_over()
     }
 
     /// Whether all flows of a run are done.
     pub fn all_done(&self, first: u32) -> bool {
-        self.member(first).1.held.there().all_done()
+        self.member(first).1.run.all_done()
     }
 
     /// Whether flows may still come.
     pub fn may_bring_flows(&self) -> bool {
-        self.runs.values().any(|member| member.held.there().coming.may_come())
+        self.runs.values().any(|member| member.run.coming.may_come())
     }
 
     /// When the next flow is released, if one is still to be.
     pub fn next_release(&self) -> Option<Time> {
-        let next = |member: &Member<'_>| {
-            let at = member.clock.reaches(member.held.there().next_release()?);
+        let next = |member: &Member| {
+            let at = member.clock.reaches(member.run.next_release()?);
             Some(member.later.of(at))
         };
         self.runs.values().filter_map(next).min()
@@ -349,7 +332,7 @@ impl<'o> Elsewhere<'o> {
     /// A job can never be done: flows that read from its flow do not come.
     pub fn fail(&mut self, job: u32) {
         let (first, member) = self.member_mut(job);
-        member.held.with(|there| there.fail(job - first));
+        member.run.fail(job - first);
     }
 
     /// Records an attempt without output, and says so.
@@ -362,8 +345,7 @@ impl<'o> Elsewhere<'o> {
         let FailedTask { id, slot, start, end, message } = *failed;
         let [now, start, end] = [now, start, end].map(|at| member.own_time(at));
         let own = FailedTask { id: own_id(first, id), slot, start, end, message };
-        let Member { held, observer, .. } = member;
-        held.with(|there| there.record_failed(&own, is_final, now, &mut **observer))
+        member.run.record_failed(&own, is_final, now, &mut *member.observer)
     }
 
     /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its
@@ -381,12 +363,11 @@ impl<'o> Elsewhere<'o> {
         let (first, member) = self.member_mut(job);
         let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
         let now = member.own_time(now);
-        let Member { held, observer, .. } = member;
-        held.with(|there| there.finish(job - first, made, put, now, &mut **observer))
+        member.run.finish(job - first, made, put, now, &mut *member.observer)
     }
 }
 
-impl Member<'_> {
+impl Member {
     /// A time of the engine as the run has it; its beginning for what was before.
     fn own_time(&self, at: Time) -> Time {
         self.later.own(at)
@@ -411,17 +392,6 @@ impl Member<'_> {
 /// A task with the number that its job has in its run.
 fn own_id(first: u32, id: TaskId) -> TaskId {
     TaskId { job: id.job - first, ..id }
-}
-
-/// How an engine that runs jobs as wholes ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExternalEnd {
-    /// Whether every flow that was left is done.
-    pub all_done: bool,
-    /// Whether it was asked to stop.
-    pub interrupted: bool,
-    /// Why the policy could not go on, if it could not.
-    pub policy_failed: Option<String>,
 }
 
 /// Removes a directory of an engine and all that is in it, if it is there.

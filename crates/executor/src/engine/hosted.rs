@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use slackline_model::{MachineId, Time};
-use slackline_policy::Engine;
 use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
 
@@ -39,8 +38,6 @@ impl ProcessEngine<'_> {
     /// Handles the events of its attempts, and returns the reports: ends, and the names of flows that arrive.
     pub(crate) fn turn(&mut self, event: Vec<FleetEvent>, reports: &mut Vec<Report>) -> Vec<String> {
         self.take(event);
-        // Of machines the driver hears once, and not from every run.
-        self.of_machines.clear();
         let flows = self.news(reports);
         flows.into_iter().map(|flow| self.work.instance.flow(flow).id.clone()).collect()
     }
@@ -153,10 +150,12 @@ impl ProcessEngine<'_> {
     /// Kills what still runs, and records it. To be called when the run is over, however it ended.
     pub(crate) fn end(&mut self) {
         self.stop_all();
+        // The files of attempts on machines that did not come back.
+        self.clear_left_behind();
     }
 
     /// Stops as a run does that is to be resumed.
-    pub(crate) fn interrupt_here(&self) {
-        self.asked_to_stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    pub(crate) fn interrupt_here(&mut self) {
+        self.is_stopping = true;
     }
 }

@@ -5,15 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use slackline_model::MachineId;
 use slackline_model::cluster::{Group, Slots};
-use slackline_model::{MachineId, Span};
-use slackline_policy::engine::{Report, RowId};
-use slackline_policy::unfinished::Unfinished;
+use slackline_policy::engine::RowId;
 use slackline_task::base::task_id::TaskId;
 
 use crate::engine::event::RunEvent;
 use crate::engine::{ProcessEngine, Running, Stage};
-use crate::fleet::{Availability, FleetEvent, NewMachine};
+use crate::fleet::{FleetEvent, NewMachine};
 use crate::store::journal::JoinedMachine;
 
 impl ProcessEngine<'_> {
@@ -32,14 +31,9 @@ impl ProcessEngine<'_> {
                 }
             }
             FleetEvent::Joined(new) => self.join(new),
-            FleetEvent::Until { machine, left } => {
-                if let Some(machine) = id(machine) {
-                    let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
-                    self.of_machines.push(Report::Ends { machine, at });
-                }
-            }
             FleetEvent::Notice(what) => self.observer.happened(self.now, &RunEvent::Warning(what)),
-            FleetEvent::Ended { .. } => {}
+            // The driver learns of times from the loop alone.
+            FleetEvent::Until { .. } | FleetEvent::Ended { .. } => {}
         }
     }
 
@@ -90,7 +84,6 @@ impl ProcessEngine<'_> {
                 self.leaving.insert(number, (id, slot));
             }
         }
-        self.of_machines.push(Report::Down(machine));
     }
 
     /// What an attempt has written on a machine that is gone is left alone for now.
@@ -118,7 +111,6 @@ impl ProcessEngine<'_> {
         }
         let name = self.cluster.machine_name(machine);
         self.observer.happened(self.now, &RunEvent::MachineUp { machine: name, new_slots: None });
-        self.of_machines.push(Report::Up(machine));
     }
 
     /// A machine joins that was not known before. It is in the journal before anything starts on it.
@@ -135,46 +127,8 @@ impl ProcessEngine<'_> {
             self.ids.insert(number, machine);
             self.machines.insert(machine, capacity);
         }
-        let event = RunEvent::MachineUp { machine: group.name.clone(), new_slots: Some(slots) };
+        let event = RunEvent::MachineUp { machine: group.name, new_slots: Some(slots) };
         self.observer.happened(self.now, &event);
-        self.of_machines.push(Report::Joined(group));
-    }
-
-    /// Whether nothing runs and nothing will be, under any policy. If that is for lack of machines,
-    /// they are waited for; if none will come, what is left is for another session.
-    pub(super) fn is_over(&mut self) -> bool {
-        if !self.running.is_empty() || self.coming.is_due_some_day() {
-            return false;
-        }
-        let is_lacking = self.is_barred || self.away.len() == self.cluster.n_machines() as usize;
-        if !is_lacking || !self.is_cut_short() {
-            return self.wakes.is_empty();
-        }
-        match self.fleet.availability(self.is_barred) {
-            Availability::Same => self.wakes.is_empty(),
-            Availability::Coming => false,
-            Availability::Over(why) => {
-                self.observer.happened(self.now, &RunEvent::Warning(why));
-                self.paused = true;
-                true
-            }
-        }
-    }
-
-    /// Says why flows never finish, where the run has not ended for another reason.
-    pub(crate) fn never_finish(&mut self, unfinished: &[Unfinished]) {
-        if self.paused || self.fatal.is_some() || self.was_interrupted() {
-            return;
-        }
-        for reason in unfinished {
-            self.observer.happened(self.now, &RunEvent::Warning(reason.to_string()));
-        }
-    }
-
-    /// Whether a flow is not done that has not failed.
-    fn is_cut_short(&self) -> bool {
-        let open = self.work.jobs.iter().zip(&self.open).filter(|(_, open)| **open > 0);
-        open.into_iter().any(|(job, _)| self.coming.may_be_done(&job.flow, self.work.instance))
     }
 }
 

@@ -11,33 +11,31 @@ pub(crate) mod visibility_check;
 
 pub(crate) use crate::engine::machines::visibility_check::VisibilityCheck;
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_model::Draft;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{self, Param, Values};
+use slackline_model::{Draft, WallTime};
+use slackline_task::base::clock::RunClock;
 
-use crate::engine::backend::{Backend, Drive, Prepared, Session, SharedEngine, SharedEngineConfig, Stop};
-use crate::engine::local_session::LocalSession;
+use crate::engine::Settings;
+use crate::engine::backend::{Backend, Prepared, Session, SharedEngine, SharedEngineConfig};
+use crate::engine::process_session::ProcessSession;
 use crate::engine::shared::SharedProcessEngine;
 use crate::engine::shared::machine_table::MachineTable;
 use crate::engine::this_machine::{Rules, jars, recorded_options};
-use crate::engine::{Interrupt, Settings};
 use crate::fleet::Fleet;
 use crate::fleet::agents::{Agents, Terms};
 use crate::fleet::speeds::Speeds;
 use crate::run::error::{EngineError, file};
 use crate::run::limits::check_limits;
 use crate::run::opening::{Needs, Opening, StatusCallback, new_owner};
-use crate::run::{self, JobVerdict, LostOutput, Recovery, RunEnd, opening};
+use crate::run::{JobVerdict, opening};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::JobHistory;
-use crate::spec::preflight::Obstacle;
 use crate::spec::resolve::{InputRules, ResolvedWorkload, Spread, resolve};
-use crate::store::journal::{Attempt, Segment};
 use crate::store::pid_file;
 
 /// The directory that all machines see.
@@ -183,7 +181,12 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         let OpenedFleet { fleet, machines } = site.open(visibility_check.terms(), says)?;
         let table = MachineTable::kept(&files.join("machines"), machines)?;
         let settings = self.common.rules.settings.clone();
-        let engine = SharedProcessEngine::new(Box::new(fleet), table, settings, started, seen)?;
+        let engine = SharedProcessEngine::new(
+            Box::new(fleet),
+            table,
+            settings,
+            RunClock::since(WallTime(started), seen, 0),
+        )?;
         Ok(Box::new(engine.seen_by(visibility_check)))
     }
 }
@@ -232,74 +235,18 @@ impl<S: Site> Prepared for PreparedOnMachines<S> {
         if opening.beside_others {
             // The machines are there, and others have them too.
             let session = opening::open(opening, &resolved)?;
-            return Ok(Box::new(LocalSession { session, settings }));
+            return Ok(Box::new(ProcessSession::new(session, settings)));
         }
-        let (mut there, says) = (None, opening.status);
+        let (mut acquired, says) = (None, opening.status);
         let mut acquire = |needs: Needs<'_>| {
             let Needs { layout, owner, jobs } = needs;
             let visibility_check = VisibilityCheck::new(layout.data(), owner, jobs, layout.pids())?;
             let OpenedFleet { fleet, machines } = site.open(visibility_check.terms(), says)?;
             check_limits(jobs, &machines, &fleet.machines())?;
-            there = Some((fleet, visibility_check));
+            acquired = Some((fleet, visibility_check));
             Ok(Some(machines))
         };
         let session = opening::open_with(opening, &resolved, &mut acquire)?;
-        Ok(Box::new(MachinesSession { session, settings, there }))
-    }
-}
-
-struct MachinesSession {
-    session: run::Session,
-    settings: Settings,
-    /// The machines, until they are driven; none if nothing was to be done.
-    there: Option<(Agents, VisibilityCheck)>,
-}
-
-impl Session for MachinesSession {
-    fn workload(&self) -> &Draft {
-        self.session.draft()
-    }
-
-    fn started(&self) -> u64 {
-        self.session.started()
-    }
-
-    fn attempts(&self) -> &[Attempt] {
-        self.session.attempts()
-    }
-
-    fn recovered(&self) -> Recovery {
-        self.session.recovered()
-    }
-
-    fn verdicts(&self) -> &[JobVerdict] {
-        self.session.verdicts()
-    }
-
-    fn lost(&self) -> &[LostOutput] {
-        self.session.lost()
-    }
-
-    fn segments(&self) -> &[Segment] {
-        self.session.segments()
-    }
-
-    fn obstacles(&self) -> &[Obstacle] {
-        self.session.obstacles()
-    }
-
-    fn finished_jobs(&self) -> JobHistory {
-        self.session.finished_jobs()
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let interrupted = |interrupt: Interrupt| stop(Stop::new(move || interrupt.stop()));
-        let (fleet, _sight) =
-            self.there.take().expect("invariant: where something is left there are machines");
-        self.session.run_on(Box::new(fleet), drive, self.settings.clone(), interrupted)
+        Ok(Box::new(ProcessSession { session, settings, acquired }))
     }
 }

@@ -24,6 +24,7 @@ pub(crate) mod messages;
 pub(crate) use crate::engine::shared::machine_table::MachineTable;
 pub use crate::engine::shared::machine_table::known_machines;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -33,7 +34,7 @@ use std::time::Duration;
 use slackline_model::cluster::Group;
 use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Arrival;
-use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time, WallTime};
+use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
 use slackline_task::base::clock::RunClock;
@@ -41,26 +42,29 @@ use slackline_task::base::system::with_remedy;
 use slackline_task::process::spec::Spec;
 
 use crate::engine::backend::{
-    EndedRun, FlowOverrides, Quotas, RunConfig, RunId, Session, SharedEngine, SharedMachine,
+    self, EndedRun, FlowOverrides, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
 };
 use crate::engine::ending::PATIENCE;
 use crate::engine::event::Observer;
 use crate::engine::hosted::RunningAttempt;
-use crate::engine::local_session::LocalSession;
 use crate::engine::machines::visibility_check::VisibilityCheck;
+use crate::engine::process_session::ProcessSession;
 use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
 use crate::engine::shared::flow::DriverFlow;
 use crate::engine::shared::hosted_run::RunStart;
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
 use crate::engine::{Settings, TICK};
 use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
-use crate::run::RunEnd;
 use crate::run::error::EngineError;
 use crate::run::limits::check_limits;
+use crate::run::{RunEnd, Session};
 
 /// A run, as the loop knows it.
 struct RunHandle {
     commands: Sender<RunCommand>,
+    /// How many commands were sent, and after how many the run was quiet last.
+    sent: Cell<u64>,
+    quiet_after: Option<u64>,
     /// The numbers of its flows that the driver has.
     numbers: BTreeMap<String, FlowId>,
 }
@@ -69,6 +73,12 @@ impl RunHandle {
     /// A thread that is gone has said that it ended.
     fn send(&self, command: RunCommand) {
         let _ = self.commands.send(command);
+        self.sent.set(self.sent.get() + 1);
+    }
+
+    /// Whether nothing of it happens before it gets another command.
+    fn is_quiet(&self) -> bool {
+        self.quiet_after == Some(self.sent.get())
     }
 }
 
@@ -110,11 +120,14 @@ pub(crate) struct SharedProcessEngine {
     given_up: Option<String>,
     /// What its machines have to see, if they are others.
     visibility_check: Option<VisibilityCheck>,
+    /// Whether it is for one run and ends with it.
+    is_alone: bool,
+    /// Whether nothing of its run can start any more.
+    is_stuck: bool,
 }
 
 impl SharedProcessEngine {
-    /// An engine on the machines of a fleet, with a time that began this many microseconds after 1970 and has
-    /// come to `seen` at least.
+    /// An engine on the machines of a fleet, with its clock.
     ///
     /// # Errors
     /// Machines that are none.
@@ -122,12 +135,11 @@ impl SharedProcessEngine {
         fleet: Box<dyn Fleet>,
         table: MachineTable,
         settings: Settings,
-        started: u64,
-        seen: Time,
+        clock: RunClock,
     ) -> Result<Self, EngineError> {
         let machines = table.machines().to_vec();
         let empty = Instance::new(&Draft { machines, ..Draft::default() })?.without_flows();
-        let mux = FleetMux::new(fleet.as_ref(), table);
+        let mux = FleetMux::new(fleet.as_ref(), table, false);
         let (out, events) = channel();
         Ok(Self {
             due: mux.away().iter().copied().map(Report::Down).collect(),
@@ -135,7 +147,7 @@ impl SharedProcessEngine {
             mux: Arc::new(Mutex::new(mux)),
             settings,
             empty,
-            clock: RunClock::since(WallTime(started), seen, 0),
+            clock,
             now: Time::ZERO,
             runs: BTreeMap::new(),
             next_run_id: 0,
@@ -151,7 +163,24 @@ impl SharedProcessEngine {
             is_barred: false,
             given_up: None,
             visibility_check: None,
+            is_alone: false,
+            is_stuck: false,
         })
+    }
+
+    /// An engine for one run, in its time and on its machines.
+    ///
+    /// # Errors
+    /// Machines that are none.
+    pub(crate) fn for_run(
+        fleet: Box<dyn Fleet>,
+        session: &Session,
+        settings: Settings,
+    ) -> Result<Self, EngineError> {
+        let table = || MachineTable::fixed(session.draft().machines.clone());
+        let mux = FleetMux::new(fleet.as_ref(), table(), true);
+        let engine = Self::new(fleet, table(), settings, session.clock())?;
+        Ok(Self { mux: Arc::new(Mutex::new(mux)), is_alone: true, ..engine })
     }
 
     /// The same, which keeps the file by which its machines are seen to see what it sees.
@@ -231,6 +260,11 @@ impl SharedProcessEngine {
                 }
             }
             RunMessage::AllGo => self.withdraw_all(id),
+            RunMessage::Quiet { commands } => {
+                if let Some(run) = self.runs.get_mut(&id) {
+                    run.quiet_after = Some(commands);
+                }
+            }
             RunMessage::Ended(how, session) => self.end(id, how, *session),
             RunMessage::Panicked => panic!("a run ended in the middle of something"),
         }
@@ -279,19 +313,26 @@ impl SharedProcessEngine {
         lock(&self.mux).machines()[machine.index()].name.clone()
     }
 
-    /// Where something is left to do and nothing runs for lack of machines, more are asked for.
+    /// Where something is left to do and nothing runs for lack of machines, more are asked for. An engine for
+    /// one run ends when none will come, or when nothing can start although there are machines.
     fn see_to_machines(&mut self) {
+        let is_quiet = self.is_alone && self.wakes.is_empty() && self.runs.values().all(RunHandle::is_quiet);
         let mux = lock(&self.mux);
         let is_lacking = self.is_barred || mux.away().len() == mux.machines().len();
-        if !is_lacking || self.arrived.is_empty() || !mux.is_idle() {
+        if self.runs.is_empty() || !mux.is_idle() || (!is_lacking && !is_quiet) {
             return;
         }
         drop(mux);
-        if let Availability::Over(why) = self.fleet.availability(self.is_barred)
-            && self.given_up.as_ref() != Some(&why)
-        {
-            self.said.push(why.clone());
-            self.given_up = Some(why);
+        let has_left = !self.arrived.is_empty();
+        let availability =
+            if is_lacking && has_left { self.fleet.availability(self.is_barred) } else { Availability::Same };
+        match availability {
+            Availability::Over(why) if self.given_up.as_ref() != Some(&why) => {
+                self.said.push(why.clone());
+                self.given_up = Some(why);
+            }
+            Availability::Same => self.is_stuck = is_quiet,
+            Availability::Over(_) | Availability::Coming => {}
         }
     }
 
@@ -347,7 +388,7 @@ impl SharedProcessEngine {
         self.named.retain(|_, (run_id, _)| *run_id != id);
         self.quotas.remove(id);
         lock(&self.mux).forget(id);
-        let session = Box::new(LocalSession { session, settings: self.settings.clone() });
+        let session = Box::new(ProcessSession::new(session, self.settings.clone()));
         self.ended.push(EndedRun { run: id, how, session });
     }
 
@@ -380,6 +421,9 @@ impl Engine for SharedProcessEngine {
         self.hear(Duration::ZERO);
         if self.due.is_empty() {
             self.see_to_machines();
+            if self.is_stuck || (self.is_alone && self.given_up.is_some()) {
+                return None;
+            }
             let patience = self.patience();
             self.hear(patience);
         }
@@ -440,6 +484,10 @@ impl Engine for SharedProcessEngine {
         self.quotas.room(run_id, lock(&self.mux).held())
     }
 
+    fn gave_up(&self) -> Option<String> {
+        self.given_up.clone().filter(|_| self.is_alone)
+    }
+
     /// More may come as long as a process drives it.
     fn may_bring_flows(&mut self) -> bool {
         true
@@ -464,24 +512,26 @@ impl SharedEngine for SharedProcessEngine {
 
     fn add_run(
         &mut self,
-        session: Box<dyn Session>,
+        session: Box<dyn backend::Session>,
         rules: RunConfig,
         observer: Box<dyn Observer + Send>,
     ) -> Result<RunId, EngineError> {
-        let here = session.into_any().downcast::<LocalSession>();
-        let LocalSession { session, .. } = *here
+        let here = session.into_any().downcast::<ProcessSession>();
+        let ProcessSession { session, .. } = *here
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
         let run_id = RunId(self.next_run_id);
         self.next_run_id += 1;
         if session.left().is_none() {
-            let session = Box::new(LocalSession { session, settings: self.settings.clone() });
             let how = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
+            let session = Box::new(ProcessSession::new(session, self.settings.clone()));
             self.ended.push(EndedRun { run: run_id, how: Ok(how), session });
             return Ok(run_id);
         }
         let (machines, away) = {
             let mux = lock(&self.mux);
-            check_limits(session.jobs(), mux.machines(), mux.capacities())?;
+            if !self.is_alone {
+                check_limits(session.jobs(), mux.machines(), mux.capacities())?;
+            }
             (mux.machines().to_vec(), mux.away().clone())
         };
         let out = Outbox { run: run_id, events: self.out.clone(), waker: self.fleet.waker() };
@@ -496,13 +546,17 @@ impl SharedEngine for SharedProcessEngine {
             engine: self.clock,
             observer,
             mux: self.mux.clone(),
+            is_alone: self.is_alone,
         };
         let (commands, received) = channel();
         let thread = thread::Builder::new().name("run".to_owned());
         thread.spawn(move || start.work(&received, &out)).map_err(|error| {
             EngineError::other(with_remedy(format!("its thread cannot be started: {error}")))
         })?;
-        self.runs.insert(run_id, RunHandle { commands, numbers: BTreeMap::new() });
+        self.runs.insert(
+            run_id,
+            RunHandle { commands, sent: Cell::new(0), quiet_after: None, numbers: BTreeMap::new() },
+        );
         self.quotas.add(run_id, quota);
         Ok(run_id)
     }
@@ -531,7 +585,9 @@ impl SharedEngine for SharedProcessEngine {
     }
 
     fn stop(&mut self) -> Vec<EndedRun> {
-        self.runs.values().for_each(|run| run.send(RunCommand::Stop));
+        for run in self.runs.values() {
+            run.send(if self.is_stuck { RunCommand::End } else { RunCommand::Stop });
+        }
         self.wait_for_ends(PATIENCE);
         self.runs.values().for_each(|run| run.send(RunCommand::Leave));
         // A run whose thread is blocked stays behind. Its journal has all that is done.

@@ -8,7 +8,8 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, RunWork};
 use slackline_model::params::{self, Param, ParamError, Values};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Draft, Span};
+use slackline_model::{Draft, Span, WallTime};
+use slackline_task::base::clock::RunClock;
 use slackline_task::process::spec::NEEDS_HADOOP;
 use slackline_task::process::worker_command::WorkerCommand;
 
@@ -16,7 +17,7 @@ use crate::engine::Settings;
 use crate::engine::backend::{
     Backend, EngineEntry, Prepared, SWITCH, Session, SharedEngine, SharedEngineConfig,
 };
-use crate::engine::local_session::LocalSession;
+use crate::engine::process_session::ProcessSession;
 use crate::engine::shared::SharedProcessEngine;
 use crate::engine::shared::machine_table::MachineTable;
 use crate::fleet::concurrent_runs;
@@ -227,7 +228,12 @@ impl Backend for LocalEngine {
         let settings = self.settings.clone();
         let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
         let table = MachineTable::fixed(self.machines());
-        Ok(Box::new(SharedProcessEngine::new(Box::new(fleet), table, settings, started, seen)?))
+        Ok(Box::new(SharedProcessEngine::new(
+            Box::new(fleet),
+            table,
+            settings,
+            RunClock::since(WallTime(started), seen, 0),
+        )?))
     }
 }
 
@@ -275,6 +281,6 @@ impl Prepared for PreparedLocal {
         if !beside_others {
             session.hold_memory();
         }
-        Ok(Box::new(LocalSession { session, settings }))
+        Ok(Box::new(ProcessSession::new(session, settings)))
     }
 }

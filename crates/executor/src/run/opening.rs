@@ -33,7 +33,7 @@ use crate::store::log::LogError;
 use crate::store::output_files::TEMPORARY;
 use crate::store::output_lock::{OutputLocks, is_staging};
 use crate::store::pid_file;
-use crate::store::publish::KnownParts;
+use crate::store::publish::{KnownParts, PublishState};
 
 /// Where and when a run is opened, and what is asked of it.
 #[derive(Clone, Debug)]
@@ -334,6 +334,7 @@ impl RunBuilder<'_> {
             made: self.made,
             made_log: self.made_log,
             known_parts: self.known_parts,
+            publish_state: PublishState::default(),
             head,
             jobs,
             attempts,
@@ -394,6 +395,7 @@ impl RunBuilder<'_> {
             made: self.made,
             made_log: self.made_log,
             known_parts: self.known_parts,
+            publish_state: PublishState::default(),
             head,
             jobs: chosen.plans,
             attempts,

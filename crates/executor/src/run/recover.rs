@@ -16,7 +16,7 @@ use crate::store::finished_jobs::{FinishedJobs, FinishedLog};
 use crate::store::journal::{AttemptOutcome, Journal, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::output_lock::{OutputLocks, is_staging};
-use crate::store::publish::{KnownParts, PublishContext, Publisher};
+use crate::store::publish::{KnownParts, PublishContext, PublishState, Publisher};
 
 /// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs
 /// whose tasks are all done. Jobs that cannot be finished stay as they are. Gives what is lost.
@@ -47,6 +47,7 @@ pub(super) fn recover_tasks(
         run.done = done_tasks(&run.attempts);
     }
     let locks = OutputLocks::of(&run.head.owner);
+    let state = PublishState::default();
     let place = PublishContext {
         layout: &layout,
         jobs: &run.jobs,
@@ -54,6 +55,7 @@ pub(super) fn recover_tasks(
         started: run.head.started,
         attempts: &run.attempts,
         known,
+        state: &state,
     };
     let next = run.attempts.last().map_or(0, |last| last.number + 1);
     for (index, job) in (0..).zip(&run.jobs) {

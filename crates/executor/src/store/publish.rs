@@ -58,13 +58,26 @@ pub(crate) struct Publisher<'a> {
     directory: &'a Path,
     /// When the run started.
     started: u64,
-    /// The parts that were put in their places since, by absolute path.
-    parts: RefCell<BTreeMap<PathBuf, FinishedPart>>,
-    /// The digests of the parts of jobs that are not published yet.
-    digests: RefCell<BTreeMap<TaskId, Digest>>,
     known: &'a KnownParts,
+    state: &'a PublishState,
+}
+
+/// What a session knows of the parts that it publishes.
+#[derive(Default)]
+pub(crate) struct PublishState {
+    /// The parts that were put in their places since it was opened, by absolute path.
+    parts: RefCell<BTreeMap<PathBuf, FinishedPart>>,
+    /// The digests of the parts of jobs that are not published yet; none before the first publisher.
+    digests: RefCell<Option<BTreeMap<TaskId, Digest>>>,
     /// Removes the output of very many maps.
     remover: RefCell<Remover>,
+}
+
+impl PublishState {
+    /// Waits until map output is removed, unless it stays for the next session.
+    pub(crate) fn finish(&self) {
+        drop(self.remover.take());
+    }
 }
 
 /// What jobs are finished in.
@@ -81,27 +94,18 @@ pub(crate) struct PublishContext<'a> {
     pub(crate) attempts: &'a [Attempt],
     /// The parts whose content is known.
     pub(crate) known: &'a KnownParts,
+    pub(crate) state: &'a PublishState,
 }
 
 impl<'a> Publisher<'a> {
     pub(crate) fn new(place: PublishContext<'a>, made: &'a FinishedJobs, log: &'a FinishedLog) -> Self {
-        let PublishContext { layout, jobs, directory, started, attempts, known } = place;
+        let PublishContext { layout, jobs, directory, started, attempts, known, state } = place;
         let digest = |attempt: &Attempt| match &attempt.ended {
             AttemptOutcome::Done(outcome) => Some((attempt.id, outcome.output.clone()?)),
             _ => None,
         };
-        Self {
-            layout,
-            jobs,
-            made,
-            log,
-            directory,
-            started,
-            parts: RefCell::default(),
-            digests: RefCell::new(attempts.iter().filter_map(digest).collect()),
-            known,
-            remover: RefCell::default(),
-        }
+        state.digests.borrow_mut().get_or_insert_with(|| attempts.iter().filter_map(digest).collect());
+        Self { layout, jobs, made, log, directory, started, known, state }
     }
 
     /// The directory that relative paths start from.
@@ -111,7 +115,7 @@ impl<'a> Publisher<'a> {
 
     /// Leaves map output of finished jobs that is not removed yet where it is, for the next session.
     pub(crate) fn leave(&self) {
-        self.remover.borrow().leave();
+        self.state.remover.borrow().leave();
     }
 
     /// Has `put` move the part that an attempt has written, and remembers what it is.
@@ -130,7 +134,7 @@ impl<'a> Publisher<'a> {
         // A part that is unchanged since its task wrote it is not read again before it is published.
         let is_fresh = digest.is_fresh(&self.layout.attempt(job, id, number).join(job.part(id.task)));
         put()?;
-        self.digests.borrow_mut().insert(id, digest.clone());
+        self.state.digests.borrow_mut().get_or_insert_default().insert(id, digest.clone());
         if is_fresh {
             self.known.add(self.layout.committed(job, id));
         }
@@ -148,8 +152,8 @@ impl<'a> Publisher<'a> {
                 // A publication that was cut short has moved it.
                 path = job.output.join(job.part(task));
             }
-            let digests = self.digests.borrow();
-            Some((id, self.known.problem(&path, digests.get(&id)?, None)?))
+            let digests = self.state.digests.borrow();
+            Some((id, self.known.problem(&path, digests.as_ref()?.get(&id)?, None)?))
         };
         (0..job.parts()).filter_map(problem).collect()
     }
@@ -177,12 +181,12 @@ impl<'a> Publisher<'a> {
         self.log.add(&made).map_err(io::Error::other)?;
         let directory = made.directory();
         let parts = made.wrote.iter().map(|(name, part)| (directory.join(name), part.clone()));
-        self.parts.borrow_mut().extend(parts);
+        self.state.parts.borrow_mut().extend(parts);
         if job.reducers > 0
             && job.maps() > AT_ONCE
             && let Some(aside) = self.layout.set_aside(index)
         {
-            self.remover.borrow_mut().take(aside);
+            self.state.remover.borrow_mut().take(aside);
         }
         Ok((made, self.layout.clear_up(job, index)))
     }
@@ -193,7 +197,8 @@ impl<'a> Publisher<'a> {
         let name = job.part(task);
         let path = job.output.join(&name);
         let stamp = Some(Stamp::now(&path)?);
-        let digest = self.digests.borrow_mut().remove(&job.final_task(index, task));
+        let digest =
+            self.state.digests.borrow_mut().get_or_insert_default().remove(&job.final_task(index, task));
         let digest = digest.map(|digest| Digest { stamp, ..digest });
         Ok((name, FinishedPart { source: Source::of_part(&path)?, digest }))
     }
@@ -221,7 +226,7 @@ impl<'a> Publisher<'a> {
     /// A part of another job as it was published, by absolute path.
     fn made_part(&self, path: &Path) -> Option<FinishedPart> {
         let earlier = || self.made.get(path.parent()?)?.wrote.get(path.file_name()?.to_str()?).cloned();
-        self.parts.borrow().get(path).cloned().or_else(earlier)
+        self.state.parts.borrow().get(path).cloned().or_else(earlier)
     }
 
     /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd, RunError};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::service::launcher::Past;
 use crate::service::message::Message;
+use crate::service::scheduler::ReturnedRun;
 use crate::state::{HealthProblem, StateEvent};
 
 /// The interval between two attempts to write the history and the documents that wait.
@@ -32,7 +32,7 @@ pub(crate) struct Finalizer {
     past: Past,
     /// Runs whose documents wait for disk space. The state does not know their end yet, so a restart repeats
     /// it.
-    unwritten: Vec<Returned>,
+    unwritten: Vec<ReturnedRun>,
     /// Runs that are not in the history yet.
     untold: Vec<PastRun>,
     /// The time of the next attempt to write the history and the documents that wait.
@@ -55,7 +55,7 @@ impl Finalizer {
     }
 
     /// Finalizes runs until the scheduler has ended.
-    pub(crate) fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(StateEvent)) {
+    pub(crate) fn work(mut self, returned: &Receiver<Box<ReturnedRun>>, tell: &dyn Fn(StateEvent)) {
         activity::announce("the closer of runs", Duty::Sole);
         loop {
             match returned.recv_timeout(self.left()) {
@@ -88,7 +88,7 @@ impl Finalizer {
     }
 
     /// Queues the durations of a run for the history.
-    fn note(&mut self, returned: &Returned) {
+    fn note(&mut self, returned: &ReturnedRun) {
         let Some(run) = &returned.run else { return };
         if self.untold.is_empty() && self.unwritten.is_empty() {
             self.due = ClockReading::read().elapsed + EVERY.as_micros() as u64;
@@ -100,7 +100,7 @@ impl Finalizer {
     }
 
     /// Writes the documents of a run, and reports its end to the state.
-    fn close(&mut self, returned: Returned, tell: &dyn Fn(StateEvent)) {
+    fn close(&mut self, returned: ReturnedRun, tell: &dyn Fn(StateEvent)) {
         let number = returned.number;
         let stopped = match &returned.end {
             Ok(RunEnd::Interrupted) => Some("the service was stopped".to_owned()),

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use slackline::resident::{
-    Admission, FlowOverrides, Host, Limits, Order, Returned, Rules, SharedEngineConfig, SharedMachine, drive,
+    Admission, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig, SharedEngineConfig,
+    SharedMachine, drive,
 };
-use slackline::run::{self, Backend, JobHistory, RunEvent};
+use slackline::run::{self, Backend, DetachedRun, EngineError, JobHistory, Request, Run, RunEnd, RunEvent};
 use slackline_model::Time;
 use slackline_model::cluster::Slots;
 use slackline_task::base::activity::{self, Duty};
@@ -68,7 +69,7 @@ pub struct Ports {
     /// The machines, for the launchers.
     pub machines: Machines,
     /// The finalizer, which gets ended runs.
-    pub closing: Sender<Box<Returned>>,
+    pub closing: Sender<Box<ReturnedRun>>,
     /// Recently ended attempts.
     pub recent: RecentAttempts,
     /// The durations of decisions.
@@ -115,7 +116,7 @@ impl Scheduler {
                     return Ok(());
                 }
             };
-            let mut host = ServiceHost { received, ports };
+            let mut host = ServiceHost { received, ports, detached: BTreeMap::new() };
             // The launchers need the machines as soon as `start` returns.
             host.machines(&resident.machines());
             let _ = ready.send(Ok(resident.waker()));
@@ -123,7 +124,7 @@ impl Scheduler {
             // The name of this operation for the watchdog, unless an inner operation has a name: the policy
             // decides.
             activity::during("decide by policy", rules.policy.spec(), || {
-                drive(resident.as_mut(), &rules, &mut host)
+                drive(resident.as_mut(), &rules, &mut host).failure.map_or(Ok(()), Err)
             })
         });
         let thread = thread.map_err(|error| error.to_string())?;
@@ -162,20 +163,35 @@ impl Scheduler {
 struct ServiceHost {
     received: Receiver<EngineCommand>,
     ports: Ports,
+    /// The admitted runs, without the sessions that the engine has.
+    detached: BTreeMap<u64, DetachedRun>,
+}
+
+/// A run that the scheduler returns.
+pub struct ReturnedRun {
+    pub number: u64,
+    /// How it ended. After an engine error the run can be admitted again.
+    pub end: Result<RunEnd, EngineError>,
+    /// The run; `None` if the engine did not admit it.
+    pub run: Option<Run>,
 }
 
 impl ServiceHost {
     /// An order for the engine. `None` if the run does not exist.
-    fn order(&self, command: EngineCommand) -> Option<Order> {
+    fn order(&mut self, command: EngineCommand) -> Option<Order> {
         match command {
             EngineCommand::Admit { number, overrides, quota } => {
                 let mut readies =
                     self.ports.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let Ready { run, known, .. } = readies.remove(&number)?;
                 drop(readies);
-                let started = run.session().started();
+                let Request { attempts_max, slowstart, .. } = *run.request();
+                let config = RunConfig { attempts_max, slowstart, overrides, quota };
+                let (session, detached) = run.lend();
+                self.detached.insert(number, detached);
+                let started = session.started();
                 let (state, looks) = (self.ports.state.clone(), self.ports.looks.clone());
-                let workload = run.session().workload();
+                let workload = session.workload();
                 let tell = move |now, event: &RunEvent| {
                     state(StateEvent::Run { number, event: event.clone() });
                     // A forecaster that is gone needs nothing.
@@ -183,7 +199,7 @@ impl ServiceHost {
                 };
                 let watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell);
                 let observer = Box::new(watch);
-                Some(Order::Admit(Box::new(Admission { number, run, known, overrides, quota, observer })))
+                Some(Order::Admit(Box::new(Admission { number, session, config, known, observer })))
             }
             EngineCommand::Stand(number, flow, overrides) => Some(Order::Stand { number, flow, overrides }),
             EngineCommand::Cancel(number, flow) => Some(Order::Cancel { number, flow }),
@@ -209,7 +225,9 @@ impl Host for ServiceHost {
     fn returned(&mut self, _: Time, returned: Returned) {
         let _ = self.ports.looks.send(ForecastRequest::Forget(returned.number));
         // The finalizer closes the run, because it writes documents.
-        let _ = self.ports.closing.send(Box::new(returned));
+        let Returned { number, end, session } = returned;
+        let run = self.detached.remove(&number).zip(session).map(|(run, session)| run.back(session));
+        let _ = self.ports.closing.send(Box::new(ReturnedRun { number, end, run }));
     }
 
     fn is_over(&self) -> bool {

@@ -9,22 +9,8 @@ use slackline_executor::store::run_schedule::{seen, whole};
 use slackline_model::history::PhaseName;
 use slackline_model::{History, Instance};
 use slackline_policy::view::mean_of;
-use slackline_policy::{Config, Learning};
 
-use super::{Request, Session};
-
-/// The configuration of the driver for the remaining work of a run.
-pub(super) fn config<'a>(
-    instance: &Instance,
-    session: &dyn Session,
-    past: &JobHistory,
-    request: &Request,
-) -> Config<'a> {
-    let known = known(session, instance, past);
-    Config::plain().with_slowstart(request.slowstart).with_attempts_max(request.attempts_max).with_learning(
-        Some(Learning::new(instance.cluster(), &known).guessing().believing_speeds(instance.cluster())),
-    )
-}
+use super::Session;
 
 /// The measured durations of tasks: those of this run, and for other phases those of earlier runs, scaled to
 /// the sizes expected now.

@@ -1,15 +1,9 @@
-//! The policy of a run: creates it for the remaining work, and simulates it on estimated durations.
+//! The policy of a run, simulated on estimated durations.
 
 use slackline_model::{Instance, Profile};
-use slackline_policy::Policy;
 
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, SimulateError, Simulated, simulate};
-
-/// Creates the policy for the remaining work of a run.
-pub(super) fn make(policy: &PolicySpec, instance: &Instance) -> Box<dyn Policy + Send> {
-    policy.build(instance.cluster(), &instance.objective())
-}
 
 /// The settings of a run for the simulator.
 #[derive(Clone, Debug)]

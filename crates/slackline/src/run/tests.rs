@@ -56,8 +56,8 @@ pub(super) fn request(state: &Path) -> Request {
 /// Opens a run and drives it.
 fn gone(fake: &Fake, request: Request) -> (Run, RunEnd, Recorded) {
     let mut recorded = Recorded::default();
-    let mut run = Run::open(fake, request, &mut recorded).unwrap();
-    let end = run.go(&mut recorded).unwrap();
+    let run = Run::open(fake, request, &mut recorded).unwrap();
+    let (run, end) = run.go(&mut recorded).unwrap();
     (run, end, recorded)
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slackline_executor::engine::backend::{
     ADDRESS, Backend, EngineEntry, Prepared, SharedEngine, SharedEngineConfig,
 };
-use slackline_executor::engine::external_runs::Elsewhere;
+use slackline_executor::engine::external_runs::ExternalRuns;
 use slackline_executor::engine::shared::machine_table::known_machines;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::opening::{Needs, Opening};
@@ -227,15 +227,9 @@ impl Backend for YarnBackend {
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
         let config = &self.config;
         let cluster = config.cluster(config.open_table()?, self.submitter()?.0);
-        let left = Elsewhere::none(started, seen);
-        let engine = FlowEngine::new(
-            left,
-            cluster,
-            machines.clone(),
-            config.rules(),
-            config.timeouts.clone(),
-            Arc::default(),
-        );
+        let runs = ExternalRuns::none(started, seen);
+        let engine =
+            FlowEngine::new(runs, cluster, machines.clone(), config.rules(), config.timeouts.clone());
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&config.address, settings);
         Ok(Box::new(YarnSharedEngine::new(engine, manager, machines, empty)))

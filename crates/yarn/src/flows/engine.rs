@@ -20,20 +20,16 @@ use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_executor::engine::backend::RemainingWork;
 use slackline_executor::engine::event::RunEvent;
-use slackline_executor::engine::external_runs::{Elsewhere, ExternalEnd};
-use slackline_executor::run::error::EngineError;
+use slackline_executor::engine::external_runs::ExternalRuns;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{FlowId, Instance, Time};
+use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::plans::Plans;
-use slackline_policy::{Driver, Engine};
 
 use crate::clock::{Stopwatch, pause};
 use crate::cluster::capacity::Rules;
@@ -73,10 +69,10 @@ pub(super) type Parts = Vec<(String, PathBuf)>;
 /// Turns jobs into requests to the submitter, and their output files into the outputs of jobs.
 pub(super) trait JobSubmission {
     /// The request for a job. Writes the files of the job to `own.directory/own.ticket`.
-    fn request(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
+    fn request(&self, runs: &ExternalRuns, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
 
     /// Whether a new submission of a job would equal the earlier one, by its files.
-    fn is_as_submitted(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool;
+    fn is_as_submitted(&self, runs: &ExternalRuns, job: u32, own: &FlowJob) -> bool;
 
     /// The directory for the attempts of a submission.
     fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination;
@@ -85,7 +81,7 @@ pub(super) trait JobSubmission {
     /// The inner error is the reason why they are not the output of the job.
     fn written_parts(
         &self,
-        runs: &Elsewhere<'_>,
+        runs: &ExternalRuns,
         job: u32,
         own: &FlowJob,
     ) -> io::Result<Result<Parts, String>>;
@@ -140,11 +136,11 @@ impl Default for Timeouts {
     }
 }
 
-pub(super) struct FlowEngine<'o> {
-    runs: Elsewhere<'o>,
+pub(super) struct FlowEngine {
+    runs: ExternalRuns,
     cluster: FlowCluster,
     /// By run.
-    submissions: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
+    submissions: BTreeMap<u32, Rc<dyn JobSubmission>>,
     /// The machines of the instances of flows.
     machines: Vec<MachineDraft>,
     rules: Rules,
@@ -187,20 +183,18 @@ pub(super) struct FlowEngine<'o> {
     fatal: BTreeMap<u32, String>,
     /// By run: the time at which its flows had ended.
     over_since: BTreeMap<u32, Time>,
-    /// Warnings for the service; `None` for a single run.
-    notices: Option<Vec<String>>,
-    asked_to_stop: Arc<AtomicBool>,
+    /// Warnings since they were taken last.
+    notices: Vec<String>,
 }
 
-impl<'o> FlowEngine<'o> {
+impl FlowEngine {
     /// An engine for runs on these machines.
     pub(super) fn new(
-        runs: Elsewhere<'o>,
+        runs: ExternalRuns,
         cluster: FlowCluster,
         machines: Vec<MachineDraft>,
         rules: Rules,
         timeouts: Timeouts,
-        asked_to_stop: Arc<AtomicBool>,
     ) -> Self {
         let ledger =
             ContainerLedger::new(machines.iter().map(|machine| (machine.name.clone(), machine.count)));
@@ -237,13 +231,12 @@ impl<'o> FlowEngine<'o> {
             note_at: Time::ZERO,
             fatal: BTreeMap::new(),
             over_since: BTreeMap::new(),
-            notices: None,
-            asked_to_stop,
+            notices: Vec::new(),
         }
     }
 
     /// Adds a run, by the number of its first job, and finds submissions of earlier sessions.
-    pub(super) fn add_run(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
+    pub(super) fn add_run(&mut self, run: u32, submit: Rc<dyn JobSubmission>) {
         for (slot, (start, end)) in self.runs.held_before(run) {
             self.places.hold(slot, start, end);
         }
@@ -254,7 +247,7 @@ impl<'o> FlowEngine<'o> {
         self.find_submissions(run);
     }
 
-    fn submission_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
+    fn submission_of(&self, job: u32) -> Rc<dyn JobSubmission> {
         self.submissions[&self.runs.run_of(job)].clone()
     }
 
@@ -265,26 +258,7 @@ impl<'o> FlowEngine<'o> {
 
     fn warn(&mut self, warning: &str) {
         self.runs.happened(RunEvent::Warning(warning.to_owned()));
-        self.notices.iter_mut().for_each(|notices| notices.push(warning.to_owned()));
-    }
-
-    /// Drives a single run to its end.
-    pub(super) fn run(mut self, left: RemainingWork<'_>) -> Result<ExternalEnd, EngineError> {
-        let RemainingWork { instance, policy, config } = left;
-        let mut nowhere = ();
-        let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
-        while driver.step() {
-            let plans = Plans::of(&driver);
-            driver.engine().apply_plans(&plans);
-        }
-        let policy_failed = driver.close().failure;
-        let interrupted = self.asked_to_stop.load(Ordering::SeqCst);
-        let all_done = self.runs.runs().all(|run| self.runs.all_done(run));
-        self.end_applications(all_done);
-        match self.fatal.pop_first() {
-            Some((_, reason)) => Err(EngineError::Stopped(reason)),
-            None => Ok(ExternalEnd { all_done, interrupted, policy_failed }),
-        }
+        self.notices.push(warning.to_owned());
     }
 
     /// Schedules a retry of a failed step, while a file system does not answer; false when the time for
@@ -307,7 +281,7 @@ impl<'o> FlowEngine<'o> {
             self.runs.happened(RunEvent::EngineUnreachable(message.map(str::to_owned)));
             let state = message
                 .map_or("it answers again".to_owned(), |message| format!("it does not answer: {message}"));
-            self.notices.iter_mut().for_each(|all| all.push(format!("the cluster: {state}")));
+            self.notices.push(format!("the cluster: {state}"));
         }
     }
 
@@ -345,7 +319,7 @@ impl<'o> FlowEngine<'o> {
     }
 }
 
-impl Engine for FlowEngine<'_> {
+impl Engine for FlowEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
@@ -361,10 +335,6 @@ impl Engine for FlowEngine<'_> {
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         if self.polls > 0 {
             pause(self.time_to_next_poll());
-        }
-        let has_failed = self.notices.is_none() && !self.fatal.is_empty();
-        if self.asked_to_stop.load(Ordering::SeqCst) || has_failed {
-            return None;
         }
         self.poll_cluster(reports);
         let later = self.wakes.split_off(&Time(self.now.0 + 1));

@@ -1,25 +1,22 @@
 //! A run on a cluster, from its opening to its end.
 
 use std::path::PathBuf;
-use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use slackline_executor::engine::backend::{Drive, RemainingWork, Stop};
-use slackline_executor::engine::external_runs::Elsewhere;
+use slackline_executor::engine::backend::SharedEngine;
+use slackline_executor::engine::external_runs::ExternalRuns;
 use slackline_executor::run;
 use slackline_executor::run::error::EngineError;
-use slackline_executor::run::{JobVerdict, LostOutput, Recovery, RunEnd};
+use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
 use slackline_executor::spec::job_cost::JobHistory;
-use slackline_executor::spec::job_plan::JobPlan;
 use slackline_executor::spec::preflight::Obstacle;
 use slackline_executor::store::journal::{Attempt, Segment};
-use slackline_model::Draft;
+use slackline_model::{Draft, Instance};
 
 use crate::cluster::table::Table;
 use crate::flows::cluster_config::{ClusterConfig, RunFiles};
-use crate::flows::engine::{FlowEngine, JobSubmission};
-use crate::flows::submission::HadoopSubmission;
+use crate::flows::engine::FlowEngine;
+use crate::flows::shared_engine::YarnSharedEngine;
 use crate::rest::http;
 use crate::rest::resource_manager::ResourceManager;
 
@@ -92,33 +89,15 @@ impl slackline_executor::engine::backend::Session for YarnSession {
         self.session.finished_jobs()
     }
 
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let Self { session, table, context } = self;
-        let RunContext { config, state, files, .. } = context;
-        let table = table.take();
-        let asked = Arc::new(AtomicBool::new(false));
-        let flag = asked.clone();
-        stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
-        let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
-        let submit = Rc::new(HadoopSubmission {
-            config: config.clone(),
-            files: files.clone(),
-            state: state.clone(),
-            slowstart,
-            worker,
-        });
-        let submits: Rc<dyn JobSubmission> = submit.clone();
-        let machines = session.draft().machines.clone();
-        let run = |left: Elsewhere<'_>, rest: RemainingWork<'_>| {
-            let mut cluster = config.cluster(table, files.submitter.clone());
-            let patient = ResourceManager::new(&config.address, http::Settings::default());
-            cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
-            let mut engine =
-                FlowEngine::new(left, cluster, machines, config.rules(), config.timeouts.clone(), asked);
-            engine.add_run(0, submits);
-            engine.run(rest)
-        };
-        let close = |jobs: &[JobPlan], owner: &str| submit.close(jobs, owner);
-        session.run_elsewhere(drive, run, close)
+    fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let RunContext { config, files, .. } = &self.context;
+        let machines = self.session.draft().machines.clone();
+        let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
+        let cluster = config.cluster(self.table.take(), files.submitter.clone());
+        let runs = ExternalRuns::for_run(&self.session);
+        let engine =
+            FlowEngine::new(runs, cluster, machines.clone(), config.rules(), config.timeouts.clone());
+        let patient = ResourceManager::new(&config.address, http::Settings::default());
+        Ok(Box::new(YarnSharedEngine::new(engine, patient, machines, empty)))
     }
 }

@@ -26,7 +26,7 @@ use crate::rest::resource_manager::ResourceManager;
 
 /// An engine for any number of runs.
 pub(super) struct YarnSharedEngine {
-    engine: FlowEngine<'static>,
+    engine: FlowEngine,
     /// Asked once for each new run.
     manager: ResourceManager,
     machines: Vec<MachineDraft>,
@@ -45,13 +45,13 @@ pub(super) struct YarnSharedEngine {
 impl YarnSharedEngine {
     /// An engine on these machines; `empty` is their instance without flows.
     pub(super) fn new(
-        engine: FlowEngine<'static>,
+        engine: FlowEngine,
         manager: ResourceManager,
         machines: Vec<MachineDraft>,
         empty: Instance,
     ) -> Self {
         Self {
-            engine: engine.hosting(),
+            engine,
             manager,
             machines,
             empty,

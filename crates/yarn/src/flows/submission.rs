@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
-use slackline_executor::engine::external_runs::Elsewhere;
+use slackline_executor::engine::external_runs::ExternalRuns;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_task::base::codec::Codec;
 use slackline_task::container::pieces;
@@ -31,7 +31,7 @@ pub(super) struct HadoopSubmission {
 }
 
 impl JobSubmission for HadoopSubmission {
-    fn request(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest> {
+    fn request(&self, runs: &ExternalRuns, job: u32, own: &FlowJob) -> io::Result<SubmitRequest> {
         let plan = runs.plan(job);
         self.files.placeholders.check_inputs(plan)?;
         if let Some(output) = self.files.placeholders.uri(&plan.output) {
@@ -68,7 +68,7 @@ impl JobSubmission for HadoopSubmission {
         }))
     }
 
-    fn is_as_submitted(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool {
+    fn is_as_submitted(&self, runs: &ExternalRuns, job: u32, own: &FlowJob) -> bool {
         // A program ends with the session that started it.
         if runs.plan(job).work.is_jar() {
             return false;
@@ -111,7 +111,7 @@ impl JobSubmission for HadoopSubmission {
 
     fn written_parts(
         &self,
-        runs: &Elsewhere<'_>,
+        runs: &ExternalRuns,
         job: u32,
         own: &FlowJob,
     ) -> io::Result<Result<Parts, String>> {
@@ -204,7 +204,7 @@ fn with_mark(name: &str, is_directory: bool) -> String {
 
 impl HadoopSubmission {
     /// The definition of the tasks, and the splits of the maps.
-    fn definition(&self, runs: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    fn definition(&self, runs: &ExternalRuns, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let spec = serde_json::to_vec(&runs.describe(job, self.config.memory_bytes)?)?;
         let (plan, mut pieces) = (self.files.placeholders.with_uris(runs.plan(job)), Vec::new());
         pieces::write(&mut pieces, &plan.inputs.maps, runs.base(job), |_| Vec::new())?;
@@ -214,7 +214,7 @@ impl HadoopSubmission {
     /// The request for the program of a jar.
     fn jar(
         &self,
-        runs: &Elsewhere<'_>,
+        runs: &ExternalRuns,
         job: u32,
         own: &FlowJob,
         jar: &str,
@@ -286,7 +286,7 @@ impl HadoopSubmission {
     }
 
     /// A file of a submission, where containers can read it.
-    fn stage(&self, runs: &Elsewhere<'_>, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
+    fn stage(&self, runs: &ExternalRuns, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
         let Some(staging) = self.files.placeholders.staging(runs.owner(job)) else { return Ok(uri(file)) };
         let name = file.file_name().unwrap_or_default().display();
         let there = format!("{staging}/{ticket}/{name}");

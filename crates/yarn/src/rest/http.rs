@@ -193,7 +193,7 @@ const REDIRECTS: usize = 3;
 enum Answer {
     Document(Vec<u8>),
     /// A redirection. A server that answers 307 or 308 has not executed the request.
-    Elsewhere(StatusCode, String),
+    ExternalRuns(StatusCode, String),
 }
 
 /// A client of one web interface. It keeps connections, and several threads can use it.
@@ -259,7 +259,7 @@ impl Client {
         let mut answer = during("ask", &url, || send(&url))?;
         for _ in 0..REDIRECTS {
             match answer {
-                Answer::Elsewhere(StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT, to) => {
+                Answer::ExternalRuns(StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT, to) => {
                     answer = send(&to)?;
                 }
                 _ => break,
@@ -267,7 +267,7 @@ impl Client {
         }
         match answer {
             Answer::Document(bytes) => Ok(bytes),
-            Answer::Elsewhere(status, to) => {
+            Answer::ExternalRuns(status, to) => {
                 let message =
                     format!("it leads to {to}; give the address of the ResourceManager that is active");
                 Err(HttpError::Refused { url, status: status.as_u16(), message })
@@ -300,13 +300,13 @@ impl Client {
         let url = self.url(path);
         let mut answer = self.read(&url, self.agent.get(&url).query_pairs(query.iter().copied()).call())?;
         for _ in 0..REDIRECTS {
-            if let Answer::Elsewhere(_, to) = answer {
+            if let Answer::ExternalRuns(_, to) = answer {
                 answer = self.read(&to, self.agent.get(&to).call())?;
             }
         }
         let bytes = match answer {
             Answer::Document(bytes) => bytes,
-            Answer::Elsewhere(_, to) => {
+            Answer::ExternalRuns(_, to) => {
                 return Err(HttpError::NotJson { url, found: format!("a way to {to}, again and again") });
             }
         };
@@ -389,7 +389,7 @@ fn elsewhere(url: &str, status: StatusCode, to: &str) -> Result<Answer, HttpErro
     }
     let authority = url.match_indices('/').nth(2).map_or(url, |(end, _)| &url[..end]);
     let to = if to.starts_with('/') { format!("{authority}{to}") } else { to.to_owned() };
-    Ok(Answer::Elsewhere(status, to))
+    Ok(Answer::ExternalRuns(status, to))
 }
 
 /// The error of an unsuccessful answer.

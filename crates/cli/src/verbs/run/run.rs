@@ -189,23 +189,24 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         sinks.push(Box::new(events));
     }
     let opened = slackline::run::Run::open(engine.as_ref(), request, &mut sinks);
-    let mut run = match opened {
+    let run = match opened {
         Ok(run) => run,
         Err(error) => {
             sinks.end(&Ending::Error(error.to_string()));
             return Err(with_flag_names(error));
         }
     };
-    let end = run.go(&mut sinks);
-    sinks.end(&ending(&end, &run));
+    let went = run.go(&mut sinks);
+    sinks.end(&ending(&went));
     drop(sinks);
     drop(live);
-    if let Err(error @ (RunError::Policy { .. } | RunError::Engine(EngineError::Stopped(_)))) = end {
+    if let Err(error @ (RunError::Policy { .. } | RunError::Engine(EngineError::Stopped(_)))) = went {
         out::error(&error.into());
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::No);
     }
-    if end.map_err(with_flag_names)? == RunEnd::Interrupted {
+    let (run, end) = went.map_err(with_flag_names)?;
+    if end == RunEnd::Interrupted {
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::Stopped);
     }
@@ -274,12 +275,12 @@ impl Sink for EventFile {
 }
 
 /// How a session of a run ended.
-fn ending(end: &Result<RunEnd, RunError>, run: &slackline::run::Run) -> Ending {
-    match end {
+fn ending(went: &Result<(slackline::run::Run, RunEnd), RunError>) -> Ending {
+    match went {
         Err(error) => Ending::Error(error.to_string()),
-        Ok(RunEnd::Done) => Ending::Done,
-        Ok(RunEnd::Interrupted) => Ending::Stopped,
-        Ok(_) => {
+        Ok((_, RunEnd::Done)) => Ending::Done,
+        Ok((_, RunEnd::Interrupted)) => Ending::Stopped,
+        Ok((run, _)) => {
             let did = JobFigures::all(run.session().workload(), run.session().attempts());
             let open = did.iter().filter(|job| !job.is_done()).map(|job| job.flow.as_str());
             Ending::Failed(open.collect::<BTreeSet<_>>().len())

@@ -4,66 +4,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, io};
 
-use self_cell::self_cell;
-use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
+use slackline_model::{Instance, Time};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::{ContainerJob, JobSpec};
 
-use crate::engine::Work;
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
-use crate::engine::backend::{FlowOverrides, RunId};
+use crate::engine::backend::{FlowOverrides, RunConfig, RunId};
 use crate::engine::event::{Observer, RunEvent};
 use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::{FlowSource, RunDates};
-use crate::run::Owned;
+use crate::run::Session;
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
 use crate::store::applications::{self, ExternalJob};
 use crate::store::journal::{Attempt, AttemptOutcome};
 
-self_cell!(
-    /// What is left borrows from the session that it is of.
-    pub(crate) struct Bench {
-        owner: Owned,
-        #[covariant]
-        dependent: ExternalRun,
-    }
-);
-
-/// A run that its driver lends, or one that the engine owns while it is there.
-pub(crate) enum Held<'o> {
-    Lent(Box<ExternalRun<'o>>),
-    Own(Bench),
-}
-
-impl Held<'_> {
-    pub(crate) fn own(owned: Owned, make: impl for<'a> FnOnce(&'a Owned) -> ExternalRun<'a>) -> Self {
-        Self::Own(Bench::new(owned, make))
-    }
-
-    pub(crate) fn there(&self) -> &ExternalRun<'_> {
-        match self {
-            Self::Lent(there) => there,
-            Self::Own(bench) => bench.borrow_dependent(),
-        }
-    }
-
-    pub(crate) fn with<T>(&mut self, what: impl for<'a> FnOnce(&mut ExternalRun<'a>) -> T) -> T {
-        match self {
-            Self::Lent(there) => what(there),
-            Self::Own(bench) => bench.with_dependent_mut(|_, there| what(there)),
-        }
-    }
-
-    pub(crate) fn plans(&self) -> &[JobPlan] {
-        self.there().work.jobs
-    }
-}
-
 /// What is left of a run.
-pub(crate) struct ExternalRun<'a> {
-    pub(crate) work: Work<'a>,
+pub(crate) struct ExternalRun {
+    pub(crate) session: Session,
+    /// What was left of its workload when it joined.
+    instance: Instance,
+    /// The tasks that are done.
+    done: BTreeSet<TaskId>,
+    /// The number of the segment that records attempts.
+    segment: u32,
+    /// How often a task may fail whose job does not say.
+    pub(crate) attempts_max: u16,
     pub(crate) coming: PendingArrivals,
     /// The number of the next attempt.
     next_number: u64,
@@ -75,17 +42,26 @@ pub(crate) struct ExternalRun<'a> {
     came: BTreeSet<String>,
 }
 
-impl<'a> ExternalRun<'a> {
-    pub(crate) fn new(work: Work<'a>, overrides: BTreeMap<String, FlowOverrides>) -> Self {
-        let is_done = |(index, job): (u32, &JobPlan)| job.is_complete(index, &work.done);
+impl ExternalRun {
+    pub(crate) fn new(session: Session, instance: Instance, rules: &RunConfig) -> Self {
+        let done = session.done();
+        let is_done = |(index, job): (u32, &JobPlan)| job.is_complete(index, &done);
         Self {
-            coming: PendingArrivals::new(work.instance, &work.waits),
-            next_number: work.attempts.last().map_or(0, |last| last.number + 1),
-            is_done: (0..).zip(work.jobs).map(is_done).collect(),
-            work,
-            overrides,
+            coming: PendingArrivals::new(&instance, &session.waits()),
+            next_number: session.attempts.last().map_or(0, |last| last.number + 1),
+            is_done: (0..).zip(&session.jobs).map(is_done).collect(),
+            segment: session.head.segments.len() as u32 - 1,
+            attempts_max: rules.attempts_max,
+            overrides: rules.overrides.clone(),
             came: BTreeSet::new(),
+            session,
+            instance,
+            done,
         }
+    }
+
+    pub(crate) fn plans(&self) -> &[JobPlan] {
+        &self.session.jobs
     }
 
     /// Whether an earlier session has recorded this failure of a task: its message names the attempt. Times
@@ -93,14 +69,15 @@ impl<'a> ExternalRun<'a> {
     pub(crate) fn is_recorded(&self, id: TaskId, message: &str) -> bool {
         let is_it =
             |ended: &AttemptOutcome| matches!(ended, AttemptOutcome::Failed(known) if known == message);
-        self.work.attempts.iter().any(|attempt| attempt.id == id && is_it(&attempt.ended))
+        self.session.attempts.iter().any(|attempt| attempt.id == id && is_it(&attempt.ended))
     }
 
     pub(crate) fn describe(&self, job: u32, memory_bytes: u64) -> io::Result<JobSpec> {
-        let plan = &self.work.jobs[job as usize];
-        let prepared = self.work.layout.prepare(plan, job)?;
-        let part = |path: &Path| self.work.publisher.part(path);
-        let base = self.work.publisher.directory();
+        let plan = &self.session.jobs[job as usize];
+        let prepared = self.session.layout.prepare(plan, job)?;
+        let publisher = self.session.publisher();
+        let part = |path: &Path| publisher.part(path);
+        let base = publisher.directory();
         let maps = (0..plan.maps()).map(|map| plan.splits(map, part)).collect::<io::Result<Vec<_>>>();
         let job = ContainerJob {
             work: &plan.work,
@@ -116,16 +93,16 @@ impl<'a> ExternalRun<'a> {
         JobSpec::of(&job, base, memory_bytes).map_err(io::Error::other)
     }
 
-    /// See [`crate::engine::external_runs::Elsewhere::note`]; `started` is when the run did.
+    /// See [`crate::engine::external_runs::ExternalRuns::note`]; `started` is when the run did.
     pub(crate) fn note(
         &self,
         started: u64,
         jobs: Vec<(u32, ExternalJob, Vec<FinishedTask>)>,
     ) -> io::Result<()> {
-        let path = self.work.layout.applications();
+        let path = self.session.layout.applications();
         let is_of_interest = |known: &ExternalJob| {
-            let kept = self.work.kept.iter().map(|kept| (kept.started, &kept.flow, &kept.job));
-            let own = self.work.jobs.iter().map(|plan| (started, &plan.flow, &plan.job));
+            let kept = self.session.head.kept.iter().map(|kept| (kept.started, &kept.flow, &kept.job));
+            let own = self.session.jobs.iter().map(|plan| (started, &plan.flow, &plan.job));
             kept.chain(own).any(|(run, flow, job)| known.is(run, flow, job))
         };
         let mut all = applications::read(&path);
@@ -137,10 +114,10 @@ impl<'a> ExternalRun<'a> {
             known.made.clear();
         }
         for (index, there, made) in jobs {
-            let plan = &self.work.jobs[index as usize];
+            let plan = &self.session.jobs[index as usize];
             // They get other numbers when they are recorded.
             let numbers = (0..=u64::MAX).rev();
-            let made = numbers.zip(made).map(|(number, task)| attempt(number, self.work.segment, task));
+            let made = numbers.zip(made).map(|(number, task)| attempt(number, self.segment, task));
             let made = made.collect();
             let (flow, job) = (plan.flow.clone(), plan.job.clone());
             let earlier = all.extract_if(.., |known| known.is(started, &flow, &job));
@@ -150,7 +127,7 @@ impl<'a> ExternalRun<'a> {
             all.push(ExternalJob { flow, job, run: started, applications, made, ..there });
         }
         let place = |there: &ExternalJob| {
-            self.work.jobs.iter().position(|plan| plan.flow == there.flow && plan.job == there.job)
+            self.session.jobs.iter().position(|plan| plan.flow == there.flow && plan.job == there.job)
         };
         all.sort_by_cached_key(place);
         applications::write(&path, &all)
@@ -158,30 +135,30 @@ impl<'a> ExternalRun<'a> {
 
     /// Records a jump of the wall clock. False if it cannot.
     pub(crate) fn record_jump(&mut self, by: i64, at: Time) -> bool {
-        let is_recorded = self.work.journal.jumped(by, at).is_ok();
-        self.work.segment += u32::from(is_recorded);
+        let is_recorded = self.session.journal.jumped(by, at).is_ok();
+        self.segment += u32::from(is_recorded);
         is_recorded
     }
 
     /// The flows that arrive by now. The observer learns of flows that never will.
     pub(crate) fn arriving(&mut self, now: Time, observer: &mut dyn Observer) -> Vec<String> {
-        let Self { coming, work, is_done, .. } = &mut *self;
+        let Self { coming, instance, session, is_done, .. } = &mut *self;
         let Arrivals { flows, never } =
-            coming.take_arrivals(now, work.instance, work.jobs, |job| is_done[job as usize]);
+            coming.take_arrivals(now, instance, &session.jobs, |job| is_done[job as usize]);
         for (flow, job) in never {
-            let flow = work.instance.flow(flow).id.clone();
+            let flow = instance.flow(flow).id.clone();
             observer.happened(now, &RunEvent::FlowBlocked { flow, missing_job: job });
         }
-        let flows: Vec<String> = flows.into_iter().map(|flow| work.instance.flow(flow).id.clone()).collect();
+        let flows: Vec<String> = flows.into_iter().map(|flow| instance.flow(flow).id.clone()).collect();
         self.came.extend(flows.iter().cloned());
         flows
     }
 
     pub(crate) fn next_release(&self) -> Option<Time> {
-        self.coming.next_release(self.work.instance)
+        self.coming.next_release(&self.instance)
     }
 
-    /// See [`crate::engine::external_runs::Elsewhere::comes`].
+    /// See [`crate::engine::external_runs::ExternalRuns::comes`].
     pub(crate) fn comes(
         &mut self,
         flow: &str,
@@ -194,9 +171,9 @@ impl<'a> ExternalRun<'a> {
         }
         let source = FlowSource {
             run: RunId(0),
-            workload: self.work.workload,
-            jobs: self.work.jobs,
-            done: &self.work.done,
+            workload: &self.session.head.workload,
+            jobs: &self.session.jobs,
+            done: &self.done,
             dates,
         };
         let Some((arrived, arrival)) = source.arrival(flow, overrides, &[], machines)? else {
@@ -217,13 +194,13 @@ impl<'a> ExternalRun<'a> {
     pub(crate) fn cancel(&mut self, flow: &str) -> bool {
         let is_open = self.is_open(flow);
         if is_open {
-            self.coming.cancel(flow, self.work.instance);
+            self.coming.cancel(flow, &self.instance);
         }
         is_open
     }
 
     pub(crate) fn fail(&mut self, job: u32) {
-        self.coming.fail(&self.work.jobs[job as usize].flow);
+        self.coming.fail(&self.session.jobs[job as usize].flow);
     }
 
     /// Whether a flow is neither done nor has failed.
@@ -232,12 +209,12 @@ impl<'a> ExternalRun<'a> {
     }
 
     fn is_flow_done(&self, flow: &str) -> bool {
-        let mut jobs = self.work.jobs.iter().zip(&self.is_done).filter(|(plan, _)| plan.flow == flow);
+        let mut jobs = self.session.jobs.iter().zip(&self.is_done).filter(|(plan, _)| plan.flow == flow);
         jobs.all(|(_, &is_done)| is_done)
     }
 
     fn flows(&self) -> impl Iterator<Item = &str> {
-        self.work.instance.flows().iter().map(|flow| flow.id.as_str())
+        self.instance.flows().iter().map(|flow| flow.id.as_str())
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -259,16 +236,15 @@ impl<'a> ExternalRun<'a> {
         let number = self.number();
         let ended = AttemptOutcome::Failed(message.to_owned());
         let (start, end) = (start.0, end.0.max(start.0));
-        let attempt =
-            Attempt { number, id, slot, segment: self.work.segment, start, began: start, end, ended };
-        self.work.journal.record(std::slice::from_ref(&attempt))?;
+        let attempt = Attempt { number, id, slot, segment: self.segment, start, began: start, end, ended };
+        self.session.journal.record(std::slice::from_ref(&attempt))?;
         observer.happened(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
         let (message, log, other_runs) = (message.to_owned(), None, false);
         observer.happened(now, &RunEvent::AttemptFailed { task: id, message, log, other_runs, is_final });
         Ok(())
     }
 
-    /// See [`crate::engine::external_runs::Elsewhere::finish`].
+    /// See [`crate::engine::external_runs::ExternalRuns::finish`].
     pub(crate) fn finish(
         &mut self,
         job: u32,
@@ -277,19 +253,20 @@ impl<'a> ExternalRun<'a> {
         now: Time,
         observer: &mut dyn Observer,
     ) -> Result<(), CannotFinish> {
-        let plan = &self.work.jobs[job as usize];
+        let first = self.next_number;
+        self.next_number += made.len() as u64;
+        let plan = &self.session.jobs[job as usize];
         let output = |problem| CannotFinish::Output { output: plan.output.display().to_string(), problem };
         let mut attempts = Vec::with_capacity(made.len());
-        for task in made {
-            let number = self.number();
+        for (number, task) in (first..).zip(made) {
             if let Some(part) = &task.part {
-                let to = self.work.layout.attempt(plan, task.id, number);
+                let to = self.session.layout.attempt(plan, task.id, number);
                 fs::create_dir_all(&to).map_err(output)?;
                 lend(part, &to.join(plan.part(task.id.task))).map_err(output)?;
             }
-            attempts.push(attempt(number, self.work.segment, task));
+            attempts.push(attempt(number, self.segment, task));
         }
-        self.work.journal.record(&attempts)?;
+        self.session.journal.record(&attempts)?;
         let ids: BTreeSet<TaskId> = attempts.iter().map(|attempt| attempt.id).collect();
         let mut warning = None;
         let mut publish = || {
@@ -297,11 +274,11 @@ impl<'a> ExternalRun<'a> {
             Ok(())
         };
         if let Err(problem) = put(plan, &mut publish) {
-            self.work.journal.lost(&ids)?;
+            self.session.journal.lost(&ids)?;
             return Err(output(problem));
         }
         self.is_done[job as usize] = true;
-        self.work.done.extend(ids);
+        self.done.extend(ids);
         for attempt in attempts {
             observer.happened(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
         }
@@ -314,12 +291,13 @@ impl<'a> ExternalRun<'a> {
     /// Moves recorded parts to their places, and the output of the job to its own. Gives a warning if a
     /// temporary file cannot be removed.
     fn put(&self, job: u32, attempts: &[Attempt]) -> io::Result<Option<String>> {
-        let plan = &self.work.jobs[job as usize];
+        let plan = &self.session.jobs[job as usize];
+        let publisher = self.session.publisher();
         for attempt in attempts.iter().filter(|attempt| plan.is_final(attempt.id)) {
-            let commit = || self.work.layout.commit(plan, attempt.id, attempt.number);
-            self.work.publisher.stage(attempt.id, attempt.number, attempt.digest(), commit)?;
+            let commit = || self.session.layout.commit(plan, attempt.id, attempt.number);
+            publisher.stage(attempt.id, attempt.number, attempt.digest(), commit)?;
         }
-        Ok(self.work.publisher.publish(job, self.next_number)?.1)
+        Ok(publisher.publish(job, self.next_number)?.1)
     }
 
     fn number(&mut self) -> u64 {

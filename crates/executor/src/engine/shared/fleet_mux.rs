@@ -33,8 +33,8 @@ pub(crate) struct FleetMux {
     capacities: Vec<Capacity>,
     /// Machines that are not there.
     away: BTreeSet<MachineId>,
-    /// The number of the next attempt on the fleet.
-    next: u64,
+    /// The number of the next attempt on the fleet; none where attempts keep the numbers of the only run.
+    next: Option<u64>,
     /// Running attempts, by their numbers on the fleet.
     at_work: BTreeMap<u64, (RunId, Assignment)>,
     /// The slots that rows of the driver hold.
@@ -53,7 +53,8 @@ pub(crate) struct HeldSlot {
 }
 
 impl FleetMux {
-    pub(crate) fn new(fleet: &dyn Fleet, table: MachineTable) -> Self {
+    /// `is_alone`: for one run, whose attempts keep their numbers.
+    pub(crate) fn new(fleet: &dyn Fleet, table: MachineTable, is_alone: bool) -> Self {
         let mut capacities = vec![UNKNOWN; table.machines().len()];
         for (of_fleet, capacity) in (0..).map(MachineId).zip(fleet.machines()) {
             if let Some(id) = table.id(of_fleet) {
@@ -63,7 +64,8 @@ impl FleetMux {
         let all = (0..capacities.len()).map(MachineId::from);
         let away = all.filter(|&id| table.is_missing(id)).collect();
         let (changes, at_work, held) = (fleet.changes(), BTreeMap::new(), BTreeMap::new());
-        Self { changes, machines: table, capacities, away, next: 0, at_work, held }
+        let next = (!is_alone).then_some(0);
+        Self { changes, machines: table, capacities, away, next, at_work, held }
     }
 
     /// Events with the numbers that runs know; none where no run needs to know.
@@ -141,8 +143,8 @@ impl FleetMux {
     pub(crate) fn begin(&mut self, run_id: RunId, attempt: Assignment) -> Option<Assignment> {
         let machine =
             self.machines.of_fleet(attempt.machine).filter(|_| !self.away.contains(&attempt.machine))?;
-        let number = self.next;
-        self.next += 1;
+        let number = self.next.unwrap_or(attempt.number);
+        self.next = self.next.map(|next| next + 1);
         self.at_work.insert(number, (run_id, attempt));
         Some(Assignment { number, machine, ..attempt })
     }

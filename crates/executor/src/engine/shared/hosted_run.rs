@@ -14,14 +14,12 @@ use std::time::Duration;
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Instance, MachineId};
-use slackline_policy::Config;
 use slackline_policy::engine::Report;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{RunClock, TimeOffset};
 
 use crate::engine::backend::FlowOverrides;
 use crate::engine::event::Observer;
-use crate::engine::external_runs::ExternalEnd;
 use crate::engine::hosted::{FlowOutcome, RunningAttempt};
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
 use crate::engine::shared::flow::{FlowSource, RunDates};
@@ -44,6 +42,8 @@ pub(crate) struct RunStart {
     pub(crate) engine: RunClock,
     pub(crate) observer: Box<dyn Observer + Send>,
     pub(crate) mux: Arc<Mutex<FleetMux>>,
+    /// Whether the engine is for this run alone.
+    pub(crate) is_alone: bool,
 }
 
 impl RunStart {
@@ -52,7 +52,7 @@ impl RunStart {
         let _report = PanicReport(out);
         activity::announce(format!("the run in {}", self.session.layout().root().display()), Duty::Helper);
         let Self { mut session, machines, away, attempts_max, overrides, .. } = self;
-        let Self { settings, engine, observer, mux, .. } = self;
+        let Self { settings, engine, observer, mux, is_alone, .. } = self;
         let clock = session.clock();
         let later = clock.offset_to(&engine);
         let joined = session.join(&machines).and_then(|()| {
@@ -64,10 +64,9 @@ impl RunStart {
             Ok(instance) => instance,
             Err(error) => return out.send(RunMessage::Ended(Err(error), Box::new(session))),
         };
-        let mut config = Config::plain().with_attempts_max(attempts_max);
         let fleet = Box::new(Share { mux: mux.clone(), out: out.clone() });
         let owned = Owned { session, instance };
-        let work = owned.session.work(&owned.instance, &mut config);
+        let work = owned.session.work(&owned.instance, attempts_max);
         let local = ProcessEngine::new(work, settings, clock, observer, fleet).without_machines(away);
         let here = |id: &String| FlowState {
             overrides: overrides.get(id).copied().unwrap_or_default(),
@@ -85,11 +84,13 @@ impl RunStart {
             out,
             is_stopped: false,
             is_stopping: false,
+            is_alone,
+            commands: 0,
         };
         let Some(is_interrupted) = run.go(commands) else { return };
-        let (over, fatal) = run.close(is_interrupted);
+        let RunClose { all_done, is_interrupted, fatal } = run.close(is_interrupted);
         let Owned { mut session, .. } = owned;
-        let end = session.over(over);
+        let end = session.ended(all_done, is_interrupted);
         let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
         out.send(RunMessage::Ended(end, Box::new(session)));
     }
@@ -120,6 +121,18 @@ struct Run<'a> {
     is_stopped: bool,
     /// Whether the loop has asked it to stop.
     is_stopping: bool,
+    is_alone: bool,
+    /// The number of commands that it has received.
+    commands: u64,
+}
+
+/// How a run leaves.
+struct RunClose {
+    /// Whether all its flows are finished.
+    all_done: bool,
+    is_interrupted: bool,
+    /// Why its engine could not continue.
+    fatal: Option<String>,
 }
 
 /// A flow of the run.
@@ -151,6 +164,7 @@ impl Run<'_> {
     fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
         let mut event = Vec::new();
         for command in commands {
+            self.commands += 1;
             if let RunCommand::Event(news) = command {
                 event.push(news);
                 continue;
@@ -164,6 +178,7 @@ impl Run<'_> {
                     self.is_stopping = true;
                     return None;
                 }
+                RunCommand::End => return None,
                 RunCommand::Stop => {
                     self.local.interrupt_here();
                     self.local.end();
@@ -195,11 +210,15 @@ impl Run<'_> {
             return Duration::ZERO;
         }
         let until = self.local.due_in();
-        if self.local.is_quiet() {
-            until.unwrap_or(QUIET)
-        } else {
-            until.map_or(TICK, |until| until.min(TICK))
+        if !self.local.is_quiet() {
+            return until.map_or(TICK, |until| until.min(TICK));
         }
+        if self.is_alone && until.is_none() {
+            self.out.send(RunMessage::Quiet { commands: self.commands });
+        }
+        // The user of a run sees time pass.
+        let most = if self.is_alone { TICK } else { QUIET };
+        until.map_or(most, |until| until.min(most))
     }
 
     fn carry_out(&mut self, command: RunCommand) {
@@ -211,7 +230,7 @@ impl Run<'_> {
             RunCommand::Stand(flow, overrides) => self.stand(&flow, overrides),
             RunCommand::Cancel(flow) => self.cancel(flow),
             RunCommand::ClockJumped => self.bring_all_again(),
-            RunCommand::Event(_) | RunCommand::Stop | RunCommand::Leave => {}
+            RunCommand::Event(_) | RunCommand::Stop | RunCommand::Leave | RunCommand::End => {}
         }
     }
 
@@ -293,17 +312,15 @@ impl Run<'_> {
         self.out.send(RunMessage::Comes { flow: flow.to_owned(), arrival, busy });
     }
 
-    /// Ends it: what is recorded is on disk. What the session has to know, and why the engine could not go
-    /// on.
-    fn close(mut self, is_interrupted: bool) -> (ExternalEnd, Option<String>) {
+    /// Ends it: what is recorded is on disk.
+    fn close(mut self, is_interrupted: bool) -> RunClose {
         if is_interrupted {
             self.local.interrupt_here();
         }
         self.local.end();
         let all_done = self.flows.keys().all(|flow| self.local.fate(flow) == FlowOutcome::Done);
         let fatal = self.local.fatal().map(str::to_owned);
-        let interrupted = is_interrupted || fatal.is_some();
-        (ExternalEnd { all_done, interrupted, policy_failed: None }, fatal)
+        RunClose { all_done, is_interrupted: is_interrupted || fatal.is_some(), fatal }
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) enum RunCommand {
     Stop,
     /// The run has to leave, also with running tasks.
     Leave,
+    /// Nothing of it can start any more: it ends as it is.
+    End,
 }
 
 /// What a run sends to the loop.
@@ -66,6 +68,10 @@ pub(crate) enum RunMessage {
     Goes(String),
     /// The driver is to give up all its flows.
     AllGo,
+    /// Nothing of it runs, starts by itself or is to be reported, after this many commands. From a run alone.
+    Quiet {
+        commands: u64,
+    },
     Ended(Result<RunEnd, EngineError>, Box<Session>),
     /// Its thread has panicked.
     Panicked,

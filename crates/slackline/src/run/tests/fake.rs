@@ -4,14 +4,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use slackline_executor::engine::backend::{EndedRun, RunConfig, RunId, SharedEngine, SharedMachine};
+use slackline_executor::engine::event::Observer;
+use slackline_executor::spec::remaining::remaining;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{Draft, Instance, PhaseId, Span, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Capabilities, Order, Report, RowId, Start};
 use slackline_sim::{Options, Sim};
+use slackline_task::process::spec::Outcome;
 
+use crate::resident::FlowOverrides;
 use crate::run::{
-    Attempt, AttemptOutcome, Backend, Drive, EngineError, Fault, JobHistory, JobName, JobVerdict, Obstacle,
-    Opening, Prepared, Recovery, RunEnd, RunEvent, Session, Stop, TaskId,
+    Attempt, AttemptOutcome, Backend, EngineError, Fault, JobHistory, JobName, JobVerdict, Obstacle, Opening,
+    Prepared, Recovery, RunEnd, RunEvent, Session, TaskId,
 };
 
 /// A run, as it would be stored on disk.
@@ -201,45 +208,140 @@ impl Session for FakeSession {
         known
     }
 
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        stop(Stop::new(|| {}));
-        let Drive { instance, policy, config, observer } = drive;
-        let mut engine = Sim::new(instance, Options::exact());
-        let tasks = slackline_policy::run(instance, policy, &mut engine, config).tasks;
+    /// The left work of the run, simulated.
+    fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let mut left = self.run.workload.clone();
+        left = remaining(&left, &self.run.attempts.iter().map(|attempt| attempt.id).collect());
+        let instance: &'static Instance = Box::leak(Box::new(Instance::new(&left)?));
         let before = Span(self.run.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0));
+        let (sim, empty) = (Sim::new(instance, Options::exact()), instance.without_flows());
+        Ok(Box::new(FakeEngine { sim, empty, before, rows: BTreeMap::new(), run: None, is_over: false }))
+    }
+}
+
+/// A simulated engine for one run.
+struct FakeEngine {
+    sim: Sim<'static>,
+    empty: Instance,
+    /// When the session of the run started.
+    before: Span,
+    /// By row: its tasks, when they started.
+    rows: BTreeMap<RowId, (Vec<(TaskId, u32)>, Time)>,
+    run: Option<(FakeSession, Box<dyn Observer + Send>)>,
+    is_over: bool,
+}
+
+impl FakeEngine {
+    fn happened(&mut self, at: Time, event: &RunEvent) {
+        self.run.as_mut().unwrap().1.happened(at, event);
+    }
+}
+
+impl Engine for FakeEngine {
+    fn capabilities(&self) -> Capabilities {
+        self.sim.capabilities()
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        let now = self.sim.poll(reports)?;
+        let ended = reports.iter().filter_map(|report| match report {
+            Report::Finished { row, at } => Some((*row, *at)),
+            _ => None,
+        });
         let mut ran = Vec::new();
-        for row in tasks.rows() {
-            let ids = self.numbers(instance, row.phase);
-            let slots = tasks.places(row).iter().flat_map(|place| place.first..place.first + place.len);
-            for (task, slot) in (row.first..row.first + row.count).zip(slots) {
-                let [start, end] = [row.start, row.end].map(|at| at.0 + before.0);
-                ran.push(Attempt {
-                    number: 0,
-                    id: ids[task as usize],
-                    slot,
-                    segment: 0,
-                    start,
-                    began: start,
-                    end,
-                    ended: AttemptOutcome::Done(slackline_task::process::spec::Outcome::default()),
-                });
-            }
+        for (row, at) in ended {
+            let (tasks, since) = self.rows.remove(&row).unwrap();
+            let [start, end] = [since, at].map(|at| (at + self.before).0);
+            let ended = AttemptOutcome::Done(Outcome::default());
+            ran.extend(tasks.into_iter().map(|(id, slot)| Attempt {
+                number: 0,
+                id,
+                slot,
+                segment: 0,
+                start,
+                began: start,
+                end,
+                ended: ended.clone(),
+            }));
         }
         ran.sort_by_key(|attempt| (attempt.end, attempt.id));
-        let total = ran.len();
-        ran.truncate(self.stop_after.unwrap_or(total));
-        for attempt in &ran {
-            observer
-                .happened(Time(attempt.start), &RunEvent::AttemptStarted { task: attempt.id, holder: None });
-            observer.happened(
-                Time(attempt.end),
-                &RunEvent::TaskFinished { task: attempt.id, seconds: attempt.micros() as f64 / 1e6 },
-            );
+        for attempt in ran {
+            let session = &self.run.as_ref().unwrap().0;
+            if session.stop_after.is_some_and(|most| session.run.attempts.len() >= most) {
+                self.is_over = true;
+                return None;
+            }
+            let seconds = attempt.micros() as f64 / 1e6;
+            self.happened(Time(attempt.end), &RunEvent::TaskFinished { task: attempt.id, seconds });
+            self.run.as_mut().unwrap().0.run.attempts.push(attempt);
         }
-        let end = if ran.len() < total { RunEnd::Interrupted } else { RunEnd::Done };
-        self.run.attempts.extend(ran);
-        self.run.is_finished = end == RunEnd::Done;
-        self.disk.lock().unwrap().run = Some(self.run.clone());
-        Ok(end)
+        Some(now)
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        let ids = self.run.as_ref().unwrap().0.numbers(live, start.phase);
+        let slots = start.places.iter().flat_map(|place| place.first..place.first + place.len);
+        let tasks: Vec<_> = ids[start.first as usize..].iter().copied().zip(slots).collect();
+        for &(task, _) in &tasks {
+            self.happened(start.since + self.before, &RunEvent::AttemptStarted { task, holder: None });
+        }
+        self.rows.insert(start.row, (tasks, start.since));
+        self.sim.start(start, live);
+    }
+
+    fn order(&mut self, order: Order) {
+        self.sim.order(order);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.sim.wake_at(at);
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.sim.may_bring_flows()
+    }
+}
+
+impl SharedEngine for FakeEngine {
+    fn empty(&self) -> &Instance {
+        &self.empty
+    }
+
+    fn machines(&self) -> Vec<SharedMachine> {
+        Vec::new()
+    }
+
+    fn notices(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn add_run(
+        &mut self,
+        session: Box<dyn Session>,
+        _: RunConfig,
+        observer: Box<dyn Observer + Send>,
+    ) -> Result<RunId, EngineError> {
+        self.run = Some((*session.into_any().downcast().unwrap(), observer));
+        Ok(RunId(0))
+    }
+
+    fn update_flow(&mut self, _: RunId, _: &str, _: FlowOverrides) {}
+
+    fn cancel_flow(&mut self, _: RunId, _: &str) {}
+
+    fn finished_runs(&mut self) -> Vec<EndedRun> {
+        Vec::new()
+    }
+
+    fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| {})
+    }
+
+    fn stop(&mut self) -> Vec<EndedRun> {
+        let (mut session, _) = self.run.take().unwrap();
+        let end = if self.is_over { RunEnd::Interrupted } else { RunEnd::Done };
+        session.run.is_finished = end == RunEnd::Done;
+        session.disk.lock().unwrap().run = Some(session.run.clone());
+        vec![EndedRun { run: RunId(0), how: Ok(end), session: Box::new(session) }]
     }
 }

@@ -6,11 +6,11 @@ mod programs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
-use slackline_executor::engine::backend::{Drive, FlowOverrides, RunConfig, RunId, Stop};
+use slackline_executor::engine::backend::{FlowOverrides, RunConfig, RunId, Session as _};
 use slackline_executor::engine::event::{Observer, RunEvent};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::run::{RunEnd, opening};
@@ -78,31 +78,33 @@ impl FileSystem for NoFiles {
 }
 
 /// Says when a run is to be stopped.
-type Until = Box<dyn FnMut() -> bool>;
+type Until = Box<dyn FnMut() -> bool + Send>;
 
 /// Writes down what happens, and stops the run when it is time.
 struct Watcher {
-    messages: Vec<String>,
+    messages: Arc<Mutex<Vec<String>>>,
     until: Until,
-    stop: Arc<Mutex<Option<Stop>>>,
+    is_stopped: Arc<AtomicBool>,
 }
 
 impl Observer for Watcher {
     fn happened(&mut self, _: Time, event: &RunEvent) {
-        match event {
+        let message = match event {
             RunEvent::AttemptFailed { message, is_final, .. } => {
-                self.messages.push(format!("failed{}: {message}", if *is_final { " for good" } else { "" }));
+                format!("failed{}: {message}", if *is_final { " for good" } else { "" })
             }
-            RunEvent::EngineUnreachable(Some(message)) => self.messages.push(format!("trouble: {message}")),
-            RunEvent::Warning(message) => self.messages.push(format!("warned: {message}")),
-            RunEvent::EngineUnreachable(None) => self.messages.push("no trouble".to_owned()),
-            RunEvent::Tick if (self.until)() => {
-                if let Some(stop) = self.stop.lock().unwrap().as_ref() {
-                    stop.stop();
+            RunEvent::EngineUnreachable(Some(message)) => format!("trouble: {message}"),
+            RunEvent::Warning(message) => format!("warned: {message}"),
+            RunEvent::EngineUnreachable(None) => "no trouble".to_owned(),
+            RunEvent::Tick => {
+                if (self.until)() {
+                    self.is_stopped.store(true, Ordering::SeqCst);
                 }
+                return;
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.messages.lock().unwrap().push(message);
     }
 }
 
@@ -210,18 +212,29 @@ impl Scene {
                 verdicts: Vec::new(),
             },
         };
-        let stop = Arc::new(Mutex::new(None));
-        let mut watcher = Watcher { messages: Vec::new(), until, stop: stop.clone() };
-        let Some(instance) = session.session.remaining().unwrap() else {
-            return (Ok(RunEnd::Done), watcher.messages);
-        };
-        let mut policy = Fifo::new(ShareUnit::Job);
-        let config = Config::plain().audited();
-        let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
-        let end = slackline_executor::engine::backend::Session::run(&mut session, drive, &mut |given| {
-            *stop.lock().unwrap() = Some(given);
-        });
-        (end, watcher.messages)
+        if session.session.remaining().unwrap().is_none() {
+            return (Ok(RunEnd::Done), Vec::new());
+        }
+        let mut engine = session.engine().unwrap();
+        let (messages, is_stopped) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let watcher = Watcher { messages: messages.clone(), until, is_stopped: is_stopped.clone() };
+        let rules = RunConfig { attempts_max: 4, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
+        engine.add_run(Box::new(session), rules, Box::new(watcher)).unwrap();
+        let (empty, mut nowhere, mut policy) = (engine.empty().clone(), (), Fifo::new(ShareUnit::Job));
+        let mut ended = Vec::new();
+        let config = Config::plain().audited().with_attempts_max(u16::MAX);
+        let mut driver = Driver::new(empty, &mut policy, engine.as_mut(), &mut nowhere, config);
+        while ended.is_empty() && !is_stopped.load(Ordering::SeqCst) && driver.step() {
+            let plans = Plans::of(&driver);
+            driver.engine().planned(&plans);
+            ended = driver.engine().finished_runs();
+        }
+        driver.close();
+        if ended.is_empty() {
+            ended = engine.stop();
+        }
+        let messages = std::mem::take(&mut *messages.lock().unwrap());
+        (ended.pop().unwrap().how, messages)
     }
 
     /// Runs a flow to its end.
@@ -230,7 +243,7 @@ impl Scene {
     }
 
     /// Runs a flow until it is time, and leaves its applications as a process does that is killed.
-    fn run_and_die(&self, jobs: Vec<JobDraft>, until: impl FnMut() -> bool + 'static) {
+    fn run_and_die(&self, jobs: Vec<JobDraft>, until: impl FnMut() -> bool + Send + 'static) {
         let deaf = Mood::Says(503, "text/html", "not now".to_owned());
         self.mock.with(|state| state.moods.push(("/state", usize::MAX, deaf)));
         let (end, messages) = self.run(&[flow(jobs)], Choices::default(), Box::new(until));
@@ -239,7 +252,7 @@ impl Scene {
     }
 
     /// Until the cluster has this number of applications.
-    fn applications(&self, count: usize) -> impl FnMut() -> bool + 'static {
+    fn applications(&self, count: usize) -> impl FnMut() -> bool + Send + 'static {
         let mock = self.mock.clone();
         move || mock.with(|state| state.apps.len()) == count
     }
@@ -341,12 +354,11 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
     let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() }).unwrap();
     let began = unix_micros();
     let engine = FlowEngine::new(
-        Elsewhere::none(began, Time::ZERO),
+        ExternalRuns::none(began, Time::ZERO),
         config.cluster(None, scene.player.clone()),
         machines.clone(),
         config.rules(),
         config.timeouts.clone(),
-        Arc::default(),
     );
     let mut resident = YarnSharedEngine::new(engine, manager, machines, empty.without_flows());
     let run_id = |name: &&str| {

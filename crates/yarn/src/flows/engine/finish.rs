@@ -14,7 +14,7 @@ use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
 
-impl FlowEngine<'_> {
+impl FlowEngine {
     pub(super) fn attempt_failed(
         &mut self,
         job: u32,

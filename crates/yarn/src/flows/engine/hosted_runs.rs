@@ -23,12 +23,7 @@ pub(in crate::flows) struct LeavingRun {
     pub(in crate::flows) session: Session,
 }
 
-impl<'o> FlowEngine<'o> {
-    /// The same engine for runs that join and leave.
-    pub(in crate::flows) fn hosting(self) -> Self {
-        Self { notices: Some(Vec::new()), ..self }
-    }
-
+impl FlowEngine {
     /// Adds a run. `manager` is asked for applications of its earlier sessions.
     ///
     /// # Errors
@@ -37,8 +32,8 @@ impl<'o> FlowEngine<'o> {
         &mut self,
         session: Session,
         rules: &RunConfig,
-        observer: Box<dyn Observer + 'o>,
-        submit: Rc<dyn JobSubmission + 'o>,
+        observer: Box<dyn Observer + Send>,
+        submit: Rc<dyn JobSubmission>,
         manager: &ResourceManager,
     ) -> Result<JoinOutcome, EngineError> {
         let owner = session.owner().to_owned();
@@ -86,9 +81,6 @@ impl<'o> FlowEngine<'o> {
 
     /// Applications of held flows get no more containers.
     pub(super) fn hold_rows(&self, rows: &mut Rows) {
-        if self.notices.is_none() {
-            return;
-        }
         for (app, row) in rows.iter_mut() {
             let job = app.and_then(|app| self.by_app.get(&app));
             let is_held = |&job: &u32| self.runs.is_held(self.runs.run_of(job), &self.runs.plan(job).flow);
@@ -114,7 +106,7 @@ impl<'o> FlowEngine<'o> {
 
     /// Warnings since the last call.
     pub(in crate::flows) fn take_notices(&mut self) -> Vec<String> {
-        self.notices.as_mut().map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.notices)
     }
 
     /// Runs to end: those whose flows have ended and whose applications are gone, and those with an error.

@@ -30,7 +30,7 @@ use crate::rest::mapreduce::MapReduceJob;
 use crate::rest::resource_manager::{AppState, Container, FinalStatus, Purpose};
 use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
-impl FlowEngine<'_> {
+impl FlowEngine {
     pub(super) fn program_started(&mut self, ticket: &Ticket, process: StartedProgram) {
         let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;

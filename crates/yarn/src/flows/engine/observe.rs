@@ -22,7 +22,7 @@ use crate::flows::jobs::{FlowJob, JobStage};
 use crate::rest::id::{AppId, TaskId as Task};
 use crate::rest::resource_manager::{App, Container, FinalStatus};
 
-impl FlowEngine<'_> {
+impl FlowEngine {
     /// Polls the cluster, applies the changes, and gives reports for the driver.
     pub(super) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         self.now = self.runs.now();

@@ -19,7 +19,7 @@ use crate::rest::resource_manager::AppState;
 const POLLS_BETWEEN: u64 = 4;
 const SHARE: u64 = 50;
 
-impl FlowEngine<'_> {
+impl FlowEngine {
     /// Records when AMs got their containers and began to request others.
     pub(super) fn note_ams(&mut self) {
         let Self { jobs, cluster, now, .. } = self;

@@ -12,7 +12,7 @@ use crate::flows::engine::{FlowEngine, PRIORITY, SUBMISSIONS_MAX};
 use crate::flows::jobs::{FlowJob, JobStage};
 use crate::submitter::SubmitterError;
 
-impl FlowEngine<'_> {
+impl FlowEngine {
     /// Finds submissions of earlier sessions, whose applications may continue if a new submission would be
     /// equal.
     pub(super) fn find_submissions(&mut self, run: u32) {
