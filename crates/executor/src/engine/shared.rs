@@ -62,9 +62,11 @@ use crate::run::{RunEnd, Session};
 /// A run, as the loop knows it.
 struct RunHandle {
     commands: Sender<RunCommand>,
-    /// How many commands were sent, and after how many the run was quiet last.
+    /// How many commands were sent, and after how many the run was idle last.
     sent: Cell<u64>,
-    quiet_after: Option<u64>,
+    idle_after: Option<u64>,
+    /// Whether a flow of it is released later.
+    comes_later: bool,
     /// The numbers of its flows that the driver has.
     numbers: BTreeMap<String, FlowId>,
 }
@@ -76,9 +78,9 @@ impl RunHandle {
         self.sent.set(self.sent.get() + 1);
     }
 
-    /// Whether nothing of it happens before it gets another command.
-    fn is_quiet(&self) -> bool {
-        self.quiet_after == Some(self.sent.get())
+    /// Whether nothing of it runs or is about to, after all commands that were sent.
+    fn is_idle(&self) -> bool {
+        self.idle_after == Some(self.sent.get())
     }
 }
 
@@ -260,9 +262,9 @@ impl SharedProcessEngine {
                 }
             }
             RunMessage::AllGo => self.withdraw_all(id),
-            RunMessage::Quiet { commands } => {
+            RunMessage::Idle { commands, comes_later } => {
                 if let Some(run) = self.runs.get_mut(&id) {
-                    run.quiet_after = Some(commands);
+                    (run.idle_after, run.comes_later) = (Some(commands), comes_later);
                 }
             }
             RunMessage::Ended(how, session) => self.end(id, how, *session),
@@ -316,10 +318,14 @@ impl SharedProcessEngine {
     /// Where something is left to do and nothing runs for lack of machines, more are asked for. An engine for
     /// one run ends when none will come, or when nothing can start although there are machines.
     fn see_to_machines(&mut self) {
-        let is_quiet = self.is_alone && self.wakes.is_empty() && self.runs.values().all(RunHandle::is_quiet);
+        if self.runs.is_empty() || !self.runs.values().all(RunHandle::is_idle) {
+            return;
+        }
+        let comes_later = !self.wakes.is_empty() || self.runs.values().any(|run| run.comes_later);
+        let is_last = self.is_alone && !comes_later;
         let mux = lock(&self.mux);
         let is_lacking = self.is_barred || mux.away().len() == mux.machines().len();
-        if self.runs.is_empty() || !mux.is_idle() || (!is_lacking && !is_quiet) {
+        if !mux.is_idle() || (!is_lacking && !is_last) {
             return;
         }
         drop(mux);
@@ -331,7 +337,7 @@ impl SharedProcessEngine {
                 self.said.push(why.clone());
                 self.given_up = Some(why);
             }
-            Availability::Same => self.is_stuck = is_quiet,
+            Availability::Same => self.is_stuck = is_last,
             Availability::Over(_) | Availability::Coming => {}
         }
     }
@@ -555,7 +561,13 @@ impl SharedEngine for SharedProcessEngine {
         })?;
         self.runs.insert(
             run_id,
-            RunHandle { commands, sent: Cell::new(0), quiet_after: None, numbers: BTreeMap::new() },
+            RunHandle {
+                commands,
+                sent: Cell::new(0),
+                idle_after: None,
+                comes_later: false,
+                numbers: BTreeMap::new(),
+            },
         );
         self.quotas.add(run_id, quota);
         Ok(run_id)

@@ -86,6 +86,7 @@ impl RunStart {
             is_stopping: false,
             is_alone,
             commands: 0,
+            told_idle: None,
         };
         let Some(is_interrupted) = run.go(commands) else { return };
         let RunClose { all_done, is_interrupted, fatal } = run.close(is_interrupted);
@@ -124,6 +125,8 @@ struct Run<'a> {
     is_alone: bool,
     /// The number of commands that it has received.
     commands: u64,
+    /// What it said last of being idle.
+    told_idle: Option<(u64, bool)>,
 }
 
 /// How a run leaves.
@@ -213,8 +216,9 @@ impl Run<'_> {
         if !self.local.is_quiet() {
             return until.map_or(TICK, |until| until.min(TICK));
         }
-        if self.is_alone && until.is_none() {
-            self.out.send(RunMessage::Quiet { commands: self.commands });
+        let idle = (self.commands, until.is_some());
+        if self.told_idle.replace(idle) != Some(idle) {
+            self.out.send(RunMessage::Idle { commands: self.commands, comes_later: until.is_some() });
         }
         // The user of a run sees time pass.
         let most = if self.is_alone { TICK } else { QUIET };

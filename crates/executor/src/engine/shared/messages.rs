@@ -68,9 +68,11 @@ pub(crate) enum RunMessage {
     Goes(String),
     /// The driver is to give up all its flows.
     AllGo,
-    /// Nothing of it runs, starts by itself or is to be reported, after this many commands. From a run alone.
-    Quiet {
+    /// Nothing of it runs, and nothing is to be reported, after this many commands.
+    Idle {
         commands: u64,
+        /// Whether a flow of it is released later.
+        comes_later: bool,
     },
     Ended(Result<RunEnd, EngineError>, Box<Session>),
     /// Its thread has panicked.

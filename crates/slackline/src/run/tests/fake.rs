@@ -1,6 +1,6 @@
 //! An engine for tests: durations are given, time is simulated, and runs are kept in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -142,7 +142,7 @@ struct FakeSession {
 
 impl FakeSession {
     /// The task numbers in the run of the remaining tasks of a phase.
-    fn numbers(&self, instance: &Instance, phase: PhaseId) -> Vec<TaskId> {
+    fn numbers(&self, instance: &Instance, phase: PhaseId, done: &BTreeSet<TaskId>) -> Vec<TaskId> {
         let (info, mut index) = (instance.phase(phase), 0);
         let job = instance.job(info.job);
         for flow in &self.run.workload.flows {
@@ -155,7 +155,7 @@ impl FakeSession {
                     };
                     let ids =
                         (0..seconds.len() as u32).map(|task| TaskId { job: index, phase: info.kind, task });
-                    return ids.filter(|id| self.run.attempts.iter().all(|done| done.id != *id)).collect();
+                    return ids.filter(|id| !done.contains(id)).collect();
                 }
                 index += 1;
             }
@@ -211,11 +211,20 @@ impl Session for FakeSession {
     /// The left work of the run, simulated.
     fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError> {
         let mut left = self.run.workload.clone();
-        left = remaining(&left, &self.run.attempts.iter().map(|attempt| attempt.id).collect());
+        let done: BTreeSet<TaskId> = self.run.attempts.iter().map(|attempt| attempt.id).collect();
+        left = remaining(&left, &done);
         let instance: &'static Instance = Box::leak(Box::new(Instance::new(&left)?));
         let before = Span(self.run.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0));
         let (sim, empty) = (Sim::new(instance, Options::exact()), instance.without_flows());
-        Ok(Box::new(FakeEngine { sim, empty, before, rows: BTreeMap::new(), run: None, is_over: false }))
+        Ok(Box::new(FakeEngine {
+            sim,
+            empty,
+            before,
+            done,
+            rows: BTreeMap::new(),
+            run: None,
+            is_over: false,
+        }))
     }
 }
 
@@ -225,6 +234,8 @@ struct FakeEngine {
     empty: Instance,
     /// When the session of the run started.
     before: Span,
+    /// The tasks that were done then.
+    done: BTreeSet<TaskId>,
     /// By row: its tasks, when they started.
     rows: BTreeMap<RowId, (Vec<(TaskId, u32)>, Time)>,
     run: Option<(FakeSession, Box<dyn Observer + Send>)>,
@@ -279,7 +290,7 @@ impl Engine for FakeEngine {
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
-        let ids = self.run.as_ref().unwrap().0.numbers(live, start.phase);
+        let ids = self.run.as_ref().unwrap().0.numbers(live, start.phase, &self.done);
         let slots = start.places.iter().flat_map(|place| place.first..place.first + place.len);
         let tasks: Vec<_> = ids[start.first as usize..].iter().copied().zip(slots).collect();
         for &(task, _) in &tasks {

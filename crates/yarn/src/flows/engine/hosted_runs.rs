@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use slackline_executor::engine::backend::{FlowOverrides, RunConfig};
-use slackline_executor::engine::event::Observer;
-use slackline_executor::engine::external_runs::JoinOutcome;
+use slackline_executor::engine::event::{Observer, RunEvent};
+use slackline_executor::engine::external_runs::{self, JoinOutcome};
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::{RunEnd, Session};
 use slackline_model::FlowId;
@@ -175,11 +175,13 @@ impl FlowEngine {
         let owner = self.runs.owner(run).to_owned();
         self.cluster.forget(&owner);
         let submit = self.submissions.remove(&run);
-        let (end, session) = self.runs.leave(run, is_interrupted)?;
+        let external_runs::LeavingRun { end, session, mut observer } =
+            self.runs.leave(run, is_interrupted)?;
         if !is_interrupted
             && let Some(warning) = submit.and_then(|submit| submit.close(session.jobs(), &owner))
         {
-            self.warn(&warning);
+            self.notices.push(warning.clone());
+            observer.happened(session.clock().now(), &RunEvent::Warning(warning));
         }
         let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
         Some(LeavingRun { run, end, session })
