@@ -70,7 +70,7 @@ impl Observer for Watcher {
     }
 }
 
-/// A watcher of a run on a thread of its own.
+/// A watcher of a run on another thread.
 struct SharedWatcher(Arc<Mutex<Watcher>>);
 
 impl Observer for SharedWatcher {

@@ -20,6 +20,7 @@ pub(crate) mod flow;
 pub(crate) mod hosted_run;
 pub mod machine_table;
 pub(crate) mod messages;
+pub(crate) mod session;
 
 pub(crate) use crate::engine::shared::machine_table::MachineTable;
 pub use crate::engine::shared::machine_table::known_machines;

@@ -82,6 +82,9 @@ impl RecentAttempts {
     }
 }
 
+/// Receives events, each with its time of the run.
+type Tell = Box<dyn FnMut(Time, &RunEvent) + Send>;
+
 /// Forwards the events of a run.
 pub struct Watch {
     number: u64,
@@ -90,7 +93,7 @@ pub struct Watch {
     /// The flow and the name of each job.
     jobs: Vec<(String, String)>,
     recent: RecentAttempts,
-    tell: Box<dyn FnMut(Time, &RunEvent) + Send>,
+    tell: Tell,
 }
 
 impl Watch {

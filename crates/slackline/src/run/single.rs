@@ -1,4 +1,4 @@
-//! Drives one run on an engine of its own, by the loop that also drives the runs of a service.
+//! Drives one run on an engine for it alone, by the loop that also drives the runs of a service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

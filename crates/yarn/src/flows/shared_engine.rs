@@ -3,6 +3,8 @@
 //! The runs share the polls, the table and the container ledger. Each run submits its jobs as a single run
 //! does, records them in its own journal, and finds its applications again after the service was killed.
 
+mod session;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
