@@ -1,19 +1,18 @@
-//! An engine that runs many runs on the same machines under one driver. Runs join and leave while it works.
+//! The engine of processes: runs on the same machines under one driver. Runs join and leave a service while
+//! it works; `slackline run` has an engine for one run, which ends with it (`for_run`).
 //!
-//! Each run keeps what it has when it is alone: its state directory, its journal, its own engine Each run
-//! keeps what it has when it is alone: its state directory, its journal, and an engine (`ProcessEngine`) that
-//! commits, retries and publishes. What is shared is the fleet (`mux`), the slots and the driver. So all
-//! guarantees for a run that is killed hold for each of them, and no run writes into the files of another.
+//! Each run has a state directory, a journal, and a `ProcessEngine` that commits, retries and publishes. Runs
+//! share the fleet (`fleet_mux`), the slots and the driver. No run writes into the files of another.
 //!
 //! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or
 //! has another deadline), the driver learns that it is withdrawn, and it comes again as it is then, with the
 //! attempts that run ([`Report::Running`]): policies need to know nothing of changes.
 //!
-//! Each run has a thread (`run_id`), which does all work on its files. The loop listens to the fleet, to
+//! Each run has a thread (`hosted_run`), which does all work on its files. The loop listens to the fleet, to
 //! these threads and to the driver, and waits for no file.
 //!
 //! Machines that go, come back and come are given to every run, and once to the driver. They have numbers for
-//! good (`table`).
+//! good (`machine_table`).
 
 pub(crate) mod fleet_mux;
 pub(crate) mod flow;
