@@ -38,7 +38,7 @@ use slackline_task::process::worker_command::WorkerCommand;
 
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
 use crate::engine::dir_pool::DirPool;
-use crate::engine::event::{Observer, RunEvent, SlotHolder};
+use crate::engine::event::{EventCallback, RunEvent, SlotHolder};
 use crate::engine::work::Work;
 use crate::fleet::{Assignment, Fleet};
 use crate::spec::job_plan::JobPlan;
@@ -166,7 +166,7 @@ pub(crate) struct ProcessEngine<'a> {
     work: Work<'a>,
     settings: Settings,
     pub(crate) clock: RunClock,
-    observer: Box<dyn Observer + 'a>,
+    on_event: EventCallback,
     fleet: Box<dyn Fleet>,
     /// The machines of the run; others may join them.
     cluster: Cluster,
@@ -224,7 +224,7 @@ impl<'a> ProcessEngine<'a> {
         work: Work<'a>,
         settings: Settings,
         clock: RunClock,
-        observer: Box<dyn Observer + 'a>,
+        on_event: EventCallback,
         fleet: Box<dyn Fleet>,
     ) -> Self {
         let coming = PendingArrivals::new(work.instance, &work.waits);
@@ -249,7 +249,7 @@ impl<'a> ProcessEngine<'a> {
             work,
             settings,
             clock,
-            observer,
+            on_event,
             now: Time::ZERO,
             running: BTreeMap::new(),
             rows: BTreeMap::new(),
@@ -327,7 +327,7 @@ impl<'a> ProcessEngine<'a> {
     fn tell_started(&mut self, running: &Running) {
         let Running { number, id, slot, start, .. } = *running;
         let holder = Some(SlotHolder { attempt: number, slot, since: start });
-        self.observer.happened(self.now, &RunEvent::AttemptStarted { task: id, holder });
+        (self.on_event)(self.now, &RunEvent::AttemptStarted { task: id, holder });
     }
 
     /// Has the fleet start an attempt.
@@ -382,7 +382,7 @@ impl<'a> ProcessEngine<'a> {
         self.run_again();
         self.admit();
         self.speculate();
-        self.observer.happened(self.now, &RunEvent::Tick);
+        (self.on_event)(self.now, &RunEvent::Tick);
     }
 
     /// When something is due by itself.
@@ -402,7 +402,7 @@ impl<'a> ProcessEngine<'a> {
             coming.take_arrivals(clock.by_date(*now), work.instance, work.jobs, is_done);
         for (flow, job) in never {
             let flow = self.work.instance.flow(flow).id.clone();
-            self.observer.happened(self.now, &RunEvent::FlowBlocked { flow, missing_job: job });
+            (self.on_event)(self.now, &RunEvent::FlowBlocked { flow, missing_job: job });
         }
         flows
     }
@@ -413,7 +413,7 @@ impl<'a> ProcessEngine<'a> {
         if self.work.journal.jumped(by, self.now).is_ok() {
             self.clock.set_recorded(by);
             self.work.segment += 1;
-            self.observer.happened(self.now, &RunEvent::ClockJumped(by));
+            (self.on_event)(self.now, &RunEvent::ClockJumped(by));
         }
     }
 

@@ -5,17 +5,21 @@ pub mod error;
 pub mod inspect;
 pub(crate) mod limits;
 pub mod opening;
+mod record;
 pub(crate) mod recover;
 pub mod reuse;
 pub(crate) mod reused;
 pub(crate) mod selection;
+mod user_text;
+
+pub use record::{JobVerdict, LostOutput, Recovery, RunRecord};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Draft, Instance, PhaseKind, Span, Time, WallTime};
+use slackline_model::{Draft, Instance, Span, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, RunClock};
 use slackline_task::base::files::clear_away;
 use slackline_task::base::task_id::TaskId;
@@ -24,58 +28,16 @@ use slackline_task::process::memory::{self, Memory};
 use slackline_task::process::spec::Job;
 
 use self::error::{EngineError, file};
-use crate::run::reuse::{UnfinishedRun, Verdict};
-use crate::spec::job_cost::JobHistory;
+use crate::run::reuse::UnfinishedRun;
 use crate::spec::job_plan::JobPlan;
 use crate::spec::preflight::Obstacle;
 use crate::spec::remaining::remaining;
 use crate::store::finished_jobs::{FinishedJobs, FinishedLog};
-use crate::store::journal::{Attempt, Content, Head, JoinedMachine, Journal, Segment, done_tasks};
+use crate::store::journal::{Attempt, Content, Head, JoinedMachine, Journal, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::machine_names::former_name;
 use crate::store::output_lock::OutputLocks;
 use crate::store::publish::{KnownParts, PublishContext, PublishState, Publisher};
-use crate::store::run_schedule;
-
-/// What resuming a run found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recovery {
-    /// Tasks that were done already.
-    pub done: usize,
-    /// Attempts without an end, whose processes are gone now.
-    pub cut_short: usize,
-    /// Whether everything is rerun that earlier runs had done.
-    pub starts_over: bool,
-    /// How long no process drove it, as far as clocks can be trusted.
-    pub paused: Span,
-}
-
-/// A job of the flow file, and what happens to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobVerdict {
-    pub flow: String,
-    pub job: String,
-    pub maps: u32,
-    pub reduces: u32,
-    /// What happens to it.
-    pub verdict: Verdict,
-    /// Whether it is of a run that was not finished and continues.
-    pub resumes: bool,
-}
-
-/// Output that an earlier session recorded and that is not there any more as it was written: its task is
-/// rerun, if its job is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LostOutput {
-    pub flow: String,
-    pub job: String,
-    /// The phase of the task.
-    pub phase: PhaseKind,
-    pub task: u32,
-    /// What was found, and what was expected.
-    pub problem: String,
-}
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +73,8 @@ pub struct Session {
     pub(crate) publish_state: PublishState,
     pub(crate) head: Head,
     pub(crate) jobs: Vec<JobPlan>,
+    /// By job: how many bytes it reads, as far as that is known when it is opened, or at its end.
+    pub(crate) bytes_in: Vec<u64>,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) recovered: Recovery,
     pub(crate) obstacles: Vec<Obstacle>,
@@ -150,11 +114,6 @@ impl Session {
         self.head.started
     }
 
-    /// What resuming it found.
-    pub fn recovered(&self) -> Recovery {
-        self.recovered
-    }
-
     /// All attempts that have ended, by their numbers.
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
@@ -165,24 +124,20 @@ impl Session {
         &self.obstacles
     }
 
-    /// What happens to the jobs of the flow file, in its order.
-    pub fn verdicts(&self) -> &[JobVerdict] {
-        &self.verdicts
-    }
-
-    /// Output of earlier sessions that was found gone or changed when the run was opened.
-    pub fn lost(&self) -> &[LostOutput] {
-        &self.lost
-    }
-
-    /// Its segments: the settings that it had, and has.
-    pub fn segments(&self) -> &[Segment] {
-        &self.head.segments
-    }
-
-    /// What holds the memory of commands that have a limit, for the user; none if none has one.
-    pub fn memory(&self) -> Option<&str> {
-        self.memory.said.as_deref()
+    /// What is known of it.
+    pub fn record(&self) -> RunRecord<'_> {
+        RunRecord {
+            workload: &self.head.workload,
+            bytes_in: &self.bytes_in,
+            started: self.head.started,
+            attempts: &self.attempts,
+            segments: &self.head.segments,
+            recovered: self.recovered,
+            verdicts: &self.verdicts,
+            lost: &self.lost,
+            obstacles: &self.obstacles,
+            memory: self.memory.said.as_deref(),
+        }
     }
 
     /// Settles what holds the memory of commands that have a limit: control groups where they can be made,
@@ -195,13 +150,6 @@ impl Session {
     /// The flows that cannot be run.
     pub fn unrunnable(&self) -> BTreeSet<&str> {
         self.obstacles.iter().map(|obstacle| self.jobs[obstacle.job].flow.as_str()).collect()
-    }
-
-    /// What the jobs took that are done, for a store of such.
-    pub fn finished_jobs(&self) -> JobHistory {
-        let (workload, attempts) =
-            run_schedule::whole(&self.head.workload, &self.head.segments, &self.attempts);
-        run_schedule::finished_jobs(&self.jobs, &workload.machines, &attempts)
     }
 
     /// Tasks that are done.

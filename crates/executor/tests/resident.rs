@@ -12,9 +12,10 @@ use slackline_algo::baseline::{Edf, Fair, Fifo, ShareUnit};
 use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_executor::engine::Settings;
 use slackline_executor::engine::backend::{
-    Backend, EndedRun, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
+    Backend, EndedRun, FlowChange, FlowOverrides, RunConfig, RunId, Session, SharedEngine,
+    SharedEngineConfig, ended_runs, without_flows,
 };
-use slackline_executor::engine::event::{Observer, RunEvent};
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::this_machine::LocalEngine;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::opening::{Opening, StatusCallback};
@@ -45,8 +46,8 @@ struct Watcher {
     log: Log,
 }
 
-impl Observer for Watcher {
-    fn happened(&mut self, _: Time, event: &RunEvent) {
+impl Watcher {
+    fn happened(&mut self, event: &RunEvent) {
         let what = match event {
             RunEvent::AttemptStarted { task, .. } => What::Started(*task),
             RunEvent::TaskFinished { task, .. } => What::Done(*task),
@@ -82,7 +83,7 @@ impl Place {
     }
 
     fn cluster(&self) -> Cluster {
-        let draft = Draft { machines: self.engine.machines(), ..Draft::default() };
+        let draft = Draft { machines: self.engine.description().machines, ..Draft::default() };
         Instance::new(&draft).unwrap().cluster().clone()
     }
 
@@ -107,7 +108,8 @@ impl Place {
     }
 
     fn session(&self, name: &str, flow: FlowDraft) -> Box<dyn Session> {
-        let draft = Draft { machines: self.engine.machines(), flows: vec![flow], ..Draft::default() };
+        let draft =
+            Draft { machines: self.engine.description().machines, flows: vec![flow], ..Draft::default() };
         let state = self.dir.join(format!("run-{name}"));
         let prepared = self.engine.prepare(&draft, &JobHistory::new(), &state).unwrap();
         let directory = std::env::current_dir().unwrap().display().to_string();
@@ -143,8 +145,9 @@ impl Place {
 
     fn add(&self, to: &mut dyn SharedEngine, flow: FlowDraft, rules: RunConfig) -> RunId {
         let name = flow.id.clone();
-        let watcher = Watcher { name: name.clone(), log: self.log.clone() };
-        to.add_run(self.session(&name, flow), rules, Box::new(watcher)).unwrap()
+        let mut watcher = Watcher { name: name.clone(), log: self.log.clone() };
+        to.add_run(self.session(&name, flow), rules, Box::new(move |_, event| watcher.happened(event)))
+            .unwrap()
     }
 
     fn events(&self) -> Vec<(String, What)> {
@@ -179,7 +182,7 @@ fn drive(
     policy: &mut dyn Policy,
     mut act: impl FnMut(&mut Drive<'_>) -> bool,
 ) {
-    let (empty, mut nowhere) = (resident.empty().clone(), ());
+    let (empty, mut nowhere) = (without_flows(&resident.machines()), ());
     let mut driver: Drive<'_> = Driver::new(empty, policy, resident, &mut nowhere, Config::plain().audited());
     for _ in 0..2_000 {
         assert!(driver.step(), "the driver continues");
@@ -196,8 +199,9 @@ fn judged(ended: Vec<EndedRun>) -> Vec<(RunId, RunEnd)> {
     let mut ends = Vec::new();
     for EndedRun { run, how, session } in ended {
         let instance =
-            Instance::new(&run_schedule::measured(session.workload(), session.attempts())).unwrap();
-        let schedule = run_schedule::schedule(&instance, session.attempts(), "fifo", 1.0);
+            Instance::new(&run_schedule::measured(session.record().workload, session.record().attempts))
+                .unwrap();
+        let schedule = run_schedule::schedule(&instance, session.record().attempts, "fifo", 1.0);
         slackline_judge::check(&instance, &schedule).unwrap_or_else(|violation| panic!("{violation}"));
         ends.push((run, how.unwrap()));
     }
@@ -213,7 +217,7 @@ fn runs_share_slots_and_each_has_its_own_output_and_journal() {
     let mut ends = Vec::new();
     let mut late = None;
     drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
-        ends.extend(judged(driver.engine().finished_runs()));
+        ends.extend(judged(ended_runs(driver.engine().events())));
         if late.is_none() && ends.len() == 1 {
             // One that comes while others are at work.
             late = Some(place.bring(driver.engine(), place.flow("d", "cat", 2)));
@@ -241,10 +245,14 @@ fn a_held_flow_ends_its_running_tasks_and_starts_none_until_it_is_resumed() {
     let a = place.bring(resident.as_mut(), place.flow("a", &waits, 5));
     let (mut step, mut ends) = (0, Vec::new());
     drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
-        ends.extend(judged(driver.engine().finished_runs()));
+        ends.extend(judged(ended_runs(driver.engine().events())));
         match step {
             0 if place.count("a", is_start) == 2 => {
-                driver.engine().update_flow(a, "a", FlowOverrides { held: true, ..FlowOverrides::default() });
+                driver.engine().change_flow(
+                    a,
+                    "a",
+                    FlowChange::Override(FlowOverrides { held: true, ..FlowOverrides::default() }),
+                );
                 place.bring(driver.engine(), place.flow("b", "cat", 3));
                 step = 1;
             }
@@ -257,7 +265,7 @@ fn a_held_flow_ends_its_running_tasks_and_starts_none_until_it_is_resumed() {
             // The tasks of a look for the file every 50 ms: one may end after all of b.
             2 if place.count("b", is_done) == 3 && place.count("a", is_done) == 2 => {
                 assert_eq!(place.count("a", is_start), 2, "nothing of it starts");
-                driver.engine().update_flow(a, "a", FlowOverrides::default());
+                driver.engine().change_flow(a, "a", FlowChange::Override(FlowOverrides::default()));
                 step = 3;
             }
             _ => {}
@@ -293,7 +301,7 @@ fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style()
         let of_ann = |what: fn(What) -> bool| place.count("a", what) + place.count("b", what);
         let (mut is_late, mut ends, mut was_beside, mut alone) = (false, Vec::new(), false, 0);
         drive(resident.as_mut(), policy.as_mut(), |driver| {
-            ends.extend(judged(driver.engine().finished_runs()));
+            ends.extend(judged(ended_runs(driver.engine().events())));
             let at_work = of_ann(is_start) - of_ann(is_done);
             assert!(at_work <= 1, "{at_work} at work");
             if !is_late && of_ann(is_done) >= 1 {
@@ -321,9 +329,9 @@ fn a_flow_that_is_cancelled_is_stopped_and_the_others_go_on() {
     let a = place.bring(resident.as_mut(), place.flow("a", "sleep 100", 3));
     let (mut is_cancelled, mut ends) = (false, Vec::new());
     drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
-        ends.extend(judged(driver.engine().finished_runs()));
+        ends.extend(judged(ended_runs(driver.engine().events())));
         if !is_cancelled && place.count("a", is_start) == 2 {
-            driver.engine().cancel_flow(a, "a");
+            driver.engine().change_flow(a, "a", FlowChange::Cancel);
             place.bring(driver.engine(), place.flow("b", "cat", 3));
             is_cancelled = true;
         }
@@ -352,13 +360,13 @@ fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
             seen.push(next);
         }
         if !is_changed && place.count("a", is_start) == 2 {
-            driver.engine().update_flow(a, "a", FlowOverrides::default());
+            driver.engine().change_flow(a, "a", FlowChange::Override(FlowOverrides::default()));
             is_changed = true;
         }
         if seen.len() == 2 {
             fs::write(&gate, "").unwrap();
         }
-        judged(driver.engine().finished_runs()).is_empty()
+        judged(ended_runs(driver.engine().events())).is_empty()
     });
     // In the time of the service, which began a little before the run.
     let [Some(next), None] = seen[..] else { panic!("{seen:?}") };
@@ -383,14 +391,11 @@ fn another_deadline_changes_who_is_next() {
     let (mut is_changed, mut ends) = (false, Vec::new());
     let mut policy = Edf::new(Dates::default());
     drive(resident.as_mut(), &mut policy, |driver| {
-        ends.extend(judged(driver.engine().finished_runs()));
+        ends.extend(judged(ended_runs(driver.engine().events())));
         if !is_changed && place.count("a", is_start) == 2 {
             // Before all others, before its first task.
-            driver.engine().update_flow(
-                c,
-                "c",
-                FlowOverrides { deadline: Some(5.0), ..FlowOverrides::default() },
-            );
+            let overrides = FlowOverrides { deadline: Some(5.0), ..FlowOverrides::default() };
+            driver.engine().change_flow(c, "c", FlowChange::Override(overrides));
             fs::write(&gate, "").unwrap();
             is_changed = true;
         }
@@ -426,7 +431,7 @@ fn what_is_stopped_is_resumed_by_the_next_and_nothing_is_done_twice() {
         place.bring(resident.as_mut(), place.flow(name, "cat; sleep 0.02", 6));
     }
     drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Job), |driver| {
-        ends.extend(judged(driver.engine().finished_runs()));
+        ends.extend(judged(ended_runs(driver.engine().events())));
         ends.len() < 2
     });
     for name in ["a", "b"] {

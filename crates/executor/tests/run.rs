@@ -2,6 +2,7 @@
 //! is resumed.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use std::{fs, mem};
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_executor::engine::Settings;
-use slackline_executor::engine::backend::{EndedRun, RunConfig, Session as _};
-use slackline_executor::engine::event::{Observer, RunEvent};
+use slackline_executor::engine::backend::{EndedRun, RunConfig, Session as _, ended_runs, without_flows};
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::process_session::ProcessSession;
 use slackline_executor::run::opening::{Opening, StatusCallback, open};
 use slackline_executor::run::reuse::Choices;
@@ -23,7 +24,7 @@ use slackline_executor::store::run_schedule;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
 use slackline_model::schedule::FlowStatus;
-use slackline_model::{Instance, PhaseKind, Schedule, Span, Time};
+use slackline_model::{Instance, PhaseKind, Schedule, Span};
 use slackline_policy::{Config, Driver};
 use slackline_task::base::clock::unix_micros;
 use slackline_task::base::task_id::TaskId;
@@ -50,8 +51,8 @@ struct Watcher {
     meddle: Option<Meddler>,
 }
 
-impl Observer for Watcher {
-    fn happened(&mut self, _: Time, event: &RunEvent) {
+impl Watcher {
+    fn happened(&mut self, event: &RunEvent) {
         match event {
             RunEvent::TaskFinished { task: id, .. } => {
                 self.done.push(*id);
@@ -67,15 +68,6 @@ impl Observer for Watcher {
             _ => {}
         }
         self.is_stopped |= self.stop_after.is_some_and(|n| self.done.len() >= n);
-    }
-}
-
-/// A watcher of a run on another thread.
-struct SharedWatcher(Arc<Mutex<Watcher>>);
-
-impl Observer for SharedWatcher {
-    fn happened(&mut self, now: Time, event: &RunEvent) {
-        self.0.lock().unwrap().happened(now, event);
     }
 }
 
@@ -159,21 +151,22 @@ fn go_with(opened: &mut Opened, watcher: &mut Watcher, attempts_max: u16) -> Run
     let mut engine = session.engine().unwrap();
     let shared = Arc::new(Mutex::new(mem::take(watcher)));
     let config = RunConfig { attempts_max, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
-    engine.add_run(session, config, Box::new(SharedWatcher(shared.clone()))).unwrap();
-    let (empty, mut nowhere, mut policy) = (engine.empty().clone(), (), Fifo::new(ShareUnit::Job));
+    let seen = shared.clone();
+    engine.add_run(session, config, Box::new(move |_, event| seen.lock().unwrap().happened(event))).unwrap();
+    let (empty, mut nowhere, mut policy) = (without_flows(&engine.machines()), (), Fifo::new(ShareUnit::Job));
     let mut ended = Vec::new();
     // How often a task may fail is known to its run.
     let config = Config::plain().audited().with_attempts_max(u16::MAX);
     let mut driver = Driver::new(empty, &mut policy, engine.as_mut(), &mut nowhere, config);
     while ended.is_empty() && !shared.lock().unwrap().is_stopped && driver.step() {
-        ended = driver.engine().finished_runs();
+        ended = ended_runs(driver.engine().events());
     }
     driver.close();
     if ended.is_empty() {
         ended = engine.stop();
     }
     let EndedRun { how, session, .. } = ended.pop().unwrap();
-    opened.session = Some(session.into_any().downcast::<ProcessSession>().unwrap().session);
+    opened.session = Some((session as Box<dyn Any>).downcast::<ProcessSession>().unwrap().session);
     *watcher = mem::take(&mut shared.lock().unwrap());
     how.unwrap()
 }
@@ -283,7 +276,7 @@ fn a_stopped_run_resumes_and_reruns_no_finished_task() {
     let mut done: Vec<TaskId> = Vec::new();
     for stop_after in [1, 3, 7] {
         let mut session = session(dir.path(), &draft);
-        assert_eq!(session.recovered().done, done.len());
+        assert_eq!(session.record().recovered.done, done.len());
         let mut watcher = Watcher { stop_after: Some(stop_after), ..Watcher::default() };
         assert_eq!(go(&mut session, &mut watcher), RunEnd::Interrupted);
         done.append(&mut watcher.done);

@@ -253,6 +253,7 @@ pub struct Driver<'a, 'c, E: ?Sized> {
     nanos: Vec<u64>,
     /// Whether nothing can happen any more although flows have not finished.
     is_stuck: bool,
+    gave_up: Option<String>,
 }
 
 impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
@@ -294,6 +295,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             n_reports: 0,
             nanos: Vec::new(),
             is_stuck: false,
+            gave_up: None,
         };
         if let Some(learning) = &mut driver.config.learning {
             learning.begin(&driver.ledger.instance, &mut driver.estimates);
@@ -318,12 +320,17 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.policy
     }
 
+    /// Why the engine ended the run, if it did ([`Report::GaveUp`]).
+    pub fn gave_up(&self) -> Option<&str> {
+        self.gave_up.as_deref()
+    }
+
     /// The flows that have arrived and not finished, by reason, where nothing can happen any more.
     fn unfinished(&self) -> Vec<Unfinished> {
         if !self.is_stuck || self.policy.failure().is_some() {
             return Vec::new();
         }
-        Stuck { view: self.view(), policy: self.policy, gave_up: self.engine.gave_up() }.unfinished()
+        Stuck { view: self.view(), policy: self.policy, gave_up: self.gave_up.clone() }.unfinished()
     }
 
     /// The flows that get no slot because of a limit of the policy although slots are free, with their ids
@@ -423,6 +430,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             n_reports: 0,
             nanos: Vec::new(),
             is_stuck: false,
+            gave_up: None,
         };
         if is_new {
             fork.tell_all();
@@ -452,6 +460,10 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.reports.clear();
         let Some(now) = self.engine.poll(&mut self.reports) else {
             self.is_stuck = true;
+            self.gave_up = self.reports.drain(..).find_map(|report| match report {
+                Report::GaveUp(why) => Some(why),
+                _ => None,
+            });
             return false;
         };
         self.ledger.advance(now);

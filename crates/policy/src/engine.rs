@@ -30,7 +30,7 @@ pub trait Engine {
 
     /// Goes to the next instant at which something happens, appends its reports (finished tasks
     /// before machines, then what runs already, then arrivals, then offers) and returns the instant;
-    /// `None` if nothing will ever happen again unless it is ordered.
+    /// `None` if nothing will ever happen again unless it is ordered, with a [`Report::GaveUp`] at most.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time>;
 
     /// Starts a batch now, or takes over one that runs already ([`Start::since`]). `live` holds what has
@@ -58,12 +58,6 @@ pub trait Engine {
     fn room(&mut self, flow: FlowId) -> u32 {
         let _ = flow;
         u32::MAX
-    }
-
-    /// Why nothing will happen any more, where the engine ends a run that could go on: an engine that would
-    /// repeat itself forever.
-    fn gave_up(&self) -> Option<String> {
-        None
     }
 
     /// Whether flows may still arrive. Without any, a run is over when all that arrived are done.
@@ -281,6 +275,8 @@ pub enum Report {
     Offer(MachineId),
     /// The time of a [`Engine::wake_at`] has come.
     Woken,
+    /// Why the engine ends a run that could go on, such as one that would repeat itself forever.
+    GaveUp(String),
 }
 
 /// One task that runs already; see [`Report::Running`].

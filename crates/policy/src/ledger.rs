@@ -181,7 +181,7 @@ impl Ledger {
             Report::Ends { machine, at } => drop(self.horizons.insert(machine, at)),
             Report::Woken => events.push(Event::Wake),
             // Nothing is left of a flow that is over.
-            Report::Withdrawn(_) | Report::Offer(_) => {}
+            Report::Withdrawn(_) | Report::Offer(_) | Report::GaveUp(_) => {}
         }
     }
 

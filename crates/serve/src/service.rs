@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::report::headline;
-use slackline::resident::{FlowOverrides, Rules};
+use slackline::resident::{FlowChange, FlowOverrides, Rules};
 use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
@@ -557,11 +557,15 @@ impl EventLoop {
                 Effect::Stand { number, flow, overrides } => {
                     // The forecaster gets this first, because the next forecast needs it.
                     let _ = self.looks.send(ForecastRequest::Stand(number, flow.clone(), overrides));
-                    self.scheduler.order(EngineCommand::Stand(number, flow, overrides));
+                    self.scheduler.order(EngineCommand::Change(
+                        number,
+                        flow,
+                        FlowChange::Override(overrides),
+                    ));
                 }
                 Effect::Cancel { number, flow } => {
                     let _ = self.looks.send(ForecastRequest::Fail(number, flow.clone()));
-                    self.scheduler.order(EngineCommand::Cancel(number, flow));
+                    self.scheduler.order(EngineCommand::Change(number, flow, FlowChange::Cancel));
                 }
                 // The writer has moved the directory aside.
                 Effect::Forget { .. } => {}
@@ -592,7 +596,7 @@ impl EventLoop {
             let _ = self.looks.send(ForecastRequest::Track {
                 number,
                 name: self.state.wanted(number).map_or_else(String::new, |wanted| wanted.name.clone()),
-                started: ready.run.session().started(),
+                started: ready.run.record().started,
                 followed: Box::new(followed.with_quota(quota.clone())),
                 standings: standings.clone(),
                 deadlines: self.state.deadlines_of(number),

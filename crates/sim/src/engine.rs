@@ -402,7 +402,15 @@ impl<'a> Sim<'a> {
     fn give_up(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         let ended = self.ended(|_| true);
         self.report(ended, reports);
-        (!reports.is_empty()).then_some(self.now)
+        if !reports.is_empty() {
+            return Some(self.now);
+        }
+        let n = self.in_vain;
+        if n >= self.in_vain_max {
+            let why = format!("machines died too often: {n} times before another task finished");
+            reports.push(Report::GaveUp(why));
+        }
+        None
     }
 
     /// Batches of some that had ended but were not reported yet, and when.
@@ -543,12 +551,6 @@ impl Engine for Sim<'_> {
             }
         }
         self.give_up(reports)
-    }
-
-    fn gave_up(&self) -> Option<String> {
-        let n = self.in_vain;
-        (n >= self.in_vain_max)
-            .then(|| format!("machines died too often: {n} times before another task finished"))
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {

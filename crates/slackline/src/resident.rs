@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
-use slackline_executor::engine::backend::EndedRun;
+use slackline_executor::engine::backend::{EndedRun, EngineEvent, without_flows};
 pub use slackline_executor::engine::backend::{
-    FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
+    FlowChange, FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
 };
-use slackline_executor::engine::event::Observer;
+use slackline_executor::engine::event::EventCallback;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
 use slackline_model::{History, Objective, Time};
@@ -62,21 +62,14 @@ pub type Limits = BTreeMap<(u64, String), String>;
 pub enum Order {
     /// Drive a run.
     Admit(Box<Admission>),
-    /// Replace the overrides of a flow.
-    Stand {
+    /// Change a flow.
+    Change {
         /// The run.
         number: u64,
         /// The flow.
         flow: String,
-        /// The overrides.
-        overrides: FlowOverrides,
-    },
-    /// Cancel a flow.
-    Cancel {
-        /// The run.
-        number: u64,
-        /// The flow.
-        flow: String,
+        /// What is to change.
+        change: FlowChange,
     },
 }
 
@@ -91,7 +84,7 @@ pub struct Admission {
     /// The known durations of its phases ([`Run::known`](crate::run::Run::known)).
     pub known: History,
     /// Receives its events, in the time of the run.
-    pub observer: Box<dyn Observer + Send>,
+    pub on_event: EventCallback,
 }
 
 /// A run that the loop returns.
@@ -131,7 +124,8 @@ pub struct Drove {
 /// Drives the runs of the host until [`Host::is_over`]. Active runs are then stopped and returned, so that
 /// they can be resumed later.
 pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &mut dyn Host) -> Drove {
-    let empty = resident.empty().clone();
+    let mut machines = resident.machines();
+    let empty = without_flows(&machines);
     let mut policy = rules.policy.build(empty.cluster(), &rules.objective);
     let learning = Learning::new(empty.cluster(), &History::new())
         .guessing()
@@ -147,16 +141,18 @@ pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &
         .with_learning(Some(learning));
     let mut nowhere = ();
     let mut admitted = AdmittedRuns::default();
-    let mut machines = resident.machines();
     host.machines(&machines);
     let mut limits = Limits::new();
     let mut driver = Driver::new(empty, policy.as_mut(), resident, &mut nowhere, config);
-    while !host.is_over() {
+    loop {
         let now = driver.view().now;
         for order in host.orders(now) {
             if let Some(refused) = admitted.carry_out(order, &mut driver) {
                 host.returned(now, refused);
             }
+        }
+        if host.is_over() {
+            break;
         }
         if let Some(at) = host.wakes_at() {
             driver.engine().wake_at(at);
@@ -170,27 +166,30 @@ pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &
             driver.engine().planned(&plans);
         }
         driver.take_decision_nanos().into_iter().for_each(|nanos| host.decided(nanos));
-        let said = driver.engine().notices();
-        for what in &said {
-            host.said(what);
-        }
-        let machines_now = driver.engine().machines();
-        if machines_now != machines {
-            machines = machines_now;
-            host.machines(&machines);
-        }
         let limits_now = admitted.limits(&mut driver);
         if limits_now != limits {
             limits = limits_now;
             host.limits(&limits);
         }
         let now = driver.view().now;
-        for ended in driver.engine().finished_runs() {
-            admitted.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
+        for event in driver.engine().events() {
+            match event {
+                EngineEvent::Notice(what) => host.said(&what),
+                EngineEvent::MachinesChanged => {
+                    let machines_now = driver.engine().machines();
+                    if machines_now != machines {
+                        machines = machines_now;
+                        host.machines(&machines);
+                    }
+                }
+                EngineEvent::Ended(ended) => {
+                    admitted.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
+                }
+            }
         }
     }
     let now = driver.view().now;
-    let gave_up = driver.engine().gave_up();
+    let gave_up = driver.gave_up().map(str::to_owned);
     let Figures { failure, unfinished, .. } = driver.close();
     let unfinished = unfinished.iter().filter(|_| gave_up.is_none()).map(ToString::to_string).collect();
     for ended in resident.stop() {
@@ -211,14 +210,9 @@ impl AdmittedRuns {
     fn carry_out(&mut self, order: Order, driver: &mut Driver<'_, '_, dyn SharedEngine>) -> Option<Returned> {
         match order {
             Order::Admit(admission) => return self.admit(*admission, driver),
-            Order::Stand { number, flow, overrides } => {
+            Order::Change { number, flow, change } => {
                 if let Some(&run) = self.by_number.get(&number) {
-                    driver.engine().update_flow(run, &flow, overrides);
-                }
-            }
-            Order::Cancel { number, flow } => {
-                if let Some(&run) = self.by_number.get(&number) {
-                    driver.engine().cancel_flow(run, &flow);
+                    driver.engine().change_flow(run, &flow, change);
                 }
             }
         }
@@ -230,9 +224,9 @@ impl AdmittedRuns {
         admission: Admission,
         driver: &mut Driver<'_, '_, dyn SharedEngine>,
     ) -> Option<Returned> {
-        let Admission { number, session, config, known, observer } = admission;
+        let Admission { number, session, config, known, on_event } = admission;
         driver.know(&known);
-        match driver.engine().add_run(session, config, observer) {
+        match driver.engine().add_run(session, config, on_event) {
             Ok(id) => {
                 self.by_number.insert(number, id);
                 self.by_run.insert(id, number);

@@ -2,7 +2,7 @@
 //! executed.
 //!
 //! - [`Request`]: the flow file, the policy and the options;
-//! - [`Backend`], [`Prepared`], [`Session`]: the traits of an engine; [`LocalEngine`]: this machine;
+//! - [`Backend`], [`Session`]: the traits of an engine; [`LocalEngine`]: this machine;
 //! - [`Engines`]: the table of engines by name, one [`EngineEntry`] each;
 //! - [`Sink`]: receives the progress; [`Events`], [`Hooks`]: sinks for programs;
 //! - [`Forecast`]: predicts the completion of flows; [`Turns`]: reports when the state or the prediction of a
@@ -21,6 +21,7 @@ mod figures;
 mod flow_events;
 mod forecast;
 mod hooks;
+mod jobs;
 mod learning;
 #[cfg(feature = "report")]
 pub mod logs;
@@ -31,7 +32,7 @@ mod policy;
 mod preview;
 mod request;
 mod service_forecast;
-mod session;
+
 mod single;
 mod sink;
 mod state;
@@ -52,7 +53,7 @@ pub use service_forecast::{CachedOrder, Checked, Completions, ForecastInput, New
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_executor::engine::Settings;
 pub use slackline_executor::engine::backend::{
-    ADDRESS, Backend, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
+    ADDRESS, Backend, EngineDescription, EngineEntry, Make, PreparedRun, SWITCH, Session, Stop,
 };
 pub use slackline_executor::engine::event::{RunEvent, SlotHolder};
 pub use slackline_executor::engine::this_machine::LocalEngine;
@@ -63,6 +64,7 @@ use std::collections::BTreeMap;
 pub use flow_events::{Cause, Turn, Turns, WatchedFlow};
 /// Runs attempts for a run on another machine. A program calls this function when it is started as an agent.
 pub use slackline_executor::fleet::agent::main as agent;
+pub use slackline_executor::run::RunRecord;
 pub use slackline_executor::run::error::EngineError;
 pub use slackline_executor::run::inspect::RunInspection;
 use slackline_executor::run::opening;
@@ -139,13 +141,14 @@ impl Run {
         let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
         let opener = Opener { backend, request: &request, store: store.as_ref() };
         let (session, due) = opener.session(sink)?;
-        for obstacle in session.obstacles() {
-            if let Some(job) = session::jobs(session.workload()).nth(obstacle.job) {
+        let record = session.record();
+        for obstacle in record.obstacles {
+            if let Some(job) = jobs::jobs(record.workload).nth(obstacle.job) {
                 let (flow, job, problem) = (job.flow, job.job, obstacle.problem.as_str());
                 sink.note(&Note::Unrunnable { flow, job, problem });
             }
         }
-        if let Some(memory) = session.memory() {
+        if let Some(memory) = record.memory {
             sink.note(&Note::Memory(memory));
         }
         let setting = request.setting(backend);
@@ -165,12 +168,18 @@ impl Run {
         let opener = Opener { backend, request, store: store.as_ref() };
         let ready = opener.ready(sink)?;
         let verdicts = ready.prepared.preview(&opener.opening(ready.started))?;
-        if let Some(memory) = ready.prepared.memory() {
-            sink.note(&Note::Memory(&memory));
+        if let Some(memory) = &ready.prepared.memory {
+            sink.note(&Note::Memory(memory));
         }
         // In whole seconds, so that a run that starts now starts at second 0.
         let now = Time(clock::unix_micros().saturating_sub(ready.started) / SECOND * SECOND);
-        Preview::new(&request.policy, &request.setting(backend), ready.prepared.workload(), now, verdicts)
+        Preview::new(
+            &request.policy,
+            &request.setting(backend),
+            &ready.prepared.resolved.draft,
+            now,
+            verdicts,
+        )
     }
 
     /// Runs the remaining jobs. Records the durations so far in the history, however the run ends. Returns
@@ -193,11 +202,11 @@ impl Run {
         let workload = self.request.short_name().to_owned();
         let note = PastNote { workload, policy: self.request.policy.spec().to_owned() };
         let owner = self.request.owner.as_deref();
-        let jobs = owned(self.session.finished_jobs(), owner);
-        let counts =
-            figures::finished_counts(&JobFigures::all(self.session.workload(), self.session.attempts()));
+        let record = self.record();
+        let jobs = owned(record.finished_jobs(), owner);
+        let counts = figures::finished_counts(&JobFigures::all(record.workload, record.attempts));
         let counts = owned(counts, owner);
-        PastRun { started: self.session.started(), note, jobs, counts }
+        PastRun { started: record.started, note, jobs, counts }
     }
 
     /// Splits the run into its session, for a long-running engine ([`crate::resident`]), and the rest.
@@ -213,10 +222,10 @@ impl Run {
     /// # Errors
     /// A history that cannot be read; an invalid workload.
     pub fn known(&self) -> Result<History, RunError> {
-        let workload = self.session.workload();
+        let workload = self.record().workload;
         let past = recalled(&self.request, self.store.as_ref(), workload)?;
         let instance = Instance::new(workload)?;
-        Ok(learning::known(self.session.as_ref(), &instance, &past))
+        Ok(learning::known(&self.record(), &instance, &past))
     }
 
     /// The request that the run executes.
@@ -231,9 +240,9 @@ impl Run {
         self.due.get(flow).copied()
     }
 
-    /// The session of the run.
-    pub fn session(&self) -> &dyn Session {
-        self.session.as_ref()
+    /// What is known of the run: as it was opened, or as it ended.
+    pub fn record(&self) -> RunRecord<'_> {
+        self.session.record()
     }
 }
 
@@ -248,7 +257,7 @@ struct Opener<'a> {
 struct Ready {
     /// The start of the run, microseconds since 1970; in the past for a resumed run.
     started: u64,
-    prepared: Box<dyn Prepared>,
+    prepared: PreparedRun,
     /// Maps values to their positions in the document, for error messages.
     source: SourceMap,
 }
@@ -263,7 +272,7 @@ impl Opener<'_> {
             // A deadline may be before the start of the run.
             Some((flow.id.clone(), started.saturating_add_signed(micros as i64)))
         };
-        let due = prepared.workload().flows.iter().filter_map(due).collect();
+        let due = prepared.resolved.draft.flows.iter().filter_map(due).collect();
         let said = RefCell::new(&mut *sink);
         let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
         let opening =
@@ -274,15 +283,15 @@ impl Opener<'_> {
             }
             other => RunError::from(other),
         })?;
-        let recovered = session.recovered();
+        let RunRecord { recovered, lost, verdicts, .. } = session.record();
         if recovered.starts_over {
             sink.note(&Note::StartsOver);
         }
-        session.lost().iter().for_each(|lost| sink.note(&Note::Lost(lost)));
+        lost.iter().for_each(|lost| sink.note(&Note::Lost(lost)));
         if recovered.done + recovered.cut_short > 0 {
             sink.note(&Note::Resumed(recovered));
         }
-        session.verdicts().iter().for_each(|verdict| sink.note(&Note::Job(verdict)));
+        verdicts.iter().for_each(|verdict| sink.note(&Note::Job(verdict)));
         Ok((session, due))
     }
 
@@ -303,7 +312,7 @@ impl Opener<'_> {
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
         let unfinished =
-            if request.choices.again { None } else { self.backend.unfinished_since(&request.state)? };
+            if request.choices.again { None } else { opening::unfinished_since(&request.state)? };
         if let Some(started) = unfinished {
             let ready = self.ready_since(started, &mut Silent)?;
             let jobs = ready.prepared.preview(&self.opening(started))?;
@@ -336,7 +345,7 @@ impl Opener<'_> {
         if !draft.machines.is_empty() {
             sink.note(&Note::ClusterLeftOut);
         }
-        draft.machines = request.beside_others.clone().unwrap_or_else(|| self.backend.machines());
+        draft.machines = request.beside_others.clone().unwrap_or_else(|| self.backend.description().machines);
         let (metric, combine) = (draft.objective.metric, draft.objective.combine);
         draft.objective =
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));
@@ -356,8 +365,8 @@ impl Opener<'_> {
             if is_away { RunError::Away(error) } else { error.into() }
         };
         let prepared = self.backend.prepare(&draft, &past, &request.state).map_err(placed)?;
-        prepared.warnings().iter().for_each(|warning| sink.note(&Note::Warning(warning)));
-        let workload = prepared.workload();
+        prepared.resolved.warnings.iter().for_each(|warning| sink.note(&Note::Warning(warning)));
+        let workload = &prepared.resolved.draft;
         if workload.flows.is_empty() {
             return Err(RunError::NoFlows { name: request.name.clone() });
         }

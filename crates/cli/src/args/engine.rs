@@ -109,7 +109,7 @@ mod tests {
         let command = EngineFlags::augment_args(Command::new("slackline").no_binary_name(true));
         let matches = with_engines(command, &Engines::default()).try_get_matches_from(arguments);
         let flags = EngineFlags::from_arg_matches(&matches.map_err(|e| e.to_string())?).unwrap();
-        flags.make().map(|engine| format!("{:?}", engine.options())).map_err(|e| format!("{e:#}"))
+        flags.make().map(|engine| format!("{:?}", engine.description().options)).map_err(|e| format!("{e:#}"))
     }
 
     #[test]

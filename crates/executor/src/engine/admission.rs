@@ -50,7 +50,7 @@ impl ProcessEngine<'_> {
         };
         running.said_to_wait = true;
         let id = running.id;
-        self.observer.happened(self.now, &RunEvent::AttemptWaiting(id));
+        (self.on_event)(self.now, &RunEvent::AttemptWaiting(id));
     }
 
     /// The first time at which an attempt may start that waits for its time.

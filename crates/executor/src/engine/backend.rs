@@ -13,14 +13,14 @@ use slackline_model::{Draft, FlowId, Instance, Profile, Time};
 use slackline_policy::Engine;
 use slackline_policy::plans::Plans;
 
-use crate::engine::event::Observer;
+use crate::engine::event::EventCallback;
+use crate::run::RunRecord;
 use crate::run::error::EngineError;
-use crate::run::opening::{Opening, StatusCallback};
-use crate::run::{JobVerdict, LostOutput, Recovery, RunEnd};
+use crate::run::opening::{self, Opening, StatusCallback};
+use crate::run::{JobVerdict, RunEnd};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::JobHistory;
-use crate::spec::preflight::Obstacle;
-use crate::store::journal::{Attempt, Segment};
+use crate::spec::resolve::ResolvedWorkload;
 
 /// An engine by name, its parameters and how it is made of them.
 ///
@@ -51,18 +51,21 @@ pub const ADDRESS: &str = "address";
 /// The values of a parameter that is off by default: its flag needs no value.
 pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
+/// What is known of an engine before anything runs on it.
+#[derive(Clone, Debug, Default)]
+pub struct EngineDescription {
+    /// Its settings, by name, to be shown with the run.
+    pub options: BTreeMap<String, String>,
+    /// The machines that flows are scheduled on, in one group.
+    pub machines: Vec<MachineDraft>,
+    /// How it differs from machines that do everything at once, for predictions; `None` if it does not.
+    pub profile: Option<Profile>,
+}
+
 /// An engine that really runs flows.
 pub trait Backend: Send + Sync {
-    /// Its settings, by name, to be shown with the run.
-    fn options(&self) -> BTreeMap<String, String>;
-
-    /// The machines that flows are scheduled on, in one group.
-    fn machines(&self) -> Vec<MachineDraft>;
-
-    /// How it differs from machines that do everything at once, for predictions; `None` if it does not.
-    fn profile(&self) -> Option<Profile> {
-        None
-    }
+    /// What is known of it before anything runs.
+    fn description(&self) -> EngineDescription;
 
     /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier
     /// runs of the jobs took, and `state` the state directory of the run. Nothing is written, but for what
@@ -70,33 +73,21 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// What is wrong with the workload, and where.
-    fn prepare(
-        &self,
-        workload: &Draft,
-        past: &JobHistory,
-        state: &Path,
-    ) -> Result<Box<dyn Prepared>, Vec<Fault>>;
+    fn prepare(&self, workload: &Draft, past: &JobHistory, state: &Path) -> Result<PreparedRun, Vec<Fault>>;
 
-    /// The engine as one that stays.
+    /// The engine for the runs of a service.
     ///
     /// # Errors
     /// An engine that runs nothing but one flow file at a time; an error of the engine.
-    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
-        let _ = residence;
+    fn shared_engine(&self, config: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let _ = config;
         Err(EngineError::other(
-            "found an engine that runs one flow file at a time, expected one that can stay",
+            "found an engine that runs one flow file at a time, expected one for the runs of a service",
         ))
     }
-
-    /// When the run of a state directory started that was begun and not finished, if there is one:
-    /// microseconds since 1970.
-    ///
-    /// # Errors
-    /// The directory holds something else, or cannot be read.
-    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError>;
 }
 
-/// Where and when an engine is to stay.
+/// Where and since when a shared engine runs.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedEngineConfig<'a> {
     /// The directory of its files.
@@ -120,20 +111,28 @@ pub struct SharedMachine {
     pub is_up: bool,
 }
 
+/// An instance of these machines, without flows.
+///
+/// # Panics
+/// Machines that are none; an engine has none of those.
+pub fn without_flows(machines: &[SharedMachine]) -> Instance {
+    let machines = machines.iter().map(|machine| machine.draft.clone()).collect();
+    let instance = Instance::new(&Draft { machines, ..Draft::default() });
+    instance.expect("invariant: an engine has checked its machines").without_flows()
+}
+
 /// A shared engine: runs come and go, share its machines, and are driven by one driver.
 ///
 /// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a
 /// run learns of the time of their run.
 pub trait SharedEngine: Engine {
-    /// The machines that there are from the beginning, and no flows.
-    fn empty(&self) -> &Instance;
-
-    /// The machines as they are now: those of [`SharedEngine::empty`] first, then those that joined, in their
-    /// order.
+    /// The machines as they are now: those from the beginning, then those that joined, in their order.
     fn machines(&self) -> Vec<SharedMachine>;
 
-    /// What the user should know of its machines, since this was asked last.
-    fn notices(&mut self) -> Vec<String>;
+    /// What happened since this was asked last, beside what was reported to the driver.
+    fn events(&mut self) -> Vec<EngineEvent> {
+        Vec::new()
+    }
 
     /// Takes a session to be run, which was opened beside others on [these machines](SharedEngine::machines):
     /// its open flows come to the driver when they are released, each with its overrides.
@@ -145,17 +144,12 @@ pub trait SharedEngine: Engine {
         &mut self,
         session: Box<dyn Session>,
         rules: RunConfig,
-        observer: Box<dyn Observer + Send>,
+        on_event: EventCallback,
     ) -> Result<RunId, EngineError>;
 
-    /// The overrides of a flow change. Its running tasks continue; nothing happens to a flow that is over.
-    fn update_flow(&mut self, run_id: RunId, flow: &str, overrides: FlowOverrides);
-
-    /// A flow is not to go on: what runs of it is stopped, and it has failed.
-    fn cancel_flow(&mut self, run_id: RunId, flow: &str);
-
-    /// Sessions whose flows are all over, and those that cannot go on, since this was asked last.
-    fn finished_runs(&mut self) -> Vec<EndedRun>;
+    /// A flow is to change. Its running tasks continue, unless it is cancelled; nothing happens to a flow
+    /// that is over.
+    fn change_flow(&mut self, run_id: RunId, flow: &str, change: FlowChange);
 
     /// The session of a flow of the driver's.
     fn run_of(&self, flow: FlowId) -> Option<RunId> {
@@ -163,8 +157,10 @@ pub trait SharedEngine: Engine {
         None
     }
 
-    /// Ends the waiting of [`Engine::poll`], from any thread.
-    fn waker(&self) -> Arc<dyn Fn() + Send + Sync>;
+    /// Ends the waiting of [`Engine::poll`], from any thread; does nothing for an engine that waits briefly.
+    fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| {})
+    }
 
     /// Whether it wants to be given what the driver would do next ([`SharedEngine::planned`]).
     fn wants_plans(&self) -> bool {
@@ -179,6 +175,25 @@ pub trait SharedEngine: Engine {
     /// Stops everything that runs, and returns the sessions that are left, to be resumed later. To be called
     /// when no thread drives it any more.
     fn stop(&mut self) -> Vec<EndedRun>;
+}
+
+/// What happened in a shared engine.
+pub enum EngineEvent {
+    /// What the user should know of its machines.
+    Notice(String),
+    /// Machines joined, went or came back.
+    MachinesChanged,
+    /// All flows of a run are over, or it cannot go on.
+    Ended(EndedRun),
+}
+
+/// What is to change of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlowChange {
+    /// It has these overrides from now on.
+    Override(FlowOverrides),
+    /// It is not to go on: what runs of it is stopped, and it has failed.
+    Cancel,
 }
 
 /// A session in a shared engine.
@@ -258,78 +273,60 @@ pub struct EndedRun {
     pub session: Box<dyn Session>,
 }
 
-/// A workload whose tasks are known, ready to begin.
-pub trait Prepared {
-    /// The workload with all phases, task by task.
-    fn workload(&self) -> &Draft;
+/// The runs that ended.
+pub fn ended_runs(events: Vec<EngineEvent>) -> Vec<EndedRun> {
+    let ended = events.into_iter().filter_map(|event| match event {
+        EngineEvent::Ended(ended) => Some(ended),
+        EngineEvent::Notice(_) | EngineEvent::MachinesChanged => None,
+    });
+    ended.collect()
+}
 
-    /// What its user should know, such as a file that a job reads twice.
-    fn warnings(&self) -> &[String] {
-        &[]
+/// A workload whose tasks are known, ready to begin.
+pub struct PreparedRun {
+    /// The tasks of its jobs.
+    pub resolved: ResolvedWorkload,
+    /// What would hold the memory of commands that have a limit, for the user; none if none has one, or the
+    /// engine has nothing to say of it.
+    pub memory: Option<String>,
+    /// Opens it.
+    pub open: Open,
+}
+
+/// Opens a run: what is done already is kept, what was cut short is continued, the rest begins.
+///
+/// Fails for outputs that are another's, no flow that can be run, a state directory in use, an error of the
+/// engine.
+pub type Open = Box<dyn FnOnce(Opening<'_>, &ResolvedWorkload) -> Result<Box<dyn Session>, EngineError>>;
+
+impl PreparedRun {
+    /// A workload whose tasks are known to an engine that keeps no files.
+    pub fn in_memory(workload: Draft, open: Open) -> Self {
+        let resolved = ResolvedWorkload { draft: workload, ..ResolvedWorkload::default() };
+        Self { resolved, memory: None, open }
     }
 
-    /// What would happened to each job; nothing is written.
+    /// What would happen to each job; nothing is written.
     ///
     /// # Errors
     /// A choice that names no job; a state directory of something else.
-    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError>;
-
-    /// What would hold the memory of commands that have a limit, for the user; none if none has one, or the
-    /// engine has nothing to say of it.
-    fn memory(&self) -> Option<String> {
-        None
+    pub fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
+        opening::preview(opening, &self.resolved)
     }
 
-    /// Opens the run: what is done already is kept, what was cut short is continued, the rest begins.
+    /// Opens the run.
     ///
     /// # Errors
-    /// Outputs that are another's, no flow that can be run, a state directory in use, an error of the engine.
-    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError>;
+    /// See [`Open`].
+    pub fn open(self, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
+        (self.open)(opening, &self.resolved)
+    }
 }
 
 /// A started run. It can be resumed after a crash.
-pub trait Session: Send {
-    /// The workload with all phases, task by task, with the durations that were estimated when it began. Jobs
-    /// of [`TaskId`](slackline_task::base::task_id::TaskId) are counted in its order.
-    fn workload(&self) -> &Draft;
-
-    /// When it started: microseconds since 1970.
-    fn started(&self) -> u64;
-
-    /// All attempts that have ended, by their numbers.
-    fn attempts(&self) -> &[Attempt];
-
-    /// What opening it found.
-    fn recovered(&self) -> Recovery;
-
-    /// What happens to the jobs of the flow file, in its order.
-    fn verdicts(&self) -> &[JobVerdict];
-
-    /// Output of earlier sessions that opening it found gone or changed; none where the engine does not look.
-    fn lost(&self) -> &[LostOutput] {
-        &[]
-    }
-
-    /// The segments of the run, in order. Empty for an engine that does not record them: then all attempts
-    /// have slots of the workload's machines.
-    fn segments(&self) -> &[Segment] {
-        &[]
-    }
-
-    /// What holds the memory of commands that have a limit, for the user; none if none has one, or the engine
-    /// has nothing to say of it.
-    fn memory(&self) -> Option<&str> {
-        None
-    }
-
-    /// What prevents unfinished jobs from running; their flows have failed from the start.
-    fn obstacles(&self) -> &[Obstacle];
-
-    /// What the jobs took that are done, for later runs.
-    fn finished_jobs(&self) -> JobHistory;
-
-    /// The session itself, for the engine that it is of.
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+pub trait Session: Any + Send {
+    /// What is known of it.
+    fn record(&self) -> RunRecord<'_>;
 
     /// An engine for this run alone, in the time of the run. To be called once, where something is left to be
     /// done; then the run is [added](SharedEngine::add_run) to it. Its poll returns nothing when nothing of

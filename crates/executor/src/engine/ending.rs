@@ -197,13 +197,13 @@ impl ProcessEngine<'_> {
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += outcome.skipped;
         let recorded = self.attempt(&running, AttemptOutcome::Done(outcome));
-        self.observer.happened(end, &RunEvent::AttemptRecorded(Box::new(recorded)));
-        self.observer.happened(end, &RunEvent::TaskFinished { task: id, seconds: seconds.seconds() });
+        (self.on_event)(end, &RunEvent::AttemptRecorded(Box::new(recorded)));
+        (self.on_event)(end, &RunEvent::TaskFinished { task: id, seconds: seconds.seconds() });
         if self.work.jobs[id.job as usize].is_final(id) {
             self.open[id.job as usize] -= 1;
             if self.open[id.job as usize] == 0 {
                 let skipped_records = self.skipped.get(&id.job).copied().unwrap_or(0);
-                self.observer.happened(self.now, &RunEvent::JobFinished { job: id.job, skipped_records });
+                (self.on_event)(self.now, &RunEvent::JobFinished { job: id.job, skipped_records });
             }
         }
         match row {
@@ -246,7 +246,7 @@ impl ProcessEngine<'_> {
                 is_final: true,
             })?;
         if let Some(warning) = warning {
-            self.observer.happened(self.now, &RunEvent::Warning(warning));
+            (self.on_event)(self.now, &RunEvent::Warning(warning));
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ impl ProcessEngine<'_> {
         let log = self.record_failed(running, &message);
         let task = running.id;
         let event = RunEvent::AttemptFailed { task, message, log, other_runs, is_final };
-        self.observer.happened(self.now, &event);
+        (self.on_event)(self.now, &event);
     }
 
     /// Records that an attempt failed, keeps what its commands said, and removes what it leaves.
@@ -307,7 +307,7 @@ impl ProcessEngine<'_> {
     /// Has the end of an attempt without output recorded with what ends next.
     fn record(&mut self, ended: Attempt) {
         self.records.push(ended.clone());
-        self.observer.happened(self.now, &RunEvent::AttemptRecorded(Box::new(ended)));
+        (self.on_event)(self.now, &RunEvent::AttemptRecorded(Box::new(ended)));
     }
 
     /// Kills an attempt whose result is no longer needed, and records it.
@@ -327,7 +327,7 @@ impl ProcessEngine<'_> {
             self.record(self.attempt(running, AttemptOutcome::Killed));
         }
         let event = RunEvent::AttemptStopped { task: running.id, attempt: Some(running.number) };
-        self.observer.happened(self.now, &event);
+        (self.on_event)(self.now, &event);
     }
 
     /// Kills attempts that take too long.

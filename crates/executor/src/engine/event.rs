@@ -112,14 +112,5 @@ impl RunEvent {
     }
 }
 
-/// Receives the events of a run.
-pub trait Observer {
-    /// An event at time `now` of the run.
-    fn happened(&mut self, now: Time, event: &RunEvent);
-}
-
-impl<O: Observer + ?Sized> Observer for &mut O {
-    fn happened(&mut self, now: Time, event: &RunEvent) {
-        (**self).happened(now, event);
-    }
-}
+/// Receives the events of a run, each with its time of the run.
+pub type EventCallback = Box<dyn FnMut(Time, &RunEvent) + Send>;

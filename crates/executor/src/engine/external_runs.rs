@@ -7,7 +7,7 @@
 //! has them once more; killed after, it finishes the job when it is resumed.
 //!
 //! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from
-//! run to run, and times are those of the engine. What a run records, and what its observer hears, has its
+//! run to run, and times are those of the engine. What a run records, and what its on_event hears, has its
 //! own numbers and times.
 
 pub(crate) mod external_run;
@@ -26,7 +26,7 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::JobSpec;
 
 use crate::engine::backend::{FlowOverrides, RunConfig};
-use crate::engine::event::{Observer, RunEvent};
+use crate::engine::event::{EventCallback, RunEvent};
 use crate::engine::external_runs::external_run::ExternalRun;
 use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::RunDates;
@@ -50,14 +50,14 @@ struct Member {
     later: TimeOffset,
     /// When it began: microseconds since 1970.
     started: u64,
-    observer: Box<dyn Observer + Send>,
+    on_event: EventCallback,
 }
 
 /// A run that leaves.
 pub struct LeavingRun {
     pub end: Result<RunEnd, EngineError>,
     pub session: Session,
-    pub observer: Box<dyn Observer + Send>,
+    pub on_event: EventCallback,
 }
 
 /// The result of a request of a run to join.
@@ -88,7 +88,7 @@ impl ExternalRuns {
         mut session: Session,
         machines: &[MachineDraft],
         rules: &RunConfig,
-        observer: Box<dyn Observer + Send>,
+        on_event: EventCallback,
     ) -> Result<JoinOutcome, EngineError> {
         let Some(mut left) = session.left() else {
             let end = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
@@ -101,7 +101,7 @@ impl ExternalRuns {
         let later = clock.offset_to(&self.clock);
         let (first, jobs) = (self.next_job, session.jobs().len() as u32);
         let run = ExternalRun::new(session, instance, rules);
-        self.runs.insert(first, Member { run, clock, later, started, observer });
+        self.runs.insert(first, Member { run, clock, later, started, on_event });
         self.next_job += jobs;
         Ok(JoinOutcome::From(first))
     }
@@ -111,10 +111,10 @@ impl ExternalRuns {
     /// # Errors
     /// Its end cannot be written.
     pub fn leave(&mut self, first: u32, is_interrupted: bool) -> Option<LeavingRun> {
-        let Member { run, observer, .. } = self.runs.remove(&first)?;
+        let Member { run, on_event, .. } = self.runs.remove(&first)?;
         let all_done = run.all_done();
         let mut session = run.session;
-        Some(LeavingRun { end: session.ended(all_done, is_interrupted), session, observer })
+        Some(LeavingRun { end: session.ended(all_done, is_interrupted), session, on_event })
     }
 
     fn member(&self, job: u32) -> (u32, &Member) {
@@ -234,19 +234,19 @@ impl ExternalRuns {
         }
     }
 
-    /// Says that something happened: to the observer of the run that it is of, or to all.
+    /// Says that something happened: to the on_event of the run that it is of, or to all.
     pub fn happened(&mut self, event: RunEvent) {
         let now = self.clock.now();
         let Some(job) = event.job() else {
             for member in self.runs.values_mut() {
                 let at = member.own_time(now);
-                member.observer.happened(at, &event);
+                (member.on_event)(at, &event);
             }
             return;
         };
         let (first, member) = self.member_mut(job);
         let at = member.own_time(now);
-        member.observer.happened(at, &event.numbered_from(first));
+        (member.on_event)(at, &event.numbered_from(first));
     }
 
     /// Whether a job's output is complete.
@@ -261,11 +261,11 @@ impl ExternalRuns {
         let mut all = Vec::new();
         for (&first, member) in &mut self.runs {
             let at = member.own_time(now);
-            let Member { run, clock, observer, .. } = member;
+            let Member { run, clock, on_event, .. } = member;
             if let Some(by) = clock.jump().filter(|&by| run.record_jump(by, at)) {
                 clock.set_recorded(by);
             }
-            let flows = run.arriving(clock.by_date(at), &mut **observer);
+            let flows = run.arriving(clock.by_date(at), &mut **on_event);
             all.extend(flows.into_iter().map(|flow| (first, flow)));
         }
         all
@@ -348,7 +348,7 @@ impl ExternalRuns {
         let FailedTask { id, slot, start, end, message } = *failed;
         let [now, start, end] = [now, start, end].map(|at| member.own_time(at));
         let own = FailedTask { id: own_id(first, id), slot, start, end, message };
-        member.run.record_failed(&own, is_final, now, &mut *member.observer)
+        member.run.record_failed(&own, is_final, now, &mut *member.on_event)
     }
 
     /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its
@@ -366,7 +366,7 @@ impl ExternalRuns {
         let (first, member) = self.member_mut(job);
         let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
         let now = member.own_time(now);
-        member.run.finish(job - first, made, put, now, &mut *member.observer)
+        member.run.finish(job - first, made, put, now, &mut *member.on_event)
     }
 }
 

@@ -128,7 +128,7 @@ impl ProcessEngine<'_> {
         }
         self.stop_reduces(job);
         self.record_failed(reduce, message);
-        self.observer.happened(self.now, &RunEvent::AttemptStopped { task: reduce.id, attempt: None });
+        (self.on_event)(self.now, &RunEvent::AttemptStopped { task: reduce.id, attempt: None });
         self.lose_tasks(&gone, message);
         if let Some(row) = row {
             self.starve(row, reduce);
@@ -203,7 +203,7 @@ impl ProcessEngine<'_> {
         }
         if !tasks.is_empty() {
             let tasks: Vec<TaskId> = tasks.iter().copied().collect();
-            self.observer.happened(self.now, &RunEvent::OutputLost { tasks, reason: message.to_owned() });
+            (self.on_event)(self.now, &RunEvent::OutputLost { tasks, reason: message.to_owned() });
         }
     }
 

@@ -31,7 +31,7 @@ impl ProcessEngine<'_> {
                 }
             }
             FleetEvent::Joined(new) => self.join(new),
-            FleetEvent::Notice(what) => self.observer.happened(self.now, &RunEvent::Warning(what)),
+            FleetEvent::Notice(what) => (self.on_event)(self.now, &RunEvent::Warning(what)),
             // The driver learns of times from the loop alone.
             FleetEvent::Until { .. } | FleetEvent::Ended { .. } => {}
         }
@@ -48,7 +48,7 @@ impl ProcessEngine<'_> {
             return;
         }
         let name = self.cluster.machine_name(machine);
-        self.observer.happened(self.now, &RunEvent::MachineDown { machine: name, reason: why.to_owned() });
+        (self.on_event)(self.now, &RunEvent::MachineDown { machine: name, reason: why.to_owned() });
         let is_there = |local: &Self, running: &Running| {
             running.is_at_work() && local.machine_of(running.id, running.slot) == machine
         };
@@ -110,7 +110,7 @@ impl ProcessEngine<'_> {
             self.clear(id, number);
         }
         let name = self.cluster.machine_name(machine);
-        self.observer.happened(self.now, &RunEvent::MachineUp { machine: name, new_slots: None });
+        (self.on_event)(self.now, &RunEvent::MachineUp { machine: name, new_slots: None });
     }
 
     /// A machine joins that was not known before. It is in the journal before anything starts on it.
@@ -128,7 +128,7 @@ impl ProcessEngine<'_> {
             self.machines.insert(machine, capacity);
         }
         let event = RunEvent::MachineUp { machine: group.name, new_slots: Some(slots) };
-        self.observer.happened(self.now, &event);
+        (self.on_event)(self.now, &event);
     }
 }
 

@@ -21,7 +21,9 @@ use slackline_model::{Draft, WallTime};
 use slackline_task::base::clock::RunClock;
 
 use crate::engine::Settings;
-use crate::engine::backend::{Backend, Prepared, Session, SharedEngine, SharedEngineConfig};
+use crate::engine::backend::{
+    Backend, EngineDescription, Open, PreparedRun, Session, SharedEngine, SharedEngineConfig,
+};
 use crate::engine::process_session::ProcessSession;
 use crate::engine::shared::SharedProcessEngine;
 use crate::engine::shared::machine_table::MachineTable;
@@ -31,8 +33,8 @@ use crate::fleet::agents::{Agents, Terms};
 use crate::fleet::speeds::Speeds;
 use crate::run::error::{EngineError, file};
 use crate::run::limits::check_limits;
+use crate::run::opening;
 use crate::run::opening::{Needs, Opening, StatusCallback, new_owner};
-use crate::run::{JobVerdict, opening};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::JobHistory;
 use crate::spec::resolve::{InputRules, ResolvedWorkload, Spread, resolve};
@@ -121,23 +123,14 @@ pub(crate) struct MachinesEngine<S> {
 }
 
 impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
-    fn options(&self) -> BTreeMap<String, String> {
+    fn description(&self) -> EngineDescription {
         let mut options = self.site.options();
         let Rules { split_bytes, hash, settings } = &self.common.rules;
         options.extend(recorded_options(*split_bytes, *hash, settings));
-        options
+        EngineDescription { options, machines: self.site.expected(), profile: None }
     }
 
-    fn machines(&self) -> Vec<MachineDraft> {
-        self.site.expected()
-    }
-
-    fn prepare(
-        &self,
-        workload: &Draft,
-        past: &JobHistory,
-        _: &Path,
-    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+    fn prepare(&self, workload: &Draft, past: &JobHistory, _: &Path) -> Result<PreparedRun, Vec<Fault>> {
         let directory = visibility_check::directory();
         let Rules { split_bytes, hash, .. } = self.common.rules;
         let rules = InputRules { split_bytes, hash, directory: &directory };
@@ -156,15 +149,12 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         let mut resolved =
             resolve(&workload, rules, &past).map_err(|error| vec![Fault::new(error.path, error.problem)])?;
         resolved.spread = Some(Spread { shared: self.common.shared.clone() });
-        Ok(Box::new(PreparedOnMachines { resolved, site, settings }))
+        let open: Open = Box::new(|opening, resolved| open(opening, resolved, site, settings));
+        Ok(PreparedRun { resolved, memory: None, open })
     }
 
-    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
-        opening::unfinished_since(state)
-    }
-
-    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
-        let SharedEngineConfig { files, started, seen, past, status: says } = residence;
+    fn shared_engine(&self, config: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let SharedEngineConfig { files, started, seen, past, status: says } = config;
         let (pids, owner) = (files.join("pids"), files.join("owner"));
         let data = self.common.shared.as_deref().unwrap_or(files);
         for directory in [files, data] {
@@ -210,43 +200,27 @@ fn kept_name(path: &Path) -> io::Result<String> {
     Ok(name)
 }
 
-/// A workload that is ready to be run there.
-struct PreparedOnMachines<S> {
-    resolved: ResolvedWorkload,
-    site: S,
+/// Opens a run on the machines of a site, which it gets unless they are a shared engine's.
+fn open(
+    opening: Opening<'_>,
+    resolved: &ResolvedWorkload,
+    site: impl Site,
     settings: Settings,
-}
-
-impl<S: Site> Prepared for PreparedOnMachines<S> {
-    fn workload(&self) -> &Draft {
-        &self.resolved.draft
+) -> Result<Box<dyn Session>, EngineError> {
+    if opening.beside_others {
+        // The machines are there, and others have them too.
+        let session = opening::open(opening, resolved)?;
+        return Ok(Box::new(ProcessSession::new(session, settings)));
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.resolved.warnings
-    }
-
-    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
-        opening::preview(opening, &self.resolved)
-    }
-
-    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
-        let Self { resolved, site, settings } = *self;
-        if opening.beside_others {
-            // The machines are there, and others have them too.
-            let session = opening::open(opening, &resolved)?;
-            return Ok(Box::new(ProcessSession::new(session, settings)));
-        }
-        let (mut acquired, says) = (None, opening.status);
-        let mut acquire = |needs: Needs<'_>| {
-            let Needs { layout, owner, jobs } = needs;
-            let visibility_check = VisibilityCheck::new(layout.data(), owner, jobs, layout.pids())?;
-            let OpenedFleet { fleet, machines } = site.open(visibility_check.terms(), says)?;
-            check_limits(jobs, &machines, &fleet.machines())?;
-            acquired = Some((fleet, visibility_check));
-            Ok(Some(machines))
-        };
-        let session = opening::open_with(opening, &resolved, &mut acquire)?;
-        Ok(Box::new(ProcessSession { session, settings, acquired }))
-    }
+    let (mut acquired, says) = (None, opening.status);
+    let mut acquire = |needs: Needs<'_>| {
+        let Needs { layout, owner, jobs } = needs;
+        let visibility_check = VisibilityCheck::new(layout.data(), owner, jobs, layout.pids())?;
+        let OpenedFleet { fleet, machines } = site.open(visibility_check.terms(), says)?;
+        check_limits(jobs, &machines, &fleet.machines())?;
+        acquired = Some((fleet, visibility_check));
+        Ok(Some(machines))
+    };
+    let session = opening::open_with(opening, resolved, &mut acquire)?;
+    Ok(Box::new(ProcessSession { session, settings, acquired }))
 }

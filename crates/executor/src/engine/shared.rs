@@ -24,6 +24,7 @@ pub(crate) mod session;
 pub(crate) use crate::engine::shared::machine_table::MachineTable;
 pub use crate::engine::shared::machine_table::known_machines;
 
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -42,10 +43,11 @@ use slackline_task::base::system::with_remedy;
 use slackline_task::process::spec::Spec;
 
 use crate::engine::backend::{
-    self, EndedRun, FlowOverrides, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
+    self, EndedRun, EngineEvent, FlowChange, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
+    ended_runs,
 };
 use crate::engine::ending::PATIENCE;
-use crate::engine::event::Observer;
+use crate::engine::event::EventCallback;
 use crate::engine::hosted::RunningAttempt;
 use crate::engine::machines::visibility_check::VisibilityCheck;
 use crate::engine::process_session::ProcessSession;
@@ -92,8 +94,6 @@ pub(crate) struct SharedProcessEngine {
     fleet: Box<dyn Fleet>,
     mux: Arc<Mutex<FleetMux>>,
     settings: Settings,
-    /// The first machines, without flows.
-    empty: Instance,
     clock: RunClock,
     now: Time,
     runs: BTreeMap<RunId, RunHandle>,
@@ -113,9 +113,8 @@ pub(crate) struct SharedProcessEngine {
     /// Reports that are due at the next poll.
     due: Vec<Report>,
     wakes: BTreeSet<Time>,
-    ended: Vec<EndedRun>,
-    /// What the user should know.
-    said: Vec<String>,
+    /// What happened since it was asked last.
+    happened: Vec<EngineEvent>,
     /// Whether something does not start because its machine goes too soon.
     is_barred: bool,
     /// Why no machine will come by itself, if that was said since the last one came.
@@ -140,7 +139,8 @@ impl SharedProcessEngine {
         clock: RunClock,
     ) -> Result<Self, EngineError> {
         let machines = table.machines().to_vec();
-        let empty = Instance::new(&Draft { machines, ..Draft::default() })?.without_flows();
+        // Machines that are none are refused here.
+        Instance::new(&Draft { machines, ..Draft::default() })?;
         let mux = FleetMux::new(fleet.as_ref(), table, false);
         let (out, events) = channel();
         Ok(Self {
@@ -148,7 +148,6 @@ impl SharedProcessEngine {
             fleet,
             mux: Arc::new(Mutex::new(mux)),
             settings,
-            empty,
             clock,
             now: Time::ZERO,
             runs: BTreeMap::new(),
@@ -160,8 +159,7 @@ impl SharedProcessEngine {
             arrived: BTreeMap::new(),
             next: (FlowId(0), PhaseId(0)),
             wakes: BTreeSet::new(),
-            ended: Vec::new(),
-            said: Vec::new(),
+            happened: Vec::new(),
             is_barred: false,
             given_up: None,
             visibility_check: None,
@@ -289,16 +287,16 @@ impl SharedProcessEngine {
         match event {
             FleetEvent::Down { machine, why } => {
                 self.due.push(Report::Down(machine));
-                self.said.push(format!("machine {} is not there any more: {why}", self.name(machine)));
+                self.machines_changed(format!("machine {} is not there any more: {why}", self.name(machine)));
             }
             FleetEvent::Up(machine) => {
                 self.due.push(Report::Up(machine));
-                self.said.push(format!("machine {} is there again", self.name(machine)));
+                self.machines_changed(format!("machine {} is there again", self.name(machine)));
                 self.given_up = None;
             }
             FleetEvent::Joined(NewMachine { number, .. }) => {
                 let group = group(lock(&self.mux).machines()[number.index()].clone());
-                self.said.push(format!("machine {} has joined", group.name));
+                self.machines_changed(format!("machine {} has joined", group.name));
                 self.due.push(Report::Joined(group));
                 self.given_up = None;
             }
@@ -306,9 +304,13 @@ impl SharedProcessEngine {
                 let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
                 self.due.push(Report::Ends { machine, at });
             }
-            FleetEvent::Notice(what) => self.said.push(what),
+            FleetEvent::Notice(what) => self.happened.push(EngineEvent::Notice(what)),
             FleetEvent::Ended { .. } => {}
         }
+    }
+
+    fn machines_changed(&mut self, notice: String) {
+        self.happened.extend([EngineEvent::Notice(notice), EngineEvent::MachinesChanged]);
     }
 
     fn name(&self, machine: MachineId) -> String {
@@ -334,7 +336,7 @@ impl SharedProcessEngine {
             if is_lacking && has_left { self.fleet.availability(self.is_barred) } else { Availability::Same };
         match availability {
             Availability::Over(why) if self.given_up.as_ref() != Some(&why) => {
-                self.said.push(why.clone());
+                self.happened.push(EngineEvent::Notice(why.clone()));
                 self.given_up = Some(why);
             }
             Availability::Same => self.is_stuck = is_last,
@@ -395,7 +397,7 @@ impl SharedProcessEngine {
         self.quotas.remove(id);
         lock(&self.mux).forget(id);
         let session = Box::new(ProcessSession::new(session, self.settings.clone()));
-        self.ended.push(EndedRun { run: id, how, session });
+        self.happened.push(EngineEvent::Ended(EndedRun { run: id, how, session }));
     }
 
     /// Time until something is due by itself.
@@ -427,7 +429,9 @@ impl Engine for SharedProcessEngine {
         self.hear(Duration::ZERO);
         if self.due.is_empty() {
             self.see_to_machines();
-            if self.is_stuck || (self.is_alone && self.given_up.is_some()) {
+            let given_up = self.given_up.clone().filter(|_| self.is_alone);
+            if self.is_stuck || given_up.is_some() {
+                reports.extend(given_up.map(Report::GaveUp));
                 return None;
             }
             let patience = self.patience();
@@ -490,10 +494,6 @@ impl Engine for SharedProcessEngine {
         self.quotas.room(run_id, lock(&self.mux).held())
     }
 
-    fn gave_up(&self) -> Option<String> {
-        self.given_up.clone().filter(|_| self.is_alone)
-    }
-
     /// More may come as long as a process drives it.
     fn may_bring_flows(&mut self) -> bool {
         true
@@ -501,10 +501,6 @@ impl Engine for SharedProcessEngine {
 }
 
 impl SharedEngine for SharedProcessEngine {
-    fn empty(&self) -> &Instance {
-        &self.empty
-    }
-
     fn machines(&self) -> Vec<SharedMachine> {
         let mux = lock(&self.mux);
         let all = (0..).map(MachineId).zip(mux.machines());
@@ -512,17 +508,17 @@ impl SharedEngine for SharedProcessEngine {
             .collect()
     }
 
-    fn notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.said)
+    fn events(&mut self) -> Vec<EngineEvent> {
+        std::mem::take(&mut self.happened)
     }
 
     fn add_run(
         &mut self,
         session: Box<dyn backend::Session>,
         rules: RunConfig,
-        observer: Box<dyn Observer + Send>,
+        on_event: EventCallback,
     ) -> Result<RunId, EngineError> {
-        let here = session.into_any().downcast::<ProcessSession>();
+        let here = (session as Box<dyn Any>).downcast::<ProcessSession>();
         let ProcessSession { session, .. } = *here
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
         let run_id = RunId(self.next_run_id);
@@ -530,7 +526,7 @@ impl SharedEngine for SharedProcessEngine {
         if session.left().is_none() {
             let how = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
             let session = Box::new(ProcessSession::new(session, self.settings.clone()));
-            self.ended.push(EndedRun { run: run_id, how: Ok(how), session });
+            self.happened.push(EngineEvent::Ended(EndedRun { run: run_id, how: Ok(how), session }));
             return Ok(run_id);
         }
         let (machines, away) = {
@@ -550,7 +546,7 @@ impl SharedEngine for SharedProcessEngine {
             overrides,
             settings: self.settings.clone(),
             engine: self.clock,
-            observer,
+            on_event,
             mux: self.mux.clone(),
             is_alone: self.is_alone,
         };
@@ -573,23 +569,17 @@ impl SharedEngine for SharedProcessEngine {
         Ok(run_id)
     }
 
-    fn update_flow(&mut self, run_id: RunId, flow: &str, overrides: FlowOverrides) {
-        self.send(run_id, RunCommand::Stand(flow.to_owned(), overrides));
-    }
-
-    fn cancel_flow(&mut self, run_id: RunId, flow: &str) {
-        if let Some(number) = self.take_number(run_id, flow) {
+    fn change_flow(&mut self, run_id: RunId, flow: &str, change: FlowChange) {
+        if change == FlowChange::Cancel
+            && let Some(number) = self.take_number(run_id, flow)
+        {
             self.withdraw(number);
         }
-        self.send(run_id, RunCommand::Cancel(flow.to_owned()));
+        self.send(run_id, RunCommand::Change(flow.to_owned(), change));
     }
 
     fn run_of(&self, flow: FlowId) -> Option<RunId> {
         self.arrived.get(&flow).map(|arrived| arrived.run)
-    }
-
-    fn finished_runs(&mut self) -> Vec<EndedRun> {
-        std::mem::take(&mut self.ended)
     }
 
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
@@ -604,7 +594,7 @@ impl SharedEngine for SharedProcessEngine {
         self.runs.values().for_each(|run| run.send(RunCommand::Leave));
         // A run whose thread is blocked stays behind. Its journal has all that is done.
         self.wait_for_ends(LEAVE);
-        self.finished_runs()
+        ended_runs(self.events())
     }
 }
 

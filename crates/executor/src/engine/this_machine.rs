@@ -15,7 +15,7 @@ use slackline_task::process::worker_command::WorkerCommand;
 
 use crate::engine::Settings;
 use crate::engine::backend::{
-    Backend, EngineEntry, Prepared, SWITCH, Session, SharedEngine, SharedEngineConfig,
+    Backend, EngineDescription, EngineEntry, Open, PreparedRun, SWITCH, SharedEngine, SharedEngineConfig,
 };
 use crate::engine::process_session::ProcessSession;
 use crate::engine::shared::SharedProcessEngine;
@@ -23,11 +23,10 @@ use crate::engine::shared::machine_table::MachineTable;
 use crate::fleet::concurrent_runs;
 use crate::fleet::processes::Processes;
 use crate::run::error::{EngineError, file};
-use crate::run::opening::Opening;
-use crate::run::{self, JobVerdict, opening};
+use crate::run::{self, opening};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::{GROUP, JobHistory};
-use crate::spec::resolve::{InputRules, ResolvedWorkload, resolve};
+use crate::spec::resolve::{InputRules, resolve};
 use crate::store::pid_file;
 
 /// What the table of engines says of it.
@@ -185,41 +184,39 @@ impl LocalEngine {
 }
 
 impl Backend for LocalEngine {
-    fn options(&self) -> BTreeMap<String, String> {
+    fn description(&self) -> EngineDescription {
         let mut options = recorded_options(self.split_bytes, self.hash, &self.settings);
         options.insert("engine".to_owned(), ENTRY.name.to_owned());
         options.insert("slots".to_owned(), format!("{:?}", self.slots));
-        options
+        let group =
+            MachineDraft { name: GROUP.to_owned(), count: 1, speed: 1.0, slots: self.slots, rack: None };
+        EngineDescription { options, machines: vec![group], profile: None }
     }
 
-    fn machines(&self) -> Vec<MachineDraft> {
-        vec![MachineDraft { name: GROUP.to_owned(), count: 1, speed: 1.0, slots: self.slots, rack: None }]
-    }
-
-    fn prepare(
-        &self,
-        workload: &Draft,
-        past: &JobHistory,
-        _: &Path,
-    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+    fn prepare(&self, workload: &Draft, past: &JobHistory, _: &Path) -> Result<PreparedRun, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
         let rules = InputRules { split_bytes: self.split_bytes, hash: self.hash, directory: &directory };
         let faults = jars(workload);
         if !faults.is_empty() {
             return Err(faults);
         }
-        match resolve(workload, rules, past) {
-            Ok(resolved) => Ok(Box::new(PreparedLocal { resolved, settings: self.settings.clone() })),
-            Err(error) => Err(vec![Fault::new(error.path, error.problem)]),
-        }
+        let resolved =
+            resolve(workload, rules, past).map_err(|error| vec![Fault::new(error.path, error.problem)])?;
+        let memory = run::would_hold_memory(resolved.jobs.iter());
+        let settings = self.settings.clone();
+        let open: Open = Box::new(|opening, resolved| {
+            let beside_others = opening.beside_others;
+            let mut session = opening::open(opening, resolved)?;
+            if !beside_others {
+                session.hold_memory();
+            }
+            Ok(Box::new(ProcessSession::new(session, settings)))
+        });
+        Ok(PreparedRun { resolved, memory, open })
     }
 
-    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
-        opening::unfinished_since(state)
-    }
-
-    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
-        let SharedEngineConfig { files, started, seen, .. } = residence;
+    fn shared_engine(&self, config: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let SharedEngineConfig { files, started, seen, .. } = config;
         let pids = files.join("pids");
         std::fs::create_dir_all(files).map_err(file(files))?;
         // What a killed one has left of its workers goes.
@@ -227,7 +224,7 @@ impl Backend for LocalEngine {
         let groups = run::hold_memory_of_all(&files.join("memory"));
         let settings = self.settings.clone();
         let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
-        let table = MachineTable::fixed(self.machines());
+        let table = MachineTable::fixed(self.description().machines);
         Ok(Box::new(SharedProcessEngine::new(
             Box::new(fleet),
             table,
@@ -249,38 +246,4 @@ pub(crate) fn jars(workload: &Draft) -> Vec<Fault> {
         }
     }
     faults
-}
-
-/// A workload that is ready to be run here.
-struct PreparedLocal {
-    resolved: ResolvedWorkload,
-    settings: Settings,
-}
-
-impl Prepared for PreparedLocal {
-    fn workload(&self) -> &Draft {
-        &self.resolved.draft
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.resolved.warnings
-    }
-
-    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
-        opening::preview(opening, &self.resolved)
-    }
-
-    fn memory(&self) -> Option<String> {
-        run::would_hold_memory(self.resolved.jobs.iter())
-    }
-
-    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
-        let Self { resolved, settings } = *self;
-        let beside_others = opening.beside_others;
-        let mut session = opening::open(opening, &resolved)?;
-        if !beside_others {
-            session.hold_memory();
-        }
-        Ok(Box::new(ProcessSession::new(session, settings)))
-    }
 }

@@ -58,6 +58,7 @@ impl Session {
     /// How the run ended: whether all flows that were left are finished, and whether the engine was stopped.
     pub(crate) fn ended(&mut self, all_done: bool, is_interrupted: bool) -> Result<RunEnd, EngineError> {
         self.read_again()?;
+        self.bytes_in = self.jobs.iter().map(JobPlan::bytes_in).collect();
         self.publish_state.finish();
         if !is_interrupted {
             self.release();

@@ -15,7 +15,7 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::process::memory::Memory;
 
 use super::error::file;
-use super::{JobVerdict, LostOutput, Recovery, Session};
+use super::{JobVerdict, LostOutput, Recovery, Session, user_text};
 use crate::run::error::EngineError;
 use crate::run::recover::recover_tasks;
 use crate::run::reuse::{Choices, Decision, PreviousState, Reason, UnfinishedRun, Verdict, decide};
@@ -25,7 +25,7 @@ use crate::spec::fault::{Fault, UnrunnableJob};
 use crate::spec::job_cost::JobName;
 use crate::spec::job_plan::{JobPlan, KnownJob};
 use crate::spec::preflight::Obstacle;
-use crate::spec::resolve::{self, ResolvedWorkload};
+use crate::spec::resolve::{self, ResolvedWorkload, without_mirror};
 use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog};
 use crate::store::journal::{Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
 use crate::store::layout::Layout;
@@ -126,6 +126,9 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
             it.verdict = Verdict::Prevented(problem);
         }
     }
+    if let Some(mirror) = &resolved.mirror {
+        verdicts.iter_mut().for_each(|it| user_text::translate_verdict(mirror, &mut it.verdict));
+    }
     Ok(verdicts)
 }
 
@@ -158,6 +161,24 @@ pub type Acquire<'a> = dyn FnMut(Needs<'_>) -> Result<Option<Vec<MachineDraft>>,
 /// # Errors
 /// Those of [`open`], and those of `acquire`.
 pub fn open_with(
+    opening: Opening<'_>,
+    resolved: &ResolvedWorkload,
+    acquire: &mut Acquire<'_>,
+) -> Result<Session, EngineError> {
+    let mut opened = open_as_written(opening, resolved, acquire);
+    match (&mut opened, &resolved.mirror) {
+        (Ok(session), Some(mirror)) => {
+            session.obstacles.iter_mut().for_each(|it| it.problem = without_mirror(mirror, &it.problem));
+            session.verdicts.iter_mut().for_each(|it| user_text::translate_verdict(mirror, &mut it.verdict));
+        }
+        (Err(error), Some(mirror)) => user_text::translate_error(mirror, error),
+        (_, None) => {}
+    }
+    opened
+}
+
+/// The same, with the names of files in a mirror.
+fn open_as_written(
     opening: Opening<'_>,
     resolved: &ResolvedWorkload,
     acquire: &mut Acquire<'_>,
@@ -336,6 +357,7 @@ impl RunBuilder<'_> {
             known_parts: self.known_parts,
             publish_state: PublishState::default(),
             head,
+            bytes_in: jobs.iter().map(JobPlan::bytes_in).collect(),
             jobs,
             attempts,
             recovered: Recovery::default(),
@@ -397,6 +419,7 @@ impl RunBuilder<'_> {
             known_parts: self.known_parts,
             publish_state: PublishState::default(),
             head,
+            bytes_in: chosen.plans.iter().map(JobPlan::bytes_in).collect(),
             jobs: chosen.plans,
             attempts,
             recovered: Recovery {

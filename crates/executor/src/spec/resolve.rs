@@ -30,7 +30,7 @@ use crate::spec::{estimate, repeated};
 const MANY: usize = 100_000;
 
 /// A workload whose tasks are known.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ResolvedWorkload {
     /// The workload with all phases; each phase lists its tasks one by one.
     pub draft: Draft,
@@ -61,6 +61,21 @@ impl ResolvedWorkload {
         }
         self.mirror = Some(mirror);
     }
+}
+
+/// A text with the names of the files that those in a mirror stand for.
+pub fn without_mirror(mirror: &Path, text: &str) -> String {
+    let directory = std::env::current_dir().unwrap_or_default();
+    let relative = mirror.strip_prefix(directory).ok().map(Path::to_owned);
+    let roots = [Some(mirror.to_owned()), relative].into_iter().flatten();
+    roots.fold(text.to_owned(), |text, root| {
+        let root = format!("{}/", root.display());
+        let mut pieces = text.split(root.as_str());
+        let mut words = pieces.next().unwrap_or_default().to_owned();
+        // The first directory of a mirror is the scheme of a URI.
+        pieces.for_each(|piece| words.push_str(&piece.replacen('/', "://", 1)));
+        words
+    })
 }
 
 /// What the machines of a run share.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::draft::{MachineDraft, PerPhase, PhaseDraft, TasksDraft};
+use slackline_model::draft::{PerPhase, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, Record};
 use slackline_model::schedule::{
     Clock, FlowTimes, NewRow, Origin, Outcome, Rows, Segment as ScheduleSegment, TaskRows,
@@ -12,8 +12,7 @@ use slackline_model::{
 };
 use slackline_task::base::task_id::TaskId;
 
-use crate::spec::job_cost::{GROUP, JobCost, JobHistory, JobName, MachineCost};
-use crate::spec::job_plan::JobPlan;
+use crate::spec::job_cost::{GROUP, JobName};
 use crate::store::journal::{Attempt, AttemptOutcome, Segment};
 use crate::store::machine_slots::{MachineSlots, WholeCluster};
 
@@ -124,7 +123,7 @@ struct JobTimes {
 }
 
 /// How many tasks a phase has that lists them.
-fn tasks(phase: &PhaseDraft) -> usize {
+pub(crate) fn tasks(phase: &PhaseDraft) -> usize {
     if let TasksDraft::Each(seconds) = &phase.tasks { seconds.len() } else { 0 }
 }
 
@@ -276,26 +275,6 @@ pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
     history
 }
 
-/// What the jobs took of which every task is done, on these machines; recurrences of a flow together.
-pub fn finished_jobs(jobs: &[JobPlan], machines: &[MachineDraft], attempts: &[Attempt]) -> JobHistory {
-    let (places, mut costs) = (MachineSlots::of(machines), vec![JobCost::default(); jobs.len()]);
-    for attempt in attempts {
-        let AttemptOutcome::Done(outcome) = &attempt.ended else { continue };
-        let (plan, cost) = (&jobs[attempt.id.job as usize], &mut costs[attempt.id.job as usize]);
-        let took = MachineCost::of(attempt.id.phase, attempt.micros());
-        cost.add(took, places.at(attempt.id.phase, attempt.slot).map(|place| place.group));
-        cost.bytes_out += if plan.is_final(attempt.id) { outcome.bytes_out } else { 0 };
-    }
-    let mut finished = JobHistory::new();
-    for (plan, cost) in jobs.iter().zip(costs) {
-        if cost.maps == u64::from(plan.maps()) && cost.reduces == u64::from(plan.reducers) {
-            let known = finished.entry(JobName::of(plan)).or_default();
-            *known = std::mem::take(known).and(&JobCost { bytes_in: plan.bytes_in(), ..cost });
-        }
-    }
-    finished
-}
-
 /// How far a flow came.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
@@ -335,6 +314,8 @@ pub fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
 #[cfg(test)]
 mod tests {
     use slackline_model::cluster::Slots;
+
+    use slackline_model::draft::MachineDraft;
 
     use super::*;
 

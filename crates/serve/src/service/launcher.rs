@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use slackline::PolicySpec;
-use slackline::run::{Backend, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, Session, Sink};
+use slackline::run::{
+    Backend, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, RunRecord, Sink,
+};
 use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
@@ -222,12 +224,12 @@ impl Sink for UnrunnableFlows {
 
 /// The facts about an open run that the state needs.
 fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
-    let session = run.session();
-    let started = session.started();
-    let (done, failed) = (done(session), failed(session));
+    let record = run.record();
+    let started = record.started;
+    let (done, failed) = (done(&record), failed(&record));
     let at = |seconds: f64| after(started, seconds);
     let mut index = 0..;
-    let flows = session.workload().flows.iter().map(|flow| {
+    let flows = record.workload.flows.iter().map(|flow| {
         let jobs = flow
             .jobs
             .iter()
@@ -281,9 +283,9 @@ fn job_facts(
 }
 
 /// The number of failed attempts of each job.
-fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
+fn failed(record: &RunRecord<'_>) -> BTreeMap<u32, u64> {
     let mut failed: BTreeMap<u32, u64> = BTreeMap::new();
-    for attempt in session.attempts() {
+    for attempt in record.attempts {
         if matches!(attempt.ended, slackline::run::AttemptOutcome::Failed(_)) {
             *failed.entry(attempt.id.job).or_default() += 1;
         }
@@ -292,13 +294,9 @@ fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
 }
 
 /// The number of finished tasks of each phase, by job and `is_map`.
-fn done(session: &dyn Session) -> BTreeMap<(u32, bool), u64> {
-    let mut tasks: std::collections::BTreeSet<slackline::run::TaskId> = std::collections::BTreeSet::new();
-    let ended =
-        |attempt: &&slackline::run::Attempt| matches!(attempt.ended, slackline::run::AttemptOutcome::Done(_));
-    tasks.extend(session.attempts().iter().filter(ended).map(|attempt| attempt.id));
+fn done(record: &RunRecord<'_>) -> BTreeMap<(u32, bool), u64> {
     let mut done: BTreeMap<(u32, bool), u64> = BTreeMap::new();
-    for id in tasks {
+    for id in record.done() {
         *done.entry((id.job, id.phase == PhaseKind::Map)).or_default() += 1;
     }
     done

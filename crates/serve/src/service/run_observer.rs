@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use slackline::run::{AttemptOutcome, RunEvent, SlotHolder, TaskId};
-use slackline_executor::engine::event::Observer;
+use slackline_executor::engine::event::EventCallback;
 use slackline_model::{Draft, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, TimeBase};
 
@@ -82,9 +82,6 @@ impl RecentAttempts {
     }
 }
 
-/// Receives events, each with its time of the run.
-type Tell = Box<dyn FnMut(Time, &RunEvent) + Send>;
-
 /// Forwards the events of a run.
 pub struct Watch {
     number: u64,
@@ -93,7 +90,7 @@ pub struct Watch {
     /// The flow and the name of each job.
     jobs: Vec<(String, String)>,
     recent: RecentAttempts,
-    tell: Tell,
+    tell: EventCallback,
 }
 
 impl Watch {
@@ -150,8 +147,9 @@ impl Drop for Watch {
     }
 }
 
-impl Observer for Watch {
-    fn happened(&mut self, now: Time, event: &RunEvent) {
+impl Watch {
+    /// Takes in an event at time `now` of the run.
+    pub fn happened(&mut self, now: Time, event: &RunEvent) {
         self.base = TimeBase::measured(ClockReading::read().wall, now);
         match event {
             RunEvent::AttemptRecorded(attempt) => return self.ended(attempt),

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use slackline::resident::{
-    Admission, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig, SharedEngineConfig,
-    SharedMachine, drive,
+    Admission, FlowChange, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig,
+    SharedEngineConfig, SharedMachine, drive,
 };
-use slackline::run::{self, Backend, DetachedRun, EngineError, JobHistory, Request, Run, RunEnd, RunEvent};
+use slackline::run::{
+    self, Backend, DetachedRun, EngineError, JobHistory, Request, Run, RunEnd, RunEvent, RunRecord,
+};
 use slackline_model::Time;
 use slackline_model::cluster::Slots;
 use slackline_task::base::activity::{self, Duty};
@@ -33,10 +35,8 @@ pub enum EngineCommand {
         /// Its user, and their limit of slots.
         quota: Option<(String, u32)>,
     },
-    /// The overrides of a flow changed.
-    Stand(u64, String, FlowOverrides),
-    /// Cancel a flow.
-    Cancel(u64, String),
+    /// Change a flow.
+    Change(u64, String, FlowChange),
 }
 
 /// Sends events to the state.
@@ -189,20 +189,18 @@ impl ServiceHost {
                 let config = RunConfig { attempts_max, slowstart, overrides, quota };
                 let (session, detached) = run.lend();
                 self.detached.insert(number, detached);
-                let started = session.started();
+                let RunRecord { started, workload, .. } = session.record();
                 let (state, looks) = (self.ports.state.clone(), self.ports.looks.clone());
-                let workload = session.workload();
                 let tell = move |now, event: &RunEvent| {
                     state(StateEvent::Run { number, event: event.clone() });
                     // A forecaster that is gone needs nothing.
                     let _ = looks.send(ForecastRequest::RunEvent(number, now, event.clone()));
                 };
-                let watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell);
-                let observer = Box::new(watch);
-                Some(Order::Admit(Box::new(Admission { number, session, config, known, observer })))
+                let mut watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell);
+                let on_event = Box::new(move |now: Time, event: &RunEvent| watch.happened(now, event));
+                Some(Order::Admit(Box::new(Admission { number, session, config, known, on_event })))
             }
-            EngineCommand::Stand(number, flow, overrides) => Some(Order::Stand { number, flow, overrides }),
-            EngineCommand::Cancel(number, flow) => Some(Order::Cancel { number, flow }),
+            EngineCommand::Change(number, flow, change) => Some(Order::Change { number, flow, change }),
         }
     }
 }

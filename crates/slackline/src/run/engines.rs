@@ -175,7 +175,7 @@ mod tests {
 
     fn options(spec: &str) -> Result<String, String> {
         let made = engines().parse(spec).map_err(|e| e.to_string())?.make();
-        made.map(|engine| format!("{:?}", engine.options())).map_err(|e| e.to_string())
+        made.map(|engine| format!("{:?}", engine.description().options)).map_err(|e| e.to_string())
     }
 
     #[test]

@@ -16,7 +16,7 @@ use slackline_task::base::task_id::TaskId;
 
 use super::policy::{self, Setting};
 use super::sink::count;
-use super::{Session, session};
+use super::{RunRecord, jobs};
 use crate::policy_spec::PolicySpec;
 use crate::run::service_forecast::quota_policy::Rations;
 use crate::run::service_forecast::running_tasks::{AtWork, Seat, Seats};
@@ -103,15 +103,15 @@ struct Thinking {
 }
 
 impl Forecast {
-    pub(super) fn new(policy: PolicySpec, setting: Setting, session: &dyn Session) -> Self {
+    pub(super) fn new(policy: PolicySpec, setting: Setting, record: &RunRecord<'_>) -> Self {
         Self {
             policy,
             setting,
-            draft: durations(session.workload()),
-            flows: session::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
-            done: session::done(session),
+            draft: durations(record.workload),
+            flows: jobs::jobs(record.workload).map(|job| job.flow.to_owned()).collect(),
+            done: record.done(),
             running: BTreeMap::new(),
-            failed: session::unrunnable(session),
+            failed: record.unrunnable(),
             took: BTreeMap::new(),
             each: BTreeMap::new(),
             expected: BTreeMap::new(),
@@ -133,7 +133,7 @@ impl Forecast {
             policy,
             setting,
             draft: durations(workload),
-            flows: session::jobs(workload).map(|job| job.flow.to_owned()).collect(),
+            flows: jobs::jobs(workload).map(|job| job.flow.to_owned()).collect(),
             done: BTreeSet::new(),
             running: BTreeMap::new(),
             failed: BTreeSet::new(),

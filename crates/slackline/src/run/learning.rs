@@ -10,12 +10,12 @@ use slackline_model::history::PhaseName;
 use slackline_model::{History, Instance};
 use slackline_policy::view::mean_of;
 
-use super::Session;
+use super::RunRecord;
 
 /// The measured durations of tasks: those of this run, and for other phases those of earlier runs, scaled to
 /// the sizes expected now.
-pub(super) fn known(session: &dyn Session, instance: &Instance, past: &JobHistory) -> History {
-    let (workload, attempts) = whole(session.workload(), session.segments(), session.attempts());
+pub(super) fn known(record: &RunRecord<'_>, instance: &Instance, past: &JobHistory) -> History {
+    let (workload, attempts) = whole(record.workload, record.segments, record.attempts);
     let mut known = seen(&workload, &attempts);
     let groups = instance.cluster().groups().iter().map(|group| (group.name.as_str(), group.speed));
     let here: BTreeSet<PhaseName> = known.records().map(|(name, ..)| name.clone()).collect();

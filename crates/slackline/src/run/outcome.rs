@@ -13,7 +13,7 @@ use slackline_trace::documents::schedule::status;
 use slackline_trace::{Format, Meta, atomic_file, sha256, write_schedule, write_workload};
 
 use super::figures::JobFigures;
-use super::{Run, RunError, policy, session};
+use super::{Run, RunError, policy};
 use crate::chosen;
 use crate::simulate::Simulated;
 
@@ -59,19 +59,18 @@ impl Run {
     /// # Errors
     /// Documents that cannot be written; an invalid schedule, which is an internal error.
     pub fn outcome(&self) -> Result<Outcome, RunError> {
-        let (session, request) = (self.session(), &self.request);
-        let (workload, attempts) =
-            run_schedule::whole(session.workload(), session.segments(), session.attempts());
+        let (record, request) = (self.record(), &self.request);
+        let (workload, attempts) = run_schedule::whole(record.workload, record.segments, record.attempts);
         let draft = run_schedule::measured(&workload, &attempts);
         let instance = Instance::new(&draft)?;
         let policy = self.policies();
         let mut schedule = run_schedule::schedule(&instance, &attempts, &policy, request.slowstart);
-        schedule.segments = run_schedule::schedule_segments(session.segments());
+        schedule.segments = run_schedule::schedule_segments(record.segments);
         let judged = slackline_judge::check(&instance, &schedule);
         let metrics = slackline_judge::metrics(&instance, &schedule);
         schedule.metrics = claims(&schedule, &metrics);
         let document = write_workload(&draft, Format::Json);
-        let did = JobFigures::all(session.workload(), session.attempts());
+        let did = JobFigures::all(record.workload, record.attempts);
         let meta = Meta {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: sha256(document.as_bytes()),
@@ -93,7 +92,7 @@ impl Run {
 
     /// The policies of the run, in order: `edf, then fair`.
     pub fn policies(&self) -> String {
-        match run_schedule::policies(self.session().segments()) {
+        match run_schedule::policies(self.record().segments) {
             none if none.is_empty() => self.request.policy.spec().to_owned(),
             policies => policies,
         }
@@ -104,8 +103,8 @@ impl Run {
     /// # Errors
     /// An invalid simulation, which is an internal error.
     pub fn prediction(&self) -> Result<Option<Prediction>, RunError> {
-        let unrunnable = session::unrunnable(self.session());
-        let mut draft = self.session().workload().clone();
+        let unrunnable = self.record().unrunnable();
+        let mut draft = self.record().workload.clone();
         draft.flows.retain(|flow| !unrunnable.contains(&flow.id));
         if draft.flows.is_empty() {
             return Ok(None);

@@ -93,7 +93,7 @@ mod tests {
         let all = [job("kept", Verdict::Kept), job("cannot", Verdict::Prevented("no".to_owned()))];
         let all = all.into_iter().chain([job("f", Verdict::Run(Reason::New))]);
         let (flows, jobs) = all.unzip();
-        let workload = Draft { machines: Fake::new().machines(), flows, ..Draft::default() };
+        let workload = Draft { machines: Fake::new().description().machines, flows, ..Draft::default() };
         let request = request(std::path::Path::new("state"));
         let setting = request.setting(&Fake::new());
         // The resumed run started long ago.

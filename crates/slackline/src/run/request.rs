@@ -113,8 +113,9 @@ impl Request {
             ("slowstart".to_owned(), self.slowstart.to_string()),
             ("attempts".to_owned(), self.attempts_max.to_string()),
         ]);
-        options.extend(backend.options());
-        options.extend(backend.profile().map(|profile| ("profile".to_owned(), profile.to_string())));
+        let description = backend.description();
+        options.extend(description.options);
+        options.extend(description.profile.map(|profile| ("profile".to_owned(), profile.to_string())));
         options.extend(self.parameters.options());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
@@ -130,7 +131,7 @@ impl Request {
 
     /// The settings for the simulator.
     pub(super) fn setting(&self, backend: &dyn Backend) -> Setting {
-        Setting { slowstart: self.slowstart, profile: backend.profile() }
+        Setting { slowstart: self.slowstart, profile: backend.description().profile }
     }
 }
 

@@ -87,9 +87,9 @@ impl NewRun {
 impl Run {
     /// The current state of the run, to be tracked. `known` is the result of [`Run::known`].
     pub fn follow(&self, known: &History) -> NewRun {
-        let mut forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
+        let mut forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), &self.record());
         // The finished tasks of a resumed run tell how long the remaining ones take.
-        forecast.learn(self.session().attempts());
+        forecast.learn(self.record().attempts);
         let known = known.records().map(|(name, ..)| name.clone()).collect();
         NewRun { forecast, known, quota: None }
     }

@@ -3,34 +3,34 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 
 use slackline_executor::engine::backend::{RunConfig, Stop};
-use slackline_executor::engine::event::{Observer, RunEvent};
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::remaining::remaining;
 use slackline_model::{Instance, Span, Time};
 
 use super::sink::Sink;
-use super::{Forecast, Note, Overview, Run, RunError, learning, recalled, session};
+use super::{Forecast, Note, Overview, Run, RunError, learning, recalled};
 use crate::resident::{Admission, Drove, Host, Order, Returned, Rules, drive};
 
 impl Run {
     /// Runs the remaining jobs. Returns the run, and how it ended.
     pub(super) fn drive(self, sink: &mut dyn Sink) -> Result<(Self, Result<RunEnd, RunError>), RunError> {
-        let unrunnable = session::unrunnable(self.session());
-        let mut left = remaining(self.session().workload(), &session::done(self.session()));
+        let unrunnable = self.record().unrunnable();
+        let mut left = remaining(self.record().workload, &self.record().done());
         left.flows.retain(|flow| !unrunnable.contains(&flow.id));
         if left.flows.is_empty() {
             sink.note(&Note::NothingLeft);
             let end = if unrunnable.is_empty() { RunEnd::Done } else { RunEnd::Failed };
             return Ok((self, Ok(end)));
         }
-        let past = recalled(&self.request, self.store.as_ref(), self.session().workload())?;
-        let known = learning::known(self.session(), &Instance::new(&left)?, &past);
-        let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
-        let overview = Overview::of(self.session(), self.request.attempts_max);
+        let past = recalled(&self.request, self.store.as_ref(), self.record().workload)?;
+        let known = learning::known(&self.record(), &Instance::new(&left)?, &past);
+        let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), &self.record());
+        let overview = Overview::of(&self.record(), self.request.attempts_max);
         let rules = Rules {
             policy: self.request.policy.clone(),
             objective: left.objective,
@@ -54,8 +54,11 @@ impl Run {
             }),
         );
         let (sender, events) = channel();
-        let observer = Box::new(EventSender(sender));
-        let admission = Admission { number: 0, session, config, known, observer };
+        let on_event = Box::new(move |now: Time, event: &RunEvent| {
+            // A loop that is gone needs nothing.
+            let _ = sender.send((now, event.clone()));
+        });
+        let admission = Admission { number: 0, session, config, known, on_event };
         let watch = Watch { forecast, sink, jumped: 0 };
         let mut host =
             SingleRun { admission: Some(admission), events, watch, asked, now: Time::ZERO, returned: None };
@@ -76,16 +79,6 @@ impl Run {
             None => end.map_err(RunError::from),
         };
         Ok((run, end))
-    }
-}
-
-/// Sends the events of the run to the loop.
-struct EventSender(Sender<(Time, RunEvent)>);
-
-impl Observer for EventSender {
-    fn happened(&mut self, now: Time, event: &RunEvent) {
-        // A loop that is gone needs nothing.
-        let _ = self.0.send((now, event.clone()));
     }
 }
 

@@ -11,7 +11,7 @@ use slackline_model::{PhaseKind, Start, Time, TimeSpec};
 use slackline_task::base::task_id::TaskId;
 use slackline_trace::Diagnostic;
 
-use super::{Forecast, Session, Stop, session};
+use super::{Forecast, RunRecord, Stop};
 
 /// Receives the events of a run, for a screen, a log or a test. Each method does nothing by default.
 pub trait Sink {
@@ -229,8 +229,8 @@ pub struct Progress {
 
 impl Overview {
     /// The overview of a session. O(tasks · log tasks).
-    pub(super) fn of(session: &dyn Session, attempts_max: u16) -> Self {
-        let (done, mut index) = (session::done(session), 0);
+    pub(super) fn of(record: &RunRecord<'_>, attempts_max: u16) -> Self {
+        let (done, mut index) = (record.done(), 0);
         let mut job = |draft: &JobDraft| {
             let progress = |phase: PhaseKind, draft: Option<&PhaseDraft>| {
                 let total = draft.map_or(0, count);
@@ -243,13 +243,12 @@ impl Overview {
             JobOverview { id: draft.id.clone(), maps, reduces }
         };
         let mut flows = Vec::new();
-        for flow in &session.workload().flows {
+        for flow in &record.workload.flows {
             let jobs = flow.jobs.iter().map(&mut job).collect();
             flows.push(FlowOverview { id: flow.id.clone(), deadline: flow.deadline, jobs });
         }
-        let start = session.workload().start.clone();
-        let (slots, places) =
-            (slots(&session.workload().machines), MachineSlots::of(&session.workload().machines));
+        let start = record.workload.start.clone();
+        let (slots, places) = (slots(&record.workload.machines), MachineSlots::of(&record.workload.machines));
         Self { start, flows, slots, places, attempts_max }
     }
 }

@@ -30,6 +30,9 @@ struct Recorded {
     notes: Vec<String>,
     overview: Option<Overview>,
     done: Vec<TaskId>,
+    /// After how many finished tasks it stops the run.
+    stop_after: Option<usize>,
+    stop: Option<Stop>,
 }
 
 impl Sink for Recorded {
@@ -37,13 +40,14 @@ impl Sink for Recorded {
         self.notes.push(format!("{note:?}"));
     }
 
-    fn begin(&mut self, overview: &Overview, _: Stop) {
-        self.overview = Some(overview.clone());
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        (self.overview, self.stop) = (Some(overview.clone()), Some(stop));
     }
 
     fn happened(&mut self, _: Time, event: &RunEvent, _: &Forecast) {
         if let RunEvent::TaskFinished { task: id, .. } = event {
             self.done.push(*id);
+            self.stop.iter().filter(|_| self.stop_after == Some(self.done.len())).for_each(Stop::stop);
         }
     }
 }
@@ -55,7 +59,12 @@ pub(super) fn request(state: &Path) -> Request {
 
 /// Opens a run and drives it.
 fn gone(fake: &Fake, request: Request) -> (Run, RunEnd, Recorded) {
-    let mut recorded = Recorded::default();
+    stopped(fake, request, None)
+}
+
+/// Opens a run, and stops it after that number of tasks.
+fn stopped(fake: &Fake, request: Request, stop_after: Option<usize>) -> (Run, RunEnd, Recorded) {
+    let mut recorded = Recorded { stop_after, ..Recorded::default() };
     let run = Run::open(fake, request, &mut recorded).unwrap();
     let (run, end) = run.go(&mut recorded).unwrap();
     (run, end, recorded)
@@ -87,13 +96,11 @@ fn a_run_gives_its_schedule_its_documents_and_how_far_the_prediction_was_off() {
 fn a_run_says_the_choices_of_its_policy_since_its_last_start() {
     let dir = tempfile::tempdir().unwrap();
     let auto = || Request { policy: Registry::standard().parse("auto").unwrap(), ..request(dir.path()) };
-    let mut fake = Fake::new();
-    fake.stop_after = Some(3);
-    let (first, ..) = gone(&fake, auto());
+    let fake = Fake::new();
+    let (first, ..) = stopped(&fake, auto(), Some(3));
     let before = first.outcome().unwrap().meta.choices;
     assert_eq!(before.first().map(|choice| choice.flows), Some(2), "both flows are there at once");
     assert!(before.iter().all(|choice| choice.by.is_some()), "{before:?}");
-    fake.stop_after = None;
     let (run, ..) = gone(&fake, auto());
     let outcome = run.outcome().unwrap();
     assert!(!outcome.meta.choices.is_empty(), "what is left is decided on again");
@@ -105,11 +112,9 @@ fn a_run_says_the_choices_of_its_policy_since_its_last_start() {
 #[test]
 fn a_stopped_run_resumes_and_reruns_no_finished_task() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fake = Fake::new();
-    fake.stop_after = Some(3);
-    let (_, end, first) = gone(&fake, request(dir.path()));
+    let fake = Fake::new();
+    let (_, end, first) = stopped(&fake, request(dir.path()), Some(3));
     assert_eq!((end, first.done.len()), (RunEnd::Interrupted, 3));
-    fake.stop_after = None;
     let (run, end, rest) = gone(&fake, request(dir.path()));
     assert_eq!((end, rest.done.len()), (RunEnd::Done, 4));
     assert!(rest.notes[0].starts_with("Resumed(Recovery { done: 3, cut_short: 0, "), "{:?}", rest.notes);
@@ -125,15 +130,13 @@ fn a_stopped_run_resumes_and_reruns_no_finished_task() {
 #[test]
 fn a_run_may_resume_under_another_policy_and_keeps_its_start() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fake = Fake::new();
-    fake.stop_after = Some(3);
-    let (first, ..) = gone(&fake, request(dir.path()));
-    fake.stop_after = None;
+    let fake = Fake::new();
+    let (first, ..) = stopped(&fake, request(dir.path()), Some(3));
     let mut other = request(dir.path());
     other.policy = Registry::standard().parse("fair").unwrap();
     let (run, end, rest) = gone(&fake, other);
     assert_eq!((end, rest.done.len()), (RunEnd::Done, 4));
-    assert_eq!(run.session().started(), first.session().started());
+    assert_eq!(run.record().started, first.record().started);
 }
 
 #[test]
@@ -165,7 +168,7 @@ fn deadlines_are_set_and_wrong_ones_refused() {
     );
     assert!(refused(with(&[("f", TimeSpec::Seconds(1.0)), ("f", TimeSpec::Seconds(2.0))])).contains("twice"));
     let (run, _, _) = gone(&Fake::new(), with(&[("g", TimeSpec::Seconds(2.5))]));
-    assert_eq!(run.session().workload().flows[1].deadline, Some(2.5));
+    assert_eq!(run.record().workload.flows[1].deadline, Some(2.5));
 }
 
 #[test]
@@ -176,7 +179,7 @@ fn a_deadline_before_the_start_is_late_already_and_its_flow_runs() {
     let (run, end, recorded) = gone(&Fake::new(), late);
     assert_eq!((end, recorded.done.len()), (RunEnd::Done, 7));
     assert!(recorded.notes.iter().any(|note| note.starts_with("LateAlready")), "{:?}", recorded.notes);
-    assert_eq!(run.session().workload().flows[0].deadline, Some(0.0));
+    assert_eq!(run.record().workload.flows[0].deadline, Some(0.0));
     let row = &run.outcome().unwrap().schedule.flows[0];
     assert!(slackline_model::cost::is_late(row.completion.unwrap(), 0.0));
 }
@@ -190,7 +193,7 @@ fn a_run_begins_at_second_0_and_a_time_of_day_is_the_next_one() {
     let request =
         Request { bytes: text.into_bytes(), deadlines: vec![deadline("06:00")], ..request(dir.path()) };
     let (run, _, _) = gone(&Fake::new(), request);
-    let workload = run.session().workload();
+    let workload = run.record().workload;
     let start = workload.start.as_ref().unwrap();
     assert_eq!(start.moment().time_zone().iana_name(), Some("Asia/Kathmandu"), "the zone is the document's");
     assert!(start.moment().year() > 2020, "the moment is not");
@@ -206,15 +209,14 @@ fn a_run_begins_at_second_0_and_a_time_of_day_is_the_next_one() {
 fn durations_of_a_run_enter_the_history_and_are_estimates_of_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let history = dir.path().join("history");
-    let mut fake = Fake::new();
+    let fake = Fake::new();
     let first = Request { history: Some(history.clone()), ..request(dir.path()) };
     gone(&fake, first.clone());
     let known = HistoryStore::existing(&history).latest().unwrap();
     assert_eq!(known[&JobName::new("f", "a")].maps, 2);
     // The fake engine stores the history that it receives.
-    fake.stop_after = Some(0);
-    gone(&fake, Request { choices: Choices::again(), ..first });
-    assert_eq!(fake.past().unwrap(), known);
+    Run::open(&fake, Request { choices: Choices::again(), ..first }, &mut Silent).unwrap();
+    assert_eq!(*fake.past.lock().unwrap(), known);
 }
 
 #[test]
@@ -230,7 +232,7 @@ fn what_somebodys_run_took_says_nothing_of_the_same_names_of_others() {
     };
     let past = |owner| {
         gone(&fake, of(owner));
-        fake.past().unwrap()
+        fake.past.lock().unwrap().clone()
     };
     assert!(past(Some("anna")).is_empty());
     assert!(past(Some("bob")).is_empty(), "anna's says nothing of it");

@@ -7,22 +7,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use slackline_executor::engine::backend::{
-    ADDRESS, Backend, EngineEntry, Prepared, SharedEngine, SharedEngineConfig,
+    ADDRESS, Backend, EngineDescription, EngineEntry, Open, PreparedRun, Session, SharedEngine,
+    SharedEngineConfig,
 };
 use slackline_executor::engine::external_runs::ExternalRuns;
 use slackline_executor::engine::shared::machine_table::known_machines;
 use slackline_executor::run::error::EngineError;
+use slackline_executor::run::opening;
 use slackline_executor::run::opening::{Needs, Opening};
-use slackline_executor::run::reuse::{Reason, Verdict};
-use slackline_executor::run::{JobVerdict, opening};
 use slackline_executor::spec::fault::Fault;
 use slackline_executor::spec::job_cost::JobHistory;
-use slackline_executor::spec::preflight::Obstacle;
 use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::profile::HADOOP;
-use slackline_model::{Draft, Instance, Profile, shell};
+use slackline_model::{Draft, Profile, shell};
 use slackline_task::container::job_spec;
 use slackline_task::process::worker_command::WorkerCommand;
 
@@ -163,33 +162,22 @@ fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
 }
 
 impl Backend for YarnBackend {
-    fn options(&self) -> BTreeMap<String, String> {
+    fn description(&self) -> EngineDescription {
         let slots: u32 = self.machines.iter().map(|machine| machine.count).sum();
-        BTreeMap::from([
+        let options = BTreeMap::from([
             ("engine".to_owned(), format!("yarn://{}", self.config.address)),
             ("queue".to_owned(), self.config.queue.clone()),
             ("split".to_owned(), self.config.split_bytes.to_string()),
             ("slots".to_owned(), format!("Universal({slots})")),
-        ])
-    }
-
-    fn machines(&self) -> Vec<MachineDraft> {
-        self.machines.clone()
-    }
-
-    fn profile(&self) -> Option<Profile> {
+        ]);
         // Where YARN decides by itself, its own settings limit the AMs.
         let share = if self.config.by_cluster { 1.0 } else { self.config.am_share };
         let share = ("am-share", &*share.to_string());
-        Some(Profile::of(HADOOP, [share]).expect("invariant: it is a share of slots"))
+        let profile = Profile::of(HADOOP, [share]).expect("invariant: it is a share of slots");
+        EngineDescription { options, machines: self.machines.clone(), profile: Some(profile) }
     }
 
-    fn prepare(
-        &self,
-        workload: &Draft,
-        past: &JobHistory,
-        state: &Path,
-    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+    fn prepare(&self, workload: &Draft, past: &JobHistory, state: &Path) -> Result<PreparedRun, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
         let rules = InputRules {
             split_bytes: self.config.split_bytes,
@@ -216,27 +204,23 @@ impl Backend for YarnBackend {
         if !faults.is_empty() {
             return Err(faults);
         }
-        Ok(Box::new(PreparedRun { resolved, config: self.config.clone(), files }))
+        let config = self.config.clone();
+        let open: Open = Box::new(|opening, resolved| open(opening, resolved, config, files));
+        Ok(PreparedRun { resolved, memory: None, open })
     }
 
-    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
-        let SharedEngineConfig { files, started, seen, .. } = residence;
+    fn shared_engine(&self, config: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let SharedEngineConfig { files, started, seen, .. } = config;
         let file = |problem| EngineError::File { path: files.display().to_string(), problem };
         fs::create_dir_all(files).map_err(file)?;
         let machines = known_machines(&files.join("machines"), self.machines.clone())?;
-        let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
-        let config = &self.config;
-        let cluster = config.cluster(config.open_table()?, self.submitter()?.0);
+        let own = &self.config;
+        let cluster = own.cluster(own.open_table()?, self.submitter()?.0);
         let runs = ExternalRuns::none(started, seen);
-        let engine =
-            FlowEngine::new(runs, cluster, machines.clone(), config.rules(), config.timeouts.clone());
+        let engine = FlowEngine::new(runs, cluster, machines.clone(), own.rules(), own.timeouts.clone());
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
-        let manager = ResourceManager::new(&config.address, settings);
-        Ok(Box::new(YarnSharedEngine::new(engine, manager, machines, empty)))
-    }
-
-    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
-        opening::unfinished_since(state)
+        let manager = ResourceManager::new(&own.address, settings);
+        Ok(Box::new(YarnSharedEngine::new(engine, manager, machines)))
     }
 }
 
@@ -315,88 +299,29 @@ fn unsupported_inputs(resolved: &ResolvedWorkload, placeholders: &Placeholders, 
     faults
 }
 
-/// A workload that is ready to run.
-struct PreparedRun {
-    resolved: ResolvedWorkload,
+/// Opens a run on a cluster. The run has the table unless it is a shared engine's.
+fn open(
+    opening: Opening<'_>,
+    resolved: &ResolvedWorkload,
     config: ClusterConfig,
     files: Arc<RunFiles>,
-}
-
-impl Prepared for PreparedRun {
-    fn workload(&self) -> &Draft {
-        &self.resolved.draft
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.resolved.warnings
-    }
-
-    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
-        let mut verdicts = opening::preview(opening, &self.resolved)?;
-        for it in &mut verdicts {
-            translate_verdict(&mut it.verdict, &self.files.placeholders);
+) -> Result<Box<dyn Session>, EngineError> {
+    let state = opening.state.to_owned();
+    // The writer of the table holds its lock. A run that cannot get it leaves the state directory as it is.
+    let mut table = None;
+    let is_alone = !opening.beside_others;
+    let mut acquire = |_: Needs<'_>| {
+        if is_alone {
+            table = config.open_table()?;
         }
-        Ok(verdicts)
-    }
-
-    fn open(
-        self: Box<Self>,
-        opening: Opening<'_>,
-    ) -> Result<Box<dyn slackline_executor::engine::backend::Session>, EngineError> {
-        let Self { resolved, config, files } = *self;
-        let state = opening.state.to_owned();
-        // The writer of the table holds its lock. A run that cannot get it leaves the state directory as it
-        // is.
-        let mut table = None;
-        let is_alone = !opening.beside_others;
-        let mut acquire = |_: Needs<'_>| {
-            if is_alone {
-                table = config.open_table()?;
-            }
-            Ok(None)
-        };
-        let session = opening::open_with(opening, &resolved, &mut acquire);
-        let session = session.map_err(|error| translate_error(error, &files.placeholders))?;
-        // The submitter and the containers run in other directories.
-        let state = fs::canonicalize(&state)
-            .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
-        let words =
-            |it: &Obstacle| Obstacle { job: it.job, problem: files.placeholders.user_text(&it.problem) };
-        let obstacles = session.obstacles().iter().map(words).collect();
-        let mut verdicts = session.verdicts().to_vec();
-        for it in &mut verdicts {
-            translate_verdict(&mut it.verdict, &files.placeholders);
-        }
-        let context = RunContext { config, state, files, obstacles, verdicts };
-        Ok(Box::new(YarnSession { session, table, context }))
-    }
-}
-
-/// Replaces placeholders in a verdict by the names of their files.
-fn translate_verdict(verdict: &mut Verdict, placeholders: &Placeholders) {
-    match verdict {
-        Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => {
-            *text = placeholders.user_text(text);
-        }
-        Verdict::Run(Reason::Input(path, _)) => {
-            *path = placeholders.user_text(&path.display().to_string()).into();
-        }
-        _ => {}
-    }
-}
-
-/// Replaces placeholders in an error by the names of their files.
-fn translate_error(error: EngineError, placeholders: &Placeholders) -> EngineError {
-    match error {
-        EngineError::Unrunnable(mut jobs) => {
-            for job in &mut jobs {
-                job.fault.problem = placeholders.user_text(&job.fault.problem);
-            }
-            EngineError::Unrunnable(jobs)
-        }
-        EngineError::Claimed { path } => EngineError::Claimed { path: placeholders.user_text(&path) },
-        other => other,
-    }
+        Ok(None)
+    };
+    let session = opening::open_with(opening, resolved, &mut acquire)?;
+    // The submitter and the containers run in other directories.
+    let state = fs::canonicalize(&state)
+        .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
+    let context = RunContext { config, state, files };
+    Ok(Box::new(YarnSession { session, table, context }))
 }
 
 #[cfg(test)]

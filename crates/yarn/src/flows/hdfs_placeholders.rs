@@ -19,6 +19,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use slackline_executor::spec::fault::Fault;
 use slackline_executor::spec::job_plan::JobPlan;
+use slackline_executor::spec::resolve::without_mirror;
 use slackline_model::Draft;
 use slackline_task::base::source::Source;
 
@@ -292,21 +293,8 @@ impl Placeholders {
 
     /// A text with the names of the originals in place of placeholders.
     pub(super) fn user_text(&self, text: &str) -> String {
-        let directory = std::env::current_dir().unwrap_or_default();
-        let relative = self.root.strip_prefix(directory).ok().map(Path::to_owned);
-        let roots = [Some(self.root.clone()), relative].into_iter().flatten();
-        roots.fold(text.to_owned(), |text, root| without(&text, &format!("{}/", root.display())))
+        without_mirror(&self.root, text)
     }
-}
-
-/// Replaces a directory and the next name in a text by the scheme of a URI.
-fn without(text: &str, directory: &str) -> String {
-    let mut pieces = text.split(directory);
-    let mut words = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        words.push_str(&piece.replacen('/', "://", 1));
-    }
-    words
 }
 
 /// Whether a placeholder fits its original as it is now.

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use slackline_executor::run::{self, JobVerdict};
-use slackline_executor::spec::preflight::Obstacle;
+use slackline_executor::run;
 
 use crate::cluster::table::Table;
 use crate::flows::cluster_config::{ClusterConfig, RunFiles};
@@ -21,8 +20,6 @@ pub(super) struct RunContext {
     pub(super) config: ClusterConfig,
     pub(super) state: PathBuf,
     pub(super) files: Arc<RunFiles>,
-    pub(super) obstacles: Vec<Obstacle>,
-    pub(super) verdicts: Vec<JobVerdict>,
 }
 
 impl YarnSession {

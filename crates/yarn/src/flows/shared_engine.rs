@@ -5,14 +5,16 @@
 
 mod session;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use slackline_executor::engine::backend::{
-    self, EndedRun, FlowOverrides, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
+    self, EndedRun, EngineEvent, FlowChange, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
+    ended_runs,
 };
-use slackline_executor::engine::event::Observer;
+use slackline_executor::engine::event::EventCallback;
 use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::error::EngineError;
 use slackline_model::draft::MachineDraft;
@@ -32,35 +34,31 @@ pub(super) struct YarnSharedEngine {
     /// Asked once for each new run.
     manager: ResourceManager,
     machines: Vec<MachineDraft>,
-    empty: Instance,
+    /// By machine: whether it was there at the last poll.
+    were_up: Vec<bool>,
     /// The contexts of hosted runs.
     contexts: BTreeMap<RunId, RunContext>,
     /// Limits on the slots of users.
     quotas: Quotas,
     /// Reports for the next poll.
     due: Vec<Report>,
-    ended: Vec<EndedRun>,
+    happened: Vec<EngineEvent>,
     /// The last number of a session without a run.
     without_run: u32,
 }
 
 impl YarnSharedEngine {
-    /// An engine on these machines; `empty` is their instance without flows.
-    pub(super) fn new(
-        engine: FlowEngine,
-        manager: ResourceManager,
-        machines: Vec<MachineDraft>,
-        empty: Instance,
-    ) -> Self {
+    /// An engine on these machines.
+    pub(super) fn new(engine: FlowEngine, manager: ResourceManager, machines: Vec<MachineDraft>) -> Self {
         Self {
+            were_up: machines.iter().map(|machine| engine.is_up(&machine.name)).collect(),
             engine,
             manager,
             machines,
-            empty,
             contexts: BTreeMap::new(),
             quotas: Quotas::default(),
             due: Vec::new(),
-            ended: Vec::new(),
+            happened: Vec::new(),
             without_run: u32::MAX,
         }
     }
@@ -70,12 +68,20 @@ impl YarnSharedEngine {
             let run_id = RunId(run);
             self.quotas.remove(run_id);
             let Some(context) = self.contexts.remove(&run_id) else { continue };
-            self.ended.push(EndedRun {
-                run: run_id,
-                how,
-                session: Box::new(YarnSession::of(session, context)),
-            });
+            let session = Box::new(YarnSession::of(session, context));
+            self.happened.push(EngineEvent::Ended(EndedRun { run: run_id, how, session }));
         }
+    }
+
+    /// Takes in what the cluster said: notices, and machines that went or came back.
+    fn note_machines(&mut self) {
+        self.happened.extend(self.engine.take_notices().into_iter().map(EngineEvent::Notice));
+        let mut is_changed = false;
+        for (machine, was_up) in self.machines.iter().zip(&mut self.were_up) {
+            let is_up = self.engine.is_up(&machine.name);
+            is_changed |= std::mem::replace(was_up, is_up) != is_up;
+        }
+        self.happened.extend(is_changed.then_some(EngineEvent::MachinesChanged));
     }
 }
 
@@ -88,6 +94,7 @@ impl Engine for YarnSharedEngine {
         reports.append(&mut self.due);
         let now = self.engine.poll(reports);
         let left = self.engine.ended_runs(reports);
+        self.note_machines();
         self.finish_runs(left);
         now
     }
@@ -115,10 +122,6 @@ impl Engine for YarnSharedEngine {
 }
 
 impl SharedEngine for YarnSharedEngine {
-    fn empty(&self) -> &Instance {
-        &self.empty
-    }
-
     fn machines(&self) -> Vec<SharedMachine> {
         let shared = |draft: &MachineDraft| SharedMachine {
             draft: draft.clone(),
@@ -127,17 +130,17 @@ impl SharedEngine for YarnSharedEngine {
         self.machines.iter().map(shared).collect()
     }
 
-    fn notices(&mut self) -> Vec<String> {
-        self.engine.take_notices()
+    fn events(&mut self) -> Vec<EngineEvent> {
+        std::mem::take(&mut self.happened)
     }
 
     fn add_run(
         &mut self,
         session: Box<dyn backend::Session>,
         rules: RunConfig,
-        observer: Box<dyn Observer + Send>,
+        on_event: EventCallback,
     ) -> Result<RunId, EngineError> {
-        let there = session.into_any().downcast::<YarnSession>();
+        let there = (session as Box<dyn Any>).downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
         let (session, context) = there.into_parts();
@@ -148,7 +151,7 @@ impl SharedEngine for YarnSharedEngine {
             slowstart: rules.slowstart,
             worker: OnceLock::new(),
         });
-        match self.engine.join(session, &rules, observer, submit, &self.manager)? {
+        match self.engine.join(session, &rules, on_event, submit, &self.manager)? {
             JoinOutcome::From(run) => {
                 self.contexts.insert(RunId(run), context);
                 self.quotas.add(RunId(run), rules.quota);
@@ -158,31 +161,21 @@ impl SharedEngine for YarnSharedEngine {
                 let run_id = RunId(self.without_run);
                 self.without_run -= 1;
                 let session = Box::new(YarnSession::of(*session, context));
-                self.ended.push(EndedRun { run: run_id, how: Ok(end), session });
+                self.happened.push(EngineEvent::Ended(EndedRun { run: run_id, how: Ok(end), session }));
                 Ok(run_id)
             }
         }
     }
 
-    fn update_flow(&mut self, run_id: RunId, flow: &str, overrides: FlowOverrides) {
+    fn change_flow(&mut self, run_id: RunId, flow: &str, change: FlowChange) {
         if self.contexts.contains_key(&run_id) {
-            self.engine.update_flow(run_id.0, flow, overrides, &mut self.due);
+            match change {
+                FlowChange::Override(overrides) => {
+                    self.engine.update_flow(run_id.0, flow, overrides, &mut self.due);
+                }
+                FlowChange::Cancel => self.engine.cancel_flow(run_id.0, flow, &mut self.due),
+            }
         }
-    }
-
-    fn cancel_flow(&mut self, run_id: RunId, flow: &str) {
-        if self.contexts.contains_key(&run_id) {
-            self.engine.cancel_flow(run_id.0, flow, &mut self.due);
-        }
-    }
-
-    fn finished_runs(&mut self) -> Vec<EndedRun> {
-        std::mem::take(&mut self.ended)
-    }
-
-    /// The engine waits at most until its next poll.
-    fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
-        Arc::new(|| {})
     }
 
     fn wants_plans(&self) -> bool {
@@ -196,6 +189,6 @@ impl SharedEngine for YarnSharedEngine {
     fn stop(&mut self) -> Vec<EndedRun> {
         let left = self.engine.stop();
         self.finish_runs(left);
-        self.finished_runs()
+        ended_runs(self.events())
     }
 }

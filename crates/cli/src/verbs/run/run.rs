@@ -210,7 +210,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::Stopped);
     }
-    if run.session().workload().flows.is_empty() && args.output.form() == Form::Table {
+    if run.record().workload.flows.is_empty() && args.output.form() == Form::Table {
         // Everything was done already, and nothing is known of when.
         return Ok(Answer::Yes);
     }
@@ -281,7 +281,7 @@ fn ending(went: &Result<(slackline::run::Run, RunEnd), RunError>) -> Ending {
         Ok((_, RunEnd::Done)) => Ending::Done,
         Ok((_, RunEnd::Interrupted)) => Ending::Stopped,
         Ok((run, _)) => {
-            let did = JobFigures::all(run.session().workload(), run.session().attempts());
+            let did = JobFigures::all(run.record().workload, run.record().attempts);
             let open = did.iter().filter(|job| !job.is_done()).map(|job| job.flow.as_str());
             Ending::Failed(open.collect::<BTreeSet<_>>().len())
         }
@@ -323,7 +323,7 @@ impl Run {
         if !self.engine.is_local() {
             return None;
         }
-        let slots = here.engine.machines().iter().map(slots_of).sum();
+        let slots = here.engine.description().machines.iter().map(slots_of).sum();
         let others = concurrent_runs::others();
         if !others.is_empty() && !self.quiet {
             let total: u32 = others.iter().map(|other| other.slots).sum();
@@ -361,7 +361,7 @@ impl Run {
                 let predicted = run.prediction().map_err(with_flag_names)?;
                 let columns = table::Columns { policy: &self.policy, has_history: self.history.is_some() };
                 let text = columns.table(predicted.as_ref(), outcome, figures, &view);
-                let did = JobFigures::all(run.session().workload(), run.session().attempts());
+                let did = JobFigures::all(run.record().workload, run.record().attempts);
                 let jobs = jobs::table(&did, &view);
                 let files = format!(
                     "schedule of what happened: {}\nits workload: {}\n",

@@ -11,7 +11,7 @@ use slackline_task::container::job_spec::{ContainerJob, JobSpec};
 
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
 use crate::engine::backend::{FlowOverrides, RunConfig, RunId};
-use crate::engine::event::{Observer, RunEvent};
+use crate::engine::event::RunEvent;
 use crate::engine::external_runs::tasks::{ArrivingFlow, CannotFinish, FailedTask, FinishedTask};
 use crate::engine::shared::flow::{FlowSource, RunDates};
 use crate::run::Session;
@@ -140,14 +140,14 @@ impl ExternalRun {
         is_recorded
     }
 
-    /// The flows that arrive by now. The observer learns of flows that never will.
-    pub(crate) fn arriving(&mut self, now: Time, observer: &mut dyn Observer) -> Vec<String> {
+    /// The flows that arrive by now. The on_event learns of flows that never will.
+    pub(crate) fn arriving(&mut self, now: Time, on_event: &mut dyn FnMut(Time, &RunEvent)) -> Vec<String> {
         let Self { coming, instance, session, is_done, .. } = &mut *self;
         let Arrivals { flows, never } =
             coming.take_arrivals(now, instance, &session.jobs, |job| is_done[job as usize]);
         for (flow, job) in never {
             let flow = instance.flow(flow).id.clone();
-            observer.happened(now, &RunEvent::FlowBlocked { flow, missing_job: job });
+            on_event(now, &RunEvent::FlowBlocked { flow, missing_job: job });
         }
         let flows: Vec<String> = flows.into_iter().map(|flow| instance.flow(flow).id.clone()).collect();
         self.came.extend(flows.iter().cloned());
@@ -230,7 +230,7 @@ impl ExternalRun {
         failed: &FailedTask<'_>,
         is_final: bool,
         now: Time,
-        observer: &mut dyn Observer,
+        on_event: &mut dyn FnMut(Time, &RunEvent),
     ) -> Result<(), CannotFinish> {
         let FailedTask { id, slot, start, end, message } = *failed;
         let number = self.number();
@@ -238,9 +238,9 @@ impl ExternalRun {
         let (start, end) = (start.0, end.0.max(start.0));
         let attempt = Attempt { number, id, slot, segment: self.segment, start, began: start, end, ended };
         self.session.journal.record(std::slice::from_ref(&attempt))?;
-        observer.happened(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
+        on_event(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
         let (message, log, other_runs) = (message.to_owned(), None, false);
-        observer.happened(now, &RunEvent::AttemptFailed { task: id, message, log, other_runs, is_final });
+        on_event(now, &RunEvent::AttemptFailed { task: id, message, log, other_runs, is_final });
         Ok(())
     }
 
@@ -251,7 +251,7 @@ impl ExternalRun {
         made: Vec<FinishedTask>,
         put: impl FnOnce(&JobPlan, &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
         now: Time,
-        observer: &mut dyn Observer,
+        on_event: &mut dyn FnMut(Time, &RunEvent),
     ) -> Result<(), CannotFinish> {
         let first = self.next_number;
         self.next_number += made.len() as u64;
@@ -280,10 +280,10 @@ impl ExternalRun {
         self.is_done[job as usize] = true;
         self.done.extend(ids);
         for attempt in attempts {
-            observer.happened(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
+            on_event(now, &RunEvent::AttemptRecorded(Box::new(attempt)));
         }
         if let Some(warning) = warning {
-            observer.happened(now, &RunEvent::Warning(warning));
+            on_event(now, &RunEvent::Warning(warning));
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ use slackline_policy::engine::Report;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{RunClock, TimeOffset};
 
-use crate::engine::backend::FlowOverrides;
-use crate::engine::event::Observer;
+use crate::engine::backend::{FlowChange, FlowOverrides};
+use crate::engine::event::EventCallback;
 use crate::engine::hosted::{FlowOutcome, RunningAttempt};
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
 use crate::engine::shared::flow::{FlowSource, RunDates};
@@ -40,7 +40,7 @@ pub(crate) struct RunStart {
     pub(crate) overrides: BTreeMap<String, FlowOverrides>,
     pub(crate) settings: Settings,
     pub(crate) engine: RunClock,
-    pub(crate) observer: Box<dyn Observer + Send>,
+    pub(crate) on_event: EventCallback,
     pub(crate) mux: Arc<Mutex<FleetMux>>,
     /// Whether the engine is for this run alone.
     pub(crate) is_alone: bool,
@@ -52,7 +52,7 @@ impl RunStart {
         let _report = PanicReport(out);
         activity::announce(format!("the run in {}", self.session.layout().root().display()), Duty::Helper);
         let Self { mut session, machines, away, attempts_max, overrides, .. } = self;
-        let Self { settings, engine, observer, mux, is_alone, .. } = self;
+        let Self { settings, engine, on_event, mux, is_alone, .. } = self;
         let clock = session.clock();
         let later = clock.offset_to(&engine);
         let joined = session.join(&machines).and_then(|()| {
@@ -67,7 +67,7 @@ impl RunStart {
         let fleet = Box::new(Share { mux: mux.clone(), out: out.clone() });
         let owned = Owned { session, instance };
         let work = owned.session.work(&owned.instance, attempts_max);
-        let local = ProcessEngine::new(work, settings, clock, observer, fleet).without_machines(away);
+        let local = ProcessEngine::new(work, settings, clock, on_event, fleet).without_machines(away);
         let here = |id: &String| FlowState {
             overrides: overrides.get(id).copied().unwrap_or_default(),
             has_come: false,
@@ -231,8 +231,8 @@ impl Run<'_> {
             RunCommand::Adopt { number, row, id } => self.local.adopt(number, row, id),
             RunCommand::Order(order) => self.local.order_here(order),
             RunCommand::GiveWay(slot_kind, slot) => self.local.make_room(slot_kind, slot),
-            RunCommand::Stand(flow, overrides) => self.stand(&flow, overrides),
-            RunCommand::Cancel(flow) => self.cancel(flow),
+            RunCommand::Change(flow, FlowChange::Override(overrides)) => self.stand(&flow, overrides),
+            RunCommand::Change(flow, FlowChange::Cancel) => self.cancel(flow),
             RunCommand::ClockJumped => self.bring_all_again(),
             RunCommand::Event(_) | RunCommand::Stop | RunCommand::Leave | RunCommand::End => {}
         }

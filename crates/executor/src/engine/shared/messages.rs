@@ -8,7 +8,7 @@ use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::spec::Spec;
 
-use crate::engine::backend::{FlowOverrides, RunId};
+use crate::engine::backend::{FlowChange, RunId};
 use crate::engine::hosted::RunningAttempt;
 use crate::engine::shared::flow::DriverFlow;
 use crate::fleet::{Assignment, FleetEvent, Waker};
@@ -20,25 +20,15 @@ pub(crate) enum RunCommand {
     /// News of the fleet.
     Event(FleetEvent),
     /// The driver starts a task on a slot; held, it waits for the maps of its job.
-    Begin {
-        row: RowId,
-        id: TaskId,
-        slot: u32,
-        held: bool,
-    },
+    Begin { row: RowId, id: TaskId, slot: u32, held: bool },
     /// A running attempt has a row again.
-    Adopt {
-        number: u64,
-        row: RowId,
-        id: TaskId,
-    },
+    Adopt { number: u64, row: RowId, id: TaskId },
     /// The driver decides something else.
     Order(Order),
     /// Another run starts something on a slot.
     GiveWay(SlotKind, u32),
-    /// The overrides of a flow change.
-    Stand(String, FlowOverrides),
-    Cancel(String),
+    /// A flow is to change.
+    Change(String, FlowChange),
     /// The wall clock has jumped: dates are other times.
     ClockJumped,
     /// Everything is to stop, to be resumed some day.

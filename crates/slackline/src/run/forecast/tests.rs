@@ -11,11 +11,11 @@ use crate::run::{Run, Silent};
 /// A forecast of two jobs in a chain, before anything runs: maps of 1 s and 10 s, reduces of 2 s and 3 s.
 fn forecast() -> Forecast {
     let mut fake = Fake::new();
-    fake.phases = vec![(vec![1.0; 4], vec![2.0]), (vec![10.0; 2], vec![3.0]), (vec![1.0], vec![])];
+    fake.phases = vec![[vec![1.0; 4], vec![2.0]], [vec![10.0; 2], vec![3.0]], [vec![1.0], vec![]]];
     let dir = tempfile::tempdir().unwrap();
     let request = request(dir.path());
     let run = Run::open(&fake, request.clone(), &mut Silent).unwrap();
-    let mut forecast = Forecast::new(request.policy, run.setting.clone(), run.session());
+    let mut forecast = Forecast::new(request.policy, run.setting.clone(), &run.record());
     forecast.draft.flows.truncate(1);
     forecast
 }

@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
-use slackline_executor::engine::backend::{FlowOverrides, RunConfig, RunId, Session as _};
-use slackline_executor::engine::event::{Observer, RunEvent};
+use slackline_executor::engine::backend::{
+    FlowChange, FlowOverrides, RunConfig, RunId, Session as _, ended_runs, without_flows,
+};
+use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::run::{RunEnd, opening};
 use slackline_executor::store::journal::{Attempt, AttemptOutcome, Setup};
@@ -87,8 +89,8 @@ struct Watcher {
     is_stopped: Arc<AtomicBool>,
 }
 
-impl Observer for Watcher {
-    fn happened(&mut self, _: Time, event: &RunEvent) {
+impl Watcher {
+    fn happened(&mut self, event: &RunEvent) {
         let message = match event {
             RunEvent::AttemptFailed { message, is_final, .. } => {
                 format!("failed{}: {message}", if *is_final { " for good" } else { "" })
@@ -204,30 +206,25 @@ impl Scene {
         let mut session = YarnSession {
             session,
             table: config.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
-            context: RunContext {
-                config,
-                files: self.run_files(&state, default_fs),
-                state,
-                obstacles: Vec::new(),
-                verdicts: Vec::new(),
-            },
+            context: RunContext { config, files: self.run_files(&state, default_fs), state },
         };
         if session.session.remaining().unwrap().is_none() {
             return (Ok(RunEnd::Done), Vec::new());
         }
         let mut engine = session.engine().unwrap();
         let (messages, is_stopped) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let watcher = Watcher { messages: messages.clone(), until, is_stopped: is_stopped.clone() };
+        let mut watcher = Watcher { messages: messages.clone(), until, is_stopped: is_stopped.clone() };
         let rules = RunConfig { attempts_max: 4, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
-        engine.add_run(Box::new(session), rules, Box::new(watcher)).unwrap();
-        let (empty, mut nowhere, mut policy) = (engine.empty().clone(), (), Fifo::new(ShareUnit::Job));
+        engine.add_run(Box::new(session), rules, Box::new(move |_, event| watcher.happened(event))).unwrap();
+        let (empty, mut nowhere, mut policy) =
+            (without_flows(&engine.machines()), (), Fifo::new(ShareUnit::Job));
         let mut ended = Vec::new();
         let config = Config::plain().audited().with_attempts_max(u16::MAX);
         let mut driver = Driver::new(empty, &mut policy, engine.as_mut(), &mut nowhere, config);
         while ended.is_empty() && !is_stopped.load(Ordering::SeqCst) && driver.step() {
             let plans = Plans::of(&driver);
             driver.engine().planned(&plans);
-            ended = driver.engine().finished_runs();
+            ended = ended_runs(driver.engine().events());
         }
         driver.close();
         if ended.is_empty() {
@@ -311,9 +308,13 @@ impl Scene {
 fn runs_share_a_cluster_under_one_driver() {
     let scene = Scene::new();
     let (mut resident, runs) = seated(&scene, &["one", "two", "three"]);
-    resident.update_flow(runs[1], "f", FlowOverrides { held: true, ..FlowOverrides::default() });
-    resident.cancel_flow(runs[2], "f");
-    let empty = resident.empty().clone();
+    resident.change_flow(
+        runs[1],
+        "f",
+        FlowChange::Override(FlowOverrides { held: true, ..FlowOverrides::default() }),
+    );
+    resident.change_flow(runs[2], "f", FlowChange::Cancel);
+    let empty = without_flows(&resident.machines());
     let (mut policy, mut nowhere, mut back) = (Fifo::new(ShareUnit::Job), (), Vec::new());
     let config = Config::plain().audited();
     let mut driver =
@@ -322,14 +323,16 @@ fn runs_share_a_cluster_under_one_driver() {
         assert!(driver.step());
         let plans = Plans::of(&driver);
         driver.engine().planned(&plans);
-        back.extend(driver.engine().finished_runs().into_iter().map(|ended| (ended.run, ended.how.unwrap())));
+        back.extend(
+            ended_runs(driver.engine().events()).into_iter().map(|ended| (ended.run, ended.how.unwrap())),
+        );
         if poll_cluster == 100 {
             // The one that is held has not begun, and the one that was cancelled has come back.
             assert!(
                 !scene.path("two/_SUCCESS").exists() && back.contains(&(runs[2], RunEnd::Failed)),
                 "{back:?}"
             );
-            driver.engine().update_flow(runs[1], "f", FlowOverrides::default());
+            driver.engine().change_flow(runs[1], "f", FlowChange::Override(FlowOverrides::default()));
         }
         if back.len() == 3 {
             break;
@@ -351,7 +354,6 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
     let config = scene.config(scene.mock.address());
     let manager = ResourceManager::new(&config.address, http::Settings::default());
     let machines = machines(&manager.nodes().unwrap(), 512);
-    let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() }).unwrap();
     let began = unix_micros();
     let engine = FlowEngine::new(
         ExternalRuns::none(began, Time::ZERO),
@@ -360,7 +362,7 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
         config.rules(),
         config.timeouts.clone(),
     );
-    let mut resident = YarnSharedEngine::new(engine, manager, machines, empty.without_flows());
+    let mut resident = YarnSharedEngine::new(engine, manager, machines);
     let run_id = |name: &&str| {
         let state = scene.path(&format!("states/{name}"));
         let draft = Draft {
@@ -376,19 +378,12 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, status };
         let session = opening::open(opening, &resolved).unwrap();
         let files = scene.run_files(&state, "file:///");
-        let context =
-            RunContext { config: config.clone(), files, state, obstacles: Vec::new(), verdicts: Vec::new() };
+        let context = RunContext { config: config.clone(), files, state };
         let rules = RunConfig { attempts_max: 4, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
-        resident.add_run(Box::new(YarnSession::of(session, context)), rules, Box::new(Silent)).unwrap()
+        resident.add_run(Box::new(YarnSession::of(session, context)), rules, Box::new(|_, _| {})).unwrap()
     };
     let runs = names.iter().map(run_id).collect();
     (resident, runs)
-}
-
-struct Silent;
-
-impl Observer for Silent {
-    fn happened(&mut self, _: Time, _: &RunEvent) {}
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use slackline_executor::engine::backend::{FlowOverrides, RunConfig};
-use slackline_executor::engine::event::{Observer, RunEvent};
+use slackline_executor::engine::event::{EventCallback, RunEvent};
 use slackline_executor::engine::external_runs::{self, JoinOutcome};
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::{RunEnd, Session};
@@ -32,13 +32,13 @@ impl FlowEngine {
         &mut self,
         session: Session,
         rules: &RunConfig,
-        observer: Box<dyn Observer + Send>,
+        on_event: EventCallback,
         submit: Rc<dyn JobSubmission>,
         manager: &ResourceManager,
     ) -> Result<JoinOutcome, EngineError> {
         let owner = session.owner().to_owned();
         self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
-        let joined = self.runs.join(session, &self.machines, rules, observer);
+        let joined = self.runs.join(session, &self.machines, rules, on_event);
         match &joined {
             Ok(JoinOutcome::From(run)) => self.add_run(*run, submit),
             Ok(JoinOutcome::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
@@ -175,13 +175,13 @@ impl FlowEngine {
         let owner = self.runs.owner(run).to_owned();
         self.cluster.forget(&owner);
         let submit = self.submissions.remove(&run);
-        let external_runs::LeavingRun { end, session, mut observer } =
+        let external_runs::LeavingRun { end, session, mut on_event } =
             self.runs.leave(run, is_interrupted)?;
         if !is_interrupted
             && let Some(warning) = submit.and_then(|submit| submit.close(session.jobs(), &owner))
         {
             self.notices.push(warning.clone());
-            observer.happened(session.clock().now(), &RunEvent::Warning(warning));
+            on_event(session.clock().now(), &RunEvent::Warning(warning));
         }
         let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
         Some(LeavingRun { run, end, session })
