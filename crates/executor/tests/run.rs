@@ -23,7 +23,7 @@ use slackline_executor::store::journal::{AttemptOutcome, Setup};
 use slackline_executor::store::run_schedule;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
-use slackline_model::schedule::FlowStatus;
+use slackline_model::schedule::FlowResult;
 use slackline_model::{Instance, PhaseKind, Schedule, Span};
 use slackline_policy::{Config, Driver};
 use slackline_task::base::clock::unix_micros;
@@ -231,7 +231,7 @@ fn a_flow_gives_the_right_results_and_a_schedule_that_the_judge_accepts() {
     assert_eq!(counted(&output(&dir.path().join("out/words"))), expected);
     let sorted = output(&dir.path().join("out/sorted"));
     assert!(sorted.lines().is_sorted() && sorted.lines().count() == expected.len(), "{sorted}");
-    assert_eq!(judged(&session).flows[0].status, FlowStatus::Done);
+    assert_eq!(judged(&session).flows[0].status, FlowResult::Done);
     let maps = dir.path().join("run/maps");
     assert!(fs::read_dir(maps).unwrap().next().is_none(), "map output is cleared");
 }
@@ -252,8 +252,8 @@ fn a_mapper_that_fails_takes_its_flow_with_it_and_no_other() {
     assert!(fs::read_to_string(&watcher.logs[0]).unwrap().contains("this is why"));
     assert_eq!(counted(&output(&dir.path().join("out/words"))), expected);
     assert!(!dir.path().join("out/bad/_SUCCESS").exists());
-    let flows: Vec<FlowStatus> = judged(&session).flows.iter().map(|f| f.status).collect();
-    assert_eq!(flows, [FlowStatus::Done, FlowStatus::Failed]);
+    let flows: Vec<FlowResult> = judged(&session).flows.iter().map(|f| f.status).collect();
+    assert_eq!(flows, [FlowResult::Done, FlowResult::Failed]);
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
             let lost = session.attempts().iter().filter(|attempt| attempt.ended.is_lost()).count();
             assert!(lost > 0, "{what}");
             assert_eq!(session.done().len(), total + 3, "{what}");
-            assert_eq!(judged(&session).flows[0].status, FlowStatus::Done, "{what}");
+            assert_eq!(judged(&session).flows[0].status, FlowResult::Done, "{what}");
         }
     }
 }
@@ -481,8 +481,8 @@ fn a_map_whose_output_is_lost_again_and_again_fails_its_flow() {
     assert_eq!(go_with(&mut session, &mut watcher, 2), RunEnd::Failed);
     let last = watcher.failures.last().unwrap();
     assert!(last.contains("the output of map 0 was lost 2 times before, expected it to stay"), "{last}");
-    let flows: Vec<FlowStatus> = judged(&session).flows.iter().map(|f| f.status).collect();
-    assert_eq!(flows, [FlowStatus::Failed, FlowStatus::Done]);
+    let flows: Vec<FlowResult> = judged(&session).flows.iter().map(|f| f.status).collect();
+    assert_eq!(flows, [FlowResult::Failed, FlowResult::Done]);
 }
 
 /// A run of commands over small files, one flow each, whose jobs have these limits.

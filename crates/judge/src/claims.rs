@@ -1,6 +1,6 @@
 //! What a schedule claims: releases, starts, completions, costs, bound, gap, metrics.
 
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, Schedule};
+use slackline_model::schedule::{Clock, FlowResult, FlowRow, Schedule};
 use slackline_model::{FlowId, Instance, Work};
 
 use crate::metrics::{Metrics, NOT_OF_THE_SCHEDULE};
@@ -45,7 +45,7 @@ fn check_flow(instance: &Instance, row: &FlowRow, summary: &Summary) -> Result<(
     if !tolerance::same_instant(row.release, release) {
         return Err(Violation::FlowRelease { flow: name(), found: row.release, expected: release });
     }
-    let done = row.status == FlowStatus::Done;
+    let done = row.status == FlowResult::Done;
     let (start, completion) = (summary.starts[row.flow], summary.completions[row.flow]);
     // A flow that no row shows starts at its release, and may leave that unsaid, as older documents do.
     let unsaid = row.start.is_none() && flow.work == Work::ZERO && same(start, Some(release));
@@ -85,7 +85,7 @@ pub(crate) fn check_whole(
     schedule: &Schedule,
     rows: &[&FlowRow],
 ) -> Result<(), Violation> {
-    let failed = rows.iter().any(|row| row.status == FlowStatus::Failed);
+    let failed = rows.iter().any(|row| row.status == FlowResult::Failed);
     // The costs of the flows were found right just now.
     let expected = instance.objective().combine.of(rows.iter().filter_map(|row| row.cost));
     check_total(schedule, failed, expected)

@@ -52,7 +52,7 @@ mod totals;
 pub mod violation;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowStatus, Schedule};
+use slackline_model::schedule::{Clock, FlowResult, Schedule};
 use slackline_model::{FlowId, Instance};
 
 pub use metrics::{FlowFacts, Metrics, completions};
@@ -99,7 +99,7 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
     order::check_slowstart(schedule)?;
     segments::check_rows(instance, schedule)?;
     let flows = claims::flow_rows(instance, schedule)?;
-    let failed = |flow: FlowId| flows[flow.index()].status == FlowStatus::Failed;
+    let failed = |flow: FlowId| flows[flow.index()].status == FlowResult::Failed;
     let (summary, rows) = if summary::is_by_allocations(schedule) {
         (check_allocations(instance, schedule, failed)?, schedule.allocations.len())
     } else {

@@ -4,7 +4,7 @@
 //! numbers: one that has a deadline counts as missed, and what its attempts used counts as busy.
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowRow, FlowStatus, Schedule};
+use slackline_model::schedule::{FlowResult, FlowRow, Schedule};
 use slackline_model::{FlowId, Instance};
 
 use crate::summary::Summary;
@@ -114,7 +114,7 @@ pub(crate) fn facts(instance: &Instance, flows: &[FlowRow], summary: &Summary) -
         tasks: summary.tasks[flow],
     };
     let mut facts: TiVec<FlowId, FlowFacts> = instance.flows().keys().map(fact).collect();
-    for row in flows.iter().filter(|row| row.status == FlowStatus::Failed) {
+    for row in flows.iter().filter(|row| row.status == FlowResult::Failed) {
         if let Some(facts) = facts.get_mut(row.flow) {
             facts.completion = None;
         }

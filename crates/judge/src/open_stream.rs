@@ -5,7 +5,7 @@
 //! that are not over, beside one entry per slot and, for exact metrics, 40 bytes for each flow that is done.
 
 use slackline_model::instance::Arrival;
-use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Schedule};
+use slackline_model::schedule::{FlowResult, FlowRow, NewRow, Schedule};
 use slackline_model::{Combine, FlowId, Instance, ReorderBuffer, SlotRange};
 
 use crate::metrics::FlowFacts;
@@ -167,7 +167,7 @@ impl OpenStream {
     fn judge_over(&mut self) -> Result<(), Violation> {
         for (row, fact) in self.passing.judge_over(&self.instance)? {
             let entry = self.entry(&row, &fact);
-            self.sums.says_failed |= row.status == FlowStatus::Failed;
+            self.sums.says_failed |= row.status == FlowResult::Failed;
             let Self { counted, sums, .. } = self;
             counted.put(row.flow.index(), entry, |entry| sums.add(&entry));
             self.instance.retire(row.flow);

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Schedule, TaskRow, TaskRows};
+use slackline_model::schedule::{FlowResult, FlowRow, NewRow, Schedule, TaskRow, TaskRows};
 use slackline_model::{FlowId, Instance, PhaseId, SlotKind, SlotRange, Time};
 
 use crate::ledger::{Ledger, fault};
@@ -262,7 +262,7 @@ fn overlap(
 fn judge(instance: &Instance, schedule: &Schedule) -> Result<Summary, Violation> {
     let flows = claims::flow_rows(instance, schedule)?;
     let ledger = Ledger::of_sound(instance, &schedule.tasks);
-    coverage::check_tasks(&ledger, |flow| flows[flow.index()].status == FlowStatus::Failed)?;
+    coverage::check_tasks(&ledger, |flow| flows[flow.index()].status == FlowResult::Failed)?;
     let progress = Progress::new(&ledger, &Timeline::new(schedule));
     let mut first = First::default();
     check_each_flow(&ledger, &progress, schedule, &mut first);

@@ -128,7 +128,7 @@ impl Clock {
 
 /// How a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowStatus {
+pub enum FlowResult {
     /// All its tasks are done.
     Done,
     /// It was abandoned; it may be incomplete and costs nothing.
@@ -149,7 +149,7 @@ pub struct FlowRow {
     /// Claimed cost, if it completed.
     pub cost: Option<f64>,
     /// How it ended.
-    pub status: FlowStatus,
+    pub status: FlowResult,
 }
 
 /// `slots` slots for a phase from `start` to `end` (seconds).

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+pub use slackline::run::FlowStatus;
 use utoipa::ToSchema;
 
 use crate::state::auth::Role;
@@ -159,9 +160,9 @@ pub enum State {
     /// The service looks up the inputs of the submission.
     Opening,
     /// The flows of the submission are scheduled, or held.
-    Live,
+    Running,
     /// All flows have finished.
-    Done,
+    Finished,
     /// A flow has failed, or the submission could not start.
     Failed,
     /// A user cancelled the submission, or a later one replaced it.
@@ -171,11 +172,18 @@ pub enum State {
 }
 
 impl State {
-    pub const ALL: [Self; 7] =
-        [Self::Queued, Self::Opening, Self::Live, Self::Done, Self::Failed, Self::Cancelled, Self::Rejected];
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Opening,
+        Self::Running,
+        Self::Finished,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Rejected,
+    ];
 
     pub fn is_over(self) -> bool {
-        matches!(self, Self::Done | Self::Failed | Self::Cancelled | Self::Rejected)
+        matches!(self, Self::Finished | Self::Failed | Self::Cancelled | Self::Rejected)
     }
 
     /// Whether no flow is scheduled yet.
@@ -188,8 +196,8 @@ impl State {
         match self {
             Self::Queued => "queued",
             Self::Opening => "opening",
-            Self::Live => "live",
-            Self::Done => "done",
+            Self::Running => "running",
+            Self::Finished => "finished",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::Rejected => "rejected",
@@ -255,41 +263,13 @@ pub struct Occurrence {
     pub at: Timestamp,
 }
 
-/// The state of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FlowState {
-    /// No task has started.
-    #[default]
-    Waiting,
-    /// A task has started.
-    Running,
-    /// No more tasks start until the flow is resumed.
-    Held,
-    /// All tasks have finished.
-    Done,
-    /// A task failed and is not retried, or the flow could not start.
-    Failed,
-    /// The flow was cancelled.
-    Cancelled,
-}
-
-impl FlowState {
-    pub fn is_over(self) -> bool {
-        matches!(self, Self::Done | Self::Failed | Self::Cancelled)
-    }
-
-    /// The name in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Held => "held",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
+/// The states of a flow, for the description of the API.
+fn flow_status() -> utoipa::openapi::schema::Object {
+    utoipa::openapi::schema::ObjectBuilder::new()
+        .schema_type(utoipa::openapi::schema::Type::String)
+        .description(Some("The state of a flow."))
+        .enum_values(Some(FlowStatus::ALL.map(FlowStatus::name)))
+        .build()
 }
 
 /// A flow of a submission.
@@ -298,7 +278,8 @@ pub struct Flow {
     /// The name of the flow.
     pub flow: String,
     /// The state of the flow.
-    pub state: FlowState,
+    #[schema(schema_with = flow_status)]
+    pub state: FlowStatus,
     /// The release time: the flow may start from then on.
     pub release: Timestamp,
     /// The deadline.

@@ -21,7 +21,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowStatus, Outcome, TaskRow};
+use slackline_model::schedule::{FlowResult, Outcome, TaskRow};
 use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Schedule};
 
@@ -247,7 +247,7 @@ impl<'a> Explainer<'a> {
             completed: of_flow.completed,
             until: chain.last().map_or(released, |&last| facts.extents[last].until.unwrap_or(released)),
             decides: true,
-            failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed),
+            failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowResult::Failed),
             order: Order { started, completed: of_flow.place, of: instance.flows().len() },
             chain,
             phases,
@@ -310,7 +310,7 @@ impl<'a> Facts<'a> {
         let known = sums.into_iter().filter(|row| instance.phases().contains(row.phase));
         let held: Vec<SlotInterval> = known.map(held).collect();
         let mut is_done: TiVec<FlowId, bool> = vec![false; instance.flows().len()].into();
-        for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Done) {
+        for row in schedule.flows.iter().filter(|row| row.status == FlowResult::Done) {
             is_done.get_mut(row.flow).into_iter().for_each(|is_done| *is_done = true);
         }
         let extents = slot_intervals::extents(instance, &held, &|phase| is_done[instance.flow_of(phase)]);
@@ -331,7 +331,7 @@ impl<'a> Facts<'a> {
         let last_starts = BTreeMap::new();
         let mut facts =
             Self { instance, held: Rows::new(held), masters, is_plan, extents, flows, last_starts };
-        for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {
+        for row in schedule.flows.iter().filter(|row| row.status == FlowResult::Failed) {
             if let Some(times) = facts.flows.get_mut(row.flow) {
                 times.completed = None;
             }

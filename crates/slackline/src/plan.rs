@@ -12,7 +12,7 @@ use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
 use slackline_algo::{auto, flowflex};
 use slackline_judge::{Metrics, Violation};
 use slackline_model::cluster::SPEEDS;
-use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};
+use slackline_model::schedule::{Clock, FlowResult, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
 use slackline_policy::{Admission, Estimates, Figures, Run};
 use slackline_relax::Form;
@@ -241,7 +241,7 @@ fn schedule(instance: &Instance, policy: &PolicySpec, rows: Rows, bound: f64) ->
     });
     // A plan fails no flow. The validator refuses a flow whose rows do not complete.
     for row in &mut schedule.flows {
-        row.status = FlowStatus::Done;
+        row.status = FlowResult::Done;
     }
     schedule.claim_bound(Some(bound).filter(|bound| bound.is_finite()));
     schedule

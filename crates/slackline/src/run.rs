@@ -43,7 +43,7 @@ pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
 pub use events::Events;
 pub use figures::{JobFigures, PhaseFigures};
-pub use forecast::{Forecast, Prospect};
+pub use forecast::Forecast;
 pub use hooks::{HookCommands, Hooks, variable};
 pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
@@ -55,7 +55,7 @@ pub use slackline_executor::engine::Settings;
 pub use slackline_executor::engine::backend::{
     ADDRESS, Backend, EngineDescription, EngineEntry, Make, PreparedRun, SWITCH, Session, Stop,
 };
-pub use slackline_executor::engine::event::{RunEvent, SlotHolder};
+pub use slackline_executor::engine::event::{FlowStatus, RunEvent, SlotHolder};
 pub use slackline_executor::engine::this_machine::LocalEngine;
 
 use std::cell::RefCell;
@@ -93,9 +93,7 @@ pub use slackline_task::process::worker_command::WorkerCommand;
 /// started as [`WorkerCommand`] specifies.
 pub use slackline_task::worker::{main as worker, main_if_asked as worker_if_asked};
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
-pub use state::{
-    FlowState, FlowStatus, JobState, SoFar, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
-};
+pub use state::{FlowState, JobState, SoFar, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together};
 
 const SECOND: u64 = 1_000_000;
 

@@ -10,7 +10,7 @@ use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_algo::dmrs::{self, Dmrs, OnlineConfig, Variant};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, TasksDraft};
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, Outcome};
+use slackline_model::schedule::{Clock, FlowResult, FlowRow, Outcome};
 use slackline_model::{
     Combine, Draft, History, Instance, MachineId, Metric, Objective, PhaseId, Schedule, Seed, SlotKind, Span,
     Time,
@@ -99,7 +99,7 @@ fn completed(instance: &Instance, variant: Variant, options: &Options, sigma: f6
     let mut policy = Dmrs::new(instance.cluster(), config);
     let schedule = run(instance, &mut policy, options, sigma);
     assert!(
-        schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done),
+        schedule.flows.iter().all(|flow| flow.status == FlowResult::Done),
         "{variant:?} left work undone"
     );
     schedule.cost.unwrap()
@@ -254,7 +254,7 @@ fn every_variant_finishes_under_all_events() {
                     let mut policy = Dmrs::new(instance.cluster(), config);
                     let slowstart = if seed < 3 { 1.0 } else { 0.3 };
                     let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&known, slowstart));
-                    let done = schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done);
+                    let done = schedule.flows.iter().all(|flow| flow.status == FlowResult::Done);
                     assert!(done, "world {world} seed {seed} {variant:?}");
                 }
             }
@@ -305,7 +305,7 @@ fn the_queue_of_a_disconnected_machine_moves_and_nothing_is_done_twice() {
         let config = OnlineConfig::default().with_variant(variant);
         let mut policy = Dmrs::new(instance.cluster(), config);
         let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&Known::Exact, 1.0));
-        assert_eq!(schedule.flows[0].status, FlowStatus::Done, "{variant:?}");
+        assert_eq!(schedule.flows[0].status, FlowResult::Done, "{variant:?}");
         let ended = |outcome| machines(&instance, &schedule.tasks, |row| row.outcome == outcome);
         // Two maps of two seconds were finished there, and are made again; the third was running.
         assert_eq!([ended(Outcome::Lost).len(), ended(Outcome::Killed).len()], [2, 1], "{variant:?}");
@@ -341,7 +341,7 @@ fn wrong_speeds_are_survived_and_cost_less_if_the_list_is_rebuilt() {
             let config = OnlineConfig::default().with_reoptimise(reoptimise);
             let mut policy = Dmrs::new(instance.cluster(), config);
             let (schedule, _) = run_knowing(&instance, &mut policy, &Options::exact(), (&known, 1.0));
-            assert!(schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done), "seed {seed}");
+            assert!(schedule.flows.iter().all(|flow| flow.status == FlowResult::Done), "seed {seed}");
             *sum += schedule.cost.unwrap();
         }
     }

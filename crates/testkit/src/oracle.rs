@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, Weights};
-use slackline_model::schedule::{FlowStatus, Outcome};
+use slackline_model::schedule::{FlowResult, Outcome};
 use slackline_model::{
     Combine, FlowId, Instance, JobId, Metric, Objective, PhaseId, PhaseKind, Schedule, SlotKind,
 };
@@ -147,7 +147,7 @@ fn alone(instance: &Instance, flow: FlowId) -> f64 {
 /// the definitions do not say how long such an attempt was busy.
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static str, f64> {
     let failed =
-        |flow: FlowId| schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed);
+        |flow: FlowId| schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowResult::Failed);
     let ends = completions(instance, schedule);
     let done: Vec<(FlowId, f64)> = (instance.flows().keys())
         .filter(|&flow| !failed(flow))

@@ -5,7 +5,7 @@ mod simplex;
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, TasksDraft};
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus};
+use slackline_model::schedule::{Clock, FlowResult, FlowRow};
 use slackline_model::{Combine, Draft, FlowId, Instance, Metric, Objective, Schedule, Time};
 
 use super::lp::{self, Form, Job, Machines, Side, Solution, System};
@@ -197,7 +197,7 @@ fn judged(instance: &Instance, plan: &Plan) {
             start: of_flow.map(|task| task.start).min().map(Time::seconds),
             completion: Some(completion.seconds()),
             cost: Some(info.cost.eval(completion.seconds())),
-            status: FlowStatus::Done,
+            status: FlowResult::Done,
         }
     });
     let schedule = Schedule {

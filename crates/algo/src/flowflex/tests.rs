@@ -7,7 +7,7 @@ mod stop;
 
 use slackline_judge::check;
 use slackline_model::draft::Weights;
-use slackline_model::schedule::{Allocation, Clock, FlowRow, FlowStatus, Schedule, TaskRows};
+use slackline_model::schedule::{Allocation, Clock, FlowResult, FlowRow, Schedule, TaskRows};
 use slackline_model::{Combine, Instance, Metric, Objective, Seed};
 use slackline_trace::generate;
 
@@ -64,7 +64,7 @@ fn schedule(instance: &Instance, allocations: Vec<Allocation>, (cost, bound): (f
             start: own().map(|a| a.start).reduce(f64::min),
             completion: Some(completion),
             cost: Some(flow.cost.eval(completion)),
-            status: FlowStatus::Done,
+            status: FlowResult::Done,
         }
     };
     Schedule {

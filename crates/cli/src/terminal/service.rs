@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use slackline_serve::api::{Flow, FlowState, Job, Service, State, Submission};
+use slackline_serve::api::{Flow, FlowStatus, Job, Service, State, Submission};
 
 use crate::terminal::watch::content;
 use crate::terminal::watch::content::{Mood, ViewContent};
@@ -42,16 +42,16 @@ pub(crate) fn predicted(flow: &Flow, now: Timestamp) -> String {
 pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
     let has_passed = flow.deadline.is_some_and(|deadline| now > deadline);
     match (flow.state, flow.late) {
-        (FlowState::Failed, _) => "failed",
-        (FlowState::Cancelled, _) => "cancelled",
-        (FlowState::Done, Some(true)) => "late",
-        (FlowState::Done, Some(false)) => "on time",
-        (FlowState::Done, None) => "done",
+        (FlowStatus::Failed, _) => "failed",
+        (FlowStatus::Cancelled, _) => "cancelled",
+        (FlowStatus::Finished, Some(true)) => "late",
+        (FlowStatus::Finished, Some(false)) => "on time",
+        (FlowStatus::Finished, None) => "done",
         (_, Some(true)) if has_passed => "late already",
-        (FlowState::Held, _) => "held",
+        (FlowStatus::Held, _) => "held",
         (_, Some(true)) => "about to be late",
-        (FlowState::Waiting, _) => "waits",
-        (FlowState::Running, _) => "at work",
+        (FlowStatus::Waiting, _) => "waits",
+        (FlowStatus::Running, _) => "at work",
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn headline(service: &Service) -> String {
         engine, policy, objective, slots, running, waiting, submissions, draining, trouble, ..
     } = service;
     let of = |state: State| submissions.get(state.name()).copied().unwrap_or(0);
-    let (live, queued) = (of(State::Live), of(State::Queued) + of(State::Opening));
+    let (live, queued) = (of(State::Running), of(State::Queued) + of(State::Opening));
     let slots = counted(*slots, "slot");
     let mut out = format!(
         "{engine}, {policy} ({objective}): {slots}, {running} running, {waiting} waiting; {live} live, {queued} queued"
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn rows_of_the_view_say_of_what_and_whose_they_are() {
         let one: Submission = serde_json::from_value(serde_json::json!({
-            "number": 7, "name": "night", "user": "anna", "submitted": "2026-03-01T10:00:00Z", "state": "live",
+            "number": 7, "name": "night", "user": "anna", "submitted": "2026-03-01T10:00:00Z", "state": "running",
             "held": false, "priority": 0, "flows": [],
         }))
         .expect("a submission");

@@ -107,7 +107,7 @@ impl Clocked {
     }
 
     fn wait_done(&self, number: u64) {
-        self.wait_for(|this| this.state(number) == "done");
+        self.wait_for(|this| this.state(number) == "finished");
     }
 
     /// Whether the next time of a schedule comes within `seconds`, by the clock of the service.
@@ -133,7 +133,7 @@ fn after_a_jump_under_a_service_submissions_start_at_once_and_it_is_reported() {
     let Some(clocked) = Clocked::start("clock-jumps", 0, &[]) else { return };
     clocked.wait_done(clocked.submit("before", "echo a", &[]));
     let long = clocked.submit("long", "sleep 12", &["--deadline", "f=10h"]);
-    clocked.wait_for(|this| this.state(long) == "live");
+    clocked.wait_for(|this| this.state(long) == "running");
     let jumps =
         [("night", 8 * HOUR), ("morning", 0), ("back", -8 * HOUR), ("year", YEAR), ("again", 0), ("few", 15)];
     for (name, shift) in jumps {
@@ -172,7 +172,7 @@ fn a_clock_that_is_a_year_ahead_for_seconds_stops_no_schedule_and_deletes_nothin
     // Wrong also while the service starts, and right again.
     clocked.restart(61 * DAY);
     clocked.restart(0);
-    assert_eq!(clocked.state(first), "done");
+    assert_eq!(clocked.state(first), "finished");
     assert!(clocked.place.dir.join("s/flows/first/journal.log").exists());
     clocked.wait_done(clocked.submit("first", "echo a", &[]));
     clocked.wait_for(|this| this.comes_within("minutely", 60));
@@ -205,7 +205,7 @@ fn many_missed_times_cost_nothing() {
     // What was missed is made up for once.
     clocked.wait_for(|this| {
         let all = this.submissions();
-        all.iter().filter(|one| one["state"] == "done").count() >= 100
+        all.iter().filter(|one| one["state"] == "finished").count() >= 100
     });
     let seconds: f64 = fs::read_to_string(format!("/proc/{}/stat", clocked.service.id()))
         .map(|stat| {

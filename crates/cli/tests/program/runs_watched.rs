@@ -59,10 +59,10 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     let mut engine = family.start(&dir, &RUN);
     family.awaits(&format!("sleep {}", Family::long()));
     let seen = status(&dir);
-    assert_eq!((&seen["status"], &seen["policy"]), (&"at_work".into(), &"auto".into()));
+    assert_eq!((&seen["status"], &seen["policy"]), (&"running".into(), &"auto".into()));
     assert_eq!((&seen["tasks"], &seen["done"]), (&4.into(), &2.into()));
     let flow = &seen["flows"][0];
-    assert_eq!((&flow["status"], &flow["late"]), (&"begun".into(), &false.into()), "{flow:#}");
+    assert_eq!((&flow["status"], &flow["late"]), (&"running".into(), &false.into()), "{flow:#}");
     assert!(flow["predicted"].as_f64().is_some_and(|at| at > 0.0), "{flow:#}");
     assert_eq!(flow["jobs"][0]["maps"]["records_in"], 3);
     assert!(!seen["at_work"].as_array().unwrap().is_empty());
@@ -86,7 +86,7 @@ fn a_run_is_seen_while_it_continues_after_it_was_killed_and_at_its_end() {
     assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
     assert!(rest.out.contains("records\n") || rest.out.contains("records"), "{}", rest.out);
     let seen = status(&dir);
-    assert_eq!((&seen["status"], &seen["flows"][0]["status"]), (&"done".into(), &"done".into()));
+    assert_eq!((&seen["status"], &seen["flows"][0]["status"]), (&"finished".into(), &"finished".into()));
     assert!(done(&dir, &["explain", "--state", "state", "f"]).contains("on time"));
     let followed = done(&dir, &["status", "--state", "state", "--follow"]);
     assert!(followed.contains("state: done"), "{followed}");
@@ -117,7 +117,7 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_reported() {
         refused(&["status"]).contains("the states of 2 runs, expected --state with one of .slackline/a, ")
     );
     assert!(done(&dir, &["status", "b.toml"]).starts_with(".slackline/b: done"));
-    assert!(done(&dir, &["status", ".slackline/b", "--format", "csv"]).contains("\nf,done,0,"));
+    assert!(done(&dir, &["status", ".slackline/b", "--format", "csv"]).contains("\nf,finished,0,"));
     assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run there"));
     assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run there"));
     assert!(refused(&["logs", "g", "j", "--workload", "a.toml"]).contains("found flow \"g\", expected f"));
@@ -191,7 +191,7 @@ fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words
     assert!(seen.contains("\nnothing was left to do in it: all jobs were done before\n"), "{seen}");
     assert!(!seen.contains("deadline") && !seen.contains("0 of 0"), "{seen}");
     let document = status(&dir);
-    assert_eq!((&document["status"], &document["flows"]), (&"done".into(), &Value::Array(Vec::new())));
+    assert_eq!((&document["status"], &document["flows"]), (&"finished".into(), &Value::Array(Vec::new())));
 }
 
 #[test]

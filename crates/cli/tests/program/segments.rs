@@ -407,7 +407,7 @@ fn a_service_that_is_restarted_with_other_settings_resumes_its_runs() {
         until("a map is done", || {
             let shown = place.shown("1");
             let maps = shown["flows"][0]["jobs"][1]["maps"]["done"].as_u64();
-            if k < 4 { maps > Some(k as u64) } else { shown["state"] == "done" }
+            if k < 4 { maps > Some(k as u64) } else { shown["state"] == "finished" }
         });
         signal(["TERM", "KILL"][k % 2], service.id());
         service.wait().expect("it ends");

@@ -49,7 +49,7 @@ impl Place {
     /// What a service makes of the flows that nothing happens to; nothing of it stays.
     fn undisturbed(&self) -> Vec<BTreeMap<String, Vec<u8>>> {
         let mut service = self.serve(&[]);
-        assert!(self.done(&["submit", "flow.toml", "--wait"]).contains("1 is over: done"));
+        assert!(self.done(&["submit", "flow.toml", "--wait"]).contains("1 is over: finished"));
         let made = results(&self.dir);
         service.kill().expect("it can be killed");
         service.wait().expect("it is gone");
@@ -142,15 +142,15 @@ fn a_service_that_is_killed_continues_and_makes_the_same_bytes() {
         service = place.serve(&[]);
         assert_eq!(place.done(&["submit", "flow.toml", "--key", "once", "--quiet"]), "1\n");
     }
-    place.until_state("1", "done");
+    place.until_state("1", "finished");
     assert!(results(&place.dir) == expected, "the bytes are others");
     judged(&place.dir, "flow");
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
     // What is over is still known, and the same file has nothing left to do.
     let mut service = place.serve(&[]);
-    assert_eq!(place.shown("1")["state"], "done");
-    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: done"));
+    assert_eq!(place.shown("1")["state"], "finished");
+    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: finished"));
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }
@@ -173,7 +173,7 @@ fn a_service_on_several_machines_makes_the_bytes_of_one_and_continues_on_others(
         fs::write(place.dir.join("hosts"), hosts).expect("other machines");
         service = place.serve_with(&ON_MACHINES);
     }
-    place.until_state("1", "done");
+    place.until_state("1", "finished");
     assert!(results(&place.dir) == expected, "the bytes are others");
     judged(&place.dir, "flow");
     service.kill().expect("it can be killed");
@@ -214,7 +214,7 @@ fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_ba
     assert!(printed.contains("\nmachines: n1 with 1 slot, n2 with 1 slot, n3 with 1 slot\n"), "{printed}");
     fs::write(place.dir.join("go"), "").expect("a file");
     for number in ["1", "2"] {
-        place.until_state(number, "done");
+        place.until_state(number, "finished");
     }
     for name in ["flow", "other"] {
         judged(&place.dir, name);
@@ -258,7 +258,7 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     place.done(&["cancel", "1"]);
     place.until_state("1", "cancelled");
     // A submission of the same name continues with the finished jobs.
-    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: done"));
+    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: finished"));
     assert!(place.done(&["logs", "f", "slow", "--state", "2"]).contains("hello"));
     let recurs =
         ["submit", "flow.toml", "--name", "nightly", "--schedule", "0 2 * * *", "--zone", "Europe/Berlin"];

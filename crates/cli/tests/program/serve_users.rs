@@ -195,7 +195,7 @@ fn the_inbox_of_the_page_submits_each_file_once_and_moves_it_away() {
     fs::rename(inbox.join("later.toml.part"), inbox.join("later.toml")).expect("it is renamed");
     submit();
     assert_eq!(files("submitted"), ["1-a b.toml", "2-later.toml"]);
-    assert_eq!(place.until_state("2", "done")["user"], place.shown("1")["user"]);
+    assert_eq!(place.until_state("2", "finished")["user"], place.shown("1")["user"]);
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }

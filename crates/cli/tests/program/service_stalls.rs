@@ -54,7 +54,7 @@ impl Stall {
     /// Another flow is submitted and finishes.
     fn others_finish(&self, id: &str) {
         let number = self.submit(id, "cat");
-        self.place.until_state(&number, "done");
+        self.place.until_state(&number, "finished");
         assert_eq!(fs::read_to_string(self.dir(&format!("out-{id}/part-00000"))).unwrap(), format!("{id}\n"));
     }
 
@@ -100,7 +100,7 @@ impl Stall {
         let service = started(&place, &system, &[]);
         let again = Self { place, system, service };
         for number in numbers {
-            again.place.until_state(number, "done");
+            again.place.until_state(number, "finished");
         }
         assert_eq!((&again.place.dir, &again.place.socket), (&dir, &socket));
         again.ends();
@@ -155,7 +155,7 @@ fn a_hung_flush_of_the_service_keeps_answers_back_and_nothing_else() {
     until("readyz is true again", || stall.is_ready());
     stall.until_logged(&["the writer of the service's log runs again"]);
     for number in [first.as_str(), number.trim()] {
-        stall.place.until_state(number, "done");
+        stall.place.until_state(number, "finished");
     }
     stall.ends();
 }
@@ -185,7 +185,7 @@ fn one_run_hangs(test: &str, hung: &str, logged: &str) {
     stall.until_logged(&["flows/a is blocked: ", logged]);
     stall.others_finish("b");
     assert!(stall.is_ready());
-    assert_eq!(stall.place.shown(&number)["state"], "live");
+    assert_eq!(stall.place.shown(&number)["state"], "running");
     stall.ends_and_resumes(&[&number]);
 }
 
@@ -284,7 +284,7 @@ fn pipes_in_place_of_files_of_a_run_stop_no_other_run() {
     for number in numbers.iter().map(|(_, number)| number).chain([&of_log]) {
         let is_over = || {
             let shown = stall.place.shown(number)["state"].clone();
-            shown == "done" || shown == "failed"
+            shown == "finished" || shown == "failed"
         };
         until("it is over", is_over);
     }
@@ -380,7 +380,7 @@ fn nothing_is_accepted_while_the_disk_is_full() {
     stall.system.fill_disk(false);
     until("readyz is true again", || stall.is_ready());
     let number = stall.place.done(&["submit", "a.toml", "--key", "k", "--quiet"]);
-    stall.place.until_state(number.trim(), "done");
+    stall.place.until_state(number.trim(), "finished");
     stall.ends();
 }
 
@@ -394,14 +394,14 @@ fn a_run_that_ends_while_the_disk_is_full_waits_for_its_documents() {
         until("the output is there and readyz fails", || {
             stall.dir("out-a/_SUCCESS").exists() && !stall.is_ready()
         });
-        assert_eq!(stall.place.shown(number.trim())["state"], "live");
+        assert_eq!(stall.place.shown(number.trim())["state"], "running");
         if is_killed {
             signal("KILL", stall.service.id());
             stall.service.wait().unwrap();
             stall.service = started(&stall.place, &stall.system, &[]);
         }
         stall.system.fill_disk(false);
-        stall.place.until_state(number.trim(), "done");
+        stall.place.until_state(number.trim(), "finished");
         stall.place.done(&["check", "s/flows/a/workload.json", "s/flows/a/schedule.json"]);
         stall.ends();
     }

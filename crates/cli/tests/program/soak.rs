@@ -231,7 +231,7 @@ impl Soak {
                 let counts = document["submissions"].as_object().unwrap();
                 let all: u64 = counts.values().filter_map(Value::as_u64).sum();
                 let count = |state: &&str| counts.get(*state).and_then(Value::as_u64);
-                active = ["queued", "opening", "live"].iter().filter_map(count).sum();
+                active = ["queued", "opening", "running"].iter().filter_map(count).sum();
                 finished = all - active;
             }
             samples.push(Sample { at: now(), health, finished, active });
@@ -343,7 +343,7 @@ impl Soak {
         assert_eq!(numbers.len(), submitted.numbers.len(), "each key has its own number");
         for (key, number) in submitted.numbers.iter().enumerate() {
             let shown = self.place.shown(&number.unwrap().to_string());
-            if shown["state"] == "done" {
+            if shown["state"] == "finished" {
                 for output in ["count", "copy"] {
                     let output = parts(&self.dir(&format!("{output}-{key}")));
                     assert!(output.values().eq([COUNTED.as_bytes()]), "{key}: {output:?}");

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use slackline_model::Time;
 use slackline_task::base::task_id::TaskId;
 
@@ -114,3 +115,45 @@ impl RunEvent {
 
 /// Receives the events of a run, each with its time of the run.
 pub type EventCallback = Box<dyn FnMut(Time, &RunEvent) + Send>;
+
+/// The state of a flow of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowStatus {
+    /// No task has started: it is not released yet, or its tasks wait.
+    #[default]
+    Waiting,
+    /// No more tasks start until it is resumed.
+    Held,
+    /// A task has started.
+    Running,
+    /// All tasks have finished.
+    Finished,
+    /// A task failed and is not retried, or the flow could not start.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl FlowStatus {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Waiting, Self::Held, Self::Running, Self::Finished, Self::Failed, Self::Cancelled];
+
+    /// Whether nothing of the flow runs any more.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Finished | Self::Failed | Self::Cancelled)
+    }
+
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Held => "held",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}

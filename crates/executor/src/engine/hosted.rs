@@ -8,19 +8,9 @@ use slackline_model::{MachineId, Time};
 use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
 
+use crate::engine::event::FlowStatus;
 use crate::engine::{ProcessEngine, Running};
 use crate::fleet::FleetEvent;
-
-/// What has happened to a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowOutcome {
-    /// It is not over.
-    Open,
-    /// All its jobs are done.
-    Done,
-    /// It failed, or was cancelled.
-    Failed,
-}
 
 /// An attempt that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,13 +123,13 @@ impl ProcessEngine<'_> {
         self.coming.cancel(flow, self.work.instance);
     }
 
-    /// What has happened to a flow.
-    pub(crate) fn fate(&self, flow: &str) -> FlowOutcome {
+    /// How a flow ended, finished or failed; `None` if it is not over.
+    pub(crate) fn end_of(&self, flow: &str) -> Option<FlowStatus> {
         let mut jobs = self.work.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
         if jobs.all(|(_, &open)| open == 0) {
-            return FlowOutcome::Done;
+            return Some(FlowStatus::Finished);
         }
-        if self.coming.has_failed(flow) { FlowOutcome::Failed } else { FlowOutcome::Open }
+        self.coming.has_failed(flow).then_some(FlowStatus::Failed)
     }
 
     /// The tasks that are done.

@@ -4,7 +4,7 @@ use slackline_judge::{check, completions};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::schedule::{
-    Allocation, Clock, FlowRow, FlowStatus, NewRow, Outcome, Schedule, TaskRows,
+    Allocation, Clock, FlowResult, FlowRow, NewRow, Outcome, Schedule, TaskRows,
 };
 use slackline_model::{Draft, FlowId, Instance, PhaseId, SlotRange, Span, Time};
 
@@ -111,14 +111,14 @@ pub(crate) fn claim(instance: &Instance, mut schedule: Schedule, failed: &[u32])
         let of = |phase: PhaseId| instance.flow_of(phase) == id;
         let tasks = schedule.tasks.rows().iter().filter(|r| of(r.phase)).map(|r| r.start.seconds());
         let plan = schedule.allocations.iter().filter(|a| of(a.phase)).map(|a| a.start);
-        let status = if failed.contains(&id.0) { FlowStatus::Failed } else { FlowStatus::Done };
+        let status = if failed.contains(&id.0) { FlowResult::Failed } else { FlowResult::Done };
         let completion = done[id.index()];
         schedule.flows.push(FlowRow {
             flow: id,
             release: flow.release.seconds(),
             start: if schedule.tasks.is_empty() { plan.reduce(f64::min) } else { tasks.reduce(f64::min) },
             completion,
-            cost: completion.filter(|_| status == FlowStatus::Done).map(|c| flow.cost.eval(c)),
+            cost: completion.filter(|_| status == FlowResult::Done).map(|c| flow.cost.eval(c)),
             status,
         });
     }

@@ -2,7 +2,7 @@
 
 use slackline_judge::{check, metrics};
 use slackline_model::draft::{FlowDraft, PerPhase};
-use slackline_model::schedule::{Clock, FlowStatus, Outcome};
+use slackline_model::schedule::{Clock, FlowResult, Outcome};
 use slackline_model::{Instance, Schedule};
 
 use crate::build::*;
@@ -212,7 +212,7 @@ fn a_failed_flow_may_be_incomplete_and_costs_nothing() {
     refuses(&instance, &failing(&instance, &[1], &reduce), "map-before-reduce");
     // Only a flow that says it failed may be incomplete.
     let mut lie = schedule.clone();
-    flow_row(&mut lie, 1).status = FlowStatus::Done;
+    flow_row(&mut lie, 1).status = FlowResult::Done;
     refuses(&instance, &lie, "task-missing");
     let mut costly = schedule;
     flow_row(&mut costly, 1).cost = Some(0.0);

@@ -1,6 +1,6 @@
 //! The claims of a schedule that follow from when its flows ran: status, cost and combined cost.
 
-use super::{FlowRow, FlowStatus, FlowTimes, Origin, Rows, Schedule, TaskRows};
+use super::{FlowResult, FlowRow, FlowTimes, Origin, Rows, Schedule, TaskRows};
 use crate::id::FlowId;
 use crate::instance::Instance;
 
@@ -57,7 +57,7 @@ impl FlowRow {
             start: start.or(completion),
             completion,
             cost: completion.map(|c| flow.cost.eval(c)),
-            status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
+            status: if completion.is_some() { FlowResult::Done } else { FlowResult::Failed },
         }
     }
 }

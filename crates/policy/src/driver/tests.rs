@@ -9,7 +9,7 @@ use crate::testing::{
     FLOW, Listed, Scripted, arrived, failed, finished, flow, instance, machines, seconds, uniform,
 };
 use slackline_model::draft::{Draft, FlowDraft, Weights};
-use slackline_model::schedule::{FlowStatus, Outcome};
+use slackline_model::schedule::{FlowResult, Outcome};
 use slackline_model::{Combine, Metric, Objective, PhaseId};
 
 /// Flows of two maps of 3 s on one machine of two slots, cost = response.
@@ -218,7 +218,7 @@ fn a_flow_whose_task_fails_too_often_has_no_completion_and_the_schedule_no_cost(
         let rows: Vec<_> = schedule.flows.iter().map(|row| (row.completion, row.cost)).collect();
         assert_eq!(rows, done.map(|d| (d, d)), "{attempts_max}");
         assert_eq!(schedule.cost, None);
-        let failed = schedule.flows.iter().map(|row| row.status == FlowStatus::Failed);
+        let failed = schedule.flows.iter().map(|row| row.status == FlowResult::Failed);
         assert_eq!(failed.collect::<Vec<_>>(), done.map(|d| d.is_none()));
     }
 }
@@ -247,7 +247,7 @@ fn the_schedule_says_what_the_flows_cost_together() {
         assert_eq!((schedule.policy.as_str(), schedule.clock), ("listed", Clock::Measured));
         let second = &schedule.flows[1];
         assert_eq!((second.release, second.start, second.completion), (2.0, Some(2.0), Some(6.0)));
-        assert_eq!(second.status, FlowStatus::Done);
+        assert_eq!(second.status, FlowResult::Done);
     }
 }
 

@@ -263,7 +263,7 @@ mod tests {
             machines: Vec::new(),
             running: 3,
             waiting: 7,
-            submissions: [("live".to_owned(), 2)].into(),
+            submissions: [("running".to_owned(), 2)].into(),
             draining: false,
             calibration: Calibration::default(),
             trouble: Some("disk".into()),
@@ -303,7 +303,7 @@ mod tests {
         }
         for line in [
             "slackline_build_info{version=\"0.1.0\",engine=\"local\",policy=\"say \\\"auto\\\"\"} 1",
-            "slackline_submissions{state=\"live\"} 2",
+            "slackline_submissions{state=\"running\"} 2",
             "slackline_submissions{state=\"queued\"} 0",
             "slackline_trouble 1",
             "slackline_begin_time_seconds 90.5",

@@ -12,7 +12,7 @@ use slackline::run::logs::{Logs, LogsOf, TaskOf};
 use slackline::run::{Attempt, RunInspection, SoFar, look, so_far_together};
 use slackline_model::{FlowId, Instance, JobId, PhaseKind};
 
-use crate::api::{self, Explanation, FlowState, State, Submission};
+use crate::api::{self, Explanation, FlowStatus, State, Submission};
 use crate::service::handle::ServiceHandle;
 use crate::state::auth::Principal;
 use crate::state::{Answer, Command, Refusal, RefusalKind};
@@ -98,14 +98,14 @@ impl ServiceHandle {
         // A flow may have ended while others of its submission have not.
         let is_flow_over = is_over || seen.is_some_and(|seen| seen.state.is_over());
         // An unfinished flow may still finish, and a cancelled flow has not failed.
-        let has_failed = seen.is_some_and(|seen| seen.state == FlowState::Failed);
+        let has_failed = seen.is_some_and(|seen| seen.state == FlowStatus::Failed);
         schedule.flows.retain(|row| row.completion.is_some() || has_failed && row.flow == id);
         let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
         let (began, now) = (began(&looks), self.now());
         let seconds = |at: Moment| at.saturating_sub(began) as f64 / SECOND as f64;
         let (at_work, now) = (now_at_work(&instance, &self.recent.open(), seconds), seconds(now));
         // A held flow does not wait for slots.
-        let is_held = seen.is_some_and(|seen| seen.state == FlowState::Held);
+        let is_held = seen.is_some_and(|seen| seen.state == FlowStatus::Held);
         let open_flow = |flow| flow == id && !is_flow_over && !is_held;
         let unfinished = Unfinished { at_work: &at_work, now, open: &open_flow };
         let explainer = Explainer::so_far(&instance, &schedule, &unfinished);
@@ -233,7 +233,7 @@ impl ServiceHandle {
     /// The flows with running tasks, as text.
     fn at_work(&self, principal: &Principal) -> Result<String, Refusal> {
         let list = Command::List {
-            states: vec![api::State::Live],
+            states: vec![api::State::Running],
             name: None,
             user: None,
             most: 10_000,
@@ -378,12 +378,12 @@ fn waited(shown: &Submission, began: Moment) -> Option<String> {
 /// Why no more tasks of a flow start, or why it has ended without finishing.
 fn why(of: &Submission, flow: &api::Flow) -> Option<String> {
     match flow.state {
-        FlowState::Cancelled if of.state == State::Rejected => {
+        FlowStatus::Cancelled if of.state == State::Rejected => {
             let why = of.why.as_deref().unwrap_or("a deadline was not expected to hold");
             Some(format!("it was rejected: {why}"))
         }
-        FlowState::Cancelled => Some("it was cancelled".to_owned()),
-        FlowState::Failed => flow.cause.clone(),
+        FlowStatus::Cancelled => Some("it was cancelled".to_owned()),
+        FlowStatus::Failed => flow.cause.clone(),
         _ => flow.why.clone(),
     }
 }

@@ -3,7 +3,7 @@
 
 use slackline_model::draft::{FlowDraft, JobDraft};
 
-use crate::api::{Flow, FlowState, Job, Phase};
+use crate::api::{Flow, FlowStatus, Job, Phase};
 use crate::service::flow_file::{draft, flows};
 use crate::state::PendingSubmission;
 use crate::state::record::FlowChange;
@@ -24,7 +24,7 @@ impl PendingSubmission {
         let is_held = self.held || self.held_flows.contains(&flow.id);
         Flow {
             flow: flow.id.clone(),
-            state: if is_held { FlowState::Held } else { FlowState::Waiting },
+            state: if is_held { FlowStatus::Held } else { FlowStatus::Waiting },
             release: timestamp(at(flow.release)),
             deadline: deadline.map(timestamp),
             weight: weight.unwrap_or(flow.weight),
@@ -86,7 +86,7 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
         let flows = pending().flows(200 * SECOND);
         let [load, ship] = flows.as_slice() else { panic!("{flows:#?}") };
         assert_eq!((load.flow.as_str(), load.weight, load.tasks), ("load", 2.0, 0));
-        assert_eq!((load.state, load.late), (FlowState::Waiting, None));
+        assert_eq!((load.state, load.late), (FlowStatus::Waiting, None));
         assert_eq!(load.deadline, Some(timestamp(3_700 * SECOND)));
         assert_eq!((ship.release, ship.deadline), (timestamp(700 * SECOND), None));
         assert_eq!([&load.jobs[1].after, &ship.jobs[0].after], [&["a".to_owned()], &["load/b".to_owned()]]);
@@ -102,7 +102,7 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
         let shown = PendingSubmission { changes: [all, own].into(), held_flows, ..pending() }.flows(0);
         assert_eq!(shown[0].deadline, deadline.map(timestamp));
         assert_eq!((shown[1].deadline, shown[1].weight), (deadline.map(timestamp), 7.0));
-        assert_eq!([shown[0].state, shown[1].state], [FlowState::Held, FlowState::Waiting]);
+        assert_eq!([shown[0].state, shown[1].state], [FlowStatus::Held, FlowStatus::Waiting]);
         let broken = PendingSubmission {
             wanted: SubmissionSpec { submit: Submit::default(), ..pending().wanted },
             ..pending()

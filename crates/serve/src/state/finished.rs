@@ -128,7 +128,7 @@ mod tests {
             name: "n".into(),
             user: "anna".into(),
             submitted: jiff::Timestamp::UNIX_EPOCH,
-            state: State::Done,
+            state: State::Finished,
             why: Some("w".into()),
             held: false,
             priority: 0,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
 
-use crate::api::{self, AlertKind, FlowState, Prediction};
+use crate::api::{self, AlertKind, FlowStatus, Prediction};
 use crate::state::record::{CancelReason, Record, StoredPrediction};
 use crate::state::{Entry, OUTLOOK_EVERY, ServiceEvent, ServiceState, Transition};
 use crate::{Moment, SECOND, timestamp};
@@ -266,7 +266,7 @@ impl ServiceState {
         let Some(mut prediction) = entry.live.as_ref().map(|live| live.prediction(now)) else { return };
         // Forecasts do not include held flows.
         let live = entry.live.iter().flat_map(|live| &live.flows);
-        if !live.clone().all(|here| here.state.is_over() || here.state == FlowState::Held)
+        if !live.clone().all(|here| here.state.is_over() || here.state == FlowStatus::Held)
             && let Some(before) = entry.prediction.take()
         {
             (prediction.makes_late, prediction.remedies) = (before.makes_late, before.remedies);

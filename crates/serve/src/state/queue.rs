@@ -193,7 +193,7 @@ impl ServiceState {
     /// Stops counting a submission as started: it has finished, or it waits again.
     pub(super) fn end_begun(&mut self, number: u64) {
         let Some(entry) = self.entries.get(&number) else { return };
-        if matches!(entry.state, State::Opening | State::Live) {
+        if matches!(entry.state, State::Opening | State::Running) {
             let Queue { begun, n_begun, .. } = &mut self.queue;
             Queue::count(begun, n_begun, &entry.wanted.user, false);
         }

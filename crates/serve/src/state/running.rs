@@ -9,7 +9,7 @@ use slackline::run::{RunEvent, TaskId};
 use slackline_model::PhaseKind;
 use slackline_task::base::clock::ClockReading;
 
-use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
+use crate::api::{self, AlertKind, FlowStatus, IfLate, Prediction, State};
 use crate::state::forecasts::FlowEstimate;
 use crate::state::record::{CancelReason, FlowChange, Record, StoredPrediction, SubmissionEnd};
 use crate::state::recurring::LATE;
@@ -35,7 +35,7 @@ pub(super) struct RunningSubmission {
 #[derive(Debug)]
 pub(super) struct FlowProgress {
     pub(super) flow: String,
-    pub(super) state: FlowState,
+    pub(super) state: FlowStatus,
     pub(super) release: Moment,
     pub(super) deadline: Option<Moment>,
     pub(super) weight: f64,
@@ -71,7 +71,7 @@ impl FlowProgress {
         let failed_attempts = jobs.iter().map(|job| job.job.failed_attempts).sum();
         Self {
             flow,
-            state: FlowState::Waiting,
+            state: FlowStatus::Waiting,
             release,
             deadline,
             weight,
@@ -109,7 +109,7 @@ impl FlowProgress {
         match (self.completion, self.expected) {
             (Some(at), _) => Some(at > deadline),
             _ if now > deadline && !self.state.is_over() => Some(true),
-            _ if self.state == FlowState::Held => None,
+            _ if self.state == FlowStatus::Held => None,
             (None, Some(expected)) if !self.state.is_over() => Some(expected.completion > deadline),
             _ => None,
         }
@@ -127,7 +127,7 @@ impl RunningSubmission {
     /// Whether all unfinished flows are held and none of them has started.
     fn is_held(&self) -> bool {
         let mut open = self.flows.iter().filter(|here| !here.state.is_over());
-        open.all(|here| here.state == FlowState::Held && !here.has_begun)
+        open.all(|here| here.state == FlowStatus::Held && !here.has_begun)
     }
 
     /// The number of waiting tasks.
@@ -297,22 +297,22 @@ impl ServiceState {
             flow.deadline = changed.deadline.or(flow.deadline);
             flow.weight = changed.weight.unwrap_or(flow.weight);
             if let Some((_, problem)) = unrunnable.iter().find(|(name, _)| *name == flow.flow) {
-                (flow.state, flow.cause) = (FlowState::Failed, Some(problem.clone()));
+                (flow.state, flow.cause) = (FlowStatus::Failed, Some(problem.clone()));
             } else if flow.is_done() {
-                (flow.state, flow.completion) = (FlowState::Done, Some(now));
+                (flow.state, flow.completion) = (FlowStatus::Finished, Some(now));
             } else if entry.is_cancelled(&flow.flow) {
-                flow.state = FlowState::Cancelled;
+                flow.state = FlowStatus::Cancelled;
             } else if entry.is_held(&flow.flow) {
-                flow.state = FlowState::Held;
+                flow.state = FlowStatus::Held;
             }
             standings.insert(flow.flow.clone(), entry.overrides(flow, started, next));
         }
-        entry.state = State::Live;
+        entry.state = State::Running;
         let (cancelled, open): (Vec<&FlowProgress>, Vec<&FlowProgress>) = live
             .flows
             .iter()
-            .filter(|flow| !flow.state.is_over() || flow.state == FlowState::Cancelled)
-            .partition(|flow| flow.state == FlowState::Cancelled);
+            .filter(|flow| !flow.state.is_over() || flow.state == FlowStatus::Cancelled)
+            .partition(|flow| flow.state == FlowStatus::Cancelled);
         let deadlines = open.iter().filter_map(|flow| Some((flow.deadline?, number, flow.flow.clone())));
         self.deadlines.extend(deadlines);
         let has_open = !open.is_empty();
@@ -423,7 +423,7 @@ impl ServiceState {
 
     fn fail_flow(&mut self, now: Moment, number: u64, flow: &str, cause: String, out: &mut Transition) {
         if let Some(progress) = self.here(number, flow) {
-            (progress.state, progress.cause) = (FlowState::Failed, Some(cause.clone()));
+            (progress.state, progress.cause) = (FlowStatus::Failed, Some(cause.clone()));
         }
         self.flow_over(number, flow);
         self.alert(out, now, number, flow, AlertKind::Failed, cause);
@@ -453,8 +453,8 @@ impl ServiceState {
         if more > 0 {
             flow.has_begun = true;
         }
-        if flow.state == FlowState::Waiting && flow.has_begun {
-            flow.state = FlowState::Running;
+        if flow.state == FlowStatus::Waiting && flow.has_begun {
+            flow.state = FlowStatus::Running;
         }
         self.work(more);
         self.hold_slots(number, more);
@@ -466,7 +466,7 @@ impl ServiceState {
         if !flow.is_done() || flow.state.is_over() {
             return;
         }
-        (flow.state, flow.completion) = (FlowState::Done, Some(now));
+        (flow.state, flow.completion) = (FlowStatus::Finished, Some(now));
         let (name, deadline, release) = (flow.flow.clone(), flow.deadline, flow.release);
         self.flow_over(number, &name);
         let Some(entry) = self.entries.get(&number) else { return };
@@ -501,21 +501,21 @@ impl ServiceState {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let Some(live) = &mut entry.live else { return };
         for flow in live.flows.iter_mut().filter(|flow| !flow.state.is_over()) {
-            (flow.state, flow.cause) = (FlowState::Failed, Some("it did not come to its end".to_owned()));
+            (flow.state, flow.cause) = (FlowStatus::Failed, Some("it did not come to its end".to_owned()));
         }
         let is = |state| live.flows.iter().any(|flow| flow.state == state);
         let why = live.flows.iter().find_map(|flow| {
-            let cause = flow.cause.as_ref().filter(|_| flow.state == FlowState::Failed)?;
+            let cause = flow.cause.as_ref().filter(|_| flow.state == FlowStatus::Failed)?;
             Some(format!("{}: {cause}", flow.flow))
         });
         // The reason of the whole submission comes first.
         let reason = entry.cancelled.values().next();
-        let (state, why) = match (is(FlowState::Failed), is(FlowState::Cancelled)) {
+        let (state, why) = match (is(FlowStatus::Failed), is(FlowStatus::Cancelled)) {
             (true, _) => (State::Failed, why),
             (false, true) => {
                 (reason.map_or(State::Cancelled, CancelReason::state), reason.and_then(CancelReason::text))
             }
-            _ => (State::Done, None),
+            _ => (State::Finished, None),
         };
         self.end(now, number, state, why, out);
     }
@@ -587,9 +587,9 @@ impl ServiceState {
         let started = live.started;
         for here in live.flows.iter_mut().filter(|here| !here.state.is_over()) {
             here.state = match (entry.is_held(&here.flow), here.has_begun) {
-                (true, _) => FlowState::Held,
-                (false, true) => FlowState::Running,
-                (false, false) => FlowState::Waiting,
+                (true, _) => FlowStatus::Held,
+                (false, true) => FlowStatus::Running,
+                (false, false) => FlowStatus::Waiting,
             };
             let overrides = entry.overrides(here, started, next);
             out.effects.push(Effect::Stand { number, flow: here.flow.clone(), overrides });
@@ -623,7 +623,7 @@ impl ServiceState {
     /// Cancels a flow that is scheduled.
     pub(super) fn cancel_flow(&mut self, number: u64, flow: &str, out: &mut Transition) {
         let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
-        here.state = FlowState::Cancelled;
+        here.state = FlowStatus::Cancelled;
         self.flow_over(number, flow);
         out.effects.push(Effect::Cancel { number, flow: flow.to_owned() });
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::random::test_seeds;
 
-use crate::api::{CatchUp, Change, FlowState, IfLate, Overlap, Schedule};
+use crate::api::{CatchUp, Change, FlowStatus, IfLate, Overlap, Schedule};
 use crate::state::auth::{Principal, Role};
 use crate::state::*;
 use world::{START, World, checked, minutes, submit};
@@ -31,16 +31,16 @@ fn a_submission_goes_through_its_life_and_all_of_it_is_written_down() {
     assert_eq!(number, 1);
     assert_eq!(world.state(1), State::Opening);
     world.open(1, &[("f", 2, None)]);
-    assert_eq!(world.state(1), State::Live);
-    assert_eq!(world.flow(1, "f").state, FlowState::Waiting);
+    assert_eq!(world.state(1), State::Running);
+    assert_eq!(world.flow(1, "f").state, FlowStatus::Waiting);
     world.start(1, 0);
-    assert_eq!((world.flow(1, "f").state, world.flow(1, "f").running), (FlowState::Running, 1));
+    assert_eq!((world.flow(1, "f").state, world.flow(1, "f").running), (FlowStatus::Running, 1));
     world.finish(1, 0);
     world.start(1, 0);
     world.finish(1, 0);
-    assert_eq!(world.flow(1, "f").state, FlowState::Done);
+    assert_eq!(world.flow(1, "f").state, FlowStatus::Finished);
     world.back(1);
-    assert_eq!(world.state(1), State::Done);
+    assert_eq!(world.state(1), State::Finished);
     let kinds: Vec<&str> = world.records.iter().map(world::kind).collect();
     assert_eq!(kinds, ["began", "submitted", "predicted", "ended"]);
     assert_eq!(world.events(), ["submitted", "opened", "predicted", "done", "ended"]);
@@ -62,7 +62,7 @@ fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it
     assert!(accepted.message.contains("left out, because 1 has the same name"), "{}", accepted.message);
     let third = world.submit(&anna(), by(Overlap::Replace));
     assert_eq!(world.state(second), State::Cancelled);
-    assert_eq!(world.flow(first, "f").state, FlowState::Cancelled);
+    assert_eq!(world.flow(first, "f").state, FlowStatus::Cancelled);
     assert_eq!(world.state(third), State::Queued);
     world.back(first);
     assert_eq!(world.show(first).why.as_deref(), Some("replaced by 3"));
@@ -122,13 +122,13 @@ fn what_is_held_cancelled_and_changed_is_so_after_a_restart_too() {
     let overrides = world.standings[&(live, "g".to_owned())];
     assert_eq!((overrides.deadline, overrides.weight), (Some(90.0 * 60.0), Some(5.0)));
     assert_eq!(world.flow(live, "g").deadline, Some(timestamp(deadline)));
-    assert_eq!(world.flow(live, "f").state, FlowState::Held);
+    assert_eq!(world.flow(live, "f").state, FlowStatus::Held);
     world.execute(&anna(), hold(None, false)).unwrap();
-    assert_eq!(world.flow(live, "f").state, FlowState::Waiting);
+    assert_eq!(world.flow(live, "f").state, FlowStatus::Waiting);
     world.execute(&anna(), Command::Cancel { number: live, flow: Some("f".into()) }).unwrap();
     world.restart();
     world.open(live, &[("f", 3, None), ("g", 0, None)]);
-    assert_eq!(world.flow(live, "f").state, FlowState::Cancelled);
+    assert_eq!(world.flow(live, "f").state, FlowStatus::Cancelled);
     world.back(live);
     assert_eq!(world.state(live), State::Cancelled);
     world.execute(&anna(), Command::Cancel { number: held, flow: None }).unwrap();
@@ -157,7 +157,7 @@ fn a_submission_that_is_not_to_run_late_is_predicted_before_anything_of_it_start
     world.hold_predictions = false;
     world.predict();
     assert!(!world.standings[&(early, "f".to_owned())].held);
-    assert_eq!(world.flow(late, "f").state, FlowState::Cancelled);
+    assert_eq!(world.flow(late, "f").state, FlowStatus::Cancelled);
     world.back(late);
     assert_eq!(world.state(late), State::Rejected);
     world.restart();
@@ -173,7 +173,7 @@ fn what_is_not_to_run_late_is_rejected_where_that_cannot_be_simulated() {
     let [due, free] = ["due", "free"].map(|name| world.submit(&anna(), strict(name)));
     world.open(due, &[("f", 1, Some(minutes(10)))]);
     world.open(free, &[("f", 1, None)]);
-    assert_eq!(world.flow(due, "f").state, FlowState::Cancelled);
+    assert_eq!(world.flow(due, "f").state, FlowStatus::Cancelled);
     world.back(due);
     assert_eq!(world.state(due), State::Rejected);
     let why = world.show(due).why;
@@ -885,13 +885,13 @@ fn a_state_of_the_version_before_is_read() {
 {{"predicted":{{"number":1,"flow":"f","said":{{"completion":{START}}}}}}}
 {{"alerted":{{"number":1,"flow":"f","kind":"likely_late"}}}}
 {{"submitted":{{"number":2,"at":{START},"wanted":{{"submit":{{"document":"x","priority":0,"held":true,"if_late":"accept","overlap":"wait","when_inputs":false}},"name":"b","user":"anna","since":{START}}}}}}}
-{{"ended":{{"number":1,"at":{START},"state":"done","flows":[{{"flow":"f","state":"done","release":"2026-11-24T12:00:00Z","weight":1.0,"tasks":2,"done":2,"running":0,"failed_attempts":0}}]}}}}
+{{"ended":{{"number":1,"at":{START},"state":"finished","flows":[{{"flow":"f","state":"finished","release":"2026-11-24T12:00:00Z","weight":1.0,"tasks":2,"done":2,"running":0,"failed_attempts":0}}]}}}}
 {{"sums":{{"next":3,"scores":{{"flows":0.0,"intervals":0.0,"inside":0.0,"error":0.0,"bias":0.0,"deadlines":0.0,"right":0.0}}}}}}"#
     );
     let mut world = World::new(Limits::default());
     world.records = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     world.restart();
-    assert_eq!([world.state(1), world.state(2)], [State::Done, State::Queued]);
+    assert_eq!([world.state(1), world.state(2)], [State::Finished, State::Queued]);
     assert_eq!((world.flow(1, "f").done, world.show(1).prediction), (2, None));
     assert_eq!((world.show(2).deadline, world.kept_alerts()), (None, Vec::new()));
     world.compact();

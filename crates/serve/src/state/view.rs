@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{self, FlowState, Prediction, State};
+use crate::api::{self, FlowStatus, Prediction, State};
 use crate::state::commands::{PendingSubmission, Refusal, RefusalKind};
 use crate::state::finished::listed;
 use crate::state::running::{FlowProgress, RunningSubmission};
@@ -13,7 +13,7 @@ impl FlowProgress {
     fn shown(&self, now: Moment, with_jobs: bool) -> api::Flow {
         let counts = self.counts();
         // An estimate of a held flow is outdated, or valid only from the resume on.
-        let is_expected = !self.state.is_over() && self.state != FlowState::Held;
+        let is_expected = !self.state.is_over() && self.state != FlowStatus::Held;
         let expected = self.expected.filter(|_| is_expected);
         api::Flow {
             flow: self.flow.clone(),

@@ -3,7 +3,7 @@
 //! Reasons that depend on other submissions (limits, a drain, quotas, outputs of other flows) are computed on
 //! demand and not stored, so they are never outdated.
 
-use crate::api::{self, FlowState, State};
+use crate::api::{self, FlowStatus, State};
 use crate::state::running::{FlowProgress, RunningSubmission};
 use crate::state::{Entry, ServiceState};
 use crate::{Moment, timestamp};
@@ -87,7 +87,7 @@ impl ServiceState {
     pub(super) fn unpredicted(&self, entry: &Entry) -> Option<String> {
         if !entry.state.has_not_begun() {
             let waits =
-                entry.state == State::Live && entry.prediction.is_none() && entry.cancelled.is_empty();
+                entry.state == State::Running && entry.prediction.is_none() && entry.cancelled.is_empty();
             let problem = self.forecast_error().filter(|_| waits);
             return problem.map(|problem| format!("what is to come cannot be simulated: {problem}"));
         }
@@ -116,12 +116,12 @@ impl ServiceState {
         let Some(live) = &entry.live else { return };
         for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
             flow.why = match here.state {
-                FlowState::Held if entry.is_held_by_hand(&here.flow) => {
+                FlowStatus::Held if entry.is_held_by_hand(&here.flow) => {
                     Some(format!("nothing of it starts until it is let go (slackline unhold {number})"))
                 }
-                FlowState::Held => Some("whether its deadlines hold is looked at first".to_owned()),
-                FlowState::Waiting | FlowState::Running => self.why_flow(number, entry, live, here, now),
-                FlowState::Done | FlowState::Failed | FlowState::Cancelled => None,
+                FlowStatus::Held => Some("whether its deadlines hold is looked at first".to_owned()),
+                FlowStatus::Waiting | FlowStatus::Running => self.why_flow(number, entry, live, here, now),
+                FlowStatus::Finished | FlowStatus::Failed | FlowStatus::Cancelled => None,
             };
         }
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use slackline::Registry;
 use slackline::run::{Engines, HistoryStore};
 use slackline_model::Combine;
-use slackline_serve::api::{Change, FlowState, IfLate, Overlap, State, Submission, Submit};
+use slackline_serve::api::{Change, FlowStatus, IfLate, Overlap, State, Submission, Submit};
 use slackline_serve::service::explain::LogQuery;
 use slackline_serve::service::hooks::Hooks;
 use slackline_serve::service::paths::ServicePaths;
@@ -163,7 +163,7 @@ fn several(dir: &Path) {
     let numbers = ["a", "b", "c"].map(|name| submit(&service, flow(dir, name, "cat", 4)));
     for (number, name) in numbers.into_iter().zip(["a", "b", "c"]) {
         let shown = over(&service, number);
-        assert_eq!(shown.state, State::Done, "{shown:#?}");
+        assert_eq!(shown.state, State::Finished, "{shown:#?}");
         assert_eq!(shown.flows[0].done, 4);
         assert_eq!(made(dir, name), (0..4).map(|k| format!("{name} {k}")).collect::<Vec<_>>());
         judged(dir, name);
@@ -196,15 +196,15 @@ fn held(dir: &Path) {
     execute(&service, Command::Hold { number: a, flow: None, held: true }).unwrap();
     let b = submit(&service, flow(dir, "b", "cat", 2));
     fs::write(&gate, "").unwrap();
-    assert_eq!(over(&service, b).state, State::Done);
+    assert_eq!(over(&service, b).state, State::Finished);
     let shown = until(&service, a, |shown| shown.flows[0].running == 0);
-    assert_eq!((shown.flows[0].state, shown.flows[0].done), (FlowState::Held, 2));
+    assert_eq!((shown.flows[0].state, shown.flows[0].done), (FlowStatus::Held, 2));
     let change = Change { weight: Some(3.0), deadline: Some("1h".into()), ..Change::default() };
     let change = service.handle().change(a, change, &shown).unwrap();
     execute(&service, change).unwrap();
     execute(&service, Command::Hold { number: a, flow: None, held: false }).unwrap();
     let shown = over(&service, a);
-    assert_eq!((shown.state, shown.flows[0].weight), (State::Done, 3.0));
+    assert_eq!((shown.state, shown.flows[0].weight), (State::Finished, 3.0));
     let deadline =
         shown.flows[0].deadline.unwrap().as_microsecond() - shown.flows[0].release.as_microsecond();
     assert_eq!(deadline, 3_600_000_000);
@@ -239,7 +239,7 @@ fn quota(dir: &Path) {
     let job = LogQuery { job: "j".into(), ..LogQuery::default() };
     service.handle().logs(&anna(), number, &job).unwrap();
     let again = submit(&service, flow(dir, "a", "true", 2));
-    assert_eq!(over(&service, again).state, State::Done);
+    assert_eq!(over(&service, again).state, State::Finished);
     let expected = format!(
         "of {number} it is not kept any more what its attempts did: {again}, which has the same name, has begun since"
     );
@@ -301,12 +301,12 @@ fn taken_over(dir: &Path) {
     over(&service, a);
     let again = [0, 1].map(|_| {
         let again = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
-        assert_eq!(over(&service, again).state, State::Done);
+        assert_eq!(over(&service, again).state, State::Finished);
         assert!(service.handle().timeline(0).attempts.iter().all(|one| one.number != again));
         format!("{again}/a")
     });
     fs::write(&gate, "").unwrap();
-    assert_eq!(over(&service, b).state, State::Done);
+    assert_eq!(over(&service, b).state, State::Finished);
     let text = service.handle().explain(&anna(), b, None, None).unwrap().text;
     assert!(text.contains(&format!("{a}/a")) && !again.iter().any(|again| text.contains(again)), "{text}");
     service.stop().unwrap();
@@ -324,7 +324,7 @@ fn queued(dir: &Path) {
         "2 has not begun: 1 submission is live, as many as may be at a time (--live)"
     );
     execute(&service, Command::Cancel { number: first, flow: None }).unwrap();
-    assert_eq!(over(&service, second).state, State::Done);
+    assert_eq!(over(&service, second).state, State::Finished);
     service.stop().unwrap();
 }
 
@@ -351,7 +351,7 @@ fn stopped(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     for number in [1, 2] {
         let shown = over(&service, number);
-        assert_eq!(shown.state, State::Done, "{shown:#?}");
+        assert_eq!(shown.state, State::Finished, "{shown:#?}");
     }
     attempts += done(&service);
     for name in ["a", "b"] {
@@ -393,7 +393,7 @@ fn mended(dir: &Path) {
     slackline_task::base::clock::pause(Duration::from_millis(1_100));
     let right = submit(&service, due("cat", "1"));
     let shown = over(&service, right);
-    assert_eq!(shown.state, State::Done);
+    assert_eq!(shown.state, State::Finished);
     // The resumed flow has the deadline of the user who repaired it: a second from then on.
     let due = shown.flows[0].deadline.unwrap();
     let after = due.as_microsecond() - shown.submitted.as_microsecond();
@@ -408,7 +408,7 @@ fn late(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     // What such tasks take is known.
     let first = submit(&service, flow(dir, "a", "cat; sleep 0.3", 6));
-    assert_eq!(over(&service, first).state, State::Done);
+    assert_eq!(over(&service, first).state, State::Finished);
     slackline_task::base::clock::pause(Duration::from_secs(3));
     let due = |deadline: &str| {
         let again = flow(dir, "a", "cat; sleep 0.3; true", 6);
@@ -421,7 +421,7 @@ fn late(dir: &Path) {
     assert_eq!(service.handle().timeline(0).attempts.len(), 6, "nothing of it was begun");
     let accepted = submit(&service, due("10m"));
     let shown = over(&service, accepted);
-    assert_eq!((shown.state, shown.flows[0].late), (State::Done, Some(false)));
+    assert_eq!((shown.state, shown.flows[0].late), (State::Finished, Some(false)));
     service.stop().unwrap();
 }
 
@@ -459,7 +459,7 @@ fn explained(dir: &Path) {
     let third = submit(&service, flow(dir, "c", &waits, 2));
     until(&service, third, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     let fourth = submit(&service, flow(dir, "d", "cat", 2));
-    until(&service, fourth, |shown| shown.state == State::Live);
+    until(&service, fourth, |shown| shown.state == State::Running);
     let why = handle.explain(&anna(), fourth, Some("d"), Some("j")).unwrap();
     assert!(why.text.contains(&format!("tasks at work now: 2 of {third}/c")), "{}", why.text);
     let query = LogQuery { job: "j".into(), ..LogQuery::default() };

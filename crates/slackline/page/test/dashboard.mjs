@@ -217,7 +217,7 @@ async function submits(service) {
   // Cancelled, after it was asked whether that is meant.
   await dialog(page).getByRole("button", { name: "Cancel…" }).click();
   await dialog(page).getByRole("button", { name: "Let it go on" }).click();
-  assert.equal((await ask(service, "GET", "/api/v1/submissions/1")).state, "live");
+  assert.equal((await ask(service, "GET", "/api/v1/submissions/1")).state, "running");
   await dialog(page).getByRole("button", { name: "Cancel…" }).click();
   assert.deepEqual(await serious(page), []);
   await dialog(page).getByRole("button", { name: "Cancel it" }).click();
@@ -298,7 +298,7 @@ async function hostile(service) {
   await page.route(`**/api/v1/submissions/${number}`, async (route) => {
     const answer = await route.fetch(), one = await answer.json();
     const prediction = { made: at, flows: [{ flow, completion: at, between: [at, "2026-03-01T06:10:00Z"], deadline: at, holds: false, chance: 12 }], makes_late: [late], remedies };
-    await route.fulfill({ response: answer, json: { ...one, state: "live", prediction } });
+    await route.fulfill({ response: answer, json: { ...one, state: "running", prediction } });
   });
   await page.evaluate((hash) => { location.hash = hash; }, `#${number}`);
   // What was known before is shown until the answer comes.

@@ -208,7 +208,7 @@ fn a_failed_flow_names_its_tasks() {
         start: Some(0.0),
         completion: None,
         cost: None,
-        status: FlowStatus::Failed,
+        status: FlowResult::Failed,
     };
     schedule.flows.push(row);
     let found = explain(&instance, &schedule, id, None).unwrap();

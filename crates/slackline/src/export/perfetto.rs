@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use slackline_model::schedule::{FlowRow, FlowStatus, MasterRow, NewRow, Origin, Outcome};
+use slackline_model::schedule::{FlowResult, FlowRow, MasterRow, NewRow, Origin, Outcome};
 use slackline_model::{FlowId, Instance, SlotKind, SlotRange, Span, Time};
 
 use super::{SlotNumbers, phase_words};
@@ -225,8 +225,8 @@ impl<W: Write> RowWriter for Perfetto<W> {
         let number = |value: Option<f64>| value.map_or_else(|| "null".to_owned(), |value| value.to_string());
         let deadline = flow.deadline.map(Time::seconds);
         let status = match row.status {
-            FlowStatus::Done => "done",
-            FlowStatus::Failed => "failed",
+            FlowResult::Done => "done",
+            FlowResult::Failed => "failed",
         };
         let arguments = format!(
             r#""status":"{status}","start":{},"completion":{},"deadline":{},"cost":{}"#,

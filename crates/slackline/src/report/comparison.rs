@@ -7,7 +7,7 @@ mod sizes;
 
 use slackline_judge::Metrics;
 use slackline_model::Schedule;
-use slackline_model::schedule::FlowStatus;
+use slackline_model::schedule::FlowResult;
 use slackline_policy::unfinished::Unfinished;
 
 use crate::recorded::DISTANCE;
@@ -112,7 +112,7 @@ fn known(metrics: &Metrics, nothing_done: bool) -> Named {
 
 /// The number of failed flows.
 pub fn failed(schedule: &Schedule) -> usize {
-    schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
+    schedule.flows.iter().filter(|row| row.status == FlowResult::Failed).count()
 }
 
 /// A column of the table of policies.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use slackline_model::cost::is_late;
-use slackline_model::schedule::{FlowRow, FlowStatus, MasterRow, NewRow, Origin};
+use slackline_model::schedule::{FlowResult, FlowRow, MasterRow, NewRow, Origin};
 use slackline_model::{Instance, Schedule, SlotRange};
 
 use crate::report::comparison::Figures;
@@ -15,10 +15,10 @@ use crate::simulate::RowWriter;
 fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
     let deadline = instance.flow(row.flow).deadline;
     match (row.status, row.completion, deadline) {
-        (FlowStatus::Failed, ..) | (_, None, _) => "failed",
-        (FlowStatus::Done, Some(c), Some(d)) if is_late(c, d.seconds()) => "late",
-        (FlowStatus::Done, Some(_), Some(_)) => "on time",
-        (FlowStatus::Done, Some(_), None) => "",
+        (FlowResult::Failed, ..) | (_, None, _) => "failed",
+        (FlowResult::Done, Some(c), Some(d)) if is_late(c, d.seconds()) => "late",
+        (FlowResult::Done, Some(_), Some(_)) => "on time",
+        (FlowResult::Done, Some(_), None) => "",
     }
 }
 
@@ -75,7 +75,7 @@ pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
 fn record(instance: &Instance, row: &FlowRow) -> Vec<String> {
     let flow = instance.flow(row.flow);
     let deadline = flow.deadline.map(slackline_model::Time::seconds);
-    let status = if row.status == FlowStatus::Done { "done" } else { "failed" };
+    let status = if row.status == FlowResult::Done { "done" } else { "failed" };
     let late = row.completion.zip(deadline).map(|(c, d)| is_late(c, d).to_string());
     vec![
         flow.id.clone(),

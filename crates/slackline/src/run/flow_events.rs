@@ -8,7 +8,7 @@ use slackline_model::Time;
 use slackline_model::cost::is_late;
 use slackline_task::base::task_id::TaskId;
 
-use crate::run::{Forecast, Overview, Prospect};
+use crate::run::{Forecast, Overview};
 
 /// A change of a flow. Times are in seconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,7 +160,7 @@ impl Turns {
             }
         }
         for (index, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| !flow.is_over) {
-            turns.extend(flow.turn(now, forecast.of(&flow.id)).map(|turn| (index, turn)));
+            turns.extend(flow.turn(now, forecast).map(|turn| (index, turn)));
         }
         turns
     }
@@ -168,8 +168,8 @@ impl Turns {
 
 impl WatchedFlow {
     /// The change of an unfinished flow, if there is one.
-    fn turn(&mut self, now: f64, prospect: Prospect) -> Option<Turn> {
-        if prospect == Prospect::Failed {
+    fn turn(&mut self, now: f64, forecast: &Forecast) -> Option<Turn> {
+        if forecast.has_failed(&self.id) {
             self.is_over = true;
             return Some(Turn::Failed);
         }
@@ -177,7 +177,7 @@ impl WatchedFlow {
         if is_late(now, deadline) {
             return (!std::mem::replace(&mut self.is_past, true)).then_some(Turn::DeadlinePassed);
         }
-        let Prospect::Done(at) = prospect else { return None };
+        let at = forecast.of(&self.id)?;
         let late = is_late(at, deadline);
         if late == std::mem::replace(&mut self.is_likely_late, late) {
             return None;

@@ -38,17 +38,6 @@ const OVERDUE: f64 = 0.1;
 /// The number of sampled durations of a phase. More samples would not improve the prediction.
 const SAMPLES_MAX: usize = 1_000;
 
-/// The prediction for a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Prospect {
-    /// It finishes this many seconds after the start of the run.
-    Done(f64),
-    /// Failed.
-    Failed,
-    /// No prediction is available.
-    Unknown,
-}
-
 /// Predicts completions by simulation.
 pub struct Forecast {
     policy: PolicySpec,
@@ -197,12 +186,16 @@ impl Forecast {
         completions(&draft, &self.running(), &self.policy, &self.setting, now)
     }
 
-    /// The prediction for a flow, never before the time of the last event.
-    pub fn of(&self, flow: &str) -> Prospect {
-        if self.failed.contains(flow) {
-            return Prospect::Failed;
-        }
-        self.expected.get(flow).map_or(Prospect::Unknown, |&at| Prospect::Done(at.max(self.now.seconds())))
+    /// When a flow is predicted to finish, seconds after the start of the run, never before the last event;
+    /// `None` if it failed or no prediction is available.
+    pub fn of(&self, flow: &str) -> Option<f64> {
+        let expected = self.expected.get(flow).filter(|_| !self.has_failed(flow));
+        expected.map(|at| at.max(self.now.seconds()))
+    }
+
+    /// Whether a flow has failed.
+    pub fn has_failed(&self, flow: &str) -> bool {
+        self.failed.contains(flow)
     }
 
     /// Processes an event, and simulates if the next simulation is due.

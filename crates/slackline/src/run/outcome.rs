@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use slackline_executor::store::layout::Layout;
 use slackline_executor::store::run_schedule;
 use slackline_judge::Metrics;
-use slackline_model::schedule::FlowStatus;
+use slackline_model::schedule::FlowResult;
 use slackline_model::{Instance, Schedule};
 use slackline_trace::documents::schedule::status;
 use slackline_trace::{Format, Meta, atomic_file, sha256, write_schedule, write_workload};
@@ -119,7 +119,7 @@ impl Run {
 impl Outcome {
     /// The number of failed flows.
     pub fn failed(&self) -> usize {
-        self.schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
+        self.schedule.flows.iter().filter(|row| row.status == FlowResult::Failed).count()
     }
 
     /// The error of a prediction; `None` if no finished flow was predicted.
@@ -147,7 +147,7 @@ impl Prediction {
 
 /// The metrics that a schedule claims. If no flow is finished, metrics of finished flows are left out.
 fn claims(schedule: &Schedule, metrics: &Metrics) -> Vec<(String, f64)> {
-    let is_nothing_done = schedule.flows.iter().all(|row| row.status == FlowStatus::Failed);
+    let is_nothing_done = schedule.flows.iter().all(|row| row.status == FlowResult::Failed);
     let is_of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");
     let known = metrics.entries().into_iter().filter(|(name, _)| !is_nothing_done || is_of_all(name));
     known.map(|(name, value)| (name.to_owned(), value)).collect()

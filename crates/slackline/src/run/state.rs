@@ -13,6 +13,7 @@ use slackline_model::{Draft, Instance, Schedule, Start, Time};
 use slackline_task::base::clock;
 use slackline_task::base::task_id::TaskId;
 
+use slackline_executor::engine::event::FlowStatus;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::inspect::RunInspection;
 use slackline_executor::store::run_schedule;
@@ -30,11 +31,11 @@ use crate::words::doing;
 #[non_exhaustive]
 pub enum Stage {
     /// A process drives it.
-    AtWork,
+    Running,
     /// It was stopped or killed, and can be resumed.
     Stopped,
     /// All its flows are finished.
-    Done,
+    Finished,
     /// It has ended, and at least one flow failed.
     Failed,
 }
@@ -43,38 +44,9 @@ impl Stage {
     /// Its name in documents.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::AtWork => "at_work",
+            Self::Running => "running",
             Self::Stopped => "stopped",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// The state of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FlowStatus {
-    /// Its release time is in the future.
-    Coming,
-    /// It is released, and none of its tasks has started.
-    Waiting,
-    /// Some of its tasks are running or finished.
-    Begun,
-    /// All its tasks are finished.
-    Done,
-    /// The run has ended without finishing it.
-    Failed,
-}
-
-impl FlowStatus {
-    /// Its name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Coming => "coming",
-            Self::Waiting => "waiting",
-            Self::Begun => "begun",
-            Self::Done => "done",
+            Self::Finished => "finished",
             Self::Failed => "failed",
         }
     }
@@ -204,8 +176,8 @@ impl StateOfRun {
         let figures = JobFigures::all(workload, &look.attempts);
         let all_done = figures.iter().all(JobFigures::is_done);
         let stage = match (look.is_at_work, all_done, look.has_ended) {
-            (true, ..) => Stage::AtWork,
-            (false, true, true) => Stage::Done,
+            (true, ..) => Stage::Running,
+            (false, true, true) => Stage::Finished,
             (false, false, true) => Stage::Failed,
             // Even if all tasks are recorded as finished: the last output may not have been moved into place
             // yet.
@@ -213,7 +185,7 @@ impl StateOfRun {
         };
         let recorded = Time(since(look.recorded));
         let now =
-            if matches!(stage, Stage::AtWork | Stage::Stopped) { Time(since(moment)) } else { recorded };
+            if matches!(stage, Stage::Running | Stage::Stopped) { Time(since(moment)) } else { recorded };
         let names: Vec<(String, String)> =
             figures.iter().map(|job| (job.flow.clone(), job.job.clone())).collect();
         let places = MachineSlots::of(&workload.machines);
@@ -234,7 +206,6 @@ impl StateOfRun {
         let has_failed = |flow: &str| look.there.iter().any(|job| job.failed && job.flow == flow);
         let flows = flow_states(workload, figures, &at_work, |flow| StageAndTimes {
             stage: if has_failed(flow) { Stage::Failed } else { stage },
-            now: now.seconds(),
             predicted: predicted.at.get(flow).copied(),
             between: predicted.between.get(flow).copied(),
         });
@@ -272,7 +243,7 @@ impl StateOfRun {
     /// The state of a job on a cluster, in words. Empty unless a process drives this run and the job is an
     /// unfinished one of it.
     pub fn stage_there(&self, there: &ExternalJob) -> String {
-        if self.stage != Stage::AtWork || !self.is_of_run(there) || self.is_done(there) {
+        if self.stage != Stage::Running || !self.is_of_run(there) || self.is_done(there) {
             return String::new();
         }
         doing(there)
@@ -324,7 +295,6 @@ fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[Ta
 /// The facts about a flow beside its tasks.
 struct StageAndTimes {
     stage: Stage,
-    now: f64,
     predicted: Option<f64>,
     between: Option<[f64; 2]>,
 }
@@ -349,10 +319,9 @@ fn flow_states(
         let phases = || jobs.iter().flat_map(|job| job.figures.phases());
         let is_begun = phases().any(|phase| phase.began.is_some()) || jobs.iter().any(|job| job.at_work > 0);
         let status = match known.stage {
-            _ if is_done => FlowStatus::Done,
+            _ if is_done => FlowStatus::Finished,
             Stage::Failed => FlowStatus::Failed,
-            _ if is_begun => FlowStatus::Begun,
-            _ if flow.release > known.now => FlowStatus::Coming,
+            _ if is_begun => FlowStatus::Running,
             _ => FlowStatus::Waiting,
         };
         let last = phases().filter_map(|phase| phase.ended).fold(flow.release, f64::max);

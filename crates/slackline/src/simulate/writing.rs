@@ -7,7 +7,7 @@ use std::io;
 use slackline_judge::{Report, Stream, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{
-    Clock, FlowRow, FlowStatus, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows,
+    Clock, FlowResult, FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows,
 };
 use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
 use slackline_policy::engine::{Faults, RowId};
@@ -180,7 +180,7 @@ pub(crate) fn simulate_watched(
         schedule.tasks = TaskRows::new();
         schedule.masters = Vec::new();
     }
-    let failed = schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count();
+    let failed = schedule.flows.iter().filter(|row| row.status == FlowResult::Failed).count();
     let unfinished = all_unfinished(figures.unfinished, failed);
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
     let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());

@@ -4,7 +4,7 @@
 use slackline::Registry;
 use std::collections::BTreeMap;
 
-use slackline_model::schedule::{Clock, FlowStatus, Outcome};
+use slackline_model::schedule::{Clock, FlowResult, Outcome};
 use slackline_model::{Instance, PhaseId, Schedule, Span, Time};
 use slackline_policy::engine::{Capabilities, Order, Report, RowId, Start};
 use slackline_policy::{Config, Engine};
@@ -81,7 +81,7 @@ fn a_task_that_fails_three_times_is_done_by_its_fourth_attempt() {
     for instance in conformance() {
         for spec in registered(&Registry::standard()) {
             let schedule = run(&instance, &spec, |_, first, attempt| first == 0 && attempt < 3);
-            assert!(schedule.flows.iter().all(|f| f.status == FlowStatus::Done), "{}", spec.spec());
+            assert!(schedule.flows.iter().all(|f| f.status == FlowResult::Done), "{}", spec.spec());
             assert_eq!(failed_rows(&schedule), 3 * with_tasks(&instance).count(), "{}", spec.spec());
         }
     }
@@ -95,7 +95,7 @@ fn a_task_that_always_fails_takes_its_flow_with_it_and_no_other() {
         for spec in registered(&Registry::standard()) {
             let schedule = run(&instance, &spec, |phase, first, _| phase == first_phase && first == 0);
             for flow in &schedule.flows {
-                let expected = if flow.flow == doomed { FlowStatus::Failed } else { FlowStatus::Done };
+                let expected = if flow.flow == doomed { FlowResult::Failed } else { FlowResult::Done };
                 assert_eq!(flow.status, expected, "{}: flow {}", spec.spec(), instance.flow(flow.flow).id);
             }
             assert_eq!(failed_rows(&schedule), 4, "{}", spec.spec());

@@ -8,7 +8,7 @@ use slackline_judge::{FlowFacts, Metrics, Report, Stream, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::random::test_seeds;
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::schedule::{FlowStatus, NewRow, Outcome, TaskRow, TaskRows};
+use slackline_model::schedule::{FlowResult, NewRow, Outcome, TaskRow, TaskRows};
 use slackline_model::{FlowId, History, Instance, PhaseId, Schedule, Seed, SlotRange, Span, Time};
 use slackline_testkit::harness;
 
@@ -106,7 +106,7 @@ fn tamper(rng: &mut ChaCha8Rng, schedule: &mut Schedule) {
         match random::integer(rng, 0, 4) {
             0 => schedule.flows[flow].completion = Some(5.0),
             1 => schedule.flows[flow].start = Some(0.0),
-            2 => schedule.flows[flow].status = FlowStatus::Failed,
+            2 => schedule.flows[flow].status = FlowResult::Failed,
             3 => schedule.cost = Some(17.0),
             _ => drop(schedule.flows.remove(flow)),
         }

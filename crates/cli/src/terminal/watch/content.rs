@@ -85,12 +85,12 @@ pub(crate) struct Event {
 pub(crate) fn verdict(flow: &FlowState, now: f64) -> &'static str {
     match (flow.status, flow.is_late(now)) {
         (FlowStatus::Failed, _) => "failed",
-        (FlowStatus::Done, Some(true)) => "late",
-        (FlowStatus::Done, Some(false)) => "on time",
-        (FlowStatus::Done, None) => "done",
+        (FlowStatus::Finished, Some(true)) => "late",
+        (FlowStatus::Finished, Some(false)) => "on time",
+        (FlowStatus::Finished, None) => "done",
         (_, Some(true)) if flow.deadline.is_some_and(|deadline| now > deadline) => "late already",
         (_, Some(true)) => "about to be late",
-        (FlowStatus::Coming, _) => "not released",
+        (FlowStatus::Waiting, _) if flow.release > now => "not released",
         (FlowStatus::Waiting, _) => "waits",
         _ => "at work",
     }
@@ -98,8 +98,8 @@ pub(crate) fn verdict(flow: &FlowState, now: f64) -> &'static str {
 
 fn mood(flow: &FlowState, now: f64) -> Mood {
     match (flow.status, flow.is_late(now)) {
-        (FlowStatus::Failed, _) | (FlowStatus::Done, Some(true)) => Mood::Bad,
-        (FlowStatus::Done, _) => Mood::Good,
+        (FlowStatus::Failed, _) | (FlowStatus::Finished, Some(true)) => Mood::Bad,
+        (FlowStatus::Finished, _) => Mood::Good,
         (_, Some(true)) if flow.deadline.is_some_and(|deadline| now > deadline) => Mood::Bad,
         (_, Some(true)) => Mood::Doubtful,
         _ => Mood::Plain,
@@ -122,9 +122,9 @@ impl From<&StateOfRun> for ViewContent {
     fn from(state: &StateOfRun) -> Self {
         let tasks = state.tasks();
         let stage = match state.stage {
-            Stage::AtWork => format!("at work for {}", duration(state.now)),
+            Stage::Running => format!("at work for {}", duration(state.now)),
             Stage::Stopped => "stopped".to_owned(),
-            Stage::Done => format!("done, took {}", duration(state.recorded)),
+            Stage::Finished => format!("done, took {}", duration(state.recorded)),
             _ => format!("ended with failures, took {}", duration(state.recorded)),
         };
         let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));

@@ -161,7 +161,7 @@ fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) 
     let look = look_at(state, states)?;
     let SoFar { instance, mut schedule, at_work, .. } = so_far(&look)?;
     let seen = StateOfRun::of(&look, None, slackline_task::base::clock::unix_micros());
-    let is_over = matches!(seen.stage, Stage::Done | Stage::Failed);
+    let is_over = matches!(seen.stage, Stage::Finished | Stage::Failed);
     if !is_over {
         // What is not done may still be.
         schedule.flows.retain(|row| row.completion.is_some());
@@ -200,7 +200,7 @@ fn there(instance: &Instance, look: &RunInspection) -> ClusterEvents {
 
 /// How far the phases of a run are.
 fn open(instance: &Instance, seen: &StateOfRun) -> Open {
-    let mut open = Open { now: seen.now, is_at_work: seen.stage == Stage::AtWork, ..Open::default() };
+    let mut open = Open { now: seen.now, is_at_work: seen.stage == Stage::Running, ..Open::default() };
     // The measured workload has the jobs of the run in its order.
     let jobs = seen.flows.iter().flat_map(|flow| &flow.jobs);
     for (job, index) in jobs.zip(0u32..) {

@@ -87,14 +87,14 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
     if args.follow
         && !args.no_live
         && is_shown
-        && first.stage == Stage::AtWork
+        && first.stage == Stage::Running
         && Stream::Out.is_interactive()
     {
         return watch(args, &directory, tables, defaults);
     }
     let mut state = first;
     loop {
-        let is_running = args.follow && state.stage == Stage::AtWork;
+        let is_running = args.follow && state.stage == Stage::Running;
         // Elsewhere than on a terminal only the last look is worth keeping.
         if !is_running || is_shown {
             show(args, &state, args.follow && is_shown)?;
@@ -112,7 +112,7 @@ fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) 
     let look = {
         let (directory, states, tables) = (directory.to_owned(), defaults.state().to_owned(), tables.clone());
         move || match observe(&directory, &states, &tables) {
-            Ok(state) if state.stage == Stage::AtWork => Observation::State(Box::new(state)),
+            Ok(state) if state.stage == Stage::Running => Observation::State(Box::new(state)),
             // The result is printed when the view has ended.
             _ => Observation::Finished,
         }
@@ -200,12 +200,12 @@ fn headline(state: &StateOfRun) -> String {
     let started = instant(0.0, Some(&state.clock()));
     let name = state.state.display();
     let stage = match state.stage {
-        Stage::AtWork => format!("at work since {started}, for {}", duration(state.now)),
+        Stage::Running => format!("at work since {started}, for {}", duration(state.now)),
         Stage::Stopped => {
             let last = duration((state.now - state.recorded).max(0.0));
             format!("stopped: begun at {started}, nothing is at work, the last record is {last} old")
         }
-        Stage::Done => format!("done: begun at {started}, took {}", duration(state.recorded)),
+        Stage::Finished => format!("done: begun at {started}, took {}", duration(state.recorded)),
         _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
     };
     let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));

@@ -30,7 +30,7 @@ pub(crate) struct Queue {
     /// Those that are over as well, as far as they are remembered
     #[arg(long)]
     all: bool,
-    /// Only those in these states: queued, opening, live, done, failed, cancelled, rejected
+    /// Only those in these states: queued, opening, running, finished, failed, cancelled, rejected
     #[arg(long = "in", value_name = "STATE", value_delimiter = ',', value_parser = NamedValue::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
     states: Vec<State>,
     /// Only those of this user
@@ -57,7 +57,7 @@ const PAGE: usize = 1_000;
 
 pub(crate) fn run(args: &Queue, defaults: &Defaults) -> anyhow::Result<Answer> {
     let mut client = args.server.client(defaults.state())?;
-    let open = [State::Queued, State::Opening, State::Live];
+    let open = [State::Queued, State::Opening, State::Running];
     let states: &[State] = match (args.states.as_slice(), args.all) {
         ([], true) => &State::ALL,
         ([], false) => &open,
@@ -457,16 +457,16 @@ mod tests {
         assert_eq!(status(&one), ["late already, queued: no slot"]);
         let predicted = Some("2026-03-02T11:00:00Z".parse().expect("a time"));
         let flow = Flow {
-            state: slackline_serve::api::FlowState::Running,
+            state: slackline_serve::api::FlowStatus::Running,
             predicted,
             guess: true,
             ..Flow::default()
         };
         let shown = service::predicted(&flow, now);
         assert!(shown.starts_with('~') && shown.ends_with(" (passed)"), "{shown}");
-        let done = Flow { state: slackline_serve::api::FlowState::Done, ..flow.clone() };
+        let done = Flow { state: slackline_serve::api::FlowStatus::Finished, ..flow.clone() };
         assert!(!service::predicted(&done, now).contains("passed"));
-        let cancelled = Flow { state: slackline_serve::api::FlowState::Cancelled, ..Flow::default() };
+        let cancelled = Flow { state: slackline_serve::api::FlowStatus::Cancelled, ..Flow::default() };
         (one.state, one.flows) = (State::Rejected, vec![cancelled]);
         assert_eq!(status(&one), ["rejected: no slot"]);
     }

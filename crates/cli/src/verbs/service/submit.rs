@@ -157,7 +157,7 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
     output.end(&accepted, &wait_result)?;
     let over = wait_result.shown.as_ref().map(|shown| shown.state).filter(|state| state.is_over());
     Ok(match over {
-        Some(State::Done) => Answer::Yes,
+        Some(State::Finished) => Answer::Yes,
         Some(_) => Answer::No,
         None if wait_result.prediction.as_ref().is_some_and(|prediction| args.rejects(prediction)) => {
             Answer::No
@@ -255,7 +255,7 @@ impl Submit {
                 let words = format!("nothing was predicted within {}", duration(WAIT));
                 return Ok(WaitResult { waits: Some(words), ..wait_result });
             }
-            let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Live);
+            let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Running);
             let is_reported = !self.waits_for_prediction() || wait_result.prediction.is_some();
             // Each look at what has not begun reads its file.
             let most = if is_reported || is_late { STEP_LONG } else { STEP_MOST };
@@ -295,7 +295,7 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
     if shown.held {
         return stays(format!("it is held (slackline unhold {})", shown.number));
     }
-    if shown.state == State::Live
+    if shown.state == State::Running
         && let Some(words) = &shown.unpredicted
     {
         return stays(words.clone());
@@ -584,20 +584,20 @@ mod tests {
         let seen = wait_result(
             "submit-restart",
             &["--wait-for-prediction"],
-            vec![None, Some(shown("queued", None)), None, Some(shown("live", Some(true)))],
+            vec![None, Some(shown("queued", None)), None, Some(shown("running", Some(true)))],
         );
         assert!(seen.waits.is_none() && seen.prediction.is_some());
     }
 
     #[test]
     fn what_is_late_is_seen_to_be_rejected_through_a_restart_of_the_service() {
-        let late = || Some(shown("live", Some(false)));
+        let late = || Some(shown("running", Some(false)));
         let wait_result =
             |end| wait_result("submit-late", &["--if-late", "reject"], vec![late(), None, Some(end)]);
         let seen = wait_result(shown("rejected", Some(false)));
         assert!(seen.waits.is_none() && seen.shown.unwrap().state == State::Rejected);
         // The next service may expect something else.
-        let seen = wait_result(shown("live", Some(true)));
+        let seen = wait_result(shown("running", Some(true)));
         assert!(seen.waits.is_none() && !seen.prediction.unwrap().is_late());
     }
 }

@@ -68,7 +68,7 @@ fn observe(client: &mut Client, events: &Events) -> anyhow::Result<ViewContent> 
     let list = |client: &mut Client, states: &[State], limit: usize| {
         Listing { states, user: None, name: None, limit }.get(client).map(|(all, _)| all)
     };
-    let live = list(client, &[State::Live], LOOKED_INTO)?;
+    let live = list(client, &[State::Running], LOOKED_INTO)?;
     let queued = list(client, &[State::Queued, State::Opening], WAITING)?;
     let mut whole = Vec::new();
     for one in live {

@@ -19,8 +19,8 @@ use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{RunClock, TimeOffset};
 
 use crate::engine::backend::{FlowChange, FlowOverrides};
-use crate::engine::event::EventCallback;
-use crate::engine::hosted::{FlowOutcome, RunningAttempt};
+use crate::engine::event::{EventCallback, FlowStatus};
+use crate::engine::hosted::RunningAttempt;
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
 use crate::engine::shared::flow::{FlowSource, RunDates};
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
@@ -203,7 +203,7 @@ impl Run<'_> {
 
     /// Whether a flow of it is not over.
     fn is_open(&self) -> bool {
-        self.flows.keys().any(|flow| self.local.fate(flow) == FlowOutcome::Open)
+        self.flows.keys().any(|flow| self.local.end_of(flow).is_none())
     }
 
     /// The engine continues by itself. How long it then waits for the loop.
@@ -267,7 +267,7 @@ impl Run<'_> {
         let Some(here) = self.flows.get_mut(flow) else { return };
         let is_new = here.overrides != overrides;
         here.overrides = overrides;
-        if !is_new || !here.has_come || self.local.fate(flow) != FlowOutcome::Open {
+        if !is_new || !here.has_come || self.local.end_of(flow).is_some() {
             return;
         }
         self.bring_again(flow);
@@ -283,14 +283,14 @@ impl Run<'_> {
     fn bring_all_again(&mut self) {
         let come = self.flows.iter().filter(|(_, flow)| flow.has_come).map(|(id, _)| id.clone());
         for flow in come.collect::<Vec<_>>() {
-            if self.local.fate(&flow) == FlowOutcome::Open {
+            if self.local.end_of(&flow).is_none() {
                 self.bring_again(&flow);
             }
         }
     }
 
     fn cancel(&mut self, flow: String) {
-        if self.local.fate(&flow) == FlowOutcome::Open {
+        if self.local.end_of(&flow).is_none() {
             self.local.cancel(&flow);
             self.out.send(RunMessage::Goes(flow));
         }
@@ -322,7 +322,7 @@ impl Run<'_> {
             self.local.interrupt_here();
         }
         self.local.end();
-        let all_done = self.flows.keys().all(|flow| self.local.fate(flow) == FlowOutcome::Done);
+        let all_done = self.flows.keys().all(|flow| self.local.end_of(flow) == Some(FlowStatus::Finished));
         let fatal = self.local.fatal().map(str::to_owned);
         RunClose { all_done, is_interrupted: is_interrupted || fatal.is_some(), fatal }
     }

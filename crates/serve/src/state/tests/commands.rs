@@ -59,7 +59,7 @@ fn one_flow_of_several_is_resumed_and_the_others_stay_held_over_restarts() {
         let Answer::Submission(one) = world.execute(&anna(), Command::Show(number)).unwrap() else {
             panic!()
         };
-        let held = one.flows.iter().filter(|flow| flow.state == api::FlowState::Held);
+        let held = one.flows.iter().filter(|flow| flow.state == api::FlowStatus::Held);
         held.map(|flow| flow.flow.clone()).collect::<Vec<_>>()
     };
     assert_eq!(held(&mut world), ["f", "h"]);

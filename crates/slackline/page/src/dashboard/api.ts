@@ -1,8 +1,8 @@
 // What the service is asked, and its documents (`crates/serve/src/api.rs`). Instants come as texts of RFC 3339.
 
 export type Role = "look" | "submit" | "operate";
-export type SubmissionState = "queued" | "opening" | "live" | "done" | "failed" | "cancelled" | "rejected";
-export type FlowState = "waiting" | "running" | "held" | "done" | "failed" | "cancelled";
+export type SubmissionState = "queued" | "opening" | "running" | "finished" | "failed" | "cancelled" | "rejected";
+export type FlowStatus = "waiting" | "running" | "held" | "finished" | "failed" | "cancelled";
 
 export interface Me { name: string; role: Role }
 
@@ -20,7 +20,7 @@ export interface Phase { tasks: number; done: number; running: number }
 export interface Job { job: string; after: string[]; maps: Phase; reduces: Phase; failed_attempts?: number }
 
 export interface Flow {
-  flow: string; state: FlowState; release: string; deadline?: string; weight: number;
+  flow: string; state: FlowStatus; release: string; deadline?: string; weight: number;
   tasks: number; done: number; running: number; failed_attempts: number;
   completion?: string; predicted?: string; predicted_between?: [string, string]; guess?: boolean; late?: boolean; cause?: string; why?: string;
   jobs?: Job[];

@@ -16,7 +16,7 @@ const EVENTS_MOST = 50;
 const LOGS_MOST = 400_000;
 /** How long it is right how far away something is, milliseconds. */
 const WORDS_FOR = 10_000;
-const OVER = ["done", "failed", "cancelled"];
+const OVER = ["finished", "failed", "cancelled"];
 
 /** Whether somebody may change what is somebody's. */
 export function mayChange(me: Me | null, user: string): boolean {

@@ -36,8 +36,8 @@ export class Events {
     // Of those that are not known, because they were over too long ago, one may have been done earlier.
     const since = store.overBefore === undefined ? 0 : Math.min(...store.over.map((one) => one.number));
     for (const one of [...store.open.values(), ...store.over]) {
-      for (const flow of one.flows) if (flow.state === "done") add(one, flow.flow, flow.completion);
-      if (one.state === "done") add(one, "", one.ended);
+      for (const flow of one.flows) if (flow.state === "finished") add(one, flow.flow, flow.completion);
+      if (one.state === "finished") add(one, "", one.ended);
     }
     return ({ kind, number = 0, name, flow = "" }) => {
       const later = kind === "alert_failed" ? [] : (done.get(`${name}\n${flow}`) ?? []).filter(([other]) => other >= number);

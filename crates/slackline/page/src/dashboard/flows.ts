@@ -53,7 +53,7 @@ export class Flows {
   private time(at: number | null): string { return at === null ? "–" : clock(at, this.store.now); }
 
   private between({ flow, predicted, state }: Row): string {
-    if (predicted !== null && predicted < this.store.now && !["done", "failed", "cancelled"].includes(state)) return `${flow?.guess ? "a guess that " : ""}has passed, is not done`;
+    if (predicted !== null && predicted < this.store.now && !["finished", "failed", "cancelled"].includes(state)) return `${flow?.guess ? "a guess that " : ""}has passed, is not done`;
     if (!flow?.predicted_between) return flow?.guess ? "a guess" : "";
     const [from, to] = flow.predicted_between.map((at) => this.time(millis(at)));
     return from === to ? "" : `${from} – ${to}`;

@@ -39,24 +39,24 @@ export class Headline {
     });
     write(this.good, calibration(service.calibration));
     // A tab that is not looked at says what it is about.
-    const late = rows.filter((row) => ["late", "likely"].includes(row.verdict.fate) && row.state !== "done").length;
+    const late = rows.filter((row) => ["late", "likely"].includes(row.verdict.fate) && row.state !== "finished").length;
     document.title = late > 0 ? `(${late} late) Slackline` : "Slackline";
   }
 
   private numbers(service: Service, rows: Row[]): [string, string, string, boolean][] {
     const { slots, running, waiting, submissions, machines } = service, there = machines.filter((machine) => machine.up).length, of = (value = 0) => value.toLocaleString("en-US");
-    const is = (fate: string) => rows.filter((row) => row.verdict.fate === fate && row.state !== "done").length;
+    const is = (fate: string) => rows.filter((row) => row.verdict.fate === fate && row.state !== "finished").length;
     const late = is("late"), likely = is("likely"), failed = submissions.failed ?? 0;
     const held = [...this.store.open.values()].filter((one) => one.held).length;
     return [
       ["slots at work", `${of(running)} of ${of(slots)}`, slots > 0 ? percent(running / slots) : "", false],
       ["tasks that wait", of(waiting), "of submissions that have begun", false],
-      ["submissions", of((submissions.live ?? 0) + (submissions.opening ?? 0)), "have begun and are not over", false],
+      ["submissions", of((submissions.running ?? 0) + (submissions.opening ?? 0)), "have begun and are not over", false],
       ["in the queue", of(submissions.queued), held > 0 ? `${of(held)} held` : "none held", false],
       ["late", of(late), "past their deadlines", late > 0],
       ["likely late", of(likely), "not expected in time", likely > 0],
       ...(machines.length > 1 ? [["machines", `${of(there)} of ${of(machines.length)}`, "are there", there < machines.length] as [string, string, string, boolean]] : []),
-      ["over", of((submissions.done ?? 0) + failed + (submissions.cancelled ?? 0) + (submissions.rejected ?? 0)), `${of(failed)} failed, as far as remembered`, false],
+      ["over", of((submissions.finished ?? 0) + failed + (submissions.cancelled ?? 0) + (submissions.rejected ?? 0)), `${of(failed)} failed, as far as remembered`, false],
     ];
   }
 

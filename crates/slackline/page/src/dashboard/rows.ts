@@ -2,7 +2,7 @@
 import { FATES } from "../colour";
 import { dot, h } from "../dom";
 import { duration } from "../format";
-import type { Flow, FlowState, Submission, SubmissionState } from "./api";
+import type { Flow, FlowStatus, Submission, SubmissionState } from "./api";
 import { millis } from "./time";
 
 export type Fate = "met" | "likely" | "late" | "free" | "failed" | "unknown";
@@ -17,7 +17,7 @@ export interface Row {
   /** None of a submission whose flows are not known yet. */
   flow: Flow | null;
   name: string;
-  state: FlowState | SubmissionState;
+  state: FlowStatus | SubmissionState;
   deadline: number | null; predicted: number | null;
   verdict: Verdict;
   /** The less, the sooner somebody should look. */
@@ -25,7 +25,7 @@ export interface Row {
   words: string;
 }
 
-const ORDER: Record<string, number> = { failed: 0, running: 1, waiting: 2, opening: 2, live: 2, queued: 3, held: 4, done: 5, cancelled: 5 };
+const ORDER: Record<string, number> = { failed: 0, running: 1, waiting: 2, opening: 2, queued: 3, held: 4, finished: 5, cancelled: 5 };
 
 /** A fate by colour and by word. */
 export function fated({ fate, words }: Verdict): HTMLElement {
@@ -55,8 +55,8 @@ export function verdict(flow: Flow, now: number): Verdict {
   return spare >= 0 && !flow.late ? { fate: "met", words: `in time, ${seconds(spare)} to spare` } : { fate: "likely", words: `likely late by ${seconds(Math.max(0, -spare))}` };
 }
 
-export function stateOf(submission: Submission, flow: Flow | null): FlowState | SubmissionState {
-  if (flow && ["done", "failed", "cancelled"].includes(flow.state)) return flow.state;
+export function stateOf(submission: Submission, flow: Flow | null): FlowStatus | SubmissionState {
+  if (flow && ["finished", "failed", "cancelled"].includes(flow.state)) return flow.state;
   if (submission.held) return "held";
   return flow?.state ?? submission.state;
 }
@@ -72,7 +72,7 @@ function row(submission: Submission, flow: Flow | null, now: number): Row {
   const due = flow ? flow.deadline : submission.deadline, deadline = due ? millis(due) : null, predicted = flow?.predicted ? millis(flow.predicted) : null;
   const said = flow ? verdict(flow, now) : unbegun(deadline, now);
   // Those late or likely to be come first, then by state; within these by how much there is to spare.
-  const isOver = ["done", "cancelled"].includes(state), isLate = !isOver && (said.fate === "late" || said.fate === "likely");
+  const isOver = ["finished", "cancelled"].includes(state), isLate = !isOver && (said.fate === "late" || said.fate === "likely");
   const slack = deadline === null ? 1e11 : Math.min(9e10, deadline - Math.max(predicted ?? 0, now));
   return {
     key: `${number}/${flow?.flow ?? ""}`, number, submission, flow, name: flow?.flow ?? name, state, deadline, predicted, verdict: said,
@@ -93,9 +93,9 @@ export function rowsOf(submissions: Iterable<Submission>, now: number): Row[] {
 /** What may be shown alone. */
 export const FILTERS: [string, string, (row: Row) => boolean][] = [
   ["all", "all", () => true],
-  ["late", "late or likely to be", (row) => ["late", "likely"].includes(row.verdict.fate) && row.state !== "done"],
+  ["late", "late or likely to be", (row) => ["late", "likely"].includes(row.verdict.fate) && row.state !== "finished"],
   ["running", "running", (row) => row.state === "running"],
-  ["waiting", "waiting for slots", (row) => ["waiting", "opening", "live"].includes(row.state)],
+  ["waiting", "waiting for slots", (row) => ["waiting", "opening"].includes(row.state)],
   ["queued", "in the queue", (row) => row.state === "queued"],
   ["held", "held", (row) => row.state === "held"],
   ["failed", "failed", (row) => row.state === "failed"],

@@ -21,7 +21,7 @@ const STEP = 1_000;
 /** How long events are listened to after the page was seen the last time, milliseconds. */
 const AWAKE_FOR = 30_000;
 
-const OPEN = new Set(["queued", "opening", "live"]);
+const OPEN = new Set(["queued", "opening", "running"]);
 export function isOpen(submission: Submission): boolean { return OPEN.has(submission.state); }
 
 /** Whether nothing of it is scheduled yet. */
@@ -216,7 +216,7 @@ export class Store {
   }
 
   private async lookAll(): Promise<void> {
-    const live = await this.pages("opening,live", Infinity), queued = await this.pages("queued", QUEUED_MOST);
+    const live = await this.pages("opening,running", Infinity), queued = await this.pages("queued", QUEUED_MOST);
     const over = await this.client.get<Submissions>(at("/api/v1/submissions", { state: OVER, limit: OVER_PAGE }));
     this.open.clear();
     for (const one of [...queued.found, ...live.found]) this.open.set(one.number, one);
@@ -253,7 +253,7 @@ export class Store {
 
   /** How far those are that are at work: no event tells of single tasks. */
   private async lookLive(): Promise<void> {
-    const begun = performance.now(), { found } = await this.pages("opening,live", Infinity), seen = new Set(found.map((one) => one.number));
+    const begun = performance.now(), { found } = await this.pages("opening,running", Infinity), seen = new Set(found.map((one) => one.number));
     this.liveTook = performance.now() - begun;
     // What is not among them any more has ended, whatever events have said.
     for (const one of this.open.values()) if (one.state !== "queued" && !seen.has(one.number)) this.dirty.add(one.number);
@@ -298,7 +298,7 @@ export class Store {
   }
 }
 
-const OVER = "done,failed,cancelled,rejected";
+const OVER = "finished,failed,cancelled,rejected";
 
 function keyOf(attempt: Attempt): string {
   return `${attempt.number}/${attempt.flow}/${attempt.job}/${attempt.phase}/${attempt.task}/${attempt.slot}/${attempt.start}`;

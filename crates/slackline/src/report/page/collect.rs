@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowStatus, MasterRow, NewRow, TaskRows};
+use slackline_model::schedule::{FlowResult, MasterRow, NewRow, TaskRows};
 use slackline_model::{FlowId, Instance, PhaseId, Schedule, SlotKind, SlotRange};
 use slackline_policy::Choice;
 
@@ -78,7 +78,7 @@ fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
     let mut times = vec![Times::default(); instance.flows().len()];
     for row in &schedule.flows {
         if let Some(of) = times.get_mut(usize::from(row.flow)) {
-            let is_done = row.status == FlowStatus::Done;
+            let is_done = row.status == FlowResult::Done;
             *of = Times {
                 start: row.start.map(micros),
                 completion: row.completion.filter(|_| is_done).map(micros),

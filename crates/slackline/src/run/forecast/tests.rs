@@ -60,7 +60,7 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     let mut forecast = forecast();
     let at = Time::from_seconds_nearest;
     let map = |task| id(0, PhaseKind::Map, task);
-    assert_eq!(forecast.of("f"), Prospect::Unknown);
+    assert_eq!(forecast.of("f"), None);
     for task in 0..2 {
         forecast.record(Time::ZERO, &RunEvent::AttemptStarted { task: map(task), holder: None });
     }
@@ -70,17 +70,17 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     forecast.look_ahead(at(5.0));
     let expected = forecast.thinking.take().unwrap().answer.into_inner().unwrap().recv().unwrap();
     forecast.expected = expected;
-    assert_eq!(forecast.of("f"), Prospect::Done(54.5));
+    assert_eq!(forecast.of("f"), Some(54.5));
     let failed = |is_final| {
         let (message, log, other_runs) = ("no".to_owned(), None, false);
         RunEvent::AttemptFailed { task: map(1), message, log, other_runs, is_final }
     };
     for _ in 0..9 {
         forecast.record(at(6.0), &failed(false));
-        assert_eq!(forecast.of("f"), Prospect::Done(54.5));
+        assert_eq!(forecast.of("f"), Some(54.5));
     }
     forecast.record(at(6.0), &failed(true));
-    assert_eq!(forecast.of("f"), Prospect::Failed);
+    assert!(forecast.has_failed("f") && forecast.of("f").is_none());
 }
 
 /// A profile without random delays: 0.5 s to submit, 6 s for an ApplicationMaster, 3 s for a container.
@@ -115,9 +115,9 @@ fn an_estimate_is_never_before_now() {
     forecast.expected.insert("f".to_owned(), 54.5);
     forecast.next = Time(u64::MAX);
     forecast.note(at(50.0), &RunEvent::Tick);
-    assert_eq!(forecast.of("f"), Prospect::Done(54.5));
+    assert_eq!(forecast.of("f"), Some(54.5));
     forecast.note(at(60.0), &RunEvent::Tick);
-    assert_eq!(forecast.of("f"), Prospect::Done(60.0));
+    assert_eq!(forecast.of("f"), Some(60.0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, MasterRow, NewRow, Schedule, Segment};
+use slackline_model::schedule::{Allocation, FlowResult, FlowRow, MasterRow, NewRow, Schedule, Segment};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{
     Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, Profile, SlotRange, Span, Time,
@@ -184,8 +184,8 @@ impl Names {
             completion: row.completion.map(|at| seconds("completion", at)).transpose()?,
             cost: finite("cost", row.cost)?,
             status: match row.status {
-                wire::Status::Done => FlowStatus::Done,
-                wire::Status::Failed => FlowStatus::Failed,
+                wire::Status::Done => FlowResult::Done,
+                wire::Status::Failed => FlowResult::Failed,
             },
         })
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::schedule::{
-    Clock, FlowRow, FlowStatus, MasterRow, NewRow, Origin, Outcome, Segment, TaskRows,
+    Clock, FlowResult, FlowRow, MasterRow, NewRow, Origin, Outcome, Segment, TaskRows,
 };
 use slackline_model::{FlowId, Instance, JobId, Objective, PhaseId, Profile, SlotRange, Span, Time};
 
@@ -120,7 +120,7 @@ fn schedule(tasks: TaskRows) -> Schedule {
             start: None,
             completion: None,
             cost: None,
-            status: FlowStatus::Failed,
+            status: FlowResult::Failed,
         }],
         tasks,
         masters: Vec::new(),

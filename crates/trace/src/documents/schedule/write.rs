@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use slackline_model::schedule::{
-    Allocation, FlowRow, FlowStatus, MasterRow, NewRow, Outcome, Schedule, Segment,
+    Allocation, FlowResult, FlowRow, MasterRow, NewRow, Outcome, Schedule, Segment,
 };
 use slackline_model::{Cluster, Instance, JobId, Objective, PhaseId, Profile, SlotKind, SlotRange, Span};
 
@@ -166,8 +166,8 @@ pub(super) fn flow(out: &mut impl Write, instance: &Instance, row: &FlowRow) -> 
         value(out, &number)?;
     }
     let status = match row.status {
-        FlowStatus::Done => "done",
-        FlowStatus::Failed => "failed",
+        FlowResult::Done => "done",
+        FlowResult::Failed => "failed",
     };
     write!(out, ", \"status\": \"{status}\"}}")
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
-    Forecast, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Prospect, Reason, Request,
-    RunEvent, Sink, StateOfRun, Stop, TaskId, Verdict, look,
+    Forecast, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Reason, Request, RunEvent, Sink,
+    StateOfRun, Stop, TaskId, Verdict, look,
 };
 use slackline_model::cost::is_late;
 use slackline_model::{Span, Start, Time};
@@ -144,12 +144,10 @@ impl RunDisplay {
         let deadline = flow.deadline.map(|at| format!("deadline {}", clock(at)));
         let expected = match forecast.of(&flow.name) {
             _ if flow.done == flow.total => Some("done".to_owned()),
-            Prospect::Failed => Some("failed".to_owned()),
-            Prospect::Unknown => None,
-            Prospect::Done(at) if is_expected_late(flow, forecast) => {
-                Some(format!("about {}, late", clock(at)))
-            }
-            Prospect::Done(at) => Some(format!("about {}", clock(at))),
+            _ if forecast.has_failed(&flow.name) => Some("failed".to_owned()),
+            Some(at) if is_expected_late(flow, forecast) => Some(format!("about {}, late", clock(at))),
+            Some(at) => Some(format!("about {}", clock(at))),
+            None => None,
         };
         expected.into_iter().chain(deadline).collect::<Vec<_>>().join(", ")
     }
@@ -162,7 +160,7 @@ fn say(now: Time, line: &str) {
 /// Whether a flow that is not done is expected to miss its deadline.
 fn is_expected_late(flow: &Flow, forecast: &Forecast) -> bool {
     match (forecast.of(&flow.name), flow.deadline) {
-        (Prospect::Done(at), Some(deadline)) => flow.done < flow.total && is_late(at, deadline),
+        (Some(at), Some(deadline)) => flow.done < flow.total && is_late(at, deadline),
         _ => false,
     }
 }
