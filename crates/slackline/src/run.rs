@@ -285,11 +285,15 @@ impl Opener<'_> {
         if recovered.starts_over {
             sink.note(&Note::StartsOver);
         }
-        lost.iter().for_each(|lost| sink.note(&Note::Lost(lost)));
+        for lost in lost {
+            sink.note(&Note::Lost(lost));
+        }
         if recovered.done + recovered.cut_short > 0 {
             sink.note(&Note::Resumed(recovered));
         }
-        verdicts.iter().for_each(|verdict| sink.note(&Note::Job(verdict)));
+        for verdict in verdicts {
+            sink.note(&Note::Job(verdict));
+        }
         Ok((session, due))
     }
 

@@ -149,7 +149,7 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         let mut resolved =
             resolve(&workload, rules, &past).map_err(|error| vec![Fault::new(error.path, error.problem)])?;
         resolved.spread = Some(Spread { shared: self.common.shared.clone() });
-        let open: Open = Box::new(|opening, resolved| open(opening, resolved, site, settings));
+        let open: Open = Box::new(move |opening, resolved| open(opening, resolved, &site, settings));
         Ok(PreparedRun { resolved, memory: None, open })
     }
 
@@ -204,7 +204,7 @@ fn kept_name(path: &Path) -> io::Result<String> {
 fn open(
     opening: Opening<'_>,
     resolved: &ResolvedWorkload,
-    site: impl Site,
+    site: &impl Site,
     settings: Settings,
 ) -> Result<Box<dyn Session>, EngineError> {
     if opening.beside_others {

@@ -127,7 +127,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
         }
     }
     if let Some(mirror) = &resolved.mirror {
-        verdicts.iter_mut().for_each(|it| user_text::translate_verdict(mirror, &mut it.verdict));
+        user_text::translate_verdicts(mirror, &mut verdicts);
     }
     Ok(verdicts)
 }
@@ -169,7 +169,7 @@ pub fn open_with(
     match (&mut opened, &resolved.mirror) {
         (Ok(session), Some(mirror)) => {
             session.obstacles.iter_mut().for_each(|it| it.problem = without_mirror(mirror, &it.problem));
-            session.verdicts.iter_mut().for_each(|it| user_text::translate_verdict(mirror, &mut it.verdict));
+            user_text::translate_verdicts(mirror, &mut session.verdicts);
         }
         (Err(error), Some(mirror)) => user_text::translate_error(mirror, error),
         (_, None) => {}

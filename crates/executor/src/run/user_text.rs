@@ -2,19 +2,22 @@
 
 use std::path::Path;
 
+use crate::run::JobVerdict;
 use crate::run::error::EngineError;
 use crate::run::reuse::{Reason, Verdict};
 use crate::spec::resolve::without_mirror;
 
-pub(super) fn translate_verdict(mirror: &Path, verdict: &mut Verdict) {
-    match verdict {
-        Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => {
-            *text = without_mirror(mirror, text);
+pub(super) fn translate_verdicts(mirror: &Path, verdicts: &mut [JobVerdict]) {
+    for it in verdicts {
+        match &mut it.verdict {
+            Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => {
+                *text = without_mirror(mirror, text);
+            }
+            Verdict::Run(Reason::Input(path, _)) => {
+                *path = without_mirror(mirror, &path.display().to_string()).into();
+            }
+            _ => {}
         }
-        Verdict::Run(Reason::Input(path, _)) => {
-            *path = without_mirror(mirror, &path.display().to_string()).into();
-        }
-        _ => {}
     }
 }
 

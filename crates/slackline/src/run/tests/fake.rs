@@ -17,6 +17,7 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, Order, Report, RowId, Start};
 use slackline_sim::{Options, Sim};
 use slackline_task::base::task_id::TaskId;
+use slackline_task::process::spec::Outcome;
 
 use crate::run::jobs::jobs;
 
@@ -133,7 +134,7 @@ impl Engine for FakeEngine {
         let slots = start.places.iter().flat_map(|place| place.first..place.first + place.len);
         let started = ids.zip(slots).map(|(task, slot)| {
             on_event(at, &RunEvent::AttemptStarted { task, holder: None });
-            let (start, ended) = (at.0, AttemptOutcome::Done(Default::default()));
+            let (start, ended) = (at.0, AttemptOutcome::Done(Outcome::default()));
             Attempt { number: 0, id: task, slot, segment: 0, start, began: start, end: start, ended }
         });
         self.rows.insert(start.row, started.collect());
