@@ -41,6 +41,7 @@ use crate::engine::dir_pool::DirPool;
 use crate::engine::event::{EventCallback, RunEvent, SlotHolder};
 use crate::engine::work::Work;
 use crate::fleet::{Assignment, Fleet};
+use crate::run::Session;
 use crate::spec::job_plan::JobPlan;
 use crate::store::journal::{self, Attempt};
 
@@ -162,8 +163,8 @@ impl Running {
     }
 }
 
-pub(crate) struct ProcessEngine<'a> {
-    work: Work<'a>,
+pub(crate) struct ProcessEngine {
+    work: Work,
     settings: Settings,
     pub(crate) clock: RunClock,
     on_event: EventCallback,
@@ -218,27 +219,27 @@ pub(crate) struct ProcessEngine<'a> {
     is_stopping: bool,
 }
 
-impl<'a> ProcessEngine<'a> {
+impl ProcessEngine {
     /// An engine for what is left of a run, on these machines. O(tasks · log tasks).
     pub(crate) fn new(
-        work: Work<'a>,
+        work: Work,
         settings: Settings,
         clock: RunClock,
         on_event: EventCallback,
         fleet: Box<dyn Fleet>,
     ) -> Self {
-        let coming = PendingArrivals::new(work.instance, &work.waits);
-        let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
-        for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
+        let coming = PendingArrivals::new(&work.instance, &work.waits);
+        let mut open: Vec<u32> = work.session.jobs.iter().map(JobPlan::parts).collect();
+        for id in work.done.iter().filter(|id| work.session.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
         }
         let capacities = (0..).map(MachineId).zip(fleet.machines());
         let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
         Self {
             spares: DirPool::default(),
-            next_number: work.attempts.last().map_or(0, |last| last.number + 1),
-            lost: lost_output::LostOutputs::new(journal::losses(work.attempts)),
-            map_sums: journal::map_sums(work.attempts),
+            next_number: work.session.attempts.last().map_or(0, |last| last.number + 1),
+            lost: lost_output::LostOutputs::new(journal::losses(&work.session.attempts)),
+            map_sums: journal::map_sums(&work.session.attempts),
             said: logs::StoredLogs::find(&work),
             cluster: work.instance.cluster().clone(),
             ids: machines.keys().map(|&machine| (machine, machine)).collect(),
@@ -269,6 +270,15 @@ impl<'a> ProcessEngine<'a> {
             fatal: None,
             is_stopping: false,
         }
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.work.session
+    }
+
+    /// Gives the session back.
+    pub(crate) fn into_session(self) -> Session {
+        self.work.session
     }
 
     /// Why it stopped by itself, if it did.
@@ -334,7 +344,7 @@ impl<'a> ProcessEngine<'a> {
     fn launch(&mut self, running: &Running) -> io::Result<()> {
         let Running { number, id, slot, began, .. } = *running;
         let spec = self.spec(number, id)?;
-        if self.work.jobs[id.job as usize].is_final(id) {
+        if self.work.session.jobs[id.job as usize].is_final(id) {
             self.spares.put(id.job, &spec.directory);
         }
         let of_cluster = self.machine_of(id, slot);
@@ -346,21 +356,22 @@ impl<'a> ProcessEngine<'a> {
 
     /// What an attempt is given.
     fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
-        let job = &self.work.jobs[id.job as usize];
-        let directory = self.work.layout.attempt(job, id, number);
+        let job = &self.work.session.jobs[id.job as usize];
+        let directory = self.work.session.layout.attempt(job, id, number);
         let map_sum = |map| self.map_sums.get(&TaskId::map(id.job, map)).copied();
         let map_sums = (0..job.maps()).filter(|_| id.phase == PhaseKind::Reduce).map(map_sum);
         let task = match id.phase {
             PhaseKind::Reduce => {
-                let maps = (0..job.maps()).map(|map| self.work.layout.map_output(id.job, map)).collect();
+                let maps =
+                    (0..job.maps()).map(|map| self.work.session.layout.map_output(id.job, map)).collect();
                 Task::Reduce { partition: id.task, maps }
             }
             PhaseKind::Map => Task::Map {
                 index: id.task,
                 maps: job.maps(),
-                splits: job.splits(id.task, |path| self.work.publisher.part(path))?,
+                splits: job.splits(id.task, |path| self.work.session.publisher().part(path))?,
                 partitions: job.reducers,
-                prepared: self.work.layout.prepare(job, id.job)?,
+                prepared: self.work.session.layout.prepare(job, id.job)?,
             },
         };
         Ok(Spec {
@@ -387,7 +398,7 @@ impl<'a> ProcessEngine<'a> {
 
     /// When something is due by itself.
     fn next_due(&self) -> Option<Time> {
-        let arrival = self.coming.next_release(self.work.instance).map(|at| self.clock.reaches(at));
+        let arrival = self.coming.next_release(&self.work.instance).map(|at| self.clock.reaches(at));
         [arrival, self.next_start()].into_iter().flatten().min()
     }
 
@@ -399,7 +410,7 @@ impl<'a> ProcessEngine<'a> {
         let Self { coming, work, open, now, clock, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
         let Arrivals { flows, never } =
-            coming.take_arrivals(clock.by_date(*now), work.instance, work.jobs, is_done);
+            coming.take_arrivals(clock.by_date(*now), &work.instance, &work.session.jobs, is_done);
         for (flow, job) in never {
             let flow = self.work.instance.flow(flow).id.clone();
             (self.on_event)(self.now, &RunEvent::FlowBlocked { flow, missing_job: job });
@@ -410,7 +421,7 @@ impl<'a> ProcessEngine<'a> {
     /// Records a jump of the wall clock, and says it. What cannot be recorded is tried at the next poll.
     fn see_jump(&mut self) {
         let Some(by) = self.clock.jump() else { return };
-        if self.work.journal.jumped(by, self.now).is_ok() {
+        if self.work.session.journal.jumped(by, self.now).is_ok() {
             self.clock.set_recorded(by);
             self.work.segment += 1;
             (self.on_event)(self.now, &RunEvent::ClockJumped(by));

@@ -83,12 +83,6 @@ pub struct Session {
     pub(crate) memory: Memory,
 }
 
-/// A session, and what is left of its workload.
-pub(crate) struct Owned {
-    pub(crate) session: Session,
-    pub(crate) instance: Instance,
-}
-
 impl Session {
     /// Where its files are.
     pub fn layout(&self) -> &Layout {

@@ -25,7 +25,7 @@ enum Step {
     Leave,
 }
 
-impl ProcessEngine<'_> {
+impl ProcessEngine {
     /// Starts attempts that wait and may start.
     pub(super) fn admit(&mut self) {
         let (mut is_full, mut left) = (false, VecDeque::new());
@@ -106,7 +106,7 @@ impl ProcessEngine<'_> {
     pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
         let others = self.fleet.foreign_slots();
         let others = || others.iter().filter_map(|other| other.at_work);
-        if !self.work.jobs.iter().any(|job| job.limits.demand().is_declared())
+        if !self.work.session.jobs.iter().any(|job| job.limits.demand().is_declared())
             && !others().any(|(_, demand)| demand.is_declared())
         {
             return true;
@@ -129,6 +129,6 @@ impl ProcessEngine<'_> {
     }
 
     pub(super) fn demand(&self, id: TaskId) -> Demand {
-        self.work.jobs[id.job as usize].limits.demand()
+        self.work.session.jobs[id.job as usize].limits.demand()
     }
 }

@@ -74,11 +74,11 @@ impl Problem {
     }
 }
 
-impl ProcessEngine<'_> {
+impl ProcessEngine {
     /// Kills what still runs, and records it.
     pub(super) fn stop_all(&mut self) {
         if self.is_stopping || self.fatal.is_some() {
-            self.work.publisher.leave();
+            self.work.session.publisher().leave();
         }
         self.now = self.clock.now();
         let seconds = |running: &mut Running| running.second.take().map(|second| *second);
@@ -95,7 +95,7 @@ impl ProcessEngine<'_> {
             self.is_gone(number);
         }
         // They had no output; a resumed run does not miss them.
-        let _ = self.work.journal.record(&std::mem::take(&mut self.records));
+        let _ = self.work.session.journal.record(&std::mem::take(&mut self.records));
     }
 
     /// Handles the events of the fleet.
@@ -126,7 +126,7 @@ impl ProcessEngine<'_> {
         let Some(row) = self.rows.remove(&number) else { return };
         let Some(first) = self.running.remove(&row) else { return };
         let Some(running) = self.settle_twins(row, number, first, &report) else { return };
-        let limits = &self.work.jobs[running.id.job as usize].limits;
+        let limits = &self.work.session.jobs[running.id.job as usize].limits;
         let problem = Problem::in_report(&report, &running, limits);
         match (report, problem) {
             (Ok(Said::Failed { lost: Some(directory), message, .. }), Some(_))
@@ -160,7 +160,7 @@ impl ProcessEngine<'_> {
         }
         let stale = self.stale_reduces(&done);
         let reduces = stale.iter().flat_map(|(_, reduces)| reduces).copied().collect();
-        if let Err(error) = self.work.journal.record_loss(&reduces, &self.records) {
+        if let Err(error) = self.work.session.journal.record_loss(&reduces, &self.records) {
             return self.lose_journal(&error);
         }
         self.records.clear();
@@ -183,7 +183,7 @@ impl ProcessEngine<'_> {
         self.keep_said(&running);
         let (end, id) = (self.now, running.id);
         if let Err(problem) = self.put(&running, &outcome) {
-            if let Err(error) = self.work.journal.lost(&BTreeSet::from([id])) {
+            if let Err(error) = self.work.session.journal.lost(&BTreeSet::from([id])) {
                 return self.lose_journal(&error);
             }
             return match row {
@@ -199,7 +199,7 @@ impl ProcessEngine<'_> {
         let recorded = self.attempt(&running, AttemptOutcome::Done(outcome));
         (self.on_event)(end, &RunEvent::AttemptRecorded(Box::new(recorded)));
         (self.on_event)(end, &RunEvent::TaskFinished { task: id, seconds: seconds.seconds() });
-        if self.work.jobs[id.job as usize].is_final(id) {
+        if self.work.session.jobs[id.job as usize].is_final(id) {
             self.open[id.job as usize] -= 1;
             if self.open[id.job as usize] == 0 {
                 let skipped_records = self.skipped.get(&id.job).copied().unwrap_or(0);
@@ -219,11 +219,13 @@ impl ProcessEngine<'_> {
     /// to its own, unless parts of that are damaged.
     fn put(&mut self, running: &Running, outcome: &Outcome) -> Result<(), Problem> {
         let id = running.id;
-        let job = &self.work.jobs[id.job as usize];
-        let layout = &self.work.layout;
+        let job = &self.work.session.jobs[id.job as usize];
+        let layout = &self.work.session.layout;
         let put = if self.settings.spread { Layout::put_when_seen } else { Layout::put };
         let put = || put(layout, job, id, running.number);
-        if let Err(error) = self.work.publisher.stage(id, running.number, outcome.output.as_ref(), put) {
+        if let Err(error) =
+            self.work.session.publisher().stage(id, running.number, outcome.output.as_ref(), put)
+        {
             let to = layout.committed(job, id);
             let message = format!("{}: its output cannot be moved there: {error}", to.display());
             return Err(Problem::of(message));
@@ -240,11 +242,11 @@ impl ProcessEngine<'_> {
             return Ok(());
         }
         self.spares.forget(id.job);
-        let (_, warning) =
-            self.work.publisher.publish(id.job, self.next_number).map_err(|error| Problem {
-                message: format!("output {}: cannot be completed: {error}", job.output.display()),
-                is_final: true,
-            })?;
+        let session = &self.work.session;
+        let (_, warning) = session.publisher().publish(id.job, self.next_number).map_err(|error| {
+            let output = session.jobs[id.job as usize].output.display();
+            Problem { message: format!("output {output}: cannot be completed: {error}"), is_final: true }
+        })?;
         if let Some(warning) = warning {
             (self.on_event)(self.now, &RunEvent::Warning(warning));
         }
@@ -263,7 +265,7 @@ impl ProcessEngine<'_> {
     pub(super) fn fail(&mut self, row: RowId, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
         if is_final {
-            self.coming.fail(&self.work.jobs[running.id.job as usize].flow);
+            self.coming.fail(&self.work.session.jobs[running.id.job as usize].flow);
         }
         self.give_up(running, &problem.message, false, is_final);
         self.due.push(Report::Failed { row, at: self.now, is_final });
@@ -271,7 +273,7 @@ impl ProcessEngine<'_> {
 
     /// How often a task of a job may fail.
     pub(super) fn attempts_of(&self, job: u32) -> u16 {
-        self.work.jobs[job as usize].limits.attempts.unwrap_or(self.work.attempts_max)
+        self.work.session.jobs[job as usize].limits.attempts.unwrap_or(self.work.attempts_max)
     }
 
     /// Counts a failure of a task; true if it was the last.
@@ -280,7 +282,7 @@ impl ProcessEngine<'_> {
         let failures = self.failures.entry(id).or_default();
         *failures = failures.saturating_add(1);
         let is_final = is_final || *failures >= most;
-        if let Some(delay) = self.work.jobs[id.job as usize].limits.retry_delay {
+        if let Some(delay) = self.work.session.jobs[id.job as usize].limits.retry_delay {
             self.not_before.insert(id, self.now + Span::from_seconds_nearest(delay));
         }
         is_final
@@ -335,7 +337,7 @@ impl ProcessEngine<'_> {
         let Self { running, lost, settings, work, now, .. } = self;
         let mut late = Vec::new();
         let mut look = |running: &mut Running| {
-            let own = work.jobs[running.id.job as usize].limits.timeout;
+            let own = work.session.jobs[running.id.job as usize].limits.timeout;
             let limit = own.map(Span::from_seconds_nearest).or(settings.timeout);
             if let Some(limit) = limit
                 && running.is_at_work()
@@ -360,9 +362,9 @@ impl ProcessEngine<'_> {
 
     /// Removes what an attempt leaves when it has no output.
     pub(super) fn clear(&self, id: TaskId, number: u64) {
-        let job = &self.work.jobs[id.job as usize];
+        let job = &self.work.session.jobs[id.job as usize];
         // What cannot be removed now is removed when the job is done, or the run is resumed.
-        let _ = slackline_task::base::files::remove(&self.work.layout.attempt(job, id, number));
+        let _ = slackline_task::base::files::remove(&self.work.session.layout.attempt(job, id, number));
     }
 
     /// An attempt that ends now, as it is recorded.

@@ -24,7 +24,7 @@ pub(crate) struct RunningAttempt {
     pub(crate) since: Time,
 }
 
-impl ProcessEngine<'_> {
+impl ProcessEngine {
     /// Handles the events of its attempts, and returns the reports: ends, and the names of flows that arrive.
     pub(crate) fn turn(&mut self, event: Vec<FleetEvent>, reports: &mut Vec<Report>) -> Vec<String> {
         self.take(event);
@@ -71,7 +71,7 @@ impl ProcessEngine<'_> {
     pub(crate) fn begin_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
         // While it was quiet, its clock was not updated.
         self.now = self.clock.now();
-        let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
+        let is_final = self.coming.has_failed(&self.work.session.jobs[id.job as usize].flow);
         if is_final || self.fatal.is_some() {
             return self.due.push(Report::Failed { row, at: self.now, is_final });
         }
@@ -89,7 +89,7 @@ impl ProcessEngine<'_> {
         let is_of = |running: &&Running| {
             running.is_at_work()
                 && running.killed.is_none()
-                && self.work.jobs[running.id.job as usize].flow == flow
+                && self.work.session.jobs[running.id.job as usize].flow == flow
         };
         let of = |running: &Running| {
             let Running { number, id, slot, start, .. } = *running;
@@ -109,7 +109,7 @@ impl ProcessEngine<'_> {
         self.now = self.clock.now();
         let Some(running) = self.handed_over.remove(&number) else {
             self.handing_over.remove(&number);
-            let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
+            let is_final = self.coming.has_failed(&self.work.session.jobs[id.job as usize].flow);
             return self.due.push(Report::Failed { row, at: self.now, is_final });
         };
         self.keep(row, running);
@@ -120,12 +120,12 @@ impl ProcessEngine<'_> {
 
     /// A flow is not to go on. What runs of it is stopped by the driver's order.
     pub(crate) fn cancel(&mut self, flow: &str) {
-        self.coming.cancel(flow, self.work.instance);
+        self.coming.cancel(flow, &self.work.instance);
     }
 
     /// How a flow ended, finished or failed; `None` if it is not over.
     pub(crate) fn end_of(&self, flow: &str) -> Option<FlowStatus> {
-        let mut jobs = self.work.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
+        let mut jobs = self.work.session.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
         if jobs.all(|(_, &open)| open == 0) {
             return Some(FlowStatus::Finished);
         }

@@ -26,9 +26,17 @@ pub(super) struct StoredLogs {
 impl StoredLogs {
     /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files +
     /// attempts · log).
-    pub(super) fn find(work: &Work<'_>) -> Self {
+    pub(super) fn find(work: &Work) -> Self {
         let is_done = |attempt: &Attempt| matches!(attempt.ended, AttemptOutcome::Done(_));
-        Self::of(&work.layout.logs(), work.layout.logs_of(work.kept, work.jobs, work.attempts, is_done))
+        Self::of(
+            &work.session.layout.logs(),
+            work.session.layout.logs_of(
+                &work.session.head.kept,
+                &work.session.jobs,
+                &work.session.attempts,
+                is_done,
+            ),
+        )
     }
 
     /// Those of the paths that are in the directory, in their order.
@@ -56,11 +64,11 @@ impl StoredLogs {
     }
 }
 
-impl ProcessEngine<'_> {
+impl ProcessEngine {
     /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be
     /// kept is not.
     pub(super) fn keep_said(&mut self, running: &Running) {
-        let job = &self.work.jobs[running.id.job as usize];
+        let job = &self.work.session.jobs[running.id.job as usize];
         if matches!(job.work, Job::Program { .. }) {
             return;
         }
@@ -73,8 +81,8 @@ impl ProcessEngine<'_> {
 
     /// What the commands of an attempt said; empty if nothing is known of that.
     pub(super) fn said_by(&self, running: &Running) -> Vec<u8> {
-        let job = &self.work.jobs[running.id.job as usize];
-        log::read_or_problem(&self.work.layout.attempt(job, running.id, running.number))
+        let job = &self.work.session.jobs[running.id.job as usize];
+        log::read_or_problem(&self.work.session.layout.attempt(job, running.id, running.number))
     }
 
     /// Writes what an attempt said to its place.
@@ -82,8 +90,8 @@ impl ProcessEngine<'_> {
         if text.is_empty() {
             return None;
         }
-        let job = &self.work.jobs[running.id.job as usize];
-        let path = self.work.layout.log(&job.flow, &job.job, running.id, running.number);
+        let job = &self.work.session.jobs[running.id.job as usize];
+        let path = self.work.session.layout.log(&job.flow, &job.job, running.id, running.number);
         fs::create_dir_all(path.parent()?).ok()?;
         if regular_file::write_new(&path, text).is_err() {
             // The beginning of it would be taken for the whole.

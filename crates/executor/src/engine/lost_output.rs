@@ -84,19 +84,19 @@ fn tasks_of(job: u32, phase: PhaseKind) -> RangeInclusive<TaskId> {
     TaskId { job, phase, task: 0 }..=TaskId { job, phase, task: u32::MAX }
 }
 
-impl ProcessEngine<'_> {
+impl ProcessEngine {
     /// The map whose committed output is that directory, if a reduce of its job says so.
     pub(super) fn map_in(&self, reduce: TaskId, directory: &Path) -> Option<TaskId> {
         let task = directory.file_name()?.to_str()?.parse().ok()?;
         let is_it = reduce.phase == PhaseKind::Reduce
-            && task < self.work.jobs[reduce.job as usize].maps()
-            && self.work.layout.map_output(reduce.job, task) == directory;
+            && task < self.work.session.jobs[reduce.job as usize].maps()
+            && self.work.session.layout.map_output(reduce.job, task) == directory;
         is_it.then_some(TaskId { job: reduce.job, phase: PhaseKind::Map, task })
     }
 
     /// Whether a task writes a part of its job's output.
     fn is_final(&self, id: TaskId) -> bool {
-        self.work.jobs[id.job as usize].is_final(id)
+        self.work.session.jobs[id.job as usize].is_final(id)
     }
 
     /// Whether a reduce has to wait for maps that run again.
@@ -109,9 +109,10 @@ impl ProcessEngine<'_> {
     /// for each of them. O(maps · reduces of the job + bytes of the journal).
     pub(super) fn lose(&mut self, row: Option<RowId>, reduce: &Running, map: TaskId, message: &str) {
         let job = map.job;
-        let JobPlan { reducers, shuffle, .. } = &self.work.jobs[job as usize];
+        let JobPlan { reducers, shuffle, .. } = &self.work.session.jobs[job as usize];
         let is_gone = |id: &&TaskId| {
-            let (place, sum) = (self.work.layout.map_output(job, id.task), self.map_sums.get(id).copied());
+            let (place, sum) =
+                (self.work.session.layout.map_output(job, id.task), self.map_sums.get(id).copied());
             !index::is_there(&place, *reducers, shuffle.is_ranged(), sum)
         };
         let done = self.work.done.range(tasks_of(job, PhaseKind::Map));
@@ -123,7 +124,7 @@ impl ProcessEngine<'_> {
                 None => self.cannot_run_again(reduce, &problem),
             };
         }
-        if let Err(error) = self.work.journal.lost(&gone) {
+        if let Err(error) = self.work.session.journal.lost(&gone) {
             return self.lose_journal(&error);
         }
         self.stop_reduces(job);
@@ -139,12 +140,12 @@ impl ProcessEngine<'_> {
     /// their tasks run again. That of `id` itself is no loss but a failure. O(parts, and bytes of those that
     /// are read).
     pub(super) fn lose_damaged_parts(&mut self, id: TaskId) -> Result<(), Problem> {
-        let mut damaged = self.work.publisher.damaged(id.job);
+        let mut damaged = self.work.session.publisher().damaged(id.job);
         let own = damaged.remove(&id);
         if let Some((_, message)) = damaged.first_key_value() {
             let (message, tasks) = (message.clone(), damaged.keys().copied().collect());
             self.refuse_too_often(&tasks, &message)?;
-            if let Err(error) = self.work.journal.lost(&tasks) {
+            if let Err(error) = self.work.session.journal.lost(&tasks) {
                 self.lose_journal(&error);
                 return Err(Problem::of(error.to_string()));
             }
@@ -198,7 +199,7 @@ impl ProcessEngine<'_> {
             self.open[id.job as usize] += u32::from(self.is_final(id));
             // If it stays, moving the next output there fails with a message.
             let _ = slackline_task::base::files::remove(
-                &self.work.layout.committed(&self.work.jobs[id.job as usize], id),
+                &self.work.session.layout.committed(&self.work.session.jobs[id.job as usize], id),
             );
         }
         if !tasks.is_empty() {
@@ -279,7 +280,8 @@ impl ProcessEngine<'_> {
         }
         let maps = || self.work.done.range(tasks_of(id.job, PhaseKind::Map)).count();
         self.running.values().any(|r| r.id.job == id.job)
-            && (id.phase == PhaseKind::Map || maps() == self.work.jobs[id.job as usize].maps() as usize)
+            && (id.phase == PhaseKind::Map
+                || maps() == self.work.session.jobs[id.job as usize].maps() as usize)
     }
 
     /// The first slot for a task without a running attempt: that of an attempt which waits for it, or an idle
@@ -316,7 +318,8 @@ impl ProcessEngine<'_> {
         report: Result<Said, String>,
         done: &mut Vec<Finished>,
     ) {
-        let problem = Problem::in_report(&report, &running, &self.work.jobs[running.id.job as usize].limits);
+        let problem =
+            Problem::in_report(&report, &running, &self.work.session.jobs[running.id.job as usize].limits);
         match (report, problem) {
             (Ok(Said::Failed { lost: Some(directory), message, .. }), Some(_))
                 if let Some(map) =
@@ -340,7 +343,7 @@ impl ProcessEngine<'_> {
         }
         let TaskId { job, phase, task } = running.id;
         let message = format!("{} {task}, whose output was lost, cannot rerun", phase.name());
-        self.coming.fail(&self.work.jobs[job as usize].flow);
+        self.coming.fail(&self.work.session.jobs[job as usize].flow);
         let rows = self.running.iter().filter(|(_, r)| r.id.job == job && r.stage != Stage::Gone);
         for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
             let Some(mut other) = self.running.remove(&row) else { continue };

@@ -15,7 +15,7 @@ use crate::engine::{ProcessEngine, Running, Stage};
 use crate::fleet::{FleetEvent, NewMachine};
 use crate::store::journal::JoinedMachine;
 
-impl ProcessEngine<'_> {
+impl ProcessEngine {
     /// Takes in what the fleet tells of a machine.
     pub(super) fn take_in_machine(&mut self, event: FleetEvent) {
         let id = |machine: MachineId| self.ids.get(&machine).copied();
@@ -117,7 +117,7 @@ impl ProcessEngine<'_> {
     fn join(&mut self, new: NewMachine) {
         let NewMachine { number, name, slots, speed, capacity } = new;
         let joined = JoinedMachine { name: name.clone(), slots, speed, apart: false };
-        if let Err(error) = self.work.journal.joined(&joined, self.now.0) {
+        if let Err(error) = self.work.session.journal.joined(&joined, self.now.0) {
             return self.lose_journal(&error);
         }
         self.work.segment += 1;

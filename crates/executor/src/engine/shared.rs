@@ -8,8 +8,8 @@
 //! has another deadline), the driver learns that it is withdrawn, and it comes again as it is then, with the
 //! attempts that run ([`Report::Running`]): policies need to know nothing of changes.
 //!
-//! Each run has a thread (`hosted_run`), which does all work on its files. The loop listens to the fleet, to
-//! these threads and to the driver, and waits for no file.
+//! Each run of a service has a thread (`hosted_run`), which does all work on its files. The loop listens to the
+//! fleet, to these threads and to the driver, and waits for no file. A single run works in the loop.
 //!
 //! Machines that go, come back and come are given to every run, and once to the driver. They have numbers for
 //! good (`machine_table`).
@@ -53,7 +53,7 @@ use crate::engine::machines::visibility_check::VisibilityCheck;
 use crate::engine::process_session::ProcessSession;
 use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
 use crate::engine::shared::flow::DriverFlow;
-use crate::engine::shared::hosted_run::RunStart;
+use crate::engine::shared::hosted_run::{HostedRun, RunStart};
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
 use crate::engine::{Settings, TICK};
 use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
@@ -123,8 +123,18 @@ pub(crate) struct SharedProcessEngine {
     visibility_check: Option<VisibilityCheck>,
     /// Whether it is for one run and ends with it.
     is_alone: bool,
+    /// The run of an engine for one, which works in the loop: no thread has to be woken for each task.
+    run_here: Option<RunHere>,
     /// Whether nothing of its run can start any more.
     is_stuck: bool,
+}
+
+/// A run that works in the loop.
+struct RunHere {
+    run: HostedRun,
+    commands: Receiver<RunCommand>,
+    /// How long it waits.
+    patience: Duration,
 }
 
 impl SharedProcessEngine {
@@ -164,6 +174,7 @@ impl SharedProcessEngine {
             given_up: None,
             visibility_check: None,
             is_alone: false,
+            run_here: None,
             is_stuck: false,
         })
     }
@@ -193,6 +204,7 @@ impl SharedProcessEngine {
     fn hear(&mut self, patience: Duration) {
         self.listen(patience);
         self.now = self.clock.now();
+        self.work_here();
         if let Some(by) = self.clock.jump() {
             self.clock.set_recorded(by);
             // The driver learns the new times of all dates that it knows.
@@ -204,6 +216,15 @@ impl SharedProcessEngine {
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
             self.due.push(Report::Woken);
+        }
+    }
+
+    /// Has the run of an engine for one do what it is asked and what is due.
+    fn work_here(&mut self) {
+        let Some(mut here) = self.run_here.take() else { return };
+        match here.run.step(here.commands.try_iter()) {
+            Some(patience) => self.run_here = Some(RunHere { patience, ..here }),
+            None => here.run.leave(),
         }
     }
 
@@ -403,7 +424,8 @@ impl SharedProcessEngine {
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
         let until = self.wakes.first().map(|&at| Duration::from_micros(at.since(self.now.min(at)).0));
-        until.map_or(TICK, |until| until.min(TICK))
+        let here = self.run_here.as_ref().map(|here| here.patience);
+        [until, here].into_iter().flatten().fold(TICK, Duration::min)
     }
 }
 
@@ -536,7 +558,6 @@ impl SharedEngine for SharedProcessEngine {
             }
             (mux.machines().to_vec(), mux.away().clone())
         };
-        let out = Outbox { run: run_id, events: self.out.clone(), waker: self.fleet.waker() };
         let RunConfig { attempts_max, overrides, quota, .. } = rules;
         let start = RunStart {
             session,
@@ -551,10 +572,17 @@ impl SharedEngine for SharedProcessEngine {
             is_alone: self.is_alone,
         };
         let (commands, received) = channel();
-        let thread = thread::Builder::new().name("run".to_owned());
-        thread.spawn(move || start.work(&received, &out)).map_err(|error| {
-            EngineError::other(with_remedy(format!("its thread cannot be started: {error}")))
-        })?;
+        let waker = if self.is_alone { Arc::new(|| {}) } else { self.fleet.waker() };
+        let out = Outbox { run: run_id, events: self.out.clone(), waker };
+        if self.is_alone {
+            let ready = start.ready(out);
+            self.run_here = ready.map(|run| RunHere { run, commands: received, patience: Duration::ZERO });
+        } else {
+            let thread = thread::Builder::new().name("run".to_owned());
+            thread.spawn(move || start.work(&received, out)).map_err(|error| {
+                EngineError::other(with_remedy(format!("its thread cannot be started: {error}")))
+            })?;
+        }
         self.runs.insert(
             run_id,
             RunHandle {
@@ -602,8 +630,10 @@ impl SharedProcessEngine {
     /// Waits until all runs have left, at most for that time.
     fn wait_for_ends(&mut self, patience: Duration) {
         let until = self.clock.now().0 + patience.as_micros() as u64;
+        self.hear(Duration::ZERO);
         while !self.runs.is_empty() && self.clock.now().0 < until {
-            self.hear(Duration::from_micros(until.saturating_sub(self.clock.now().0)));
+            let left = Duration::from_micros(until.saturating_sub(self.clock.now().0));
+            self.hear(left.min(self.patience()));
         }
     }
 }

@@ -21,7 +21,7 @@ const STRAGGLER: f64 = 2.0;
 /// And at least this long: starting a process has a price too.
 const STRAGGLER_LEAST: Duration = Duration::from_millis(500);
 
-impl ProcessEngine<'_> {
+impl ProcessEngine {
     /// One of the attempts of a row ended. Returns it if it is to be taken for the task's: if it ended well,
     /// or was the first, whose slot is the one that the policy gave; the other is dropped. A second one that
     /// did not end well leaves the first alone, and nothing is returned.
@@ -35,7 +35,8 @@ impl ProcessEngine<'_> {
         let Some(second) = first.second.take() else { return Some(first) };
         let is_second = second.number == number;
         let (ended, other) = if is_second { (*second, first) } else { (first, *second) };
-        let problem = Problem::in_report(report, &ended, &self.work.jobs[ended.id.job as usize].limits);
+        let problem =
+            Problem::in_report(report, &ended, &self.work.session.jobs[ended.id.job as usize].limits);
         let Some(problem) = problem.filter(|_| is_second) else {
             self.drop_attempt(&other);
             return Some(ended);

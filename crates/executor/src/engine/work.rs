@@ -8,53 +8,37 @@ use slackline_task::base::task_id::TaskId;
 use crate::run::error::EngineError;
 use crate::run::{RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
-use crate::store::journal::{Attempt, Journal, KeptJob};
-use crate::store::layout::Layout;
-use crate::store::publish::Publisher;
 
 /// What an engine works on.
-pub(crate) struct Work<'a> {
-    pub(crate) instance: &'a Instance,
-    /// Where the run's files are.
-    pub(crate) layout: &'a Layout,
-    /// What the run has done.
-    pub(crate) journal: &'a Journal,
-    /// The jobs of the run.
-    pub(crate) jobs: &'a [JobPlan],
-    pub(crate) publisher: Publisher<'a>,
+pub(crate) struct Work {
+    pub(crate) session: Session,
+    /// What was left of it when the engine got it.
+    pub(crate) instance: Instance,
     /// By flow that reads from other flows: the jobs that it waits for.
     pub(crate) waits: BTreeMap<String, BTreeSet<u32>>,
     /// Tasks that are done already.
     pub(crate) done: BTreeSet<TaskId>,
-    /// All attempts of the run so far.
-    pub(crate) attempts: &'a [Attempt],
     /// The number of the segment that records attempts.
     pub(crate) segment: u32,
-    /// The jobs that earlier runs have done.
-    pub(crate) kept: &'a [KeptJob],
     /// How often a task may fail whose job does not say.
     pub(crate) attempts_max: u16,
 }
 
-impl Session {
-    /// What an engine works on; `attempts_max` is how often a task may fail whose job does not say.
-    pub(crate) fn work<'a>(&'a self, instance: &'a Instance, attempts_max: u16) -> Work<'a> {
-        let done = self.done();
-        Work {
+impl Work {
+    /// What is left of a run, as an instance on the machines of now.
+    pub(crate) fn of(session: Session, instance: Instance, attempts_max: u16) -> Self {
+        Self {
+            waits: session.waits(),
+            done: session.done(),
+            segment: session.head.segments.len() as u32 - 1,
+            session,
             instance,
-            layout: &self.layout,
-            journal: &self.journal,
-            jobs: &self.jobs,
-            publisher: self.publisher(),
-            waits: self.waits(),
-            done,
-            attempts: &self.attempts,
-            segment: self.head.segments.len() as u32 - 1,
-            kept: &self.head.kept,
             attempts_max,
         }
     }
+}
 
+impl Session {
     /// How the run ended: whether all flows that were left are finished, and whether the engine was stopped.
     pub(crate) fn ended(&mut self, all_done: bool, is_interrupted: bool) -> Result<RunEnd, EngineError> {
         self.read_again()?;

@@ -24,10 +24,11 @@ use crate::engine::hosted::RunningAttempt;
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
 use crate::engine::shared::flow::{FlowSource, RunDates};
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
+use crate::engine::work::Work;
 use crate::engine::{ProcessEngine, Settings, TICK};
 use crate::fleet::FleetEvent;
+use crate::run::Session;
 use crate::run::error::EngineError;
-use crate::run::{Owned, Session};
 
 /// What a run begins with.
 pub(crate) struct RunStart {
@@ -47,10 +48,8 @@ pub(crate) struct RunStart {
 }
 
 impl RunStart {
-    /// Works on the run until it leaves.
-    pub(crate) fn work(self, commands: &Receiver<RunCommand>, out: &Outbox) {
-        let _report = PanicReport(out);
-        activity::announce(format!("the run in {}", self.session.layout().root().display()), Duty::Helper);
+    /// Has the run ready to work; the loop learns if that cannot be.
+    pub(crate) fn ready(self, out: Outbox) -> Option<HostedRun> {
         let Self { mut session, machines, away, attempts_max, overrides, .. } = self;
         let Self { settings, engine, on_event, mux, is_alone, .. } = self;
         let clock = session.clock();
@@ -62,22 +61,22 @@ impl RunStart {
         });
         let instance = match joined {
             Ok(instance) => instance,
-            Err(error) => return out.send(RunMessage::Ended(Err(error), Box::new(session))),
+            Err(error) => {
+                out.send(RunMessage::Ended(Err(error), Box::new(session)));
+                return None;
+            }
         };
         let fleet = Box::new(Share { mux: mux.clone(), out: out.clone() });
-        let owned = Owned { session, instance };
-        let work = owned.session.work(&owned.instance, attempts_max);
-        let local = ProcessEngine::new(work, settings, clock, on_event, fleet).without_machines(away);
         let here = |id: &String| FlowState {
             overrides: overrides.get(id).copied().unwrap_or_default(),
             has_come: false,
         };
-        let flows =
-            owned.instance.flows().iter_enumerated().map(|(_, flow)| (flow.id.clone(), here(&flow.id)));
-        let mut run = Run {
-            owned: &owned,
+        let flows = instance.flows().iter().map(|flow| (flow.id.clone(), here(&flow.id))).collect();
+        let work = Work::of(session, instance, attempts_max);
+        let local = ProcessEngine::new(work, settings, clock, on_event, fleet).without_machines(away);
+        Some(HostedRun {
             local,
-            flows: flows.collect(),
+            flows,
             later,
             engine,
             mux,
@@ -87,20 +86,24 @@ impl RunStart {
             is_alone,
             commands: 0,
             told_idle: None,
-        };
-        let Some(is_interrupted) = run.go(commands) else { return };
-        let RunClose { all_done, is_interrupted, fatal } = run.close(is_interrupted);
-        let Owned { mut session, .. } = owned;
-        let end = session.ended(all_done, is_interrupted);
-        let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
-        out.send(RunMessage::Ended(end, Box::new(session)));
+        })
+    }
+
+    /// Works on the run until it leaves, on a thread of it.
+    pub(crate) fn work(self, commands: &Receiver<RunCommand>, out: Outbox) {
+        let _report = PanicReport(out.clone());
+        activity::announce(format!("the run in {}", self.session.layout().root().display()), Duty::Helper);
+        let Some(mut run) = self.ready(out) else { return };
+        if run.go(commands) {
+            run.leave();
+        }
     }
 }
 
 /// Tells the loop if the thread panics.
-struct PanicReport<'a>(&'a Outbox);
+struct PanicReport(Outbox);
 
-impl Drop for PanicReport<'_> {
+impl Drop for PanicReport {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.send(RunMessage::Panicked);
@@ -108,16 +111,16 @@ impl Drop for PanicReport<'_> {
     }
 }
 
-struct Run<'a> {
-    owned: &'a Owned,
-    local: ProcessEngine<'a>,
+/// A run, its engine, and what the loop knows of both.
+pub(crate) struct HostedRun {
+    local: ProcessEngine,
     /// Its flows that were not over when it came.
     flows: BTreeMap<String, FlowState>,
     /// How much later its time begins than that of the engine.
     later: TimeOffset,
     engine: RunClock,
     mux: Arc<Mutex<FleetMux>>,
-    out: &'a Outbox,
+    out: Outbox,
     /// Whether the loop has seen the failure of the engine.
     is_stopped: bool,
     /// Whether the loop has asked it to stop.
@@ -129,15 +132,6 @@ struct Run<'a> {
     told_idle: Option<(u64, bool)>,
 }
 
-/// How a run leaves.
-struct RunClose {
-    /// Whether all its flows are finished.
-    all_done: bool,
-    is_interrupted: bool,
-    /// Why its engine could not continue.
-    fatal: Option<String>,
-}
-
 /// A flow of the run.
 #[derive(Clone, Copy, Debug)]
 struct FlowState {
@@ -146,25 +140,32 @@ struct FlowState {
     has_come: bool,
 }
 
-impl Run<'_> {
-    /// Continues until the run leaves; whether it was interrupted. None if the loop is gone.
-    fn go(&mut self, commands: &Receiver<RunCommand>) -> Option<bool> {
-        let state = self.owned.session.layout().root().display();
+impl HostedRun {
+    /// Continues until the run leaves; false if the loop is gone.
+    fn go(&mut self, commands: &Receiver<RunCommand>) -> bool {
         let mut patience = Some(Duration::ZERO);
         while let Some(time) = patience {
             let first = match commands.recv_timeout(time) {
                 Ok(command) => Some(command),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Disconnected) => return false,
             };
-            let all = first.into_iter().chain(commands.try_iter());
-            patience = activity::during("work in", &state, || self.step(all));
+            patience = self.step(first.into_iter().chain(commands.try_iter()));
         }
-        Some(self.is_stopping)
+        true
     }
 
     /// Does what is asked and what is due. How long it then waits for the loop; none if it leaves.
-    fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
+    pub(crate) fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
+        let name = self.session().layout().root().display().to_string();
+        activity::during("work in", &name, || self.carry_out_all(commands))
+    }
+
+    fn session(&self) -> &Session {
+        self.local.session()
+    }
+
+    fn carry_out_all(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
         let mut event = Vec::new();
         for command in commands {
             self.commands += 1;
@@ -299,7 +300,7 @@ impl Run<'_> {
     fn bring(&self, flow: &str, mut busy: Vec<RunningAttempt>) {
         let Some(here) = self.flows.get(flow) else { return };
         let machines = lock(&self.mux).machines().to_vec();
-        let session = &self.owned.session;
+        let session = self.session();
         let source = FlowSource {
             run: self.out.run,
             workload: session.draft(),
@@ -316,15 +317,20 @@ impl Run<'_> {
         self.out.send(RunMessage::Comes { flow: flow.to_owned(), arrival, busy });
     }
 
-    /// Ends it: what is recorded is on disk.
-    fn close(mut self, is_interrupted: bool) -> RunClose {
-        if is_interrupted {
+    /// Leaves: what is recorded is on disk, and the loop gets the session back.
+    pub(crate) fn leave(mut self) {
+        if self.is_stopping {
             self.local.interrupt_here();
         }
         self.local.end();
-        let all_done = self.flows.keys().all(|flow| self.local.end_of(flow) == Some(FlowStatus::Finished));
+        let is_finished = |flow: &String| self.local.end_of(flow) == Some(FlowStatus::Finished);
+        let all_done = self.flows.keys().all(is_finished);
         let fatal = self.local.fatal().map(str::to_owned);
-        RunClose { all_done, is_interrupted: is_interrupted || fatal.is_some(), fatal }
+        let is_interrupted = self.is_stopping || fatal.is_some();
+        let mut session = self.local.into_session();
+        let end = session.ended(all_done, is_interrupted);
+        let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
+        self.out.send(RunMessage::Ended(end, Box::new(session)));
     }
 }
 
