@@ -12,13 +12,13 @@ use slackline_algo::baseline::{Edf, Fair, Fifo, ShareUnit};
 use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_executor::engine::Settings;
 use slackline_executor::engine::backend::{
-    Backend, EndedRun, FlowChange, FlowOverrides, RunConfig, RunId, Session, SharedEngine,
-    SharedEngineConfig, ended_runs, without_flows,
+    Backend, EndedRun, FlowOrder, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
+    ended_runs, without_flows,
 };
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::this_machine::LocalEngine;
 use slackline_executor::run::RunEnd;
-use slackline_executor::run::opening::{Opening, StatusCallback};
+use slackline_executor::run::opening::Opening;
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::store::journal::Setup;
@@ -76,7 +76,7 @@ impl Place {
 
     fn resident(&self) -> Box<dyn SharedEngine> {
         let (files, past) = (self.dir.join("engine"), JobHistory::new());
-        let (started, seen, says) = (self.started, Time::ZERO, StatusCallback::default());
+        let (started, seen, says) = (self.started, Time::ZERO, &|_: &str| {});
         self.engine
             .shared_engine(SharedEngineConfig { files: &files, started, seen, past: &past, status: says })
             .unwrap()
@@ -119,7 +119,7 @@ impl Place {
             started: unix_micros(),
             choices: Choices::default(),
             beside_others: true,
-            status: StatusCallback::default(),
+            status: &|_| {},
         };
         prepared.open(opening).unwrap()
     }
@@ -248,10 +248,10 @@ fn a_held_flow_ends_its_running_tasks_and_starts_none_until_it_is_resumed() {
         ends.extend(judged(ended_runs(driver.engine().events())));
         match step {
             0 if place.count("a", is_start) == 2 => {
-                driver.engine().change_flow(
+                driver.engine().order_flow(
                     a,
                     "a",
-                    FlowChange::Override(FlowOverrides { held: true, ..FlowOverrides::default() }),
+                    FlowOrder::Override(FlowOverrides { held: true, ..FlowOverrides::default() }),
                 );
                 place.bring(driver.engine(), place.flow("b", "cat", 3));
                 step = 1;
@@ -265,7 +265,7 @@ fn a_held_flow_ends_its_running_tasks_and_starts_none_until_it_is_resumed() {
             // The tasks of a look for the file every 50 ms: one may end after all of b.
             2 if place.count("b", is_done) == 3 && place.count("a", is_done) == 2 => {
                 assert_eq!(place.count("a", is_start), 2, "nothing of it starts");
-                driver.engine().change_flow(a, "a", FlowChange::Override(FlowOverrides::default()));
+                driver.engine().order_flow(a, "a", FlowOrder::Override(FlowOverrides::default()));
                 step = 3;
             }
             _ => {}
@@ -331,7 +331,7 @@ fn a_flow_that_is_cancelled_is_stopped_and_the_others_go_on() {
     drive(resident.as_mut(), &mut Fifo::new(ShareUnit::Flow), |driver| {
         ends.extend(judged(ended_runs(driver.engine().events())));
         if !is_cancelled && place.count("a", is_start) == 2 {
-            driver.engine().change_flow(a, "a", FlowChange::Cancel);
+            driver.engine().order_flow(a, "a", FlowOrder::Cancel);
             place.bring(driver.engine(), place.flow("b", "cat", 3));
             is_cancelled = true;
         }
@@ -360,7 +360,7 @@ fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
             seen.push(next);
         }
         if !is_changed && place.count("a", is_start) == 2 {
-            driver.engine().change_flow(a, "a", FlowChange::Override(FlowOverrides::default()));
+            driver.engine().order_flow(a, "a", FlowOrder::Override(FlowOverrides::default()));
             is_changed = true;
         }
         if seen.len() == 2 {
@@ -395,7 +395,7 @@ fn another_deadline_changes_who_is_next() {
         if !is_changed && place.count("a", is_start) == 2 {
             // Before all others, before its first task.
             let overrides = FlowOverrides { deadline: Some(5.0), ..FlowOverrides::default() };
-            driver.engine().change_flow(c, "c", FlowChange::Override(overrides));
+            driver.engine().order_flow(c, "c", FlowOrder::Override(overrides));
             fs::write(&gate, "").unwrap();
             is_changed = true;
         }

@@ -14,7 +14,7 @@ use slackline_executor::engine::Settings;
 use slackline_executor::engine::backend::{EndedRun, RunConfig, Session as _, ended_runs, without_flows};
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::process_session::ProcessSession;
-use slackline_executor::run::opening::{Opening, StatusCallback, open};
+use slackline_executor::run::opening::{Opening, open};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::run::{RunEnd, Session};
 use slackline_executor::spec::job_cost::JobHistory;
@@ -126,7 +126,7 @@ fn resolved(draft: &Draft, directory: &Path) -> ResolvedWorkload {
 fn opened(dir: &Path, resolved: &ResolvedWorkload) -> Opened {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
-    let (choices, says) = (Choices::default(), StatusCallback::default());
+    let (choices, says) = (Choices::default(), &|_: &str| {});
     let opening =
         Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, status: says };
     Opened { session: Some(open(opening, resolved).unwrap()), settings: settings() }

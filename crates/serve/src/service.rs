@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::report::headline;
-use slackline::resident::{FlowChange, FlowOverrides, Rules};
+use slackline::resident::{FlowOverrides, Rules};
 use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
@@ -554,18 +554,10 @@ impl EventLoop {
                     self.work_item(number, |number, wanted| WorkItem::Read { number, wanted });
                 }
                 Effect::Admit { number, standings } => self.admit(number, standings),
-                Effect::Stand { number, flow, overrides } => {
+                Effect::Change { number, flow, change } => {
                     // The forecaster gets this first, because the next forecast needs it.
-                    let _ = self.looks.send(ForecastRequest::Stand(number, flow.clone(), overrides));
-                    self.scheduler.order(EngineCommand::Change(
-                        number,
-                        flow,
-                        FlowChange::Override(overrides),
-                    ));
-                }
-                Effect::Cancel { number, flow } => {
-                    let _ = self.looks.send(ForecastRequest::Fail(number, flow.clone()));
-                    self.scheduler.order(EngineCommand::Change(number, flow, FlowChange::Cancel));
+                    let _ = self.looks.send(ForecastRequest::Change(number, flow.clone(), change));
+                    self.scheduler.order(EngineCommand::Change(number, flow, change));
                 }
                 // The writer has moved the directory aside.
                 Effect::Forget { .. } => {}

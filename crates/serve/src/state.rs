@@ -33,7 +33,7 @@ mod wait_reasons;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::tz::TimeZone;
-use slackline::resident::FlowOverrides;
+use slackline::resident::{FlowOrder, FlowOverrides};
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
@@ -118,15 +118,11 @@ pub enum Effect {
         number: u64,
         standings: BTreeMap<String, FlowOverrides>,
     },
-    /// Change the overrides of one flow of a run.
-    Stand {
+    /// Change one flow of a run.
+    Change {
         number: u64,
         flow: String,
-        overrides: FlowOverrides,
-    },
-    Cancel {
-        number: u64,
-        flow: String,
+        change: FlowOrder,
     },
     /// Forecast all running flows, and the effect of one submission on the others. The event is
     /// [`StateEvent::Predicted`].

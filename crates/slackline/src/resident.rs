@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use slackline_executor::engine::backend::{EndedRun, EngineEvent, without_flows};
 pub use slackline_executor::engine::backend::{
-    FlowChange, FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
+    FlowOrder, FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
 };
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::run::RunEnd;
@@ -69,7 +69,7 @@ pub enum Order {
         /// The flow.
         flow: String,
         /// What is to change.
-        change: FlowChange,
+        change: FlowOrder,
     },
 }
 
@@ -212,7 +212,7 @@ impl AdmittedRuns {
             Order::Admit(admission) => return self.admit(*admission, driver),
             Order::Change { number, flow, change } => {
                 if let Some(&run) = self.by_number.get(&number) {
-                    driver.engine().change_flow(run, &flow, change);
+                    driver.engine().order_flow(run, &flow, change);
                 }
             }
         }

@@ -68,7 +68,7 @@ pub use slackline_executor::run::RunRecord;
 pub use slackline_executor::run::error::EngineError;
 pub use slackline_executor::run::inspect::RunInspection;
 use slackline_executor::run::opening;
-pub use slackline_executor::run::opening::{Opening, StatusCallback};
+pub use slackline_executor::run::opening::Opening;
 pub use slackline_executor::run::reuse::{Choices, Reason, Verdict};
 pub use slackline_executor::run::{JobVerdict, LostOutput, Recovery, RunEnd};
 pub use slackline_executor::spec::fault::{Fault, UnrunnableJob};
@@ -273,8 +273,7 @@ impl Opener<'_> {
         let due = prepared.resolved.draft.flows.iter().filter_map(due).collect();
         let said = RefCell::new(&mut *sink);
         let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
-        let opening =
-            opening::Opening { status: opening::StatusCallback::new(&says), ..self.opening(started) };
+        let opening = opening::Opening { status: &says, ..self.opening(started) };
         let session = prepared.open(opening).map_err(|error| match error {
             EngineError::Unrunnable(jobs) => {
                 source.error(jobs.into_iter().map(|job| (job.fault.path, job.fault.problem)).collect()).into()
@@ -305,7 +304,7 @@ impl Opener<'_> {
             started,
             choices: self.request.choices.clone(),
             beside_others: self.request.beside_others.is_some(),
-            status: opening::StatusCallback::default(),
+            status: &|_| {},
         }
     }
 

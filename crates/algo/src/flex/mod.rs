@@ -45,7 +45,7 @@
 //! - D4 Minima are held until a job is done, even where only tasks left would be guaranteed. Bounds
 //!   count only what is guaranteed (`firm`), so that they hold for every schedule.
 //! - D5 Epochs: at most one plan an epoch, the first at once, and none while nothing happens.
-//! - D6 Convex allocations by Frederickson and Johnson's scheme; Fox's, Galil and Megiddo's and the paper's
+//! - D6 Convex allocations by Frederickson and Johnson's scheme; Fox's and the paper's
 //!   dynamic program are what tests hold it against.
 //! - D7 Online, orders are packed and compared as often as events pay for it; in between the rule that wins
 //!   most decides. The first million steps are free, so that only long runs of many jobs ever wait.

@@ -1,13 +1,9 @@
 //! Convex resource allocation by selection.
 //!
 //! For convex costs the optimum gives away the S − Σm largest savings of all jobs' slots, and the
-//! savings of one job come in falling order. So it is selection in J sorted arrays:
-//!
-//! - Z. Galil, N. Megiddo (1979): a weighted median of the medians throws away a quarter of the savings
-//!   that are left in each round. O(J log J log S) here (they select where we sort the J medians). Only tests
-//!   use it.
-//! - G. Frederickson, D. Johnson (1980): first look at every p-th saving only; the J or so around the
-//!   right rank stay, p is halved. O(J) a halving, O(J log(S/J)) in all, given a linear selection.
+//! savings of one job come in falling order. So it is selection in J sorted arrays, for which G. Frederickson
+//! and D. Johnson (1980) look at every p-th saving first; the J or so around the right rank stay, p is halved.
+//! O(J) a halving, O(J log(S/J)) in all, given a linear selection.
 
 use super::constant::{least, most, saving, spare};
 use super::instance::FlexInstance;
@@ -77,60 +73,6 @@ impl<'a> Arrays<'a> {
     fn into_slots(self) -> Vec<u32> {
         self.instance.jobs().iter().zip(self.taken).map(|(job, taken)| least(job) + taken).collect()
     }
-}
-
-/// Galil and Megiddo's scheme for convex costs, which tests hold against Frederickson and Johnson's; `None`
-/// if there are more jobs than slots.
-#[cfg(test)]
-pub(super) fn galil_megiddo(instance: &FlexInstance) -> Option<Vec<u32>> {
-    let mut arrays = Arrays::new(instance)?;
-    while arrays.left > 0 && !arrays.take_all() {
-        let pivot = median_of_medians(&arrays);
-        // How many entries of each job come no later than the pivot.
-        let within: Vec<u32> =
-            (0..arrays.taken.len()).map(|job| count_within(&arrays, job, &pivot)).collect();
-        let sum: u64 = within.iter().zip(&arrays.taken).map(|(&to, &from)| u64::from(to - from)).sum();
-        if sum <= u64::from(arrays.left) {
-            for (job, &to) in within.iter().enumerate() {
-                arrays.take(job, to);
-            }
-        } else {
-            arrays.open = within;
-            // More than fit come up to the pivot, which is the last of them.
-            arrays.open[pivot.job] -= 1;
-        }
-    }
-    Some(arrays.into_slots())
-}
-
-#[cfg(test)]
-fn median_of_medians(arrays: &Arrays<'_>) -> Entry {
-    let mut medians: Vec<(Entry, u64)> = (0..arrays.taken.len())
-        .filter(|&job| arrays.open[job] > arrays.taken[job])
-        .map(|job| {
-            let n = arrays.open[job] - arrays.taken[job];
-            (arrays.entry(job, arrays.taken[job] + (n - 1) / 2), u64::from(n))
-        })
-        .collect();
-    medians.sort_unstable_by(|a, b| a.0.order(&b.0));
-    let half = medians.iter().map(|m| m.1).sum::<u64>().div_ceil(2);
-    let mut passed = 0;
-    let at = medians.iter().position(|m| {
-        passed += m.1;
-        passed >= half
-    });
-    medians[at.expect("invariant: something is undecided")].0
-}
-
-/// One past the last undecided slot of `job` that comes no later than `pivot`.
-#[cfg(test)]
-fn count_within(arrays: &Arrays<'_>, job: usize, pivot: &Entry) -> u32 {
-    let (mut from, mut to) = (arrays.taken[job], arrays.open[job]);
-    while from < to {
-        let mid = from + (to - from) / 2;
-        if pivot.is_before(&arrays.entry(job, mid)) { to = mid } else { from = mid + 1 }
-    }
-    from
 }
 
 /// Frederickson and Johnson's scheme for convex costs; `None` if there are more jobs than slots.

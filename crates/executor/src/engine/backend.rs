@@ -88,7 +88,7 @@ pub trait Backend: Send + Sync {
 }
 
 /// Where and since when a shared engine runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SharedEngineConfig<'a> {
     /// The directory of its files.
     pub files: &'a Path,
@@ -149,7 +149,7 @@ pub trait SharedEngine: Engine {
 
     /// A flow is to change. Its running tasks continue, unless it is cancelled; nothing happens to a flow
     /// that is over.
-    fn change_flow(&mut self, run_id: RunId, flow: &str, change: FlowChange);
+    fn order_flow(&mut self, run_id: RunId, flow: &str, change: FlowOrder);
 
     /// The session of a flow of the driver's.
     fn run_of(&self, flow: FlowId) -> Option<RunId> {
@@ -187,9 +187,9 @@ pub enum EngineEvent {
     Ended(EndedRun),
 }
 
-/// What is to change of a flow.
+/// What is ordered for a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FlowChange {
+pub enum FlowOrder {
     /// It has these overrides from now on.
     Override(FlowOverrides),
     /// It is not to go on: what runs of it is stopped, and it has failed.
@@ -337,17 +337,6 @@ pub trait Session: Any + Send {
     fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError>;
 }
 
-/// Stops a run from another thread, for a signal handler for example. A run that has ended needs no stop.
-pub struct Stop(Box<dyn Fn() + Send>);
-
-impl Stop {
-    /// Stops by calling `stop`.
-    pub fn new(stop: impl Fn() + Send + 'static) -> Self {
-        Self(Box::new(stop))
-    }
-
-    /// Asks the engine to stop: running attempts are killed, and the run can be resumed.
-    pub fn stop(&self) {
-        (self.0)();
-    }
-}
+/// Stops a run from another thread, for a signal handler for example: running attempts are killed, and the run
+/// can be resumed. A run that has ended needs no stop.
+pub type Stop = Box<dyn Fn() + Send>;

@@ -43,8 +43,7 @@ use slackline_task::base::system::with_remedy;
 use slackline_task::process::spec::Spec;
 
 use crate::engine::backend::{
-    self, EndedRun, EngineEvent, FlowChange, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
-    ended_runs,
+    self, EndedRun, EngineEvent, FlowOrder, Quotas, RunConfig, RunId, SharedEngine, SharedMachine, ended_runs,
 };
 use crate::engine::ending::PATIENCE;
 use crate::engine::event::EventCallback;
@@ -597,8 +596,8 @@ impl SharedEngine for SharedProcessEngine {
         Ok(run_id)
     }
 
-    fn change_flow(&mut self, run_id: RunId, flow: &str, change: FlowChange) {
-        if change == FlowChange::Cancel
+    fn order_flow(&mut self, run_id: RunId, flow: &str, change: FlowOrder) {
+        if change == FlowOrder::Cancel
             && let Some(number) = self.take_number(run_id, flow)
         {
             self.withdraw(number);

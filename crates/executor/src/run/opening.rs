@@ -2,9 +2,9 @@
 //! starts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{fmt, fs};
 
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase};
@@ -36,7 +36,7 @@ use crate::store::pid_file;
 use crate::store::publish::{KnownParts, PublishState};
 
 /// Where and when a run is opened, and what is asked of it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Opening<'a> {
     pub state: &'a Path,
     /// How it is begun or continued; its directory is where relative paths start from.
@@ -52,27 +52,8 @@ pub struct Opening<'a> {
     pub status: StatusCallback<'a>,
 }
 
-/// Receives what an engine waits for before a run begins, as text for the user; ignored by default.
-#[derive(Clone, Copy, Default)]
-pub struct StatusCallback<'a>(Option<&'a dyn Fn(&str)>);
-
-impl<'a> StatusCallback<'a> {
-    pub fn new(says: &'a dyn Fn(&str)) -> Self {
-        Self(Some(says))
-    }
-
-    pub fn report(self, what: &str) {
-        if let Some(says) = self.0 {
-            says(what);
-        }
-    }
-}
-
-impl fmt::Debug for StatusCallback<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Says(somebody)" } else { "Says(nobody)" })
-    }
-}
+/// Receives what an engine waits for before a run begins, as text for the user.
+pub type StatusCallback<'a> = &'a dyn Fn(&str);
 
 /// When the run of a state directory started that was begun and not finished, if there is one: microseconds
 /// since 1970. The directory may be in use.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
-use slackline::resident::FlowOverrides;
+use slackline::resident::{FlowOrder, FlowOverrides};
 use slackline::run::{CachedOrder, Checked, Completions, ForecastInput, NewRun, RunEvent, ServiceForecast};
 use slackline::{PolicySpec, parallel};
 use slackline_model::Time;
@@ -39,10 +39,8 @@ pub enum ForecastRequest {
     },
     /// An event of a run, at this time of the run.
     RunEvent(u64, Time, RunEvent),
-    /// The overrides of a flow changed.
-    Stand(u64, String, FlowOverrides),
-    /// A flow was cancelled.
-    Fail(u64, String),
+    /// A flow changed.
+    Change(u64, String, FlowOrder),
     /// A run has ended.
     Forget(u64),
     /// The machines that are up.
@@ -114,7 +112,7 @@ impl Forecaster {
                     return self.odd(number, task.job);
                 }
             }
-            ForecastRequest::Stand(number, flow, overrides) => {
+            ForecastRequest::Change(number, flow, FlowOrder::Override(overrides)) => {
                 if let Some(run) = self.runs.get_mut(&number)
                     && let Some(deadline) = overrides.deadline
                 {
@@ -123,7 +121,7 @@ impl Forecaster {
                 }
                 self.outlook.stand(number, &flow, overrides);
             }
-            ForecastRequest::Fail(number, flow) => self.outlook.fail(number, &flow),
+            ForecastRequest::Change(number, flow, FlowOrder::Cancel) => self.outlook.fail(number, &flow),
             ForecastRequest::Machines(machines) => self.outlook.stand_on(machines),
             ForecastRequest::Forget(number) => {
                 self.outlook.forget(number);

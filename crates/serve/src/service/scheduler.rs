@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use slackline::resident::{
-    Admission, FlowChange, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig,
-    SharedEngineConfig, SharedMachine, drive,
+    Admission, FlowOrder, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig, SharedEngineConfig,
+    SharedMachine, drive,
 };
 use slackline::run::{
-    self, Backend, DetachedRun, EngineError, JobHistory, Request, Run, RunEnd, RunEvent, RunRecord,
+    Backend, DetachedRun, EngineError, JobHistory, Request, Run, RunEnd, RunEvent, RunRecord,
 };
 use slackline_model::Time;
 use slackline_model::cluster::Slots;
@@ -36,7 +36,7 @@ pub enum EngineCommand {
         quota: Option<(String, u32)>,
     },
     /// Change a flow.
-    Change(u64, String, FlowChange),
+    Change(u64, String, FlowOrder),
 }
 
 /// Sends events to the state.
@@ -101,13 +101,7 @@ impl Scheduler {
         let files = paths.engine();
         let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
             let says = |what: &str| says(what);
-            let residence = SharedEngineConfig {
-                files: &files,
-                started,
-                seen,
-                past: &past,
-                status: run::StatusCallback::new(&says),
-            };
+            let residence = SharedEngineConfig { files: &files, started, seen, past: &past, status: &says };
             let mut resident = match engine.shared_engine(residence) {
                 Ok(resident) => resident,
                 Err(error) => {

@@ -4,7 +4,7 @@ mod event;
 
 use std::collections::BTreeMap;
 
-use slackline::resident::FlowOverrides;
+use slackline::resident::{FlowOrder, FlowOverrides};
 use slackline::run::{RunEvent, TaskId};
 use slackline_model::PhaseKind;
 use slackline_task::base::clock::ClockReading;
@@ -325,7 +325,11 @@ impl ServiceState {
         }
         live.is_held_so_far = live.is_held();
         out.effects.push(Effect::Admit { number, standings });
-        out.effects.extend(cancelled.iter().map(|flow| Effect::Cancel { number, flow: flow.flow.clone() }));
+        out.effects.extend(cancelled.iter().map(|flow| Effect::Change {
+            number,
+            flow: flow.flow.clone(),
+            change: FlowOrder::Cancel,
+        }));
         entry.live = Some(live);
         let message = format!("{}: its flows are scheduled", entry.wanted.name);
         self.event(out, now, ServiceEvent { kind: "opened", number: Some(number), flow: None, message });
@@ -592,7 +596,11 @@ impl ServiceState {
                 (false, false) => FlowStatus::Waiting,
             };
             let overrides = entry.overrides(here, started, next);
-            out.effects.push(Effect::Stand { number, flow: here.flow.clone(), overrides });
+            out.effects.push(Effect::Change {
+                number,
+                flow: here.flow.clone(),
+                change: FlowOrder::Override(overrides),
+            });
         }
         entry.live = Some(live);
     }
@@ -625,7 +633,7 @@ impl ServiceState {
         let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
         here.state = FlowStatus::Cancelled;
         self.flow_over(number, flow);
-        out.effects.push(Effect::Cancel { number, flow: flow.to_owned() });
+        out.effects.push(Effect::Change { number, flow: flow.to_owned(), change: FlowOrder::Cancel });
     }
 }
 

@@ -15,12 +15,12 @@ use slackline_model::{FlowId, Instance, Span, Time, tolerance};
 use crate::capacity::condition::Condition;
 
 /// The state of the flows of a simulation so far, for conditions that are upper limits.
-pub(super) struct Hopes<'a> {
+pub(super) struct EarlyStop<'a> {
     instance: &'a Instance,
     /// The longest time until the end of a flow is known, seconds.
     delay: f64,
     state: RefCell<State>,
-    are_gone: Cell<bool>,
+    is_certain: Cell<bool>,
 }
 
 struct State {
@@ -74,26 +74,26 @@ fn margin(limit: f64) -> f64 {
     1e-9 * limit.abs().max(1.0)
 }
 
-impl<'a> Hopes<'a> {
+impl<'a> EarlyStop<'a> {
     /// The state before any flow has ended. `delay` is the longest time until the end of a task is known. O(n
     /// log n) for n flows.
     pub(super) fn new(instance: &'a Instance, conditions: &[Condition], delay: Span) -> Self {
         let tallies = conditions.iter().filter_map(|condition| Tally::of(condition, instance)).collect();
         let state = State { now: 0.0, ended: vec![false; instance.flows().len()], tallies };
         let delay = if delay > Span::ZERO { delay.seconds() + tolerance::ABSOLUTE } else { 0.0 };
-        Self { instance, delay, state: RefCell::new(state), are_gone: Cell::new(false) }
+        Self { instance, delay, state: RefCell::new(state), is_certain: Cell::new(false) }
     }
 
     /// Whether a condition cannot be met any more.
-    pub(super) fn are_gone(&self) -> bool {
-        self.are_gone.get()
+    pub(super) fn is_certain(&self) -> bool {
+        self.is_certain.get()
     }
 
     /// Records that a flow completed or failed. A failed flow violates all conditions. O(1) amortized over
     /// all flows.
     pub(super) fn ended(&self, flow: FlowId, times: FlowTimes) {
         let Some(completion) = times.completion else {
-            self.are_gone.set(true);
+            self.is_certain.set(true);
             return;
         };
         let State { now, ended, tallies } = &mut *self.state.borrow_mut();
@@ -109,7 +109,7 @@ impl<'a> Hopes<'a> {
             tally.end(flow.index(), at);
             tally.pass(open_at, ended);
             if tally.is_too_much(open_at) {
-                self.are_gone.set(true);
+                self.is_certain.set(true);
             }
         }
     }
@@ -241,11 +241,11 @@ mod tests {
     /// its release, in sequence.
     fn gone_after(condition: &str) -> Option<usize> {
         let instance = instance(100.0);
-        let hopes = Hopes::new(&instance, &[condition.parse().unwrap()], Span::ZERO);
+        let early_stop = EarlyStop::new(&instance, &[condition.parse().unwrap()], Span::ZERO);
         let at = instance.flows().iter_enumerated().position(|(id, flow)| {
             let release = flow.release.seconds();
-            hopes.ended(id, FlowTimes { start: Some(release + 14.0), completion: Some(release + 20.0) });
-            hopes.are_gone()
+            early_stop.ended(id, FlowTimes { start: Some(release + 14.0), completion: Some(release + 20.0) });
+            early_stop.is_certain()
         });
         at.map(|at| at + 1)
     }
@@ -290,14 +290,14 @@ mod tests {
 
     /// A hundred flows released together: one ends in time, another one at `completion`. Returns whether the
     /// condition has failed if ends are known `delay` seconds late.
-    fn are_gone(condition: &str, completion: f64, delay: u64) -> bool {
+    fn is_certain(condition: &str, completion: f64, delay: u64) -> bool {
         let instance = instance(0.0);
-        let hopes = Hopes::new(&instance, &[condition.parse().unwrap()], Span(delay * 1_000_000));
+        let early_stop = EarlyStop::new(&instance, &[condition.parse().unwrap()], Span(delay * 1_000_000));
         for (k, completion) in [9.0, completion].into_iter().enumerate() {
-            assert!(!hopes.are_gone(), "one that is in time takes no hope");
-            hopes.ended(FlowId::from(k), FlowTimes { start: Some(1.0), completion: Some(completion) });
+            assert!(!early_stop.is_certain(), "one that is in time takes no hope");
+            early_stop.ended(FlowId::from(k), FlowTimes { start: Some(1.0), completion: Some(completion) });
         }
-        hopes.are_gone()
+        early_stop.is_certain()
     }
 
     #[test]
@@ -319,17 +319,17 @@ mod tests {
             ("makespan:19", true),
             ("makespan:20", false),
         ] {
-            assert_eq!(are_gone(condition, 20.0, 0), gone, "{condition}");
+            assert_eq!(is_certain(condition, 20.0, 0), gone, "{condition}");
         }
         // Other flows may have ended in time without being reported yet.
-        assert!(!are_gone("missed:98", 20.0, 10) && are_gone("missed:98", 20.1, 10));
+        assert!(!is_certain("missed:98", 20.0, 10) && is_certain("missed:98", 20.1, 10));
     }
 
     #[test]
     fn a_flow_that_fails_ends_all_hope() {
         let instance = instance(1.0);
-        let hopes = Hopes::new(&instance, &["makespan:100".parse().unwrap()], Span::ZERO);
-        hopes.ended(FlowId::from(0usize), FlowTimes::default());
-        assert!(hopes.are_gone());
+        let early_stop = EarlyStop::new(&instance, &["makespan:100".parse().unwrap()], Span::ZERO);
+        early_stop.ended(FlowId::from(0usize), FlowTimes::default());
+        assert!(early_stop.is_certain());
     }
 }

@@ -8,7 +8,7 @@ use slackline_model::{Draft, Instance, Invalid, Span};
 
 use super::bisection::{Fewest, fewest, roughly};
 use super::condition::Condition;
-use crate::capacity::early_stop::Hopes;
+use crate::capacity::early_stop::EarlyStop;
 use crate::capacity::search_dimension::{Axis, Knob, Values};
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
@@ -397,9 +397,9 @@ impl Work<'_> {
         let Search { conditions, cancel, .. } = *self.search;
         let (instance, options) = self.search.at(self.draft, value)?;
         let policy = self.search.at_value(policy, value)?;
-        let hopes = Hopes::new(&instance, conditions, options.sim.heartbeat);
-        let is_over = || may_give_up && hopes.are_gone() || cancel();
-        let ended = |flow, times| hopes.ended(flow, times);
+        let early_stop = EarlyStop::new(&instance, conditions, options.sim.heartbeat);
+        let is_over = || may_give_up && early_stop.is_certain() || cancel();
+        let ended = |flow, times| early_stop.ended(flow, times);
         let watch = Watch::default().with_cancel(&is_over).with_ended(&ended);
         let outcome = match simulate_figures(&instance, &policy, &options, None, watch) {
             Ok(simulated) => simulated.schedule.cost.map_or(Outcome::Failed, |cost| {
@@ -408,7 +408,7 @@ impl Work<'_> {
                 let machine_hours = machines * metrics.makespan / 3600.0;
                 Outcome::Done(Box::new(Figures { metrics, cost, machine_hours }))
             }),
-            Err(SimulateError::Stopped) if may_give_up && hopes.are_gone() => Outcome::GivenUp,
+            Err(SimulateError::Stopped) if may_give_up && early_stop.is_certain() => Outcome::GivenUp,
             Err(SimulateError::Stopped) => return Err(Stop::Cancelled),
             Err(problem) => return Err(self.search.simulation(value, problem).into()),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-use slackline_executor::engine::backend::{RunConfig, Stop};
+use slackline_executor::engine::backend::RunConfig;
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
@@ -48,7 +48,7 @@ impl Run {
         let stop = asked.clone();
         sink.begin(
             &overview,
-            Stop::new(move || {
+            Box::new(move || {
                 stop.store(true, Ordering::SeqCst);
                 waker();
             }),

@@ -111,8 +111,8 @@ impl Sink for Vec<Box<dyn Sink + '_>> {
         let stop = Arc::new(Mutex::new(stop));
         for sink in self {
             let stop = stop.clone();
-            let all = move || stop.lock().unwrap_or_else(PoisonError::into_inner).stop();
-            sink.begin(overview, Stop::new(all));
+            let all = move || stop.lock().unwrap_or_else(PoisonError::into_inner)();
+            sink.begin(overview, Box::new(all));
         }
     }
 

@@ -47,7 +47,7 @@ impl Sink for Recorded {
     fn happened(&mut self, _: Time, event: &RunEvent, _: &Forecast) {
         if let RunEvent::TaskFinished { task: id, .. } = event {
             self.done.push(*id);
-            self.stop.iter().filter(|_| self.stop_after == Some(self.done.len())).for_each(Stop::stop);
+            self.stop.iter().filter(|_| self.stop_after == Some(self.done.len())).for_each(|stop| stop());
         }
     }
 }

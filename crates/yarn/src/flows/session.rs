@@ -27,9 +27,4 @@ impl YarnSession {
     pub(super) fn of(session: run::Session, context: RunContext) -> Self {
         Self { session, table: None, context }
     }
-
-    /// The session and its context.
-    pub(super) fn into_parts(self) -> (run::Session, RunContext) {
-        (self.session, self.context)
-    }
 }

@@ -11,8 +11,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use slackline_executor::engine::backend::{
-    self, EndedRun, EngineEvent, FlowChange, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
-    ended_runs,
+    self, EndedRun, EngineEvent, FlowOrder, Quotas, RunConfig, RunId, SharedEngine, SharedMachine, ended_runs,
 };
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::engine::external_runs::JoinOutcome;
@@ -143,7 +142,7 @@ impl SharedEngine for YarnSharedEngine {
         let there = (session as Box<dyn Any>).downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let (session, context) = there.into_parts();
+        let YarnSession { session, context, .. } = *there;
         let submit = Rc::new(HadoopSubmission {
             config: context.config.clone(),
             files: context.files.clone(),
@@ -167,13 +166,13 @@ impl SharedEngine for YarnSharedEngine {
         }
     }
 
-    fn change_flow(&mut self, run_id: RunId, flow: &str, change: FlowChange) {
+    fn order_flow(&mut self, run_id: RunId, flow: &str, change: FlowOrder) {
         if self.contexts.contains_key(&run_id) {
             match change {
-                FlowChange::Override(overrides) => {
+                FlowOrder::Override(overrides) => {
                     self.engine.update_flow(run_id.0, flow, overrides, &mut self.due);
                 }
-                FlowChange::Cancel => self.engine.cancel_flow(run_id.0, flow, &mut self.due),
+                FlowOrder::Cancel => self.engine.cancel_flow(run_id.0, flow, &mut self.due),
             }
         }
     }

@@ -217,7 +217,7 @@ impl Site for Slurm {
             (Some(given), _) => (Box::new(FixedAllocation), given.clone()),
             (None, wish) => {
                 let options = wish.as_ref().map_or(&[][..], |wish| &wish.options);
-                let asked = Keeper::ask(options, &mut |line| says.report(line));
+                let asked = Keeper::ask(options, &mut |line| says(line));
                 let (keeper, allocation) = asked.map_err(EngineError::other)?;
                 (Box::new(AllocationSupply::new(self.clone(), keeper, allocation.clone())), allocation)
             }

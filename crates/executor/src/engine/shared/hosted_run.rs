@@ -18,7 +18,7 @@ use slackline_policy::engine::Report;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{RunClock, TimeOffset};
 
-use crate::engine::backend::{FlowChange, FlowOverrides};
+use crate::engine::backend::{FlowOrder, FlowOverrides};
 use crate::engine::event::{EventCallback, FlowStatus};
 use crate::engine::hosted::RunningAttempt;
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
@@ -157,12 +157,8 @@ impl HostedRun {
 
     /// Does what is asked and what is due. How long it then waits for the loop; none if it leaves.
     pub(crate) fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
-        let name = self.session().layout().root().display().to_string();
+        let name = self.local.session().layout().root().display().to_string();
         activity::during("work in", &name, || self.carry_out_all(commands))
-    }
-
-    fn session(&self) -> &Session {
-        self.local.session()
     }
 
     fn carry_out_all(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
@@ -232,8 +228,8 @@ impl HostedRun {
             RunCommand::Adopt { number, row, id } => self.local.adopt(number, row, id),
             RunCommand::Order(order) => self.local.order_here(order),
             RunCommand::GiveWay(slot_kind, slot) => self.local.make_room(slot_kind, slot),
-            RunCommand::Change(flow, FlowChange::Override(overrides)) => self.stand(&flow, overrides),
-            RunCommand::Change(flow, FlowChange::Cancel) => self.cancel(flow),
+            RunCommand::Change(flow, FlowOrder::Override(overrides)) => self.stand(&flow, overrides),
+            RunCommand::Change(flow, FlowOrder::Cancel) => self.cancel(flow),
             RunCommand::ClockJumped => self.bring_all_again(),
             RunCommand::Event(_) | RunCommand::Stop | RunCommand::Leave | RunCommand::End => {}
         }
@@ -300,7 +296,7 @@ impl HostedRun {
     fn bring(&self, flow: &str, mut busy: Vec<RunningAttempt>) {
         let Some(here) = self.flows.get(flow) else { return };
         let machines = lock(&self.mux).machines().to_vec();
-        let session = self.session();
+        let session = self.local.session();
         let source = FlowSource {
             run: self.out.run,
             workload: session.draft(),

@@ -8,7 +8,7 @@ use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::spec::Spec;
 
-use crate::engine::backend::{FlowChange, RunId};
+use crate::engine::backend::{FlowOrder, RunId};
 use crate::engine::hosted::RunningAttempt;
 use crate::engine::shared::flow::DriverFlow;
 use crate::fleet::{Assignment, FleetEvent, Waker};
@@ -28,7 +28,7 @@ pub(crate) enum RunCommand {
     /// Another run starts something on a slot.
     GiveWay(SlotKind, u32),
     /// A flow is to change.
-    Change(String, FlowChange),
+    Change(String, FlowOrder),
     /// The wall clock has jumped: dates are other times.
     ClockJumped,
     /// Everything is to stop, to be resumed some day.

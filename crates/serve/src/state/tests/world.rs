@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline::resident::FlowOverrides;
+use slackline::resident::{FlowOrder, FlowOverrides};
 use slackline::run::{RunEvent, TaskId};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{PhaseKind, Seed, WallTime};
@@ -159,10 +159,10 @@ impl World {
                     let all = standings.into_iter().map(|(flow, overrides)| ((number, flow), overrides));
                     self.standings.extend(all);
                 }
-                Effect::Stand { number, flow, overrides } => {
+                Effect::Change { number, flow, change: FlowOrder::Override(overrides) } => {
                     self.standings.insert((number, flow), overrides);
                 }
-                Effect::Cancel { .. } | Effect::ClockJumped(_) | Effect::RemoveAside(_) => {}
+                Effect::Change { .. } | Effect::ClockJumped(_) | Effect::RemoveAside(_) => {}
                 Effect::Forget { name, .. } => self.forgotten.push(name),
                 Effect::Predict { number } => self.predicting.push(number),
                 Effect::Read(number) => {

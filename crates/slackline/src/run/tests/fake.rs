@@ -169,7 +169,7 @@ impl SharedEngine for FakeEngine {
         Ok(RunId(0))
     }
 
-    fn change_flow(&mut self, _: RunId, _: &str, _: FlowChange) {}
+    fn order_flow(&mut self, _: RunId, _: &str, _: FlowOrder) {}
 
     fn stop(&mut self) -> Vec<EndedRun> {
         let (run, _) = self.run.take().unwrap();

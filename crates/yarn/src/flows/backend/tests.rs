@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_executor::engine::backend::{
-    FlowChange, FlowOverrides, RunConfig, RunId, Session as _, ended_runs, without_flows,
+    FlowOrder, FlowOverrides, RunConfig, RunId, Session as _, ended_runs, without_flows,
 };
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::reuse::Choices;
@@ -198,7 +198,7 @@ impl Scene {
         resolved.set_mirror(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
-        let status = opening::StatusCallback::default();
+        let status = &|_: &str| {};
         let opening =
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, status };
         let session = opening::open(opening, &resolved).unwrap();
@@ -308,12 +308,12 @@ impl Scene {
 fn runs_share_a_cluster_under_one_driver() {
     let scene = Scene::new();
     let (mut resident, runs) = seated(&scene, &["one", "two", "three"]);
-    resident.change_flow(
+    resident.order_flow(
         runs[1],
         "f",
-        FlowChange::Override(FlowOverrides { held: true, ..FlowOverrides::default() }),
+        FlowOrder::Override(FlowOverrides { held: true, ..FlowOverrides::default() }),
     );
-    resident.change_flow(runs[2], "f", FlowChange::Cancel);
+    resident.order_flow(runs[2], "f", FlowOrder::Cancel);
     let empty = without_flows(&resident.machines());
     let (mut policy, mut nowhere, mut back) = (Fifo::new(ShareUnit::Job), (), Vec::new());
     let config = Config::plain().audited();
@@ -332,7 +332,7 @@ fn runs_share_a_cluster_under_one_driver() {
                 !scene.path("two/_SUCCESS").exists() && back.contains(&(runs[2], RunEnd::Failed)),
                 "{back:?}"
             );
-            driver.engine().change_flow(runs[1], "f", FlowChange::Override(FlowOverrides::default()));
+            driver.engine().order_flow(runs[1], "f", FlowOrder::Override(FlowOverrides::default()));
         }
         if back.len() == 3 {
             break;
@@ -373,7 +373,7 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: scene.dir.path() };
         let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
         let setup = Setup { directory: scene.dir.path().display().to_string(), ..Setup::default() };
-        let (choices, status) = (Choices::default(), opening::StatusCallback::default());
+        let (choices, status) = (Choices::default(), &|_: &str| {});
         let opening =
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, status };
         let session = opening::open(opening, &resolved).unwrap();

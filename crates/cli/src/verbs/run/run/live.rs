@@ -332,7 +332,7 @@ impl Sink for RunDisplay {
 }
 
 fn request_stop(stop: &Mutex<Stop>) {
-    stop.lock().unwrap_or_else(PoisonError::into_inner).stop();
+    stop.lock().unwrap_or_else(PoisonError::into_inner)();
 }
 
 impl Drop for RunDisplay {
