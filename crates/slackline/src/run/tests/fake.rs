@@ -1,49 +1,43 @@
 //! An engine for tests: durations are given, time is simulated, and runs are kept in memory.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use slackline_executor::engine::backend::*;
-use slackline_executor::engine::event::{EventCallback, RunEvent};
-use slackline_executor::run::{Recovery, RunEnd, RunRecord, error::EngineError};
-use slackline_executor::spec::{fault::Fault, job_cost::JobHistory, remaining::remaining};
-use slackline_executor::store::journal::{Attempt, AttemptOutcome};
-use slackline_model::cluster::Slots;
-use slackline_model::draft::{MachineDraft, TasksDraft};
-use slackline_model::{Draft, Instance, Span, Time};
-use slackline_policy::Engine;
-use slackline_policy::engine::{Capabilities, Order, Report, RowId, Start};
+use slackline_executor::engine::{backend::*, event::EventCallback};
+use slackline_executor::spec::remaining::remaining;
+use slackline_model::{Span, cluster::Slots, draft::*};
+use slackline_policy::engine::*;
 use slackline_sim::{Options, Sim};
-use slackline_task::base::task_id::TaskId;
 use slackline_task::process::spec::Outcome;
 
-use crate::run::jobs::jobs;
+use crate::run::{jobs::jobs, *};
 
 pub(in crate::run) struct Fake {
     /// By job: the durations of its maps and reduces.
     pub(in crate::run) phases: Vec<[Vec<f64>; 2]>,
     /// The history that the last call of `prepare` received.
     pub(in crate::run) past: Mutex<JobHistory>,
-    disk: Arc<Mutex<Option<Stored>>>,
+    disk: Disk,
 }
 
-impl Fake {
-    pub(in crate::run) fn new() -> Self {
-        let phases = [[vec![1.0; 2], vec![2.0]], [vec![1.0; 2], vec![]], [vec![1.0; 2], vec![]]].to_vec();
-        Self { phases, past: Mutex::default(), disk: Arc::default() }
-    }
-}
+/// The run that is stored, if there is one.
+type Disk = Arc<Mutex<Option<Stored>>>;
 
-/// A run, as it would be stored on disk.
 #[derive(Clone)]
 struct Stored {
     started: u64,
     workload: Draft,
     attempts: Vec<Attempt>,
     recovered: Recovery,
-    disk: Arc<Mutex<Option<Stored>>>,
+    disk: Disk,
+}
+
+impl Fake {
+    pub(in crate::run) fn new() -> Self {
+        let phases = [[vec![1.0; 2], vec![2.0]], [vec![1.0; 2], vec![]], [vec![1.0; 2], vec![]]].to_vec();
+        Self { phases, past: Mutex::default(), disk: Disk::default() }
+    }
 }
 
 impl Backend for Fake {
@@ -56,17 +50,15 @@ impl Backend for Fake {
     fn prepare(&self, workload: &Draft, past: &JobHistory, _: &Path) -> Result<PreparedRun, Vec<Fault>> {
         *self.past.lock().unwrap() = past.clone();
         let mut workload = workload.clone();
+        let phase = |each: Vec<f64>| (!each.is_empty()).then(|| PhaseDraft::from(TasksDraft::Each(each)));
         for (job, phases) in workload.flows.iter_mut().flat_map(|flow| &mut flow.jobs).zip(&self.phases) {
-            let each =
-                |seconds: &Vec<f64>| (!seconds.is_empty()).then(|| TasksDraft::Each(seconds.clone()).into());
-            [job.map, job.reduce] = phases.each_ref().map(each);
+            [job.map, job.reduce] = phases.clone().map(phase);
         }
         let disk = self.disk.clone();
         let open: Open = Box::new(move |opening, resolved| {
-            let (started, again) = (opening.started, opening.choices.again);
-            let workload = resolved.draft.clone();
-            let earlier = disk.lock().unwrap().take();
+            let (earlier, again) = (disk.lock().unwrap().take(), opening.choices.again);
             let recovered = Recovery { starts_over: again && earlier.is_some(), ..Recovery::default() };
+            let (started, workload) = (opening.started, resolved.draft.clone());
             let new = Stored { started, workload, attempts: Vec::new(), recovered, disk: disk.clone() };
             let mut run = earlier.filter(|_| !again).unwrap_or(new);
             run.recovered.done = run.attempts.len();
@@ -79,17 +71,16 @@ impl Backend for Fake {
 
 impl Session for Stored {
     fn record(&self) -> RunRecord<'_> {
-        let Self { started, workload, attempts, recovered, .. } = self;
-        RunRecord { recovered: *recovered, ..RunRecord::new(workload, *started, attempts) }
+        let recovered = self.recovered;
+        RunRecord { recovered, ..RunRecord::new(&self.workload, self.started, &self.attempts) }
     }
 
     /// What is left of the run, simulated.
     fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError> {
-        let done = self.record().done();
-        let left: &'static _ = Box::leak(Box::new(Instance::new(&remaining(&self.workload, &done))?));
+        let left = remaining(&self.workload, &self.record().done());
+        let sim = Sim::new(Box::leak(Box::new(Instance::new(&left)?)), Options::exact());
         let before = Span(self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0));
-        let (sim, machines) = (Sim::new(left, Options::exact()), self.workload.machines.clone());
-        Ok(Box::new(FakeEngine { sim, machines, before, done, rows: BTreeMap::new(), run: None }))
+        Ok(Box::new(FakeEngine { sim, machines: left.machines, before, running: BTreeMap::new(), run: None }))
     }
 }
 
@@ -97,16 +88,15 @@ impl Session for Stored {
 struct FakeEngine {
     sim: Sim<'static>,
     machines: Vec<MachineDraft>,
-    /// How long the run had lasted when it was resumed, and the tasks that were done then.
+    /// How long the run had lasted when it was resumed.
     before: Span,
-    done: BTreeSet<TaskId>,
-    rows: BTreeMap<RowId, Vec<Attempt>>,
+    running: BTreeMap<RowId, Attempt>,
     run: Option<(Stored, EventCallback)>,
 }
 
 impl Engine for FakeEngine {
     fn capabilities(&self) -> Capabilities {
-        self.sim.capabilities()
+        Capabilities { batch: Batch::Task, ..self.sim.capabilities() }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -114,30 +104,27 @@ impl Engine for FakeEngine {
         let (run, on_event) = self.run.as_mut().unwrap();
         for report in &*reports {
             let Report::Finished { row, at } = *report else { continue };
-            for attempt in self.rows.remove(&row).unwrap() {
-                let attempt = Attempt { end: (at + self.before).0, ..attempt };
-                let (task, seconds) = (attempt.id, attempt.micros() as f64 / 1e6);
-                on_event(Time(attempt.end), &RunEvent::TaskFinished { task, seconds });
-                run.attempts.push(attempt);
-            }
+            let attempt = Attempt { end: (at + self.before).0, ..self.running.remove(&row).unwrap() };
+            let (task, seconds) = (attempt.id, attempt.micros() as f64 / 1e6);
+            on_event(Time(attempt.end), &RunEvent::TaskFinished { task, seconds });
+            run.attempts.push(attempt);
         }
         Some(now)
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let (run, on_event) = self.run.as_mut().unwrap();
-        let (at, phase) = (start.since + self.before, live.phase(start.phase));
-        let (flow, job) = (&live.flow(live.flow_of(start.phase)).id, &live.job(phase.job).id);
-        let job = jobs(&run.workload).position(|at| (at.flow, at.job) == (flow, job)).unwrap() as u32;
-        let ids = (0..).map(|task| TaskId { job, phase: phase.kind, task });
-        let ids = ids.filter(|id| !self.done.contains(id)).skip(start.first as usize);
-        let slots = start.places.iter().flat_map(|place| place.first..place.first + place.len);
-        let started = ids.zip(slots).map(|(task, slot)| {
-            on_event(at, &RunEvent::AttemptStarted { task, holder: None });
-            let (start, ended) = (at.0, AttemptOutcome::Done(Outcome::default()));
-            Attempt { number: 0, id: task, slot, segment: 0, start, began: start, end: start, ended }
-        });
-        self.rows.insert(start.row, started.collect());
+        let (flow, phase) = (&live.flow(live.flow_of(start.phase)).id, live.phase(start.phase));
+        let name = (flow.as_str(), live.job(phase.job).id.as_str());
+        let job = jobs(&run.workload).position(|at| (at.flow, at.job) == name).unwrap() as u32;
+        let done = &run.attempts[..run.recovered.done];
+        let open = (0..).map(|task| TaskId { job, phase: phase.kind, task });
+        let mut open = open.filter(|id| done.iter().all(|attempt| attempt.id != *id));
+        let (id, at) = (open.nth(start.first as usize).unwrap(), start.since + self.before);
+        on_event(at, &RunEvent::AttemptStarted { task: id, holder: None });
+        let (slot, at, ended) = (start.places[0].first, at.0, AttemptOutcome::Done(Outcome::default()));
+        let attempt = Attempt { number: 0, id, slot, segment: 0, start: at, began: at, end: at, ended };
+        self.running.insert(start.row, attempt);
         self.sim.start(start, live);
     }
 
