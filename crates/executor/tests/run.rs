@@ -162,9 +162,7 @@ fn go_with(opened: &mut Opened, watcher: &mut Watcher, attempts_max: u16) -> Run
         ended = ended_runs(driver.engine().events());
     }
     driver.close();
-    if ended.is_empty() {
-        ended = engine.stop();
-    }
+    ended.extend(engine.stop());
     let EndedRun { how, session, .. } = ended.pop().unwrap();
     opened.session = Some((session as Box<dyn Any>).downcast::<ProcessSession>().unwrap().session);
     *watcher = mem::take(&mut shared.lock().unwrap());

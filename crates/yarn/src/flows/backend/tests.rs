@@ -227,9 +227,7 @@ impl Scene {
             ended = ended_runs(driver.engine().events());
         }
         driver.close();
-        if ended.is_empty() {
-            ended = engine.stop();
-        }
+        ended.extend(engine.stop());
         let messages = std::mem::take(&mut *messages.lock().unwrap());
         (ended.pop().unwrap().how, messages)
     }
@@ -926,6 +924,25 @@ fn an_application_that_runs_tasks_when_its_job_is_done_is_killed() {
     let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
+}
+
+#[test]
+fn the_application_of_a_finished_job_ends_by_itself() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let (player, mock, app) = (scene.player.clone(), scene.mock.clone(), scene.app(1));
+    let mut is_complete = false;
+    let until = move || {
+        if !is_complete && mock.with(|state| state.apps.contains_key(&app)) {
+            is_complete = true;
+            player.work_on(app, &player.last());
+        }
+        false
+    };
+    let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
+    assert_eq!(scene.states(), [AppState::Running], "Hadoop would call a job that succeeded killed");
 }
 
 #[test]

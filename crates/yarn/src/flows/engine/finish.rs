@@ -173,13 +173,11 @@ impl FlowEngine {
         if self.is_silent {
             return;
         }
-        let is_done =
-            |app: &AppId| self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == JobStage::Finished);
         let has_tasks = |app: &AppId| {
             let watched = self.cluster.snapshot().watched.get(app);
             watched.is_some_and(|it| it.containers.values().any(|it| phase_of(it.purpose).is_some()))
         };
-        let late = self.live.iter().filter(|app| is_done(app) && has_tasks(app));
+        let late = self.live.iter().filter(|app| self.is_of_finished_job(app) && has_tasks(app));
         let polls = |app: &AppId| self.late_tasks.get(app).copied().unwrap_or(0) + 1;
         self.late_tasks = late.map(|app| (*app, polls(app))).collect();
         let apps: Vec<AppId> =
@@ -214,25 +212,23 @@ impl FlowEngine {
         }
     }
 
-    /// Ends the applications on the cluster, all of them unless everything has finished, and warns of those
-    /// that it could not end.
-    pub(super) fn end_applications(&mut self, all_done: bool) {
-        if !all_done {
-            // Programs first, since they would submit more.
-            self.stop_programs();
-            self.orphans.clone_from(&self.live);
-        }
+    /// Ends the applications on the cluster but for those of finished jobs, which end by themselves and tell
+    /// Hadoop that they succeeded. Warns of those that it could not end.
+    pub(super) fn end_applications(&mut self) {
+        // Programs first, since they would submit more.
+        self.stop_programs();
+        self.orphans = self.live.iter().copied().filter(|app| !self.is_of_finished_job(app)).collect();
         let until = Time(self.runs.now().0 + self.timeouts.end.as_micros() as u64);
         while self.has_leftovers() && self.runs.now() < until {
             self.kill_orphans();
             pause(self.timeouts.cycle);
-            self.poll_ends(all_done);
+            self.poll_ends();
         }
         self.warn_of_leftovers();
     }
 
     /// Polls for ended applications, and for new ones to end.
-    fn poll_ends(&mut self, all_done: bool) {
+    fn poll_ends(&mut self) {
         self.now = self.runs.now();
         let polled_at = self.cluster.poll_cluster();
         self.is_silent = polled_at.is_err();
@@ -245,7 +241,7 @@ impl FlowEngine {
                 Change::Appeared(app) => {
                     let known = self.cluster.snapshot().app(app);
                     if known.is_some_and(|known| !known.state.is_over()) {
-                        self.expect_end(app, all_done);
+                        self.expect_end(app);
                     }
                 }
                 Change::AppEnded { app, .. } | Change::Gone(app) => {
@@ -261,7 +257,7 @@ impl FlowEngine {
                 continue;
             }
             match answer {
-                Ok(SubmitterEvent::Submitted(app)) => self.expect_end(app, all_done),
+                Ok(SubmitterEvent::Submitted(app)) => self.expect_end(app),
                 Ok(SubmitterEvent::Began(process)) => self.program_started(&ticket, process),
                 Ok(SubmitterEvent::Ended(state)) => self.program_exited(&ticket, state),
                 Err(_) if self.jobs[ticket.job].has_program() => {
@@ -273,11 +269,15 @@ impl FlowEngine {
         self.drop_unconfirmed();
     }
 
-    fn expect_end(&mut self, app: AppId, all_done: bool) {
-        if !all_done || !self.by_app.contains_key(&app) {
+    fn expect_end(&mut self, app: AppId) {
+        if !self.is_of_finished_job(&app) {
             self.live.insert(app);
             self.orphans.insert(app);
         }
+    }
+
+    pub(super) fn is_of_finished_job(&self, app: &AppId) -> bool {
+        self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == JobStage::Finished)
     }
 
     /// Unconfirmed submissions that no poll has shown for some time never happened.

@@ -167,6 +167,9 @@ impl FlowEngine {
         self.over_since.remove(&run);
         self.flows.retain(|(of, _), _| *of != run);
         self.by_ticket.retain(|_, job| !jobs.contains(job));
+        let its_apps = self.by_app.iter().filter(|(_, job)| jobs.contains(job)).map(|(&app, _)| app);
+        let end_alone: Vec<_> = its_apps.filter(|app| self.is_of_finished_job(app)).collect();
+        self.live.retain(|app| !end_alone.contains(app));
         self.by_app.retain(|_, job| !jobs.contains(job));
         self.ledger.withdraw(&jobs);
         for &job in &jobs {
@@ -189,7 +192,7 @@ impl FlowEngine {
 
     /// Ends all applications, and gives all runs, to be resumed later.
     pub(in crate::flows) fn stop(&mut self) -> Vec<LeavingRun> {
-        self.end_applications(false);
+        self.end_applications();
         pause(self.timeouts.cycle);
         let runs: Vec<u32> = self.runs.runs().collect();
         runs.into_iter().filter_map(|run| self.remove_run(run, !self.runs.is_over(run))).collect()
