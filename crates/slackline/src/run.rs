@@ -315,8 +315,10 @@ impl Opener<'_> {
         let unfinished =
             if request.choices.again { None } else { opening::unfinished_since(&request.state)? };
         if let Some(started) = unfinished {
-            let ready = self.ready_since(started, &mut Silent)?;
-            let jobs = ready.prepared.preview(&self.opening(started))?;
+            // What an engine has prepared may hold a lock: it is gone before anything is prepared again.
+            let prepared = self.ready_since(started, &mut Silent)?.prepared;
+            let jobs = prepared.preview(&self.opening(started))?;
+            drop(prepared);
             if jobs.iter().any(|job| job.resumes) {
                 return self.ready_since(started, sink);
             }

@@ -4,8 +4,12 @@ pub(super) mod fake;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use fake::Fake;
+use slackline_executor::engine::backend::Open;
+use slackline_executor::store::{journal::Journal, layout::Layout};
+use slackline_model::{PhaseKind, cluster::Slots};
 
 use super::*;
 use crate::Registry;
@@ -244,4 +248,42 @@ fn what_somebodys_run_took_says_nothing_of_the_same_names_of_others() {
     assert_eq!(known[&name.of_owner("anna")].maps, 2 * 2);
     // A record without an owner applies to every owner.
     assert_eq!(past(Some("carl"))[&name], known[&name]);
+}
+
+/// This machine, with a lock as that of the placeholders of HDFS files: nothing is prepared twice at a time.
+struct OneAtATime(LocalEngine, Arc<()>);
+
+impl Backend for OneAtATime {
+    fn description(&self) -> EngineDescription {
+        self.0.description()
+    }
+
+    fn prepare(&self, workload: &Draft, past: &JobHistory, state: &Path) -> Result<PreparedRun, Vec<Fault>> {
+        let lock = self.1.clone();
+        assert_eq!(Arc::strong_count(&lock), 2, "what was prepared before is still there");
+        let PreparedRun { resolved, memory, open } = self.0.prepare(workload, past, state)?;
+        let open: Open = Box::new(move |opening, resolved| {
+            drop(lock);
+            open(opening, resolved)
+        });
+        Ok(PreparedRun { resolved, memory, open })
+    }
+}
+
+#[test]
+fn a_run_that_resumes_is_prepared_once_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("in"), "line").unwrap();
+    let settings = Settings::new(WorkerCommand::this_program().unwrap());
+    let engine = OneAtATime(LocalEngine::new(Slots::Universal(1), settings), Arc::default());
+    let directory = Some(dir.path().to_owned());
+    let request = || Request { directory: directory.clone(), ..request(&dir.path().join("state")) };
+    let started = Run::open(&engine, request(), &mut Silent).unwrap().record().started;
+    let id = TaskId { job: 0, phase: PhaseKind::Map, task: 0 };
+    let ended = AttemptOutcome::Done(slackline_task::process::spec::Outcome::default());
+    let attempt = Attempt { number: 0, id, slot: 0, segment: 0, start: 0, began: 0, end: 1, ended };
+    let journal = Journal::open(&Layout::new(&dir.path().join("state")).journal()).unwrap();
+    journal.record(&[attempt]).unwrap();
+    drop(journal);
+    assert_eq!(Run::open(&engine, request(), &mut Silent).unwrap().record().started, started, "it resumes");
 }
