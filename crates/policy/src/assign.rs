@@ -67,12 +67,7 @@ impl Assigner {
 
     /// Takes in what the policy wants changed. What it wants of a phase that is not known any more is
     /// ignored.
-    pub(crate) fn absorb<E: Engine + ?Sized>(
-        &mut self,
-        actions: &[Action],
-        ledger: &mut Ledger,
-        engine: &mut E,
-    ) {
+    pub(crate) fn absorb(&mut self, actions: &[Action], ledger: &mut Ledger, engine: &mut dyn Engine) {
         for action in actions {
             match *action {
                 Action::Target { phase, .. } | Action::Place { phase, .. } if !ledger.state.knows(phase) => {}
@@ -87,10 +82,10 @@ impl Assigner {
     }
 
     /// Gives work to the free slots in scope until there is none left or nothing can run.
-    pub(crate) fn assign<E: Engine + ?Sized>(
+    pub(crate) fn assign(
         &mut self,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
         deciding: &mut Deciding<'_>,
         events: &[Event],
         scope: Scope<'_>,
@@ -122,11 +117,11 @@ impl Assigner {
     }
 
     /// Fills the free slots of one spot.
-    fn fill<E: Engine + ?Sized>(
+    fn fill(
         &mut self,
         spot: Spot,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
         deciding: &mut Deciding<'_>,
     ) {
         self.skip.clear();
@@ -171,7 +166,7 @@ impl Assigner {
     }
 
     /// Shares out slots that are all alike by targets, each phase its part at once.
-    fn share_out<E: Engine + ?Sized>(&mut self, spot: Spot, ledger: &mut Ledger, engine: &mut E) {
+    fn share_out(&mut self, spot: Spot, ledger: &mut Ledger, engine: &mut dyn Engine) {
         let mut portions = std::mem::take(&mut self.portions);
         let slots = spot.free(ledger);
         let simply_start = |phase| {
@@ -188,13 +183,13 @@ impl Assigner {
     }
 
     /// Starts up to `n` tasks of a phase; returns how many.
-    fn begin<E: Engine + ?Sized>(
+    fn begin(
         &mut self,
         spot: Spot,
         phase: PhaseId,
         n: u32,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
     ) -> u32 {
         if locality::has_hosts(&ledger.instance, phase) {
             return self.locality.launch(spot, phase, n, ledger, engine);
@@ -227,14 +222,7 @@ impl Assigner {
         Some((grant.phase, grant.tasks))
     }
 
-    fn launch<E: Engine + ?Sized>(
-        &mut self,
-        spot: Spot,
-        phase: PhaseId,
-        n: u32,
-        ledger: &mut Ledger,
-        engine: &mut E,
-    ) {
+    fn launch(&mut self, spot: Spot, phase: PhaseId, n: u32, ledger: &mut Ledger, engine: &mut dyn Engine) {
         let mut left = n;
         while left > 0 {
             let taken = ledger.state.take(&ledger.instance, phase, left);

@@ -8,7 +8,7 @@ use slackline_model::{FlowId, History, Instance, MachineId, PhaseId, Schedule, S
 
 use crate::assign::{Assigner, Deciding};
 use crate::audit;
-use crate::engine::{Engine, Offers, Report};
+use crate::engine::{AsEngine, Offers, Report};
 use crate::event::Event;
 use crate::learning::Learning;
 use crate::ledger::{Ledger, Rules};
@@ -189,7 +189,7 @@ pub struct Figures {
 ///
 /// The instance must have been cut into tasks ([`Instance::cut`]). Time: O(log) an instant, batch and
 /// decision; nothing per task of a batch.
-pub fn run<E: Engine + ?Sized>(
+pub fn run<E: AsEngine + ?Sized>(
     instance: &Instance,
     policy: &mut dyn Policy,
     engine: &mut E,
@@ -199,7 +199,7 @@ pub fn run<E: Engine + ?Sized>(
 }
 
 /// As [`run`], but given up when `stop` says so, which is asked between two instants: then there is nothing.
-pub fn run_unless<E: Engine + ?Sized>(
+pub fn run_unless<E: AsEngine + ?Sized>(
     instance: &Instance,
     policy: &mut dyn Policy,
     engine: &mut E,
@@ -256,7 +256,7 @@ pub struct Driver<'a, 'c, E: ?Sized> {
     gave_up: Option<String>,
 }
 
-impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
+impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
     /// A run that begins now. `empty` has the cluster, the pools and the objective, and no flows yet
     /// ([`Instance::without_flows`]); what is finished goes to `sink`.
     pub fn new(
@@ -387,14 +387,14 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     /// A copy of the run as it is now, to look ahead with: what runs is handed to another engine, which
     /// brings what is still to come, a simulator mostly. It believes the true means of flows that arrive
     /// later.
-    pub fn fork<'b, F: Engine + ?Sized>(
+    pub fn fork<'b, F: AsEngine + ?Sized>(
         &self,
         heir: Heir<'b>,
         engine: &'b mut F,
         sink: &'b mut dyn Sink,
     ) -> Driver<'b, 'b, F> {
         let mut ledger = self.ledger.clone();
-        ledger.transfer(engine);
+        ledger.transfer(engine.as_engine());
         let (policy, is_new): (&mut dyn Policy, bool) = match heir {
             Heir::Copy(policy) => (policy, false),
             Heir::New(policy) => (policy, true),
@@ -448,7 +448,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.actions.clear();
         let Self { policy, engine, ledger, estimates, assigner, actions, .. } = self;
         policy.on_events(&events, &View::of(ledger, estimates), actions);
-        assigner.absorb(actions, ledger, *engine);
+        assigner.absorb(actions, ledger, engine.as_engine());
     }
 
     /// Waits for the next instant and acts on it; false when the run is over.
@@ -499,7 +499,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             if let Report::Offer(machine) = report {
                 self.offering.push(machine);
             }
-            self.ledger.absorb(report, self.engine, &mut self.events);
+            self.ledger.absorb(report, self.engine.as_engine(), &mut self.events);
         }
     }
 
@@ -514,14 +514,14 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             if policy.failure().is_some() {
                 return;
             }
-            assigner.absorb(actions, ledger, *engine);
+            assigner.absorb(actions, ledger, engine.as_engine());
         }
         let scope = match self.offers {
             Offers::Immediate => Scope::All,
             Offers::Heartbeat => Scope::Machines(&self.offering),
         };
         let mut deciding = Deciding { policy: *policy, estimates };
-        assigner.assign(ledger, *engine, &mut deciding, events, scope);
+        assigner.assign(ledger, engine.as_engine(), &mut deciding, events, scope);
     }
 
     /// What is finished leaves, and nothing more is known of it.

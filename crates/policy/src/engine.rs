@@ -64,6 +64,18 @@ pub trait Engine {
     fn may_bring_flows(&mut self) -> bool;
 }
 
+/// An engine as nothing but that, whatever else it is: what drives engines is compiled once for all of them.
+pub trait AsEngine: Engine {
+    /// This engine.
+    fn as_engine(&mut self) -> &mut dyn Engine;
+}
+
+impl<E: Engine> AsEngine for E {
+    fn as_engine(&mut self) -> &mut dyn Engine {
+        self
+    }
+}
+
 /// What an engine can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {

@@ -139,19 +139,14 @@ impl Ledger {
     }
 
     /// Asks the engine for a wake-up, now or later.
-    pub(crate) fn wake_at<E: Engine + ?Sized>(&mut self, at: Time, engine: &mut E) {
+    pub(crate) fn wake_at(&mut self, at: Time, engine: &mut dyn Engine) {
         let at = at.max(self.now);
         self.wakes.insert(at);
         engine.wake_at(at);
     }
 
     /// Takes in a report; what follows becomes events for the policy and orders for the engine.
-    pub(crate) fn absorb<E: Engine + ?Sized>(
-        &mut self,
-        report: Report,
-        engine: &mut E,
-        events: &mut Vec<Event>,
-    ) {
+    pub(crate) fn absorb(&mut self, report: Report, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         match report {
             // A batch may end before the order to kill it reaches the engine.
             Report::Finished { row, .. } | Report::Failed { row, .. }
@@ -251,7 +246,7 @@ impl Ledger {
         self.instance.retire(flow);
     }
 
-    fn finished<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
+    fn finished(&mut self, id: RowId, at: Time, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let (row, machine) = self.free_places(id);
         let began = self.went.get(&id).copied().unwrap_or(row.start).max(row.start + row.startup);
         self.end_row(id, at, Outcome::Done);
@@ -270,12 +265,12 @@ impl Ledger {
     }
 
     /// An attempt failed: its tasks run again, unless one has failed too often or for good.
-    fn failed<E: Engine + ?Sized>(
+    fn failed(
         &mut self,
         id: RowId,
         at: Time,
         is_final: bool,
-        engine: &mut E,
+        engine: &mut dyn Engine,
         events: &mut Vec<Event>,
     ) {
         let (row, _) = self.free_places(id);
@@ -296,7 +291,7 @@ impl Ledger {
 
     /// Stops every running task of a flow and starts no more of it. O(rows of the log), which is little
     /// beside the attempts that led here.
-    fn give_up<E: Engine + ?Sized>(&mut self, flow: FlowId, engine: &mut E, events: &mut Vec<Event>) {
+    fn give_up(&mut self, flow: FlowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let of_flow = |row: &Row| row.is_running() && self.instance.flow_of(row.task.phase) == flow;
         let running: Vec<RowId> =
             self.log.iter_enumerated().filter_map(|(id, row)| of_flow(row).then_some(id)).collect();
@@ -320,7 +315,7 @@ impl Ledger {
     }
 
     /// The last map is done: reduces that hold slots compute.
-    fn release_reduces<E: Engine + ?Sized>(&mut self, job: JobId, engine: &mut E) {
+    fn release_reduces(&mut self, job: JobId, engine: &mut dyn Engine) {
         let Some(reduce) = self.instance.job(job).reduce else { return };
         let Some(since) = self.instance.job(job).map.map(|map| self.state.phase(map).last_end()) else {
             return;
@@ -336,9 +331,9 @@ impl Ledger {
     ///
     /// Where batches may comprise several machines, the engine gets them at the end of the instant
     /// ([`Ledger::start_opened`]): equal portions of a phase are then one batch.
-    pub(crate) fn launch<E: Engine + ?Sized>(
+    pub(crate) fn launch(
         &mut self,
-        engine: &mut E,
+        engine: &mut dyn Engine,
         phase: PhaseId,
         taken: TaskRange,
         slots: &[SlotRange],
@@ -403,7 +398,7 @@ impl Ledger {
     }
 
     /// Has the engine start what was opened.
-    pub(crate) fn start_opened<E: Engine + ?Sized>(&mut self, engine: &mut E) {
+    pub(crate) fn start_opened(&mut self, engine: &mut dyn Engine) {
         let mut opened = std::mem::take(&mut self.opened);
         for row in opened.drain(..) {
             self.start_row(row, None, engine);
@@ -418,12 +413,7 @@ impl Ledger {
     }
 
     /// A task runs without an order: it enters the ledger if it may run there, else it is refused.
-    fn runs_already<E: Engine + ?Sized>(
-        &mut self,
-        running: Running,
-        engine: &mut E,
-        events: &mut Vec<Event>,
-    ) {
+    fn runs_already(&mut self, running: Running, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let Running { name, phase, task, slot, since } = running;
         let place = SlotRange { first: slot, len: 1 };
         let may_run = |ledger: &Self| {
@@ -516,7 +506,7 @@ impl Ledger {
     }
 
     /// Has the engine start a row, or take it over.
-    fn start_row<E: Engine + ?Sized>(&self, id: RowId, reported_as: Option<u64>, engine: &mut E) {
+    fn start_row(&self, id: RowId, reported_as: Option<u64>, engine: &mut dyn Engine) {
         let row = &self.log[id];
         let NewRow { phase, first, count, attempt, start, .. } = row.task;
         let since = self.went.get(&id).copied().unwrap_or(start);
@@ -562,12 +552,7 @@ impl Ledger {
         }
     }
 
-    fn machine_left<E: Engine + ?Sized>(
-        &mut self,
-        machine: MachineId,
-        engine: &mut E,
-        events: &mut Vec<Event>,
-    ) {
+    fn machine_left(&mut self, machine: MachineId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         if !self.left.insert(machine) {
             return;
         }
@@ -576,12 +561,7 @@ impl Ledger {
         events.push(Event::MachineLeft(machine));
     }
 
-    fn machine_down<E: Engine + ?Sized>(
-        &mut self,
-        machine: MachineId,
-        engine: &mut E,
-        events: &mut Vec<Event>,
-    ) {
+    fn machine_down(&mut self, machine: MachineId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         assert!(self.capabilities.faults != Faults::Never, "a machine went although none ever does");
         assert!(self.masters.is_none(), "masters on a machine that leaves are not supported");
         if self.down.contains_key(&machine) {
@@ -618,7 +598,7 @@ impl Ledger {
     }
 
     /// Stops a running row; its slots are not freed (its machine is down, or the caller frees them).
-    fn kill<E: Engine + ?Sized>(&mut self, id: RowId, engine: &mut E, events: &mut Vec<Event>) {
+    fn kill(&mut self, id: RowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let row = self.log[id].task;
         self.end_row(id, self.now, Outcome::Killed);
         engine.order(Order::Kill(id));
@@ -627,7 +607,7 @@ impl Ledger {
         self.state.kill(&self.instance, row.phase, tasks, events);
     }
 
-    fn lose<E: Engine + ?Sized>(&mut self, id: RowId, engine: &mut E, events: &mut Vec<Event>) {
+    fn lose(&mut self, id: RowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let task = &mut self.log[id].task;
         task.outcome = Outcome::Lost;
         let row = *task;
@@ -645,7 +625,7 @@ impl Ledger {
 
     /// After a loss, waiting reduces may hold every universal slot the maps they wait for need:
     /// the youngest of them make room, as in Hadoop.
-    fn unblock_maps<E: Engine + ?Sized>(&mut self, engine: &mut E, events: &mut Vec<Event>) {
+    fn unblock_maps(&mut self, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         if self.instance.cluster().is_typed() {
             return;
         }
@@ -663,7 +643,7 @@ impl Ledger {
     }
 
     /// Another engine takes over the running tasks. Machines that fail there take along their output here.
-    pub(crate) fn transfer<E: Engine + ?Sized>(&mut self, engine: &mut E) {
+    pub(crate) fn transfer(&mut self, engine: &mut dyn Engine) {
         let Capabilities { batch, offers, .. } = engine.capabilities();
         self.capabilities = Capabilities { batch, offers, ..self.capabilities };
         for (id, _) in self.log.iter_enumerated().filter(|(_, row)| row.is_running()) {

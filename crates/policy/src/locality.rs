@@ -51,13 +51,13 @@ struct Hosts {
 
 impl Hosts {
     /// Starts up to `n` tasks on machines that hold their input; returns how many.
-    fn launch_near<E: Engine + ?Sized>(
+    fn launch_near(
         &mut self,
         spot: Spot,
         phase: PhaseId,
         n: u32,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
     ) -> u32 {
         let machines: Vec<MachineId> = match spot.machine {
             Some((machine, _)) => vec![machine],
@@ -73,13 +73,13 @@ impl Hosts {
     }
 
     /// Starts up to `n` tasks on machines in a rack that holds their input; returns how many.
-    fn launch_in_rack<E: Engine + ?Sized>(
+    fn launch_in_rack(
         &mut self,
         spot: Spot,
         phase: PhaseId,
         n: u32,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
     ) -> u32 {
         let machines = match spot.machine {
             Some((machine, _)) => machine.0..machine.0 + 1,
@@ -100,13 +100,13 @@ impl Hosts {
 }
 
 /// Starts up to `n` tasks of some splits on a machine; returns how many.
-fn launch_of<E: Engine + ?Sized>(
+fn launch_of(
     splits: &mut Vec<u32>,
     at: Spot,
     phase: PhaseId,
     n: u32,
     ledger: &mut Ledger,
-    engine: &mut E,
+    engine: &mut dyn Engine,
 ) -> u32 {
     let mut begun = 0;
     while begun < n {
@@ -143,13 +143,13 @@ impl Locality {
 
     /// Starts up to `n` tasks, near their input if possible; returns how many. Fewer than `n` means
     /// that the others wait.
-    pub(crate) fn launch<E: Engine + ?Sized>(
+    pub(crate) fn launch(
         &mut self,
         spot: Spot,
         phase: PhaseId,
         n: u32,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
     ) -> u32 {
         let has_racks = self.waits.rack > Span::ZERO;
         let hosts = self.hosts.entry(phase).or_insert_with(|| by_host(&ledger.instance, phase, has_racks));
@@ -170,13 +170,13 @@ impl Locality {
 
     /// Starts up to `n` tasks on machines without their input, if the phase has waited long enough; returns
     /// how many.
-    fn launch_far<E: Engine + ?Sized>(
+    fn launch_far(
         &mut self,
         spot: Spot,
         phase: PhaseId,
         n: u32,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
     ) -> u32 {
         let Waits { node, rack } = self.waits;
         let mut begun = 0;
@@ -198,7 +198,7 @@ impl Locality {
     }
 
     /// How long the phase has waited for a slot near its input.
-    fn waited<E: Engine + ?Sized>(&mut self, phase: PhaseId, ledger: &mut Ledger, engine: &mut E) -> Span {
+    fn waited(&mut self, phase: PhaseId, ledger: &mut Ledger, engine: &mut dyn Engine) -> Span {
         if self.waits == Waits::NONE {
             return Span::ZERO;
         }
@@ -210,13 +210,7 @@ impl Locality {
     }
 
     /// The phase waits as if since then; the engine wakes us when it has waited long enough.
-    fn wait_since<E: Engine + ?Sized>(
-        &mut self,
-        phase: PhaseId,
-        since: Time,
-        ledger: &mut Ledger,
-        engine: &mut E,
-    ) {
+    fn wait_since(&mut self, phase: PhaseId, since: Time, ledger: &mut Ledger, engine: &mut dyn Engine) {
         let Waits { node, rack } = self.waits;
         self.since.insert(phase, since);
         for (wait, at) in [(node, since + node), (rack, since + node + rack)] {
@@ -227,13 +221,7 @@ impl Locality {
     }
 }
 
-fn begin<E: Engine + ?Sized>(
-    at: Spot,
-    phase: PhaseId,
-    taken: TaskRange,
-    ledger: &mut Ledger,
-    engine: &mut E,
-) {
+fn begin(at: Spot, phase: PhaseId, taken: TaskRange, ledger: &mut Ledger, engine: &mut dyn Engine) {
     let mut slots: Vec<SlotRange> = Vec::new();
     ledger.state.take_exactly(&ledger.instance, phase, taken);
     at.take(ledger, taken.count, &mut slots);

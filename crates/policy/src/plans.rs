@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use slackline_model::{PhaseId, SlotKind};
 
+use crate::Driver;
+use crate::engine::AsEngine;
 use crate::policy::Style;
-use crate::{Driver, Engine};
 
 /// What the driver would do next.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +26,7 @@ const RANKED_MAX: usize = 16;
 
 impl Plans {
     /// Asks the driver. O(live phases + ranked · a decision).
-    pub fn of<E: Engine + ?Sized>(driver: &Driver<'_, '_, E>) -> Self {
+    pub fn of<E: AsEngine + ?Sized>(driver: &Driver<'_, '_, E>) -> Self {
         let view = driver.view();
         let slot_kinds = view.instance.cluster().slot_kinds();
         let ready: Vec<PhaseId> =

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, FlowId, Instance, Profile, Time};
-use slackline_policy::Engine;
+use slackline_policy::engine::AsEngine;
 use slackline_policy::plans::Plans;
 
 use crate::engine::event::EventCallback;
@@ -125,7 +125,7 @@ pub fn without_flows(machines: &[SharedMachine]) -> Instance {
 ///
 /// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a
 /// run learns of the time of their run.
-pub trait SharedEngine: Engine {
+pub trait SharedEngine: AsEngine {
     /// The machines as they are now: those from the beginning, then those that joined, in their order.
     fn machines(&self) -> Vec<SharedMachine>;
 
@@ -157,7 +157,7 @@ pub trait SharedEngine: Engine {
         None
     }
 
-    /// Ends the waiting of [`Engine::poll`], from any thread; does nothing for an engine that waits briefly.
+    /// Ends the waiting of [`slackline_policy::Engine::poll`], from any thread; does nothing for an engine that waits briefly.
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
         Arc::new(|| {})
     }

@@ -88,10 +88,10 @@ impl Placements {
     }
 
     /// Serves the queues; returns how many heads were started.
-    pub(super) fn assign<E: Engine + ?Sized>(
+    pub(super) fn assign(
         &mut self,
         ledger: &mut Ledger,
-        engine: &mut E,
+        engine: &mut dyn Engine,
         estimates: &Estimates,
         scope: Scope<'_>,
     ) -> u64 {
@@ -124,12 +124,12 @@ impl Placements {
 /// Starts tasks from the head of a queue while slots are free. What would not end before the machine goes is
 /// passed over, and so is what the engine has no room for. Returns how many heads were started, and whether
 /// the engine had no room for one.
-fn serve<E: Engine + ?Sized>(
+fn serve(
     queue: &mut VecDeque<Placed>,
     machine: MachineId,
     spot: Spot,
     ledger: &mut Ledger,
-    engine: &mut E,
+    engine: &mut dyn Engine,
     estimates: &Estimates,
 ) -> (u64, bool) {
     let mut slots = Vec::new();

@@ -97,7 +97,7 @@ impl Masters {
 
 impl Ledger {
     /// Has jobs submitted that may start.
-    pub(super) fn submit<E: Engine + ?Sized>(&mut self, engine: &mut E) {
+    pub(super) fn submit(&mut self, engine: &mut dyn Engine) {
         let Some(masters) = &mut self.masters else { return };
         for job in self.state.take_to_submit() {
             masters.submitting.insert(job);
@@ -113,7 +113,7 @@ impl Ledger {
 
     /// Whether tasks of `phase`, which is ready, may take slots of a spot, of which one at least is free. If
     /// not, the phase is not ready any more, and a slot of the spot may have gone to the master of its job.
-    pub(crate) fn admits<E: Engine + ?Sized>(&mut self, phase: PhaseId, spot: Spot, engine: &mut E) -> bool {
+    pub(crate) fn admits(&mut self, phase: PhaseId, spot: Spot, engine: &mut dyn Engine) -> bool {
         let has_room = self.has_room();
         let Some(masters) = &mut self.masters else { return true };
         let job = self.instance.phase(phase).job;
@@ -142,7 +142,7 @@ impl Ledger {
         masters.rules.most.is_none_or(|most| masters.held < most && waiting + 1 < alive)
     }
 
-    fn start_master<E: Engine + ?Sized>(&mut self, job: JobId, spot: Spot, engine: &mut E) {
+    fn start_master(&mut self, job: JobId, spot: Spot, engine: &mut dyn Engine) {
         let needs_slot = self.masters.as_ref().is_some_and(|masters| masters.rules.most.is_some());
         let slot = needs_slot.then(|| {
             let mut places = Vec::new();
@@ -169,7 +169,7 @@ impl Ledger {
     }
 
     /// Masters of the jobs that are done by these events begin to go.
-    pub(super) fn end_masters<E: Engine + ?Sized>(&mut self, events: &[Event], engine: &mut E) {
+    pub(super) fn end_masters(&mut self, events: &[Event], engine: &mut dyn Engine) {
         let Some(masters) = &mut self.masters else { return };
         for event in events {
             let Event::JobDone(job) = *event else { continue };
@@ -213,12 +213,7 @@ impl Ledger {
     }
 
     /// Stops the masters of a flow that is given up.
-    pub(super) fn kill_masters<E: Engine + ?Sized>(
-        &mut self,
-        flow: FlowId,
-        engine: &mut E,
-        events: &mut Vec<Event>,
-    ) {
+    pub(super) fn kill_masters(&mut self, flow: FlowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         for job in self.instance.flow(flow).jobs() {
             let Some(masters) = &mut self.masters else { return };
             masters.submitting.remove(&job);
@@ -231,7 +226,7 @@ impl Ledger {
     }
 
     /// Another engine takes over the running masters.
-    pub(super) fn hand_over_masters<E: Engine + ?Sized>(&self, engine: &mut E) {
+    pub(super) fn hand_over_masters(&self, engine: &mut dyn Engine) {
         let Some(masters) = &self.masters else { return };
         for &job in &masters.submitting {
             engine.master(MasterOrder::Submit(job), &self.instance);

@@ -15,7 +15,7 @@ use crate::pending::TaskRange;
 impl Ledger {
     /// A speculative attempt runs: it enters the ledger if its slot is free and only the first runs, else
     /// not.
-    pub(super) fn second_runs<E: Engine + ?Sized>(&mut self, second: Second, engine: &mut E) {
+    pub(super) fn second_runs(&mut self, second: Second, engine: &mut dyn Engine) {
         let Second { row, name, slot, since } = second;
         let place = SlotRange { first: slot, len: 1 };
         let Some(taken) = self.may_run_beside(row, place) else {
@@ -50,11 +50,11 @@ impl Ledger {
 
     /// One of two attempts ended at `at`: the other one is stopped in that instant, and its slot is free.
     /// Returns which attempt the other was, if there was one.
-    pub(super) fn end_twin<E: Engine + ?Sized>(
+    pub(super) fn end_twin(
         &mut self,
         id: RowId,
         at: Time,
-        engine: &mut E,
+        engine: &mut dyn Engine,
         events: &mut Vec<Event>,
     ) -> Option<u16> {
         let other = self.twins.remove(&id)?;
