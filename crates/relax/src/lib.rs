@@ -10,15 +10,12 @@
 //! | `critical-path` | any | each flow's longest chain of phases, at their caps on the fastest slots; on mixed speeds none shorter than its longest task | n | [`paths`], [`per_flow`](mod@per_flow) | FlowFlex §3 |
 //! | `area` | any | each flow's work over the capacity, for each kind of slot | n | [`per_flow`](mod@per_flow) | FlowFlex §3 (squashed area) |
 //! | `alone` | any | each flow alone on the cluster: heads, work and tails on one fast machine, by slices | n log n | [`per_flow`](mod@per_flow), [`tails`] | docs/math/flowflex.md B7 |
-//! | `prefix-area` | max | a level L whose deadlines EDF on the fast machine misses | n log n per step, about 40 | [`prefix_area`](mod@prefix_area) | FlowFlex §5.1, B7 |
-//! | `tail-hall` | max | the same with slices, at least as strong | as above | [`prefix_area`](mod@prefix_area), [`tails`] | B7 |
+//! | `tail-hall` | max | a level L whose deadlines EDF on the fast machine misses, by slices | n log n per step, about 40 | [`prefix_area`](mod@prefix_area), [`tails`] | FlowFlex §5.1, B7 |
 //! | `fluid-johnson` | makespan, typed slots | Johnson's order of the two stages as two fast machines | n log n | [`johnson`] | job ordering, formula 3; D4 |
 //! | `pb` | sum, linear | the program of mean busy times with earliest completions and tails, in closed form: on mixed speeds at least LP-MapReduce | n log n | [`pb`], [`minisum`] | DMRS §III.A, A1–A4 |
-//! | `wspt-release` | sum, linear | preemptive WSPT under heads, plus mean tails | n log n | [`minisum`], [`preemptive`] | A7 (b), Goemans 1996 |
-//! | `mean-busy` | sum, convex | both at once, by tangents | n log n per step, at most 100 | [`minisum`], [`convex`] | B7 |
+//! | `mean-busy` | sum, convex | the same and preemptive WSPT under heads, by tangents | n log n per step, at most 100 | [`minisum`], [`convex`], [`preemptive`] | A7 (b), B7 |
 //! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n per step, at most 300 | [`minisum`], [`convex`] | B7 |
-//! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time, for each kind of slots | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
-//! | `flow-tails` | sum, not linear | the same of slices with heads and tails | network simplex | [`flow_tails`], [`transport`] | B7 |
+//! | `flow-tails` | sum, not linear, at most 1500 flows | a minimum-cost flow of slices with heads and tails into slots of time | network simplex, at most 800 slots | [`flow_tails`], [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4, B7 |
 //! | `prices` | sum, of tasks in one piece | prices of slots over time, and what each flow costs and pays at least by itself | some hundred steps, 40 million cells in all | [`prices`] | B9 |
 //! | `levels` | sum of steps | the cheapest choice of levels whose deadlines pass the EDF test | branch and bound, limited | [`flow_levels`] | B7 |
 //!
@@ -86,7 +83,7 @@ mod tests;
 pub mod transport;
 
 use slackline_model::id::TiSlice;
-use slackline_model::{Combine, FlowId, Instance, Metric, SlotKind};
+use slackline_model::{Combine, FlowId, Instance, Metric};
 
 pub use paths::Paths;
 pub use per_flow::{FlowBound, per_flow};
@@ -103,8 +100,8 @@ pub enum Form {
 /// A lower bound on the objective of every feasible schedule of a form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Which relaxation: `critical-path`, `area`, `alone`, `prefix-area`, `tail-hall`, `fluid-johnson`,
-    /// `pb`, `wspt-release`, `mean-busy`, `pb-convex`, `flow`, `flow-tails`, `levels`, `prices`.
+    /// Which relaxation: `critical-path`, `area`, `alone`, `tail-hall`, `fluid-johnson`, `pb`, `mean-busy`,
+    /// `pb-convex`, `flow-tails`, `levels`, `prices`.
     pub name: &'static str,
     /// The bound, in units of the objective.
     pub value: f64,
@@ -140,20 +137,17 @@ impl Bound {
 
 /// Flows above which the minimum-cost flow is not a bound any more: memory grows with flows and slots.
 const FLOW_FLOWS_MAX: usize = 1500;
-/// Slots of the minimum-cost flow, and how finely it cuts time.
-const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
 
 /// All lower bounds that apply to the instance's objective and hold for schedules of any form, each valid on
 /// its own.
 ///
-/// `critical-path`, `area` and `alone` (which is at least both) for every objective; `prefix-area` and the
-/// stronger `tail-hall` for maxima; `fluid-johnson` for the makespan on typed slots; for sums `pb` and
-/// `wspt-release` where flows cost in proportion to their completion, `mean-busy` and `pb-convex` where costs
-/// are convex, `flow` and `flow-tails` for any costs but of few flows
-/// only, `levels` where all costs are steps. Their maximum is a bound too, their sum is not.
+/// `critical-path`, `area` and `alone` (which is at least both) for every objective; `tail-hall` for maxima;
+/// `fluid-johnson` for the makespan on typed slots; for sums `pb` where flows cost in proportion to their
+/// completion, `mean-busy` and `pb-convex` where costs are convex, `flow-tails` for other costs of few flows,
+/// `levels` where all costs are steps. Their maximum is a bound too, their sum is not.
 ///
 /// O(n log n) for n phases and flows, times the steps of a search for `tail-hall` and `pb-convex` (about 40
-/// and 300); `flow`, `flow-tails` and `levels` are limited in size and take up to some tenths of a second.
+/// and 300); `flow-tails` and `levels` are limited in size and take up to some tenths of a second.
 pub fn bounds(instance: &Instance) -> Vec<Bound> {
     bounds_until(instance, Form::Any, &|| false)
 }
@@ -173,7 +167,7 @@ pub fn quick_task_bounds(instance: &Instance) -> Vec<Bound> {
 /// The budget of `prices` that takes 50 ms.
 const QUICK: usize = 4_000_000;
 
-/// The bounds that hold for schedules of a form, but without those that take long (`flow`, `flow-tails`,
+/// The bounds that hold for schedules of a form, but without those that take long (`flow-tails`,
 /// `levels`, `prices`) once `stop` says so; it is asked before each of them, and before every step of
 /// `prices`.
 pub fn bounds_until(instance: &Instance, form: Form, stop: &dyn Fn() -> bool) -> Vec<Bound> {
@@ -196,9 +190,6 @@ fn bounds_within(instance: &Instance, form: Form, budget: usize, stop: &dyn Fn()
     ];
     match instance.objective().combine {
         Combine::Max => {
-            let whole = tails::slices(instance, &paths, 1);
-            let value = prefix_area::prefix_area(instance, &whole, &flows);
-            list.push(Bound::new("prefix-area", value));
             let value = prefix_area::prefix_area(instance, &slices, &strong);
             list.push(Bound::new("tail-hall", value));
             // A flow with a separate cost is not paid for by its completion.
@@ -244,8 +235,6 @@ fn minisum_bounds(
     if let Some(linear) = minisum::linear_part(instance, flows) {
         let value = minisum::pb(instance, slices, flows, &linear);
         list.push(Bound::new("pb", value));
-        let value = minisum::wspt_release(instance, slices, flows, &linear);
-        list.push(Bound::new("wspt-release", value));
     }
     if costs().any(slackline_model::CostFn::is_convex) {
         list.push(Bound::new("mean-busy", minisum::mean_busy(instance, slices, flows)));
@@ -266,8 +255,7 @@ fn minisum_searches(
     if instance.flows().len() > FLOW_FLOWS_MAX || stop() {
         return;
     }
-    list.push(Bound::new("flow", plain_flow(instance, slices, flows)));
-    if instance.flows().iter().any(|flow| flow.cost.as_linear().is_none()) && !stop() {
+    if instance.flows().iter().any(|flow| flow.cost.as_linear().is_none()) {
         list.push(Bound::new("flow-tails", flow_tails::bound(instance, slices, flows)));
     }
     if !stop()
@@ -276,26 +264,6 @@ fn minisum_searches(
         let search = Some(Search::Levels { complete: choice.complete });
         list.push(Bound { search, ..Bound::new("levels", choice.bound) });
     }
-}
-
-/// FlowFlex's minimum-cost flow with the earliest completions as Q: for each kind of slots and for all
-/// together, the largest of them.
-fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
-        let mut work = vec![0.0; flows.len()];
-        for slice in slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)) {
-            work[slice.flow.index()] += slice.work;
-        }
-        let supply = |id: FlowId| flow::Supply {
-            work: work[id.index()],
-            release: flows[id].release,
-            earliest: flows[id].earliest,
-            cost: &instance.flow(id).cost,
-        };
-        let supplies: Vec<flow::Supply<'_>> = instance.flows().keys().map(supply).collect();
-        flow::solve(&supplies, minisum::capacity(instance.cluster(), slot_kinds), FLOW_GRID).bound
-    };
-    minisum::of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
 /// The strongest of [`bounds`], for schedules of any form; at least 0 for objectives that cannot be negative.

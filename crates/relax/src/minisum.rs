@@ -10,9 +10,9 @@
 //!   δ_i and ends tail_i before the flow, and all the work is done at a rate of at most P.
 //!
 //! [`pb()`] minimises under the first three, [`pb_convex`] does so for convex costs by their tangents,
-//! [`wspt_release`] minimises Σ w_j M_j with release times, [`mean_busy`] joins that with the second. Each is
-//! computed for every slot kind and for all slot kinds together; their maximum is a bound. The sum over slot
-//! kinds is not: it would count a flow twice.
+//! [`mean_busy`] minimises Σ w_j M_j with release times under the second and third. Each is computed for every
+//! slot kind and for all slot kinds together; their maximum is a bound. The sum over slot kinds is not: it
+//! would count a flow twice.
 
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{Cluster, FlowId, Instance, SlotKind};
@@ -71,47 +71,6 @@ pub fn pb(
     of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
-/// Σ w_j (M_j + h_j) with the least Σ w_j M_j under release times, for each set of slot kinds; the largest
-/// of them (docs/math/dmrs.md A7 (b)). O(n log n).
-///
-/// Preemptive WSPT on one machine of speed P minimises Σ w_j M_j. As w_j M_j is the sum of
-/// (w_j/V_j) · work · time over the work of the flow, each phase may have its own release r_j + head_i.
-pub fn wspt_release(
-    instance: &Instance,
-    slices: &[Slice],
-    flows: &TiSlice<FlowId, FlowBound>,
-    costs: &TiSlice<FlowId, LinearCost>,
-) -> f64 {
-    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
-        let capacity = capacity(instance.cluster(), slot_kinds);
-        let shares = shares(instance, slices, slot_kinds);
-        let mut value = 0.0;
-        for (flow, share) in shares.iter_enumerated() {
-            let fixed = if share.work > 0.0 { share.tail } else { flows[flow].earliest };
-            value += costs[flow].slope * fixed;
-        }
-        let (mut items, mut ratios) = (Vec::new(), Vec::new());
-        for slice in slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)) {
-            // Flows of slope 0 come last in the order and add nothing.
-            if costs[slice.flow].slope > 0.0 {
-                let release = flows[slice.flow].release + slice.head;
-                items.push(Item { release, length: slice.work / capacity });
-                ratios.push(costs[slice.flow].slope / shares[slice.flow].work);
-            }
-        }
-        let terms = 2 * items.len() + shares.len();
-        FastMachine::new(items).run(
-            |i| -ratios[i],
-            |piece| {
-                let mean = piece.start + piece.length / 2.0;
-                value += ratios[piece.item] * capacity * piece.length * mean;
-            },
-        );
-        total(value, terms, costs)
-    };
-    of_slot_kind_sets(instance.cluster(), of_slot_kinds)
-}
-
 /// Σ slope · C plus the intercepts, lowered by the rounding of `terms` numbers of that magnitude.
 fn total(sloped: f64, terms: usize, costs: &TiSlice<FlowId, LinearCost>) -> f64 {
     let intercepts: f64 = costs.iter().map(|cost| cost.intercept).sum();
@@ -163,11 +122,13 @@ pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
     of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
-/// The bound of [`convex::bound`] with preemptive WSPT under heads, that of [`wspt_release`], for each set of
+/// The bound of [`convex::bound`] with preemptive WSPT under heads (docs/math/dmrs.md A7 (b)) for each set of
 /// slot kinds, the largest of them: heads, mean tails and earliest completions together, for linear and other
 /// convex costs. O(n log n) per step for n slices.
 ///
-/// It is at least `wspt-release`, with which it begins, and `pb` in the limit of the ascent.
+/// Preemptive WSPT on one machine of speed P minimises Σ w_j M_j. As w_j M_j is the sum of
+/// (w_j/V_j) · work · time over the work of the flow, each phase may have its own release r_j + head_i. In the
+/// limit of the ascent it is at least [`pb()`].
 pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let shares = shares(instance, slices, slot_kinds);

@@ -17,7 +17,7 @@ fn run(draft: &Draft, policy: &PolicySpec, setup: &Setup) -> Schedule {
 /// The strongest of the bounds that are solved exactly. The others cut time into slots, and the cuts
 /// move with the instance, so that they hold but obey no law.
 fn bound(draft: &Draft) -> f64 {
-    const CUT: [&str; 5] = ["flow", "flow-tails", "levels", "mean-busy", "pb-convex"];
+    const CUT: [&str; 4] = ["flow-tails", "levels", "mean-busy", "pb-convex"];
     let bounds = slackline_relax::bounds(&Instance::new(draft).unwrap());
     let exact = bounds.iter().filter(|bound| !CUT.contains(&bound.name));
     exact.map(|bound| bound.value).reduce(f64::max).unwrap_or(0.0)
