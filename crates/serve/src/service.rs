@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::report::headline;
-use slackline::resident::{FlowOverrides, Rules};
+use slackline::resident::{FlowOverrides, Rules, UserQuota};
 use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
@@ -580,7 +580,7 @@ impl EventLoop {
     /// first forecast of it.
     fn admit(&self, number: u64, standings: BTreeMap<String, FlowOverrides>) {
         let user = self.state.wanted(number).map(|wanted| wanted.user.clone());
-        let quota = user.zip(self.state.slots_by_user());
+        let quota = user.zip(self.state.slots_by_user()).map(|(user, slots)| UserQuota { user, slots });
         let mut readies = lock(&self.readies);
         if let Some(ready) = readies.get_mut(&number)
             && let Some(followed) = ready.followed.take()

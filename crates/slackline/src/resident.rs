@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use slackline_executor::engine::backend::{EndedRun, EngineEvent, without_flows};
 pub use slackline_executor::engine::backend::{
-    FlowOrder, FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
+    FlowOrder, FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine, UserQuota,
 };
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::run::RunEnd;

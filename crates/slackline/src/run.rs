@@ -141,8 +141,8 @@ impl Run {
         let (session, due) = opener.session(sink)?;
         let record = session.record();
         for obstacle in record.obstacles {
-            if let Some(job) = jobs::jobs(record.workload).nth(obstacle.job) {
-                let (flow, job, problem) = (job.flow, job.job, obstacle.problem.as_str());
+            if let Some((flow, job)) = jobs::jobs(record.workload).nth(obstacle.job) {
+                let problem = obstacle.problem.as_str();
                 sink.note(&Note::Unrunnable { flow, job, problem });
             }
         }

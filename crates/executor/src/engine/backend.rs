@@ -209,31 +209,38 @@ pub struct RunConfig {
     pub slowstart: f64,
     /// Flows that do not stand as their document says, by their names.
     pub overrides: BTreeMap<String, FlowOverrides>,
-    /// Whose it is, and how many slots all runs of theirs may hold together; none for as many as there are.
-    pub quota: Option<(String, u32)>,
+    /// The quota of its user; none for as many slots as there are.
+    pub quota: Option<UserQuota>,
 }
 
-/// Whose sessions are that may hold only this many slots together.
+/// How many slots the tasks of all runs of a user may hold together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserQuota {
+    pub user: String,
+    pub slots: u32,
+}
+
+/// By run: the quota of its user.
 #[derive(Clone, Debug, Default)]
-pub struct Quotas(BTreeMap<RunId, (String, u32)>);
+pub struct Quotas(BTreeMap<RunId, UserQuota>);
 
 impl Quotas {
-    /// A session is there: whose it is, and how many slots all of theirs may hold, if not all.
-    pub fn add(&mut self, run_id: RunId, quota: Option<(String, u32)>) {
+    /// A run is there, with the quota of its user if they have one.
+    pub fn add(&mut self, run_id: RunId, quota: Option<UserQuota>) {
         self.0.extend(quota.map(|quota| (run_id, quota)));
     }
 
-    /// A session is there no more.
+    /// A run is there no more.
     pub fn remove(&mut self, run_id: RunId) {
         self.0.remove(&run_id);
     }
 
-    /// How many more slots a session may have, where `held` says whose the slots are that are held, one by
-    /// one. O(held · log sessions) where there is a quota.
+    /// How many more slots a run may have, where `held` is the run of each slot that is held. O(held · log
+    /// runs) where there is a quota.
     pub fn room(&self, run_id: Option<RunId>, held: impl Iterator<Item = RunId>) -> u32 {
-        let Some((owner, most)) = run_id.and_then(|run_id| self.0.get(&run_id)) else { return u32::MAX };
-        let is_theirs = |run_id: &RunId| self.0.get(run_id).is_some_and(|(other, _)| other == owner);
-        most.saturating_sub(u32::try_from(held.filter(is_theirs).count()).unwrap_or(u32::MAX))
+        let Some(own) = run_id.and_then(|run_id| self.0.get(&run_id)) else { return u32::MAX };
+        let is_theirs = |run_id: &RunId| self.0.get(run_id).is_some_and(|other| other.user == own.user);
+        own.slots.saturating_sub(u32::try_from(held.filter(is_theirs).count()).unwrap_or(u32::MAX))
     }
 }
 

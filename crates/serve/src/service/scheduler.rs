@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use slackline::resident::{
     Admission, FlowOrder, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig, SharedEngineConfig,
-    SharedMachine, drive,
+    SharedMachine, UserQuota, drive,
 };
 use slackline::run::{
     Backend, DetachedRun, EngineError, JobHistory, Request, Run, RunEnd, RunEvent, RunRecord,
@@ -32,8 +32,7 @@ pub enum EngineCommand {
         number: u64,
         /// The overrides of its flows.
         overrides: BTreeMap<String, FlowOverrides>,
-        /// Its user, and their limit of slots.
-        quota: Option<(String, u32)>,
+        quota: Option<UserQuota>,
     },
     /// Change a flow.
     Change(u64, String, FlowOrder),

@@ -2,16 +2,8 @@
 
 use slackline_model::Draft;
 
-/// The names of a job and of its flow.
-pub(super) struct JobAt<'a> {
-    pub(super) flow: &'a str,
-    pub(super) job: &'a str,
-}
-
-/// The jobs of a workload, in the order of the job numbers of [`TaskId`](super::TaskId).
-pub(super) fn jobs(workload: &Draft) -> impl Iterator<Item = JobAt<'_>> {
-    workload
-        .flows
-        .iter()
-        .flat_map(|flow| flow.jobs.iter().map(move |job| JobAt { flow: &flow.id, job: &job.id }))
+/// The names of the flow and the job of each job of a workload, in the order of the job numbers of
+/// [`TaskId`](super::TaskId).
+pub(super) fn jobs(workload: &Draft) -> impl Iterator<Item = (&str, &str)> {
+    workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| (flow.id.as_str(), job.id.as_str())))
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use slackline_executor::engine::backend::FlowOverrides;
+use slackline_executor::engine::backend::{FlowOverrides, UserQuota};
 use slackline_executor::engine::event::RunEvent;
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::history::PhaseName;
@@ -19,7 +19,7 @@ use crate::run::forecast::{Forecast, SCENARIOS, likely};
 use crate::run::policy::Setting;
 
 mod forecast_input;
-pub(super) mod quota_policy;
+pub(super) mod quota_engine;
 pub(super) mod running_tasks;
 pub(super) mod scenario;
 #[cfg(test)]
@@ -27,7 +27,7 @@ mod tests;
 
 use forecast_input::Quotas;
 pub use forecast_input::{CachedOrder, Checked, Completions, ForecastInput};
-use running_tasks::AtWork;
+use running_tasks::TasksByFlow;
 
 /// Name prefix of a held flow. Only its running tasks are simulated.
 const HELD: &str = "held:";
@@ -52,15 +52,14 @@ struct RunModel {
     overrides: BTreeMap<String, FlowOverrides>,
     /// The phases whose jobs ran before.
     known: BTreeSet<PhaseName>,
-    quota: Option<(String, u32)>,
+    quota: Option<UserQuota>,
 }
 
 /// A run that has just started and is about to be tracked.
 pub struct NewRun {
     forecast: Forecast,
     known: BTreeSet<PhaseName>,
-    /// The owner, and the number of slots that all runs of the owner may hold together.
-    quota: Option<(String, u32)>,
+    quota: Option<UserQuota>,
 }
 
 impl NewRun {
@@ -71,10 +70,9 @@ impl NewRun {
         Self { forecast, known: BTreeSet::new(), quota: None }
     }
 
-    /// Sets the owner and the number of slots that all runs of the owner may hold together; `None` for no
-    /// limit.
+    /// With the quota of its user; `None` for no limit.
     #[must_use]
-    pub fn with_quota(self, quota: Option<(String, u32)>) -> Self {
+    pub fn with_quota(self, quota: Option<UserQuota>) -> Self {
         Self { quota, ..self }
     }
 
@@ -178,19 +176,19 @@ impl ServiceForecast {
         self.runs.remove(&number);
     }
 
-    /// The remaining work, with estimated durations. A held flow contributes only its running tasks and gets
+    /// The remaining work, with estimated duquotas. A held flow contributes only its running tasks and gets
     /// no prediction. The flows of the run `freed` do not count as held.
     pub fn ahead(&self, now: Time, freed: Option<u64>) -> ForecastInput {
         self.made(now, freed, |run, own| run.forecast.estimated(own))
     }
 
-    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn durations. The same `k`
-    /// at the same moment draws the same durations.
+    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn duquotas. The same `k`
+    /// at the same moment draws the same duquotas.
     pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
         self.made(now, freed, |run, own| run.forecast.drawn_among_others(own, k as u64, &run.known))
     }
 
-    /// The flows whose task durations are unknown, so that their estimates are guesses. Such a flow has an
+    /// The flows whose task duquotas are unknown, so that their estimates are guesses. Such a flow has an
     /// unfinished job that never ran before and has no finished task.
     pub fn guesses(&self) -> BTreeSet<String> {
         let of = |(number, run): (&u64, &RunModel)| {
@@ -207,14 +205,14 @@ impl ServiceForecast {
         &self,
         now: Time,
         freed: Option<u64>,
-        durations: impl Fn(&RunModel, Time) -> Draft,
+        duquotas: impl Fn(&RunModel, Time) -> Draft,
     ) -> ForecastInput {
         let mut draft =
             Draft { machines: self.machines.clone(), objective: self.objective, ..Draft::default() };
-        let (mut quotas, mut at_work) = (Quotas::new(), AtWork::new());
+        let (mut quotas, mut at_work) = (Quotas::new(), TasksByFlow::new());
         for (number, run) in &self.runs {
             let own = run.own(now);
-            let left = run.forecast.ahead(&durations(run, own), own);
+            let left = run.forecast.ahead(&duquotas(run, own), own);
             let mut all_seats = run.forecast.running();
             draft.add_pools(&left.pools);
             for mut flow in left.flows {

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slackline_algo::auto::{Auto, OrderRecorder, OrderReplay, Resolve};
+use slackline_executor::engine::backend::UserQuota;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Draft, FlowId, Instance, Time};
 use slackline_policy::Policy;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::service_forecast::quota_policy::Rations;
-use crate::run::service_forecast::running_tasks::{AtWork, Seats};
+use crate::run::service_forecast::quota_engine::FlowQuotas;
+use crate::run::service_forecast::running_tasks::{RunningTasks, TasksByFlow};
 use crate::run::service_forecast::{HELD, scenario};
 
 /// By name of a flow: its predicted completion time.
@@ -20,18 +21,18 @@ pub type Completions = BTreeMap<String, f64>;
 
 /// By flow: its owner, and the number of slots that all flows of the owner may hold together. Flows without
 /// such a limit are absent.
-pub(super) type Quotas = BTreeMap<String, (String, u32)>;
+pub(super) type Quotas = BTreeMap<String, UserQuota>;
 
 /// The remaining work of all flows at a moment, to be simulated.
 #[derive(Clone, Debug)]
 pub struct ForecastInput {
-    /// The flows, with estimated durations.
+    /// The flows, with estimated duquotas.
     pub draft: Draft,
     pub(super) now: Time,
     pub(super) policy: PolicySpec,
     pub(super) slowstart: f64,
     pub(super) quotas: Arc<Quotas>,
-    pub(super) at_work: Arc<AtWork>,
+    pub(super) at_work: Arc<TasksByFlow>,
     pub(super) kept: CachedOrder,
 }
 
@@ -144,13 +145,9 @@ impl ForecastInput {
     }
 
     fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Result<Completions, String> {
-        let quota = |flow| {
-            let (owner, most) = self.quotas.get(&instance.flow(flow).id)?;
-            Some((owner.as_str(), *most))
-        };
-        let rations = Rations::new(instance.flows().keys().map(quota));
-        let running = Seats::new(instance, &self.at_work);
-        let ends = scenario::ends(instance, policy, self.slowstart, &rations, &running)?;
+        let quotas = FlowQuotas::new(instance.flows().iter().map(|flow| self.quotas.get(&flow.id)));
+        let running = RunningTasks::new(instance, &self.at_work);
+        let ends = scenario::ends(instance, policy, self.slowstart, &quotas, &running)?;
         let named = |(flow, end): (FlowId, Option<Time>)| {
             Some((instance.flow(flow).id.clone(), end?.max(self.now).seconds()))
         };

@@ -10,7 +10,7 @@ use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, Running
 
 /// A running task.
 #[derive(Clone, Debug)]
-pub(in crate::run) struct Seat {
+pub(in crate::run) struct RunningTask {
     pub(in crate::run) job: String,
     pub(in crate::run) phase: PhaseKind,
     /// Its position among the unfinished tasks of its phase.
@@ -18,11 +18,11 @@ pub(in crate::run) struct Seat {
 }
 
 /// By flow: its running tasks.
-pub(in crate::run) type AtWork = BTreeMap<String, Vec<Seat>>;
+pub(in crate::run) type TasksByFlow = BTreeMap<String, Vec<RunningTask>>;
 
 /// The running tasks of a held flow, as a separate flow: they hold their slots until they end. Renumbers the
 /// tasks in `running` for the new flow. O(running tasks · jobs).
-pub(super) fn alone(mut flow: FlowDraft, running: &mut [Seat]) -> FlowDraft {
+pub(super) fn alone(mut flow: FlowDraft, running: &mut [RunningTask]) -> FlowDraft {
     for job in &mut flow.jobs {
         (job.after, job.min_slots) = (Vec::new(), PerPhase::default());
         for (phase, kind) in [&mut job.map, &mut job.reduce].into_iter().zip(PhaseKind::ALL) {
@@ -42,7 +42,7 @@ pub(super) fn alone(mut flow: FlowDraft, running: &mut [Seat]) -> FlowDraft {
 
 /// The running tasks of an instance.
 #[derive(Clone, Debug, Default)]
-pub(in crate::run) struct Seats {
+pub(in crate::run) struct RunningTasks {
     /// By position of a flow in the document.
     flows: Vec<Vec<Placed>>,
 }
@@ -55,15 +55,15 @@ struct Placed {
     task: u32,
 }
 
-impl Seats {
+impl RunningTasks {
     /// The running tasks of the flows of the instance. O(flows · log + running tasks · jobs of their flow).
-    pub(in crate::run) fn new(instance: &Instance, at_work: &AtWork) -> Self {
+    pub(in crate::run) fn new(instance: &Instance, at_work: &TasksByFlow) -> Self {
         let of = |flow: FlowId| {
             let flow = instance.flow(flow);
             let (Some(running), Some(first)) = (at_work.get(&flow.id), flow.phases().next()) else {
                 return Vec::new();
             };
-            let placed = |task: &Seat| {
+            let placed = |task: &RunningTask| {
                 let job = flow.jobs().find(|&job| instance.job(job).id == task.job)?;
                 let phase = instance.job(job).phase(task.phase)?;
                 let slot_kind = instance.slot_kind_of(phase);
@@ -79,7 +79,7 @@ impl Seats {
 /// one has, because the real slot is unknown here. A task without a free slot waits.
 pub(super) struct OccupiedEngine<'s, E> {
     engine: E,
-    running: &'s Seats,
+    running: &'s RunningTasks,
     /// The number of phases that have arrived.
     phases: u32,
     /// By slot kind: the next slot.
@@ -88,7 +88,7 @@ pub(super) struct OccupiedEngine<'s, E> {
 }
 
 impl<'s, E: Engine> OccupiedEngine<'s, E> {
-    pub(super) fn new(engine: E, running: &'s Seats) -> Self {
+    pub(super) fn new(engine: E, running: &'s RunningTasks) -> Self {
         Self { engine, running, phases: 0, slots: [0; 2], names: 0 }
     }
 

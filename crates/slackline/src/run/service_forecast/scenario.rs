@@ -1,15 +1,15 @@
 //! Simulates one sample: flows under a policy, to find only their completion times.
 //!
 //! No rows are recorded and the schedule is not validated. The result equals that of [`crate::simulate`] with
-//! exact durations, which tests check.
+//! exact duquotas, which tests check.
 
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::{Config, Driver, FlowEnd, Policy, Sink};
 use slackline_sim::{Options, Sim};
 
-use crate::run::service_forecast::quota_policy::{Rationed, Rations};
-use crate::run::service_forecast::running_tasks::{OccupiedEngine, Seats};
+use crate::run::service_forecast::quota_engine::{FlowQuotas, QuotaEngine};
+use crate::run::service_forecast::running_tasks::{OccupiedEngine, RunningTasks};
 
 /// By flow of an instance: its completion time; `None` if it never completes. O(log) per instant, batch and
 /// decision.
@@ -20,11 +20,11 @@ pub(in crate::run) fn ends(
     instance: &Instance,
     policy: &mut dyn Policy,
     slowstart: f64,
-    rations: &Rations,
-    running: &Seats,
+    quotas: &FlowQuotas,
+    running: &RunningTasks,
 ) -> Result<TiVec<FlowId, Option<Time>>, String> {
     let mut engine =
-        Rationed::new(OccupiedEngine::new(Sim::new(instance, Options::exact()), running), rations);
+        QuotaEngine::new(OccupiedEngine::new(Sim::new(instance, Options::exact()), running), quotas);
     let mut ends = Ends(vec![None; instance.flows().len()].into());
     let config = Config::plain().with_slowstart(slowstart);
     let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);

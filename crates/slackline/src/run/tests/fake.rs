@@ -1,4 +1,4 @@
-//! An engine for tests: durations are given, time is simulated, and runs are kept in memory.
+//! An engine for tests: duquotas are given, time is simulated, and runs are kept in memory.
 
 use std::any::Any;
 use std::path::Path;
@@ -14,7 +14,7 @@ use slackline_task::process::spec::Outcome;
 use crate::run::{jobs::jobs, *};
 
 pub(in crate::run) struct Fake {
-    /// By job: the durations of its maps and reduces.
+    /// By job: the duquotas of its maps and reduces.
     pub(in crate::run) phases: Vec<[Vec<f64>; 2]>,
     /// The history that the last call of `prepare` received.
     pub(in crate::run) past: Mutex<JobHistory>,
@@ -116,7 +116,7 @@ impl Engine for FakeEngine {
         let (run, on_event) = self.run.as_mut().unwrap();
         let (flow, phase) = (&live.flow(live.flow_of(start.phase)).id, live.phase(start.phase));
         let name = (flow.as_str(), live.job(phase.job).id.as_str());
-        let job = jobs(&run.workload).position(|at| (at.flow, at.job) == name).unwrap() as u32;
+        let job = jobs(&run.workload).position(|job| job == name).unwrap() as u32;
         let done = &run.attempts[..run.recovered.done];
         let open = (0..).map(|task| TaskId { job, phase: phase.kind, task });
         let mut open = open.filter(|id| done.iter().all(|attempt| attempt.id != *id));

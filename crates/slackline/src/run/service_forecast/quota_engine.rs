@@ -2,78 +2,79 @@
 
 use std::collections::BTreeMap;
 
+use slackline_executor::engine::backend::UserQuota;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, Start};
 
-/// The owners of flows and their slot limits.
+/// The users of flows and their quotas.
 #[derive(Clone, Debug, Default)]
-pub(in crate::run) struct Rations {
-    /// By position of a flow in the document: the number of its owner.
-    owners: Vec<Option<usize>>,
-    /// By owner: the slot limit.
-    most: Vec<u32>,
+pub(in crate::run) struct FlowQuotas {
+    /// By position of a flow in the document: the number of its user.
+    users: Vec<Option<usize>>,
+    /// By user.
+    slots: Vec<u32>,
 }
 
-impl Rations {
-    /// The limits for flows in document order: each with its owner and the owner's slot limit, if it has one.
-    pub(super) fn new<'a>(flows: impl IntoIterator<Item = Option<(&'a str, u32)>>) -> Self {
+impl FlowQuotas {
+    /// The quotas for flows in document order: each with that of its user, if there is one.
+    pub(super) fn new<'a>(flows: impl IntoIterator<Item = Option<&'a UserQuota>>) -> Self {
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-        let (mut owners, mut all) = (Vec::new(), Vec::new());
+        let (mut users, mut slots) = (Vec::new(), Vec::new());
         for flow in flows {
-            owners.push(flow.map(|(owner, most)| {
-                *numbers.entry(owner).or_insert_with(|| {
-                    all.push(most);
-                    all.len() - 1
+            users.push(flow.map(|quota| {
+                *numbers.entry(&quota.user).or_insert_with(|| {
+                    slots.push(quota.slots);
+                    slots.len() - 1
                 })
             }));
         }
-        Self { owners, most: all }
+        Self { users, slots }
     }
 }
 
 /// An engine that keeps users within their slot limits.
-pub(super) struct Rationed<'r, E> {
+pub(super) struct QuotaEngine<'r, E> {
     engine: E,
-    rations: &'r Rations,
-    /// By flow, as the driver numbers them (in order of arrival): its owner.
+    quotas: &'r FlowQuotas,
+    /// By flow, as the driver numbers them (in order of arrival): its user.
     flows: Vec<Option<usize>>,
-    /// By owner: the number of held slots.
+    /// By user: the number of held slots.
     held: Vec<u32>,
-    /// By running row: its owner, and the number of slots that it holds.
+    /// By running row: its user, and the number of slots that it holds.
     rows: BTreeMap<RowId, (usize, u32)>,
 }
 
-impl<'r, E: Engine> Rationed<'r, E> {
-    pub(super) fn new(engine: E, rations: &'r Rations) -> Self {
-        let held = vec![0; rations.most.len()];
-        Self { engine, rations, flows: Vec::new(), held, rows: BTreeMap::new() }
+impl<'r, E: Engine> QuotaEngine<'r, E> {
+    pub(super) fn new(engine: E, quotas: &'r FlowQuotas) -> Self {
+        let held = vec![0; quotas.slots.len()];
+        Self { engine, quotas, flows: Vec::new(), held, rows: BTreeMap::new() }
     }
 
     /// Frees the slots of a row.
     fn release(&mut self, row: RowId) {
-        if let Some((owner, slots)) = self.rows.remove(&row) {
-            self.held[owner] -= slots;
+        if let Some((user, slots)) = self.rows.remove(&row) {
+            self.held[user] -= slots;
         }
     }
 
     fn hear(&mut self, report: &Report) {
         match report {
             Report::Arrived(arrival) => {
-                let owner = self.rations.owners.get(arrival.flow().place.index());
-                self.flows.push(owner.copied().flatten());
+                let user = self.quotas.users.get(arrival.flow().place.index());
+                self.flows.push(user.copied().flatten());
             }
             Report::Finished { row, .. } | Report::Failed { row, .. } => self.release(*row),
             _ => {}
         }
     }
 
-    fn owner(&self, flow: FlowId) -> Option<usize> {
+    fn user(&self, flow: FlowId) -> Option<usize> {
         self.flows.get(flow.index()).copied().flatten()
     }
 }
 
-impl<E: Engine> Engine for Rationed<'_, E> {
+impl<E: Engine> Engine for QuotaEngine<'_, E> {
     fn capabilities(&self) -> Capabilities {
         self.engine.capabilities()
     }
@@ -86,9 +87,9 @@ impl<E: Engine> Engine for Rationed<'_, E> {
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
-        if let Some(owner) = self.owner(live.flow_of(start.phase)) {
-            self.held[owner] += start.count;
-            self.rows.insert(start.row, (owner, start.count));
+        if let Some(user) = self.user(live.flow_of(start.phase)) {
+            self.held[user] += start.count;
+            self.rows.insert(start.row, (user, start.count));
         }
         self.engine.start(start, live);
     }
@@ -114,9 +115,8 @@ impl<E: Engine> Engine for Rationed<'_, E> {
 
     /// O(1).
     fn room(&mut self, flow: FlowId) -> u32 {
-        let own = self
-            .owner(flow)
-            .map_or(u32::MAX, |owner| self.rations.most[owner].saturating_sub(self.held[owner]));
+        let own =
+            self.user(flow).map_or(u32::MAX, |user| self.quotas.slots[user].saturating_sub(self.held[user]));
         own.min(self.engine.room(flow))
     }
 
