@@ -64,7 +64,7 @@ pub trait Engine {
     fn may_bring_flows(&mut self) -> bool;
 }
 
-/// An engine as nothing but that, whatever else it is: what drives engines is compiled once for all of them.
+/// An engine as nothing but that: what drives engines is compiled once for all of them.
 pub trait AsEngine: Engine {
     /// This engine.
     fn as_engine(&mut self) -> &mut dyn Engine;
