@@ -13,7 +13,7 @@ use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_executor::engine::Settings;
 use slackline_executor::engine::backend::{
     Backend, EndedRun, FlowOrder, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
-    ended_runs, without_flows,
+    UserQuota, ended_runs, without_flows,
 };
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::this_machine::LocalEngine;
@@ -130,6 +130,7 @@ impl Place {
 
     /// Adds a flow of a user with a quota of slots.
     fn bring_of(&self, to: &mut dyn SharedEngine, flow: FlowDraft, quota: Option<(String, u32)>) -> RunId {
+        let quota = quota.map(|(user, slots)| UserQuota { user, slots });
         self.add(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: BTreeMap::new(), quota })
     }
 

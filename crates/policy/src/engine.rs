@@ -3,6 +3,8 @@
 //! The simulator, the local engine and the adapters of real clusters implement [`Engine`]; none of
 //! them takes a scheduling decision.
 
+use std::collections::BTreeSet;
+
 use slackline_model::cluster::Group;
 use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, SlotRange, Span, Time};
@@ -73,6 +75,30 @@ pub trait AsEngine: Engine {
 impl<E: Engine> AsEngine for E {
     fn as_engine(&mut self) -> &mut dyn Engine {
         self
+    }
+}
+
+/// The times at which an engine on a real clock has to report [`Report::Woken`].
+#[derive(Clone, Debug, Default)]
+pub struct Wakes(BTreeSet<Time>);
+
+impl Wakes {
+    /// [`Engine::wake_at`]: a time that has passed is the next microsecond.
+    pub fn add(&mut self, at: Time, now: Time) {
+        self.0.insert(at.max(Time(now.0 + 1)));
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> Option<Time> {
+        self.0.first().copied()
+    }
+
+    /// Takes out those that have come, and reports them together.
+    pub fn report(&mut self, now: Time, reports: &mut Vec<Report>) {
+        let later = self.0.split_off(&Time(now.0 + 1));
+        if !std::mem::replace(&mut self.0, later).is_empty() {
+            reports.push(Report::Woken);
+        }
     }
 }
 

@@ -153,10 +153,7 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
         assert!(["n1", "n2", "n3"].iter().any(|name| one["machine"] == **name) && one["slot"] == 0, "{one}");
     }
     let text = slackline(&dir, &["status", "--state", "state"]).out;
-    assert!(
-        text.contains("machine  slots  at work  tasks done") && text.contains(" on slot 0 of n"),
-        "{text}"
-    );
+    assert!(text.contains("machine  slots  at work  tasks done") && text.contains(", slot 0 of n"), "{text}");
     let why = slackline(&dir, &["explain", "f", "--state", "state"]).out;
     assert!(why.contains(&format!("lost on {gone}: 1 attempt stopped")), "{why}");
     ends(&family, &dir, run);

@@ -26,7 +26,7 @@ pub use crate::engine::shared::machine_table::known_machines;
 
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -37,7 +37,9 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Arrival;
 use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
+use slackline_policy::engine::{
+    Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start, Wakes,
+};
 use slackline_task::base::clock::RunClock;
 use slackline_task::base::system::with_remedy;
 use slackline_task::process::spec::Spec;
@@ -111,7 +113,7 @@ pub(crate) struct SharedProcessEngine {
     next: (FlowId, PhaseId),
     /// Reports that are due at the next poll.
     due: Vec<Report>,
-    wakes: BTreeSet<Time>,
+    wakes: Wakes,
     /// What happened since it was asked last.
     happened: Vec<EngineEvent>,
     /// Whether something does not start because its machine goes too soon.
@@ -167,7 +169,7 @@ impl SharedProcessEngine {
             quotas: Quotas::default(),
             arrived: BTreeMap::new(),
             next: (FlowId(0), PhaseId(0)),
-            wakes: BTreeSet::new(),
+            wakes: Wakes::default(),
             happened: Vec::new(),
             is_barred: false,
             given_up: None,
@@ -212,10 +214,7 @@ impl SharedProcessEngine {
         while let Ok((run_id, event)) = self.events.try_recv() {
             self.take_in(run_id, event);
         }
-        let later = self.wakes.split_off(&Time(self.now.0 + 1));
-        if !std::mem::replace(&mut self.wakes, later).is_empty() {
-            self.due.push(Report::Woken);
-        }
+        self.wakes.report(self.now, &mut self.due);
     }
 
     /// Has the run of an engine for one do what it is asked and what is due.
@@ -343,7 +342,7 @@ impl SharedProcessEngine {
         if self.runs.is_empty() || !self.runs.values().all(RunHandle::is_idle) {
             return;
         }
-        let comes_later = !self.wakes.is_empty() || self.runs.values().any(|run| run.comes_later);
+        let comes_later = self.wakes.first().is_some() || self.runs.values().any(|run| run.comes_later);
         let is_last = self.is_alone && !comes_later;
         let mux = lock(&self.mux);
         let is_lacking = self.is_barred || mux.away().len() == mux.machines().len();
@@ -422,7 +421,7 @@ impl SharedProcessEngine {
 
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let until = self.wakes.first().map(|&at| Duration::from_micros(at.since(self.now.min(at)).0));
+        let until = self.wakes.first().map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
         let here = self.run_here.as_ref().map(|here| here.patience);
         [until, here].into_iter().flatten().fold(TICK, Duration::min)
     }
@@ -503,7 +502,7 @@ impl Engine for SharedProcessEngine {
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+        self.wakes.add(at, self.now);
     }
 
     fn blocked_by_deadline(&mut self) {

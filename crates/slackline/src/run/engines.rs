@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn declaquotas_are_in_order() {
+    fn declarations_are_in_order() {
         for (k, entry) in TABLE.iter().enumerate() {
             assert!(TABLE[..k].iter().all(|other| other.name != entry.name), "{}", entry.name);
             Settings::defaults(entry.params);

@@ -35,9 +35,9 @@ pub struct PhaseFigures {
     pub failed: u64,
     /// The number of killed attempts.
     pub stopped: u64,
-    /// The sum of the duquotas of the attempts that finished a task, seconds.
+    /// The sum of the durations of the attempts that finished a task, seconds.
     pub seconds: f64,
-    /// The sum of the duquotas of all other attempts (failed, killed, or with lost output), seconds.
+    /// The sum of the durations of all other attempts (failed, killed, or with lost output), seconds.
     pub lost_seconds: f64,
     /// The start of its first attempt, seconds since the start of the run.
     pub began: Option<f64>,

@@ -1,5 +1,5 @@
 //! Predicts when the flows of a run finish. It simulates the remaining work under the same policy, with
-//! duquotas estimated from finished tasks.
+//! durations estimated from finished tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -18,7 +18,7 @@ use super::policy::{self, Setting};
 use super::sink::count;
 use super::{RunRecord, jobs};
 use crate::policy_spec::PolicySpec;
-use crate::run::service_forecast::quota_engine::FlowQuotas;
+use crate::run::service_forecast::flow_quotas::FlowQuotas;
 use crate::run::service_forecast::running_tasks::{RunningTask, RunningTasks, TasksByFlow};
 use crate::run::service_forecast::scenario;
 
@@ -35,14 +35,14 @@ const SHARE: u64 = 20;
 /// A task that exceeds its estimate is assumed to need this fraction of its elapsed time in addition.
 const OVERDUE: f64 = 0.1;
 
-/// The number of sampled duquotas of a phase. More samples would not improve the prediction.
+/// The number of sampled durations of a phase. More samples would not improve the prediction.
 const SAMPLES_MAX: usize = 1_000;
 
 /// Predicts completions by simulation.
 pub struct Forecast {
     policy: PolicySpec,
     setting: Setting,
-    /// The workload with the duquotas that were estimated before the run.
+    /// The workload with the durations that were estimated before the run.
     draft: Draft,
     /// By job: its flow.
     flows: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Forecast {
     running: BTreeMap<TaskId, Running>,
     failed: BTreeSet<String>,
     took: BTreeMap<Phase, PhaseCost>,
-    /// The duquotas of finished tasks, seconds: the first [`SAMPLES_MAX`] of each phase.
+    /// The durations of finished tasks, seconds: the first [`SAMPLES_MAX`] of each phase.
     each: BTreeMap<Phase, Vec<f64>>,
     expected: BTreeMap<String, f64>,
     thinking: Option<Thinking>,
@@ -96,7 +96,7 @@ impl Forecast {
         Self {
             policy,
             setting,
-            draft: duquotas(record.workload),
+            draft: durations(record.workload),
             flows: jobs::jobs(record.workload).map(|(flow, _)| flow.to_owned()).collect(),
             done: record.done(),
             running: BTreeMap::new(),
@@ -121,7 +121,7 @@ impl Forecast {
         let mut this = Self {
             policy,
             setting,
-            draft: duquotas(workload),
+            draft: durations(workload),
             flows: jobs::jobs(workload).map(|(flow, _)| flow.to_owned()).collect(),
             done: BTreeSet::new(),
             running: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl Forecast {
         this
     }
 
-    /// Adds finished attempts and their duquotas.
+    /// Adds finished attempts and their durations.
     pub(super) fn learn(&mut self, attempts: &[Attempt]) {
         for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, AttemptOutcome::Done(_))) {
             self.done.insert(attempt.id);
@@ -281,9 +281,9 @@ impl Forecast {
         self.thinking = Some(Thinking { since: now, answer: Mutex::new(answer) });
     }
 
-    /// The remaining work from `now` on, with the given duquotas.
-    pub(super) fn ahead(&self, duquotas: &Draft, now: Time) -> Draft {
-        let mut draft = remaining(duquotas, &self.done);
+    /// The remaining work from `now` on, with the given durations.
+    pub(super) fn ahead(&self, durations: &Draft, now: Time) -> Draft {
+        let mut draft = remaining(durations, &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
         draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs).for_each(in_whole_micros);
         let behind = self.behind();
@@ -333,7 +333,7 @@ impl Forecast {
         behind
     }
 
-    /// The workload with the duquotas that are estimated now. A phase with finished tasks gets their mean.
+    /// The workload with the durations that are estimated now. A phase with finished tasks gets their mean.
     /// Any other phase gets its earlier estimate, scaled by the ratio of finished tasks of its kind, but at
     /// least the elapsed time of its running tasks.
     pub(super) fn estimated(&self, now: Time) -> Draft {
@@ -386,7 +386,7 @@ impl Forecast {
         (expected > 0.0).then(|| (took / expected, tasks as u64))
     }
 
-    /// The flows whose task duquotas are unknown. Such a flow has an unfinished phase that is not in `known`
+    /// The flows whose task durations are unknown. Such a flow has an unfinished phase that is not in `known`
     /// (phases whose jobs ran before), in a job without finished tasks. O(tasks).
     pub(super) fn guesses(&self, known: &BTreeSet<PhaseName>) -> BTreeSet<&str> {
         let mut guesses = BTreeSet::new();
@@ -435,7 +435,7 @@ impl Forecast {
     }
 }
 
-/// Rounds the duquotas of a job to whole microseconds, as in all workloads. For short tasks the fraction is
+/// Rounds the durations of a job to whole microseconds, as in all workloads. For short tasks the fraction is
 /// too large to be rounded silently.
 fn in_whole_micros(job: &mut JobDraft) {
     for phase in [&mut job.map, &mut job.reduce].into_iter().flatten() {
@@ -448,7 +448,7 @@ fn in_whole_micros(job: &mut JobDraft) {
 }
 
 /// The workload without the commands of its tasks, because every simulation copies it.
-fn duquotas(workload: &Draft) -> Draft {
+fn durations(workload: &Draft) -> Draft {
     let mut draft = workload.clone();
     for job in draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs) {
         (job.run, job.recorded) = (None, Vec::new());

@@ -1,4 +1,4 @@
-//! The duquotas that a policy knows: those measured in this run, then those of earlier runs, then guesses.
+//! The durations that a policy knows: those measured in this run, then those of earlier runs, then guesses.
 //! The policy corrects them while tasks finish.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use slackline_policy::view::mean_of;
 
 use super::RunRecord;
 
-/// The measured duquotas of tasks: those of this run, and for other phases those of earlier runs, scaled to
+/// The measured durations of tasks: those of this run, and for other phases those of earlier runs, scaled to
 /// the sizes expected now.
 pub(super) fn known(record: &RunRecord<'_>, instance: &Instance, past: &JobHistory) -> History {
     let (workload, attempts) = whole(record.workload, record.segments, record.attempts);

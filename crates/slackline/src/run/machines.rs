@@ -25,7 +25,7 @@ pub struct MachineState {
     pub failed: u64,
     /// The number of attempts that were killed on it or lost with it.
     pub stopped: u64,
-    /// The sum of the duquotas of the tasks that it finished, seconds.
+    /// The sum of the durations of the tasks that it finished, seconds.
     pub seconds: f64,
 }
 

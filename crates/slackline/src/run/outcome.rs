@@ -17,10 +17,10 @@ use super::{Run, RunError, policy};
 use crate::chosen;
 use crate::simulate::Simulated;
 
-/// The executed schedule of a run. Unfinished tasks have their estimated duquotas.
+/// The executed schedule of a run. Unfinished tasks have their estimated durations.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The workload with the measured duquotas.
+    /// The workload with the measured durations.
     pub instance: Instance,
     /// The executed schedule, validated. Its claims contain its metrics.
     pub schedule: Schedule,
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub workload_file: PathBuf,
 }
 
-/// The simulated schedule of a run: the policy on the simulator, with the duquotas estimated when the run
+/// The simulated schedule of a run: the policy on the simulator, with the durations estimated when the run
 /// started.
 #[derive(Clone, Debug)]
 pub struct Prediction {

@@ -1,4 +1,4 @@
-//! The policy of a run, simulated on estimated duquotas.
+//! The policy of a run, simulated on estimated durations.
 
 use slackline_model::{Instance, Profile};
 
@@ -14,7 +14,7 @@ pub(super) struct Setting {
     pub(super) profile: Option<Profile>,
 }
 
-/// Simulates the policy on estimated duquotas. If the policy cannot be simulated with the ApplicationMasters
+/// Simulates the policy on estimated durations. If the policy cannot be simulated with the ApplicationMasters
 /// of a profile, the simulation ignores the profile.
 ///
 /// # Errors

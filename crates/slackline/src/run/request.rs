@@ -42,7 +42,7 @@ pub struct Request {
     pub attempts_max: u16,
     /// The state directory of the run.
     pub state: PathBuf,
-    /// The history: a store of the duquotas of jobs in earlier runs. Created if it does not exist.
+    /// The history: a store of the durations of jobs in earlier runs. Created if it does not exist.
     pub history: Option<PathBuf>,
     /// Which jobs are rerun although they are finished.
     pub choices: Choices,
@@ -51,7 +51,7 @@ pub struct Request {
     /// The start, microseconds since 1970; by default now. For a resumed run: the time from which deadlines
     /// count, by default the start of the run.
     pub since: Option<u64>,
-    /// The duquotas of jobs in earlier runs, instead of the history file.
+    /// The durations of jobs in earlier runs, instead of the history file.
     pub past: Option<Arc<JobHistory>>,
     /// The owner of the flows, if several users share a history. Records are stored under the owner, and
     /// records of other owners are ignored.

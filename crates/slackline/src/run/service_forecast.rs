@@ -18,8 +18,9 @@ use crate::run::Run;
 use crate::run::forecast::{Forecast, SCENARIOS, likely};
 use crate::run::policy::Setting;
 
+pub(super) mod flow_quotas;
+mod forecast_engine;
 mod forecast_input;
-pub(super) mod quota_engine;
 pub(super) mod running_tasks;
 pub(super) mod scenario;
 #[cfg(test)]
@@ -176,19 +177,19 @@ impl ServiceForecast {
         self.runs.remove(&number);
     }
 
-    /// The remaining work, with estimated duquotas. A held flow contributes only its running tasks and gets
+    /// The remaining work, with estimated durations. A held flow contributes only its running tasks and gets
     /// no prediction. The flows of the run `freed` do not count as held.
     pub fn ahead(&self, now: Time, freed: Option<u64>) -> ForecastInput {
         self.made(now, freed, |run, own| run.forecast.estimated(own))
     }
 
-    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn duquotas. The same `k`
-    /// at the same moment draws the same duquotas.
+    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn durations. The same `k`
+    /// at the same moment draws the same durations.
     pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
         self.made(now, freed, |run, own| run.forecast.drawn_among_others(own, k as u64, &run.known))
     }
 
-    /// The flows whose task duquotas are unknown, so that their estimates are guesses. Such a flow has an
+    /// The flows whose task durations are unknown, so that their estimates are guesses. Such a flow has an
     /// unfinished job that never ran before and has no finished task.
     pub fn guesses(&self) -> BTreeSet<String> {
         let of = |(number, run): (&u64, &RunModel)| {
@@ -205,14 +206,14 @@ impl ServiceForecast {
         &self,
         now: Time,
         freed: Option<u64>,
-        duquotas: impl Fn(&RunModel, Time) -> Draft,
+        durations: impl Fn(&RunModel, Time) -> Draft,
     ) -> ForecastInput {
         let mut draft =
             Draft { machines: self.machines.clone(), objective: self.objective, ..Draft::default() };
         let (mut quotas, mut at_work) = (Quotas::new(), TasksByFlow::new());
         for (number, run) in &self.runs {
             let own = run.own(now);
-            let left = run.forecast.ahead(&duquotas(run, own), own);
+            let left = run.forecast.ahead(&durations(run, own), own);
             let mut all_seats = run.forecast.running();
             draft.add_pools(&left.pools);
             for mut flow in left.flows {

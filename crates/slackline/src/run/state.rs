@@ -103,7 +103,7 @@ pub struct FlowState {
     /// Its predicted completion time, if nothing interferes. For a stopped run, assuming that it is resumed
     /// now.
     pub predicted: Option<f64>,
-    /// The 80 % prediction interval of its completion time, if duquotas vary as they did so far. `None` if
+    /// The 80 % prediction interval of its completion time, if durations vary as they did so far. `None` if
     /// the interval is empty.
     pub predicted_between: Option<[f64; 2]>,
     /// Its jobs.
@@ -343,7 +343,7 @@ fn flow_states(
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SoFar {
-    /// The workload, with the measured duquotas of its tasks.
+    /// The workload, with the measured durations of its tasks.
     pub instance: Instance,
     /// The recorded attempts. Unfinished flows count as failed, as in every schedule.
     pub schedule: Schedule,

@@ -210,7 +210,7 @@ fn a_run_begins_at_second_0_and_a_time_of_day_is_the_next_one() {
 }
 
 #[test]
-fn duquotas_of_a_run_enter_the_history_and_are_estimates_of_the_next() {
+fn durations_of_a_run_enter_the_history_and_are_estimates_of_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let history = dir.path().join("history");
     let fake = Fake::new();

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::io;
 
-use slackline_judge::{NotByStream, OpenStream, Report};
+use slackline_judge::{NotByStream, OpenStream};
 use slackline_model::instance::Arrival;
 use slackline_model::schedule::{FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows};
 use slackline_model::{Combine, FlowId, Instance, ReorderBuffer, Schedule, SlotRange, Span, Time};
@@ -16,7 +16,7 @@ use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
-use super::writing::all_unfinished;
+use super::writing::simulated;
 use super::{GRAIN, NotWritten, Options, RowWriter, SimulateError, Simulated, check_instance};
 use crate::offered_load::Tally;
 use crate::policy_spec::PolicySpec;
@@ -146,25 +146,9 @@ pub fn simulate_stream<E>(
     schedule.cost = costs.total();
     let live_max = judge.live_max();
     let judged = judge.finish(&schedule).map_err(SimulateError::Infeasible).map_err(NotWritten::from)?;
-    let Report { metrics, flows, failed, .. } = judged;
-    let timings = options.timed_by(&stopwatch, &mut figures);
-    let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
-    let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
+    let (timings, failed) = (options.timed_by(&stopwatch, &mut figures), judged.failed);
     // A stream has no profile, and so no ApplicationMasters.
-    let crowding = None;
-    let simulated = Simulated {
-        schedule,
-        metrics,
-        flows,
-        decisions,
-        reports,
-        history,
-        admissions,
-        choices,
-        crowding,
-        timings,
-        unfinished: all_unfinished(figures.unfinished, failed),
-    };
+    let simulated = Simulated { timings, ..simulated(schedule, judged, figures, built.as_ref(), failed) };
     Ok(Streamed { simulated, tally, live_max, failed })
 }
 

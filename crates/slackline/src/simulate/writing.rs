@@ -10,9 +10,10 @@ use slackline_model::schedule::{
     Clock, FlowResult, FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows,
 };
 use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
+use slackline_policy::driver::Figures;
 use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::unfinished::Unfinished;
-use slackline_policy::{Driver, Engine, FlowEnd, Sink};
+use slackline_policy::{Driver, Engine, FlowEnd, Policy, Sink};
 use slackline_sim::Sim;
 
 use super::{Crowding, FinalRow, GRAIN, Options, SimulateError, Simulated, Watch, prepare};
@@ -174,40 +175,43 @@ pub(crate) fn simulate_watched(
     schedule.claim_times(instance, |flow| times[flow].unwrap_or_default());
     schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
     let judged = judged.finish(instance, &mut schedule).map_err(SimulateError::Infeasible)?;
-    let Report { metrics, flows, .. } = judged;
     let crowding = Crowding::of(instance, &schedule);
     if !matches!(leave, Leave::Kept) {
         schedule.tasks = TaskRows::new();
         schedule.masters = Vec::new();
     }
     let failed = schedule.flows.iter().filter(|row| row.status == FlowResult::Failed).count();
-    let unfinished = all_unfinished(figures.unfinished, failed);
-    let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
-    let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
-    Ok(Simulated {
-        schedule,
-        metrics,
-        flows,
-        decisions,
-        reports,
-        history,
-        admissions,
-        choices,
-        crowding,
-        timings,
-        unfinished,
-    })
+    Ok(Simulated { crowding, timings, ..simulated(schedule, judged, figures, built.as_ref(), failed) })
 }
 
-/// The flows that never finish, including those that never arrived; `failed` in total.
-pub(super) fn all_unfinished(mut arrived: Vec<Unfinished>, failed: usize) -> Vec<Unfinished> {
-    let known: u64 = arrived.iter().map(|unfinished| unfinished.flows).sum();
+/// What the judge, the driver and the policy say at the end of a simulation in which this many flows failed.
+pub(super) fn simulated(
+    schedule: Schedule,
+    judged: Report,
+    figures: Figures,
+    policy: &dyn Policy,
+    failed: usize,
+) -> Simulated {
+    let mut unfinished = figures.unfinished;
+    let known: u64 = unfinished.iter().map(|unfinished| unfinished.flows).sum();
     let flows = (failed as u64).saturating_sub(known);
     if flows > 0 {
         let reason = "the simulation ended before their release".to_owned();
-        arrived.push(Unfinished { reason, flows, first: None });
+        unfinished.push(Unfinished { reason, flows, first: None });
     }
-    arrived
+    Simulated {
+        schedule,
+        metrics: judged.metrics,
+        flows: judged.flows,
+        decisions: figures.decisions,
+        reports: figures.reports,
+        history: figures.history,
+        admissions: policy.admissions().to_vec(),
+        choices: policy.choices().to_vec(),
+        crowding: None,
+        timings: None,
+        unfinished,
+    }
 }
 
 /// How the rows are validated.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
+use slackline_policy::engine::{Capabilities, Order, Report, Start, Wakes};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Driver, Engine};
 
@@ -77,7 +77,7 @@ pub(super) struct AttachEngine<'w> {
     next: (u32, FlowId, PhaseId),
     by_flow: BTreeMap<FlowId, u32>,
     rows: Rows,
-    wakes: BTreeSet<Time>,
+    wakes: Wakes,
     /// The AM to poll first.
     turn: RoundRobin<u32>,
     began: Stopwatch,
@@ -114,7 +114,7 @@ impl<'w> AttachEngine<'w> {
             next: (0, FlowId(0), PhaseId(0)),
             by_flow: BTreeMap::new(),
             rows: Rows::new(),
-            wakes: BTreeSet::new(),
+            wakes: Wakes::default(),
             turn: RoundRobin::default(),
             began: Stopwatch::start(),
             began_ms: unix_millis(),
@@ -348,7 +348,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     fn time_to_next_poll(&self) -> Duration {
-        poll_delay(self.now, self.wakes.first().copied(), self.config.cycle)
+        poll_delay(self.now, self.wakes.first(), self.config.cycle)
     }
 
     fn is_stopped(&self) -> bool {
@@ -370,14 +370,7 @@ pub(super) fn task_seconds(
 
 impl Engine for AttachEngine<'_> {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            batch: Batch::Task,
-            faults: Faults::Tasks,
-            offers: Offers::Immediate,
-            lengths: Lengths::Guessed,
-            // Running AMs hold slots, which the ledger reports as down.
-            masters: None,
-        }
+        ContainerLedger::CAPABILITIES
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -390,29 +383,20 @@ impl Engine for AttachEngine<'_> {
         let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.now = Time(elapsed.saturating_add(self.offset.0));
         self.poll_cluster(reports);
-        let later = self.wakes.split_off(&Time(self.now.0 + 1));
-        if !std::mem::replace(&mut self.wakes, later).is_empty() {
-            reports.push(Report::Woken);
-        }
+        self.wakes.report(self.now, reports);
         Some(self.now)
     }
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
-        let Start { row, phase, first, places, reported_as, .. } = *start;
-        self.ledger.start(row, phase, first, places[0].first, reported_as);
+        self.ledger.start(start);
     }
 
     fn order(&mut self, order: Order) {
-        match order {
-            Order::Kill(row) => self.ledger.kill(row),
-            Order::Refuse(name) => self.ledger.refuse(name),
-            // In a MapReduce job reduces wait for maps by themselves, and the AM reruns lost maps.
-            Order::Go { .. } | Order::Hold(_) => {}
-        }
+        self.ledger.order(order);
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+        self.wakes.add(at, self.now);
     }
 
     fn may_bring_flows(&mut self) -> bool {

@@ -17,7 +17,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{MachineId, PhaseId, PhaseKind, Time};
-use slackline_policy::engine::{Report, RowId, Running};
+use slackline_policy::engine::{
+    Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Running, Start,
+};
 
 use crate::rest::id::ContainerId;
 
@@ -151,6 +153,17 @@ pub(crate) struct ContainerLedger {
 }
 
 impl ContainerLedger {
+    /// What an engine on this ledger can do.
+    pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+        batch: Batch::Task,
+        // After a failure of a machine the AM reruns its maps.
+        faults: Faults::Tasks,
+        offers: Offers::Immediate,
+        lengths: Lengths::Guessed,
+        // Running AMs hold slots, which the ledger reports as down.
+        masters: None,
+    };
+
     /// A ledger of free slots on these hosts, in the order of the machines.
     pub(crate) fn new(hosts: impl IntoIterator<Item = (String, u32)>) -> Self {
         let mut ledger = Self::default();
@@ -266,7 +279,21 @@ impl ContainerLedger {
     }
 
     /// The driver starts a task, or accepts a task that was reported as running.
-    pub(crate) fn start(&mut self, id: RowId, phase: PhaseId, task: u32, slot: u32, offer: Option<u64>) {
+    pub(crate) fn start(&mut self, start: &Start<'_>) {
+        self.add_row(start.row, start.phase, start.first, start.places[0].first, start.reported_as);
+    }
+
+    /// The driver changes its mind about a task.
+    pub(crate) fn order(&mut self, order: Order) {
+        match order {
+            Order::Kill(row) => self.kill(row),
+            Order::Refuse(name) => self.refuse(name),
+            // In a MapReduce job reduces wait for maps by themselves, and the AM reruns lost maps.
+            Order::Go { .. } | Order::Hold(_) => {}
+        }
+    }
+
+    fn add_row(&mut self, id: RowId, phase: PhaseId, task: u32, slot: u32, offer: Option<u64>) {
         let offer = offer.and_then(|name| self.offers.remove(&name));
         let container = match offer.map(|offer| offer.why) {
             Some(OfferReason::Running(container)) => Some(container),
@@ -303,7 +330,7 @@ impl ContainerLedger {
     }
 
     /// The driver refuses a task that was reported as running.
-    pub(crate) fn refuse(&mut self, name: u64) {
+    fn refuse(&mut self, name: u64) {
         let Some(Offer { phase, task, slot, why }) = self.offers.remove(&name) else { return };
         self.set(slot, Slot::Free);
         if let Some(known) = self.phases.get_mut(&phase) {
@@ -320,7 +347,7 @@ impl ContainerLedger {
 
     /// The driver gives up a row: its flow has failed, or a waiting reduce makes room for maps. The container
     /// is not the driver's any more.
-    pub(crate) fn kill(&mut self, id: RowId) {
+    fn kill(&mut self, id: RowId) {
         let Some(row) = self.remove_row(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
             known.pending.insert(row.task);

@@ -28,7 +28,7 @@ use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
+use slackline_policy::engine::{Capabilities, Order, Report, Start, Wakes};
 use slackline_policy::plans::Plans;
 
 use crate::clock::{Stopwatch, pause};
@@ -163,7 +163,7 @@ pub(super) struct FlowEngine {
     next_phase: u32,
     /// The driver's id of a flow, by run and name.
     flows: BTreeMap<(u32, String), FlowId>,
-    wakes: BTreeSet<Time>,
+    wakes: Wakes,
     now: Time,
     polls: u32,
     /// The time of the cluster's answer to this poll.
@@ -218,7 +218,7 @@ impl FlowEngine {
             next_flow: 0,
             next_phase: 0,
             flows: BTreeMap::new(),
-            wakes: BTreeSet::new(),
+            wakes: Wakes::default(),
             now: Time::ZERO,
             polls: 0,
             polled_at: Stopwatch::start(),
@@ -314,22 +314,14 @@ impl FlowEngine {
     }
 
     fn time_to_next_poll(&self) -> Duration {
-        let due = [self.runs.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
+        let due = [self.runs.next_release(), self.wakes.first()].into_iter().flatten().min();
         poll_delay(self.now, due, self.timeouts.cycle)
     }
 }
 
 impl Engine for FlowEngine {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            batch: Batch::Task,
-            // After a failure of a machine the AM reruns its maps.
-            faults: Faults::Tasks,
-            offers: Offers::Immediate,
-            lengths: Lengths::Guessed,
-            // Running AMs hold slots, which the ledger reports as down.
-            masters: None,
-        }
+        ContainerLedger::CAPABILITIES
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -337,29 +329,20 @@ impl Engine for FlowEngine {
             pause(self.time_to_next_poll());
         }
         self.poll_cluster(reports);
-        let later = self.wakes.split_off(&Time(self.now.0 + 1));
-        if !std::mem::replace(&mut self.wakes, later).is_empty() {
-            reports.push(Report::Woken);
-        }
+        self.wakes.report(self.now, reports);
         Some(self.now)
     }
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
-        let Start { row, phase, first, places, reported_as, .. } = *start;
-        self.ledger.start(row, phase, first, places[0].first, reported_as);
+        self.ledger.start(start);
     }
 
     fn order(&mut self, order: Order) {
-        match order {
-            Order::Kill(row) => self.ledger.kill(row),
-            Order::Refuse(name) => self.ledger.refuse(name),
-            // In a MapReduce job reduces wait for maps by themselves, and the AM reruns lost maps.
-            Order::Go { .. } | Order::Hold(_) => {}
-        }
+        self.ledger.order(order);
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+        self.wakes.add(at, self.now);
     }
 
     fn may_bring_flows(&mut self) -> bool {

@@ -136,7 +136,11 @@ impl From<&StateOfRun> for ViewContent {
             held: state.at_work.len(),
             failed: state.flows.iter().map(FlowState::failed).sum(),
             flows: flows(state),
-            at_work: state.at_work.iter().map(|one| task(one, state.now)).collect(),
+            at_work: state
+                .at_work
+                .iter()
+                .map(|one| Task { flow: one.flow.clone(), text: running_task(one, state.now) })
+                .collect(),
             events: events(state),
         }
     }
@@ -187,13 +191,13 @@ fn job(job: &JobState) -> Job {
     }
 }
 
-fn task(one: &TaskAtWork, now: f64) -> Task {
+/// A running task in words.
+pub(crate) fn running_task(one: &TaskAtWork, now: f64) -> String {
     let TaskAtWork { flow, job, id, machine, slot, since, .. } = one;
     let of = machine.as_ref().map_or_else(String::new, |machine| format!(" of {machine}"));
     let slot = slot.map_or_else(String::new, |slot| format!(", slot {slot}{of}"));
     let since = duration((now - since).max(0.0));
-    let text = format!("{flow}/{job} {} {}{slot}, for {since}", id.phase.name(), id.task);
-    Task { flow: flow.clone(), text }
+    format!("{flow}/{job} {} {}{slot}, for {since}", id.phase.name(), id.task)
 }
 
 /// What is recorded of jobs and flows that are over, and deadlines that have passed, the earliest first.

@@ -22,7 +22,7 @@ use crate::args::server::submission;
 use crate::args::state::{RunSelector, look_at};
 use crate::args::{OutputArgs, ServerFlags};
 use crate::tables::Tables;
-use crate::terminal::watch::content::{times, verdict};
+use crate::terminal::watch::content::{running_task, times, verdict};
 use crate::terminal::watch::{Observation, Stream, ViewEnd, Watch};
 use crate::terminal::{jobs, out};
 use crate::verbs::answer::Answer;
@@ -299,13 +299,7 @@ fn machines(state: &StateOfRun, view: &View) -> String {
 }
 
 fn at_work(state: &StateOfRun) -> String {
-    let line = |one: &TaskAtWork| {
-        let since = duration((state.now - one.since).max(0.0));
-        let TaskAtWork { flow, job, id, machine, slot, .. } = one;
-        let of = machine.as_ref().map_or_else(String::new, |machine| format!(" of {machine}"));
-        let slot = slot.map_or_else(String::new, |slot| format!(" on slot {slot}{of}"));
-        format!("  {flow}/{job} {} {}{slot}, for {since}\n", id.phase.name(), id.task)
-    };
+    let line = |one: &TaskAtWork| format!("  {}\n", running_task(one, state.now));
     let all = state.at_work.len();
     let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
     out.extend(state.at_work.iter().take(AT_WORK).map(line));

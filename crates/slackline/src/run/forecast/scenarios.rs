@@ -35,7 +35,7 @@ const SAME: f64 = 1e-9;
 pub(super) const SCENARIO_TASKS_MAX: usize = 20_000;
 
 impl Forecast {
-    /// By flow: the 80 % prediction interval of its completion time. Duquotas of tasks are drawn from those
+    /// By flow: the 80 % prediction interval of its completion time. Durations of tasks are drawn from those
     /// of finished tasks of the phase. A phase without finished tasks is scaled by the ratio of a phase that
     /// has some, or by an assumed ratio. The result is empty if more than [`SCENARIO_TASKS_MAX`] tasks are
     /// unfinished. The draws are the same in every prediction.
@@ -58,7 +58,7 @@ impl Forecast {
         scenarios.into_iter().map(|(flow, mut ends)| (flow, likely(&mut ends))).collect()
     }
 
-    /// Sample `k` of the run: the workload with drawn duquotas. If the run does not show the ratios of its
+    /// Sample `k` of the run: the workload with drawn durations. If the run does not show the ratios of its
     /// phases, the ratios of a phase depend on whether it is in `known`.
     pub(in crate::run) fn drawn_among_others(&self, now: Time, k: u64, known: &BTreeSet<PhaseName>) -> Draft {
         self.drawn_off(now, k, &|name| if known.contains(name) { &AS_BEFORE } else { &AS_GUESSED })

@@ -1,4 +1,4 @@
-//! Estimated duquotas and predicted completions, against numbers calculated by hand.
+//! Estimated durations and predicted completions, against numbers calculated by hand.
 
 use slackline_model::Profile;
 use slackline_model::draft::TasksDraft;
@@ -33,7 +33,7 @@ fn seconds(draft: &Draft, job: usize) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn estimates_of_duquotas_follow_finished_and_running_tasks() {
+fn estimates_of_durations_follow_finished_and_running_tasks() {
     use PhaseKind::{Map, Reduce};
     let mut forecast = forecast();
     let at = Time::from_seconds_nearest;
@@ -121,7 +121,7 @@ fn an_estimate_is_never_before_now() {
 }
 
 #[test]
-fn the_spread_is_that_of_duquotas_of_tasks_of_the_phase() {
+fn the_spread_is_that_of_durations_of_tasks_of_the_phase() {
     let at = Time::from_seconds_nearest;
     let map = |task| id(0, PhaseKind::Map, task);
     let mut forecast = forecast();
@@ -140,7 +140,7 @@ fn the_spread_is_that_of_duquotas_of_tasks_of_the_phase() {
     let spread = forecast.spread(at(3.0));
     assert_eq!(spread["f"], [3.0 + 1.0, 3.0 + 3.0]);
     assert_eq!(spread, forecast.spread(at(3.0)));
-    // Equal duquotas have no spread. A single finished task does not show that.
+    // Equal durations have no spread. A single finished task does not show that.
     forecast.each.insert((0, PhaseKind::Map), vec![2.0; 2]);
     assert_eq!(forecast.spread(at(3.0))["f"], [5.0; 2]);
     forecast.each.insert((0, PhaseKind::Map), vec![2.0]);

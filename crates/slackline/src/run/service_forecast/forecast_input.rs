@@ -12,7 +12,7 @@ use slackline_model::{Draft, FlowId, Instance, Time};
 use slackline_policy::Policy;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::service_forecast::quota_engine::FlowQuotas;
+use crate::run::service_forecast::flow_quotas::FlowQuotas;
 use crate::run::service_forecast::running_tasks::{RunningTasks, TasksByFlow};
 use crate::run::service_forecast::{HELD, scenario};
 
@@ -26,7 +26,7 @@ pub(super) type Quotas = BTreeMap<String, UserQuota>;
 /// The remaining work of all flows at a moment, to be simulated.
 #[derive(Clone, Debug)]
 pub struct ForecastInput {
-    /// The flows, with estimated duquotas.
+    /// The flows, with estimated durations.
     pub draft: Draft,
     pub(super) now: Time,
     pub(super) policy: PolicySpec,

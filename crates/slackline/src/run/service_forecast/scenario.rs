@@ -1,15 +1,15 @@
 //! Simulates one sample: flows under a policy, to find only their completion times.
 //!
 //! No rows are recorded and the schedule is not validated. The result equals that of [`crate::simulate`] with
-//! exact duquotas, which tests check.
+//! exact durations, which tests check.
 
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::{Config, Driver, FlowEnd, Policy, Sink};
-use slackline_sim::{Options, Sim};
 
-use crate::run::service_forecast::quota_engine::{FlowQuotas, QuotaEngine};
-use crate::run::service_forecast::running_tasks::{OccupiedEngine, RunningTasks};
+use crate::run::service_forecast::flow_quotas::FlowQuotas;
+use crate::run::service_forecast::forecast_engine::ForecastEngine;
+use crate::run::service_forecast::running_tasks::RunningTasks;
 
 /// By flow of an instance: its completion time; `None` if it never completes. O(log) per instant, batch and
 /// decision.
@@ -23,8 +23,7 @@ pub(in crate::run) fn ends(
     quotas: &FlowQuotas,
     running: &RunningTasks,
 ) -> Result<TiVec<FlowId, Option<Time>>, String> {
-    let mut engine =
-        QuotaEngine::new(OccupiedEngine::new(Sim::new(instance, Options::exact()), running), quotas);
+    let mut engine = ForecastEngine::new(instance, running, quotas);
     let mut ends = Ends(vec![None; instance.flows().len()].into());
     let config = Config::plain().with_slowstart(slowstart);
     let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);

@@ -17,7 +17,7 @@ fn machines(slots: u32) -> Vec<MachineDraft> {
     vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }]
 }
 
-/// A workload of one flow: a chain of jobs, each with maps and reduces of the given duquotas in seconds.
+/// A workload of one flow: a chain of jobs, each with maps and reduces of the given durations in seconds.
 fn workload(name: &str, jobs: &[(&[f64], &[f64])]) -> Draft {
     let phase = |seconds: &[f64]| (!seconds.is_empty()).then(|| TasksDraft::Each(seconds.to_vec()).into());
     let job = |(k, (maps, reduces)): (usize, &(&[f64], &[f64]))| JobDraft {
@@ -185,7 +185,7 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
     assert_eq!(forecast.guesses(), guess, "of its second job nothing has ended");
     forecast.note(1, at(20.0), &RunEvent::TaskFinished { task: id(1, PhaseKind::Map, 0), seconds: 6.0 });
     assert_eq!(forecast.guesses(), BTreeSet::new());
-    // One reduce is left. The only known duquotas are those of the maps of its job, so its samples differ by
+    // One reduce is left. The only known durations are those of the maps of its job, so its samples differ by
     // a factor of two.
     let ends = completions(&forecast, at(20.0));
     assert!(ends.contains(&21.0) && ends.contains(&24.0), "{ends:?}");

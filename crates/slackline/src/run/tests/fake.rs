@@ -1,4 +1,4 @@
-//! An engine for tests: duquotas are given, time is simulated, and runs are kept in memory.
+//! An engine for tests: durations are given, time is simulated, and runs are kept in memory.
 
 use std::any::Any;
 use std::path::Path;
@@ -14,7 +14,7 @@ use slackline_task::process::spec::Outcome;
 use crate::run::{jobs::jobs, *};
 
 pub(in crate::run) struct Fake {
-    /// By job: the duquotas of its maps and reduces.
+    /// By job: the durations of its maps and reduces.
     pub(in crate::run) phases: Vec<[Vec<f64>; 2]>,
     /// The history that the last call of `prepare` received.
     pub(in crate::run) past: Mutex<JobHistory>,

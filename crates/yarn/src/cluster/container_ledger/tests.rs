@@ -30,8 +30,8 @@ fn finished(row: u32) -> Report {
 #[test]
 fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
     let mut ledger = ledger();
-    ledger.start(RowId(0), MAPS, 0, 0, None);
-    ledger.start(RowId(1), MAPS, 1, 1, None);
+    ledger.add_row(RowId(0), MAPS, 0, 0, None);
+    ledger.add_row(RowId(1), MAPS, 1, 1, None);
     ledger.add_container(container(2), "b", Time::ZERO, Some((7, Some(PhaseKind::Map))));
     assert_eq!((ledger.live(MAPS), ledger.unbound(MAPS)), (1, 1));
     ledger.remove_container(container(2), ContainerOutcome::Finished);
@@ -42,8 +42,8 @@ fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
 #[test]
 fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
     let mut ledger = ledger();
-    ledger.start(RowId(0), MAPS, 0, 0, None);
-    ledger.start(RowId(1), MAPS, 1, 1, None);
+    ledger.add_row(RowId(0), MAPS, 0, 0, None);
+    ledger.add_row(RowId(1), MAPS, 1, 1, None);
     ledger.add_container(container(1), "a", Time::ZERO, Some((7, None)));
     let (down, up) = (Report::Down(MachineId(1)), Report::Up(MachineId(1)));
     assert_eq!(reports(&mut ledger), [down.clone(), up.clone(), down]);
@@ -64,7 +64,7 @@ fn finished_tasks_are_reported_on_a_slot_of_others_where_there_is_no_other() {
         panic!("the slot is there, and then its task runs");
     };
     assert_eq!(up, MachineId(slot));
-    ledger.start(RowId(0), phase, task, slot, Some(name));
+    ledger.add_row(RowId(0), phase, task, slot, Some(name));
     ledger.set_others(2);
     assert_eq!(reports(&mut ledger), [finished(0), Report::Down(up)]);
 }
@@ -76,7 +76,7 @@ fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail()
     let [Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut ledger)[..] else {
         panic!("one task is reported as running");
     };
-    ledger.start(RowId(0), phase, task, slot, Some(name));
+    ledger.add_row(RowId(0), phase, task, slot, Some(name));
     let failed = Report::Failed { row: RowId(0), at: Time::ZERO, is_final: true };
     assert_eq!(reports(&mut ledger), [failed]);
 }
@@ -92,13 +92,13 @@ fn earlier_results_are_reported_as_slots_allow() {
         panic!("a host is away, and one task fits: {waiting:?}");
     };
     assert_eq!(ledger.done(MAPS), 2);
-    ledger.start(RowId(0), phase, task, slot, Some(name));
+    ledger.add_row(RowId(0), phase, task, slot, Some(name));
     let [Report::Finished { .. }, Report::Running(Running { name, phase, task, slot, .. })] =
         reports(&mut ledger)[..]
     else {
         panic!("one has ended, and the other is reported");
     };
-    ledger.start(RowId(1), phase, task, slot, Some(name));
+    ledger.add_row(RowId(1), phase, task, slot, Some(name));
     assert_eq!(reports(&mut ledger), [finished(1)]);
     assert!(ledger.is_done(MAPS));
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slackline_model::schedule::{NewRow, Outcome};
 use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotKind, SlotRange, Time};
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
+use slackline_policy::engine::{Capabilities, Order, Report, RowId, Start, Wakes};
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Driver, Engine};
 
@@ -95,7 +95,7 @@ pub(super) struct ModelEngine<'y> {
     /// Whether the cluster did not answer.
     troubled: bool,
     belief: Belief,
-    wakes: BTreeSet<Time>,
+    wakes: Wakes,
     /// Jobs whose output is complete, by any session.
     published: &'y mut BTreeSet<u32>,
     am_share: f64,
@@ -124,7 +124,7 @@ impl<'y> ModelEngine<'y> {
             read: BTreeMap::new(),
             troubled: false,
             belief: Belief::default(),
-            wakes: BTreeSet::new(),
+            wakes: Wakes::default(),
             published,
             am_share,
             polls_left,
@@ -472,13 +472,7 @@ fn tasks(instance: &Instance, job: u32) -> (u32, u32) {
 
 impl Engine for ModelEngine<'_> {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            batch: Batch::Task,
-            faults: Faults::Tasks,
-            offers: Offers::Immediate,
-            lengths: Lengths::Guessed,
-            masters: None,
-        }
+        ContainerLedger::CAPABILITIES
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -487,32 +481,24 @@ impl Engine for ModelEngine<'_> {
         let until = self.cluster.now + pause;
         self.cluster.advance(until);
         self.poll_cluster(reports);
-        let later = self.wakes.split_off(&Time(self.cluster.now + 1));
-        if !std::mem::replace(&mut self.wakes, later).is_empty() {
-            reports.push(Report::Woken);
-        }
+        self.wakes.report(self.now(), reports);
         Some(self.now())
     }
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
-        let Start { row, phase, first, places, reported_as, .. } = *start;
-        self.belief.rows.insert(row, (phase, places[0].first));
-        self.ledger.start(row, phase, first, places[0].first, reported_as);
+        self.belief.rows.insert(start.row, (start.phase, start.places[0].first));
+        self.ledger.start(start);
     }
 
     fn order(&mut self, order: Order) {
-        match order {
-            Order::Kill(row) => {
-                self.belief.rows.remove(&row);
-                self.ledger.kill(row);
-            }
-            Order::Refuse(name) => self.ledger.refuse(name),
-            Order::Go { .. } | Order::Hold(_) => {}
+        if let Order::Kill(row) = order {
+            self.belief.rows.remove(&row);
         }
+        self.ledger.order(order);
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.wakes.insert(at.max(Time(self.cluster.now + 1)));
+        self.wakes.add(at, self.now());
     }
 
     fn may_bring_flows(&mut self) -> bool {

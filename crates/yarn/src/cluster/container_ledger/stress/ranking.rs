@@ -7,10 +7,11 @@ use slackline_model::cluster::{Group, Slots};
 use slackline_model::random::test_seeds;
 use slackline_model::{Instance, MachineId, PhaseId, SlotKind, Time};
 use slackline_policy::driver::Heir;
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
+use slackline_policy::engine::{Capabilities, Order, Report, Start};
 use slackline_policy::policy::Style;
 use slackline_policy::{Driver, Engine};
 
+use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::container_ledger::stress::cluster::Weather;
 use crate::cluster::container_ledger::stress::model_engine::{Left, ModelEngine};
 use crate::cluster::container_ledger::stress::{Case, POLLS_MAX, STORM, cluster, session, watched};
@@ -25,13 +26,7 @@ struct Joining {
 
 impl Engine for Joining {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            batch: Batch::Task,
-            faults: Faults::Tasks,
-            offers: Offers::Immediate,
-            lengths: Lengths::Guessed,
-            masters: None,
-        }
+        ContainerLedger::CAPABILITIES
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
