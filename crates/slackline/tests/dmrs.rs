@@ -95,7 +95,7 @@ fn run_knowing(
 }
 
 fn completed(instance: &Instance, variant: Variant, options: &Options, sigma: f64) -> f64 {
-    let config = OnlineConfig::default().with_variant(variant);
+    let config = OnlineConfig { variant, ..OnlineConfig::default() };
     let mut policy = Dmrs::new(instance.cluster(), config);
     let schedule = run(instance, &mut policy, options, sigma);
     assert!(
@@ -180,8 +180,8 @@ fn what_is_planned_is_what_runs_if_all_jobs_are_there_from_the_start() {
         let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };
         let instance = Instance::new(&at_the_start(uneven_draft(seed, slots, false))).unwrap();
         for variant in VARIANTS {
-            let plan = dmrs::plan(&instance, dmrs::Config::default().with_variant(variant)).unwrap();
-            let config = OnlineConfig::default().with_variant(variant);
+            let plan = dmrs::plan(&instance, dmrs::Config { variant, ..dmrs::Config::default() }).unwrap();
+            let config = OnlineConfig { variant, ..OnlineConfig::default() };
             let mut policy = Dmrs::new(instance.cluster(), config);
             let (schedule, _) = run_knowing(&instance, &mut policy, &Options::exact(), (&Known::Exact, 1.0));
             assert_eq!(schedule.cost, Some(plan.cost), "seed {seed} {variant:?}");
@@ -250,7 +250,7 @@ fn every_variant_finishes_under_all_events() {
             let options = options.clone().with_seed(Seed(seed));
             for variant in VARIANTS {
                 for known in [Known::Means(0.5), Known::Exact, Known::Learned(&History::new())] {
-                    let config = OnlineConfig::default().with_variant(variant);
+                    let config = OnlineConfig { variant, ..OnlineConfig::default() };
                     let mut policy = Dmrs::new(instance.cluster(), config);
                     let slowstart = if seed < 3 { 1.0 } else { 0.3 };
                     let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&known, slowstart));
@@ -300,9 +300,9 @@ fn the_queue_of_a_disconnected_machine_moves_and_nothing_is_done_twice() {
     let script = vec![Crash { machine: gone, at: down, back: Some(back) }];
     let options = Options::exact().with_crashes(Crashes::Script(script));
     for variant in VARIANTS {
-        let plan = dmrs::plan(&instance, dmrs::Config::default().with_variant(variant)).unwrap();
+        let plan = dmrs::plan(&instance, dmrs::Config { variant, ..dmrs::Config::default() }).unwrap();
         let planned = machines(&instance, &plan.tasks, |_| true);
-        let config = OnlineConfig::default().with_variant(variant);
+        let config = OnlineConfig { variant, ..OnlineConfig::default() };
         let mut policy = Dmrs::new(instance.cluster(), config);
         let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&Known::Exact, 1.0));
         assert_eq!(schedule.flows[0].status, FlowResult::Done, "{variant:?}");
@@ -338,7 +338,7 @@ fn wrong_speeds_are_survived_and_cost_less_if_the_list_is_rebuilt() {
             (dmrs::Reoptimise::Never, Known::WrongSpeeds, &mut without),
             (dmrs::Reoptimise::OnDeparture, Known::Exact, &mut right),
         ] {
-            let config = OnlineConfig::default().with_reoptimise(reoptimise);
+            let config = OnlineConfig { reoptimise, ..OnlineConfig::default() };
             let mut policy = Dmrs::new(instance.cluster(), config);
             let (schedule, _) = run_knowing(&instance, &mut policy, &Options::exact(), (&known, 1.0));
             assert!(schedule.flows.iter().all(|flow| flow.status == FlowResult::Done), "seed {seed}");
@@ -358,7 +358,7 @@ fn rebuilding_the_list_helps_against_wrong_estimates() {
         for (reoptimise, sum) in
             [(dmrs::Reoptimise::OnDeparture, &mut with), (dmrs::Reoptimise::Never, &mut without)]
         {
-            let config = OnlineConfig::default().with_reoptimise(reoptimise);
+            let config = OnlineConfig { reoptimise, ..OnlineConfig::default() };
             let mut policy = Dmrs::new(instance.cluster(), config);
             *sum += run(&instance, &mut policy, &options, 0.5).cost.unwrap();
         }

@@ -14,29 +14,12 @@ use super::variant::Variant;
 use crate::registry::Refused;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Config {
     pub variant: Variant,
     /// Which linear program gives the order.
     pub form: Form,
     /// What the list is sorted by.
     pub key: Key,
-}
-
-impl Config {
-    /// With this of the schedulers.
-    #[must_use]
-    pub const fn with_variant(mut self, variant: Variant) -> Self {
-        self.variant = variant;
-        self
-    }
-
-    /// With this linear program.
-    #[must_use]
-    pub const fn with_form(mut self, form: Form) -> Self {
-        self.form = form;
-        self
-    }
 }
 
 /// A schedule of tasks with what is known of its quality.

@@ -27,7 +27,7 @@ use crate::spec::job_plan::{JobPlan, KnownJob};
 use crate::spec::preflight::Obstacle;
 use crate::spec::resolve::{self, ResolvedWorkload, without_mirror};
 use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog};
-use crate::store::journal::{Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
+use crate::store::journal::{Attempt, Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::log::LogError;
 use crate::store::output_files::TEMPORARY;
@@ -329,9 +329,21 @@ impl RunBuilder<'_> {
         for left in [self.layout.attempts(), self.layout.all_maps()] {
             let _ = remove(&left);
         }
-        let UnfinishedRun { head, jobs, attempts, .. } = last;
+        let layout = self.layout.clone().of_jobs(&last.jobs);
+        self.session(layout, journal, last.head, last.jobs, last.attempts, verdicts)
+    }
+
+    fn session(
+        self,
+        layout: Layout,
+        journal: Journal,
+        head: Head,
+        jobs: Vec<JobPlan>,
+        attempts: Vec<Attempt>,
+        verdicts: Vec<JobVerdict>,
+    ) -> Session {
         Session {
-            layout: self.layout.of_jobs(&jobs),
+            layout,
             journal,
             made: self.made,
             made_log: self.made_log,
@@ -392,27 +404,10 @@ impl RunBuilder<'_> {
         let is_same = kept.as_ref().is_some_and(|kept| kept.head == head && kept.done == done);
         let journal =
             if is_same { journal } else { Journal::replace(&self.layout.journal(), &head, &attempts)? };
-        let mut session = Session {
-            layout,
-            journal,
-            made: self.made,
-            made_log: self.made_log,
-            known_parts: self.known_parts,
-            publish_state: PublishState::default(),
-            head,
-            bytes_in: chosen.plans.iter().map(JobPlan::bytes_in).collect(),
-            jobs: chosen.plans,
-            attempts,
-            recovered: Recovery {
-                cut_short: self.cut_short,
-                starts_over: self.choices.again && !is_first,
-                ..Recovery::default()
-            },
-            obstacles,
-            verdicts,
-            lost: self.lost,
-            memory: Memory::default(),
-        };
+        let starts_over = self.choices.again && !is_first;
+        let recovered = Recovery { cut_short: self.cut_short, starts_over, ..Recovery::default() };
+        let session = self.session(layout, journal, head, chosen.plans, attempts, verdicts);
+        let mut session = Session { recovered, obstacles, ..session };
         kept.iter().chain(&dropped).for_each(|run| session.release_outputs_of(run));
         session.recover(&resumed)?;
         session.lock_outputs(kept.is_some())?;

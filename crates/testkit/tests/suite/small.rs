@@ -135,7 +135,7 @@ fn on_mixed_speeds_the_bound_is_between_lp_mapreduce_and_the_optimum() {
         let bound = slackline_relax::best(&instance);
         for form in [Form::Strong, Form::Paper] {
             // The program is one of one-job flows whose costs are linear and added up.
-            let plan = dmrs::plan(&instance, dmrs::Config::default().with_form(form));
+            let plan = dmrs::plan(&instance, dmrs::Config { form, ..dmrs::Config::default() });
             let Some(lp) = plan.ok().and_then(|plan| plan.lower_bound) else { continue };
             assert!(harness::at_most(lp, bound), "{form:?}: {bound} is below {lp}\n{draft:#?}");
             programs += 1;

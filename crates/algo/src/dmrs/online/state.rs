@@ -14,7 +14,6 @@ use super::super::variant::Variant;
 use crate::estimated;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Config {
     pub variant: Variant,
     /// Whether the list is rebuilt when reality departs from it.
@@ -22,29 +21,6 @@ pub struct Config {
     pub form: Form,
     /// What the list is sorted by.
     pub key: Key,
-}
-
-impl Config {
-    /// With this of the schedulers.
-    #[must_use]
-    pub const fn with_variant(mut self, variant: Variant) -> Self {
-        self.variant = variant;
-        self
-    }
-
-    /// With a list that is rebuilt then.
-    #[must_use]
-    pub const fn with_reoptimise(mut self, reoptimise: Reoptimise) -> Self {
-        self.reoptimise = reoptimise;
-        self
-    }
-
-    /// With this linear program.
-    #[must_use]
-    pub const fn with_form(mut self, form: Form) -> Self {
-        self.form = form;
-        self
-    }
 }
 
 /// When the list is rebuilt.
