@@ -50,7 +50,6 @@ pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// How attempts are run.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Settings {
     /// How workers are started.
     pub worker: WorkerCommand,
@@ -62,7 +61,7 @@ pub struct Settings {
     /// their phase.
     pub speculate: bool,
     /// Whether attempts work on several machines, which see late what others have written.
-    pub(crate) spread: bool,
+    pub spread: bool,
 }
 
 /// Memory for the buffers of an attempt where nothing else is asked for, bytes.
@@ -73,27 +72,6 @@ impl Settings {
     /// speculative attempts beside slow ones.
     pub fn new(worker: WorkerCommand) -> Self {
         Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false, spread: false }
-    }
-
-    /// With so much memory for the buffers of an attempt, bytes.
-    #[must_use]
-    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
-        self.memory_bytes = memory_bytes;
-        self
-    }
-
-    /// With attempts that are killed after this long.
-    #[must_use]
-    pub fn with_timeout(mut self, timeout: Option<Span>) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// With speculative attempts on idle slots; see [`Settings::speculate`].
-    #[must_use]
-    pub fn with_speculate(mut self, speculate: bool) -> Self {
-        self.speculate = speculate;
-        self
     }
 }
 

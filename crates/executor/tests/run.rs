@@ -87,9 +87,11 @@ impl Deref for Opened {
 
 fn settings() -> Settings {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_slackline-agent"));
-    Settings::new(WorkerCommand { program, args: Vec::new() })
-        .with_memory_bytes(16 << 20)
-        .with_timeout(Some(Span::from_seconds_nearest(20.0)))
+    Settings {
+        memory_bytes: 16 << 20,
+        timeout: Some(Span::from_seconds_nearest(20.0)),
+        ..Settings::new(WorkerCommand { program, args: Vec::new() })
+    }
 }
 
 fn program(name: &str, inputs: &[String], output: &Path, reducers: Option<u32>) -> RunDraft {
@@ -156,7 +158,7 @@ fn go_with(opened: &mut Opened, watcher: &mut Watcher, attempts_max: u16) -> Run
     let (empty, mut nowhere, mut policy) = (without_flows(&engine.machines()), (), Fifo::new(ShareUnit::Job));
     let mut ended = Vec::new();
     // How often a task may fail is known to its run.
-    let config = Config::plain().audited().with_attempts_max(u16::MAX);
+    let config = Config { attempts_max: u16::MAX, ..Config::plain().audited() };
     let mut driver = Driver::new(empty, &mut policy, engine.as_mut(), &mut nowhere, config);
     while ended.is_empty() && !shared.lock().unwrap().is_stopped && driver.step() {
         ended = ended_runs(driver.engine().events());

@@ -152,10 +152,7 @@ impl Workload {
 }
 
 fn import_options(from: Option<&String>, set: Vec<(String, String)>) -> WorkloadOptions {
-    let mut options = WorkloadOptions::default();
-    options.from = from.cloned();
-    options.import = set;
-    options
+    WorkloadOptions { from: from.cloned(), import: set, ..WorkloadOptions::default() }
 }
 
 /// Every flow recurs.

@@ -21,7 +21,6 @@ use crate::unfinished::{Stuck, Unfinished};
 use crate::view::{Estimates, View, mean_of};
 
 /// How a run is to be driven.
-#[non_exhaustive]
 pub struct Config<'a> {
     /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
     pub slowstart: f64,
@@ -70,79 +69,16 @@ impl Config<'_> {
     }
 }
 
-impl<'a> Config<'a> {
-    /// With reduces that may take slots after this fraction of the maps; 1 for not early.
-    #[must_use]
-    pub fn with_slowstart(mut self, slowstart: f64) -> Self {
-        self.slowstart = slowstart;
-        self
-    }
-
-    /// With tasks that wait this long for a slot near their input.
-    #[must_use]
-    pub fn with_locality_wait(mut self, locality_wait: Span) -> Self {
-        self.locality_wait = locality_wait;
-        self
-    }
-
-    /// With tasks that then wait this long for a slot in the rack of their input.
-    #[must_use]
-    pub fn with_rack_wait(mut self, rack_wait: Span) -> Self {
-        self.rack_wait = rack_wait;
-        self
-    }
-
+impl Config<'_> {
     /// How long phases wait for slots near their input.
     fn waits(&self) -> Waits {
         Waits { node: self.locality_wait, rack: self.rack_wait }
-    }
-
-    /// With flows that are abandoned when a task has failed so often.
-    #[must_use]
-    pub fn with_attempts_max(mut self, attempts_max: u16) -> Self {
-        self.attempts_max = attempts_max;
-        self
-    }
-
-    /// With a policy that believes this of the means of phases; see [`Config::believe`].
-    #[must_use]
-    pub fn with_beliefs(mut self, believe: impl FnMut(&Instance, PhaseId) -> Span + 'a) -> Self {
-        self.believe = Box::new(believe);
-        self
-    }
-
-    /// With a policy that knows the proportions of tasks within phases, or not.
-    #[must_use]
-    pub fn with_each(mut self, each: bool) -> Self {
-        self.each = each;
-        self
-    }
-
-    /// With estimates that finished tasks correct, if there is something to learn with.
-    #[must_use]
-    pub fn with_learning(mut self, learning: Option<Learning>) -> Self {
-        self.learning = learning;
-        self
     }
 
     /// With the whole state derived again after every instant and compared (tests; slow).
     #[must_use]
     pub fn audited(mut self) -> Self {
         self.audit = true;
-        self
-    }
-
-    /// With decisions timed by this clock, if there is one.
-    #[must_use]
-    pub fn with_stopwatch(mut self, stopwatch: Option<&'a dyn Fn() -> u64>) -> Self {
-        self.stopwatch = stopwatch;
-        self
-    }
-
-    /// Reports the number of finished tasks to `progress` from time to time, if there is one.
-    #[must_use]
-    pub fn with_progress(mut self, progress: Option<&'a mut dyn FnMut(u64)>) -> Self {
-        self.progress = progress;
         self
     }
 }

@@ -7,7 +7,6 @@ use crate::membership::Membership;
 
 /// What a simulation does beyond running every task for exactly its time.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Options {
     /// Seed of everything that is drawn.
     pub seed: Seed,
@@ -39,41 +38,6 @@ impl Options {
             shared_output: false,
             profile: None,
         }
-    }
-
-    /// With this seed of everything that is drawn.
-    #[must_use]
-    pub fn with_seed(mut self, seed: Seed) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// With machines that report only this often; zero to report at once.
-    #[must_use]
-    pub fn with_heartbeat(mut self, heartbeat: Span) -> Self {
-        self.heartbeat = heartbeat;
-        self
-    }
-
-    /// With random durations; see [`Options::jitter`].
-    #[must_use]
-    pub fn with_jitter(mut self, jitter: f64) -> Self {
-        self.jitter = jitter;
-        self
-    }
-
-    /// With machines that fail.
-    #[must_use]
-    pub fn with_crashes(mut self, crashes: Crashes) -> Self {
-        self.crashes = crashes;
-        self
-    }
-
-    /// With machines that join or leave.
-    #[must_use]
-    pub fn with_membership(mut self, membership: Vec<Membership>) -> Self {
-        self.membership = membership;
-        self
     }
 
     /// With a cluster that behaves so, heartbeat and jitter included.

@@ -57,7 +57,7 @@ pub fn drive(
     let mut policy = request.policy.build(machines, &Objective::default());
     let learning = Learning::new(machines, &known).guessing();
     // The limit on failures of a task is a setting of its application, and the driver has none.
-    let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning));
+    let config = Config { attempts_max: u16::MAX, learning: Some(learning), ..Config::plain() };
     let driven = cluster.drive(policy.as_mut(), config, stop, watcher);
     let closed = driven.map_err(|error| match error {
         EngineError::Policy(failure) => {

@@ -30,7 +30,6 @@ pub type HearLeft<'a> = &'a (dyn Fn(usize, FinalRow<'_>) + Sync);
 
 /// The options of parallel simulations. Policies are identified by their index in the list.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct SideBySide<'a> {
     /// The maximum number of threads.
     pub threads: usize,
@@ -47,58 +46,6 @@ pub struct SideBySide<'a> {
     pub recorded: Option<&'a Recorded>,
     /// Receives every final row of a policy, whether or not schedules keep their rows.
     pub left: Option<HearLeft<'a>>,
-}
-
-impl<'a> SideBySide<'a> {
-    /// Sets the maximum number of threads.
-    #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Sets whether schedules keep their rows.
-    #[must_use]
-    pub fn with_schedules(mut self, schedules: bool) -> Self {
-        self.schedules = schedules;
-        self
-    }
-
-    /// Sets the function that receives the numbers of finished tasks.
-    #[must_use]
-    pub fn with_progress(mut self, progress: &'a (dyn Fn(usize, u64) + Sync)) -> Self {
-        self.progress = progress;
-        self
-    }
-
-    /// Sets the function that stops policies; see [`Self::cancel`].
-    #[must_use]
-    pub fn with_cancel(mut self, cancel: &'a (dyn Fn(usize) -> bool + Sync)) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    /// Sets the function that receives the result of each policy, in the order of their ends; see
-    /// [`Self::ended`].
-    #[must_use]
-    pub fn with_ended(mut self, ended: &'a (dyn Fn(usize, &mut Compared) + Sync)) -> Self {
-        self.ended = ended;
-        self
-    }
-
-    /// Sets the recorded execution of a log, if there is one.
-    #[must_use]
-    pub fn with_recorded(mut self, recorded: Option<&'a Recorded>) -> Self {
-        self.recorded = recorded;
-        self
-    }
-
-    /// Sets the function that receives every row of every policy, if there is one.
-    #[must_use]
-    pub fn with_left(mut self, left: Option<HearLeft<'a>>) -> Self {
-        self.left = left;
-        self
-    }
 }
 
 impl Default for SideBySide<'_> {
@@ -131,7 +78,7 @@ pub fn compare(
         let cancel = || (how.cancel)(k);
         let mut pass = |row: FinalRow<'_>| how.left.into_iter().for_each(|left| left(k, row));
         let left = how.left.is_some().then_some(&mut pass as &mut dyn FnMut(FinalRow<'_>));
-        let watch = Watch::default().with_progress(Some(&mut note)).with_cancel(&cancel).with_left(left);
+        let watch = Watch { progress: Some(&mut note), cancel: Some(&cancel), left, ..Watch::default() };
         let policy = policies[k].clone();
         let run = |instance: &Instance| -> Result<Simulated, NotWritten> {
             if policy.name() == recorded::NAME {
@@ -190,7 +137,7 @@ mod tests {
             asked[k] += 1;
             k == 1 && asked[k] > 3
         };
-        let how = SideBySide::default().with_cancel(&cancel);
+        let how = SideBySide { cancel: &cancel, ..SideBySide::default() };
         let options = Options::exact();
         let compared = compare(&instance(4), &policies(), &options, None, how);
         let stopped: Vec<bool> = compared.iter().map(|one| one.result.is_err()).collect();
@@ -207,14 +154,14 @@ mod tests {
             compared.into_iter().map(|one| one.result.unwrap().schedule.tasks.len()).collect::<Vec<_>>()
         };
         assert_eq!(rows(SideBySide::default()), [0, 0, 0]);
-        assert!(rows(SideBySide::default().with_schedules(true)).iter().all(|&rows| rows >= 20));
+        assert!(rows(SideBySide { schedules: true, ..SideBySide::default() }).iter().all(|&rows| rows >= 20));
         let pairs = Mutex::new(Vec::new());
         let ended = |k: usize, compared: &mut Compared| {
             let schedule = &mut compared.result.as_mut().unwrap().schedule;
             pairs.lock().unwrap().push((k, schedule.tasks.len()));
             schedule.tasks = TaskRows::new();
         };
-        let how = SideBySide::default().with_threads(1).with_schedules(true).with_ended(&ended);
+        let how = SideBySide { threads: 1, schedules: true, ended: &ended, ..SideBySide::default() };
         assert_eq!(rows(how), [0, 0, 0]);
         let pairs = pairs.into_inner().unwrap();
         assert!(pairs.iter().enumerate().all(|(k, &(policy, rows))| policy == k && rows >= 20), "{pairs:?}");

@@ -80,8 +80,9 @@ impl Setup {
     /// Refuses settings that no simulation can have.
     fn check(&self, instance: &Instance) -> Result<(), String> {
         let Self { sim, slowstart, noise, locality_wait, .. } = self;
-        let options = simulate::Options::exact().with_sim(sim.clone()).with_slowstart(*slowstart);
-        let options = options.with_noise(*noise).with_locality_wait(*locality_wait);
+        let (sim, slowstart, noise, locality_wait) = (sim.clone(), *slowstart, *noise, *locality_wait);
+        let options =
+            simulate::Options { sim, slowstart, noise, locality_wait, ..simulate::Options::exact() };
         options.check_engine(instance).map_err(|wrong| wrong.to_string())
     }
 
@@ -260,12 +261,13 @@ pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> 
     setup.check(instance)?;
     let (noise, seed) = (setup.noise, setup.sim.seed);
     let (node, rack) = delays(&setup.sim);
-    let config = Config::plain()
-        .audited()
-        .with_slowstart(setup.slowstart)
-        .with_locality_wait(setup.locality_wait.max(node))
-        .with_rack_wait(rack)
-        .with_beliefs(move |live, phase| noise::distorted(live, phase, noise, seed));
+    let config = Config {
+        slowstart: setup.slowstart,
+        locality_wait: setup.locality_wait.max(node),
+        rack_wait: rack,
+        believe: Box::new(move |live, phase| noise::distorted(live, phase, noise, seed)),
+        ..Config::plain().audited()
+    };
     let name = policy.name().to_owned();
     let sim = Sim::new(instance, setup.sim.clone());
     let mut engine = Refilling::new(sim, setup.refills, seed);

@@ -29,20 +29,10 @@ pub use slackline_algo::registry::Refused;
 
 /// The options of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
 pub struct Options {
     /// The time limit of searches, seconds on the wall clock. Without it, searches count steps, so that a
     /// workload has the same plan on every machine.
     pub budget: Option<f64>,
-}
-
-impl Options {
-    /// Sets the time limit of searches, seconds on the wall clock; `None` to count steps.
-    #[must_use]
-    pub fn with_budget(mut self, budget: Option<f64>) -> Self {
-        self.budget = budget;
-        self
-    }
 }
 
 /// A plan.

@@ -133,12 +133,14 @@ pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &
         .remembering(REMEMBERED);
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
-    let config = Config::plain()
-        .with_slowstart(rules.slowstart)
-        .with_stopwatch(Some(&nanos))
+    let config = Config {
+        slowstart: rules.slowstart,
+        stopwatch: Some(&nanos),
         // The limit on failures of a task is a setting of its run, and the driver has none.
-        .with_attempts_max(u16::MAX)
-        .with_learning(Some(learning));
+        attempts_max: u16::MAX,
+        learning: Some(learning),
+        ..Config::plain()
+    };
     let mut nowhere = ();
     let mut admitted = AdmittedRuns::default();
     host.machines(&machines);

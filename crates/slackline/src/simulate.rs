@@ -44,7 +44,6 @@ pub enum Knowledge {
 
 /// The options of a simulation.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Options {
     /// The options of the simulated engine.
     pub sim: slackline_sim::Options,
@@ -84,55 +83,6 @@ impl Options {
         }
     }
 
-    /// Sets the options of the simulated engine.
-    #[must_use]
-    pub fn with_sim(mut self, sim: slackline_sim::Options) -> Self {
-        self.sim = sim;
-        self
-    }
-
-    /// Sets the slowstart fraction; see [`Options::slowstart`].
-    #[must_use]
-    pub fn with_slowstart(mut self, slowstart: f64) -> Self {
-        self.slowstart = slowstart;
-        self
-    }
-
-    /// Sets the knowledge of policies.
-    #[must_use]
-    pub fn with_knowledge(mut self, knowledge: Knowledge) -> Self {
-        self.knowledge = knowledge;
-        self
-    }
-
-    /// Sets the error of the policies' knowledge; see [`Options::noise`].
-    #[must_use]
-    pub fn with_noise(mut self, noise: f64) -> Self {
-        self.noise = noise;
-        self
-    }
-
-    /// Sets the time that tasks wait for a slot near their input.
-    #[must_use]
-    pub fn with_locality_wait(mut self, locality_wait: Span) -> Self {
-        self.locality_wait = locality_wait;
-        self
-    }
-
-    /// Sets the plans of flows; see [`Options::plans`].
-    #[must_use]
-    pub fn with_plans(mut self, plans: BTreeMap<FlowId, woha::Plan>) -> Self {
-        self.plans = plans;
-        self
-    }
-
-    /// Tells planning policies all flows in advance; see [`Options::known_releases`].
-    #[must_use]
-    pub fn with_known_releases(mut self) -> Self {
-        self.known_releases = true;
-        self
-    }
-
     /// Times decisions on the wall clock.
     #[must_use]
     pub fn timed(mut self) -> Self {
@@ -157,15 +107,17 @@ impl Options {
     ) -> Config<'a> {
         let (noise, seed) = (self.noise, self.sim.seed);
         let (node, rack) = delays(&self.sim);
-        Config::plain()
-            .with_slowstart(self.slowstart)
-            .with_locality_wait(self.locality_wait.max(node))
-            .with_rack_wait(rack)
-            .with_beliefs(move |live, phase| noise::distorted(live, phase, noise, seed))
-            .with_each(self.knowledge == Knowledge::Exact)
-            .with_learning(self.learning(cluster))
-            .with_stopwatch(self.timings.then_some(clock))
-            .with_progress(progress)
+        Config {
+            slowstart: self.slowstart,
+            locality_wait: self.locality_wait.max(node),
+            rack_wait: rack,
+            believe: Box::new(move |live, phase| noise::distorted(live, phase, noise, seed)),
+            each: self.knowledge == Knowledge::Exact,
+            learning: self.learning(cluster),
+            stopwatch: self.timings.then_some(clock),
+            progress,
+            ..Config::plain()
+        }
     }
 
     /// Wall-clock figures of a finished run, if they were requested.
@@ -213,7 +165,6 @@ pub(crate) fn delays(sim: &slackline_sim::Options) -> (Span, Span) {
 
 /// Callbacks of a simulation. They observe it and may stop it.
 #[derive(Default)]
-#[non_exhaustive]
 pub struct Watch<'a> {
     /// Called occasionally with the number of finished tasks.
     pub progress: Option<&'a mut dyn FnMut(u64)>,
@@ -223,36 +174,6 @@ pub struct Watch<'a> {
     pub ended: Option<&'a dyn Fn(FlowId, FlowTimes)>,
     /// Called with every row that is final.
     pub left: Option<&'a mut dyn FnMut(FinalRow<'_>)>,
-}
-
-impl<'a> Watch<'a> {
-    /// Sets the function that receives the number of finished tasks.
-    #[must_use]
-    pub fn with_progress(mut self, progress: Option<&'a mut dyn FnMut(u64)>) -> Self {
-        self.progress = progress;
-        self
-    }
-
-    /// Sets the function that stops the simulation.
-    #[must_use]
-    pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
-        self.cancel = Some(cancel);
-        self
-    }
-
-    /// Sets the function that receives flows when they end.
-    #[must_use]
-    pub fn with_ended(mut self, ended: &'a dyn Fn(FlowId, FlowTimes)) -> Self {
-        self.ended = Some(ended);
-        self
-    }
-
-    /// Sets the function that receives every row.
-    #[must_use]
-    pub fn with_left(mut self, left: Option<&'a mut dyn FnMut(FinalRow<'_>)>) -> Self {
-        self.left = left;
-        self
-    }
 }
 
 /// A validated simulation.
@@ -327,7 +248,7 @@ pub fn simulate(
     bound: Option<f64>,
     progress: Option<&mut dyn FnMut(u64)>,
 ) -> Result<Simulated, SimulateError> {
-    let watch = Watch::default().with_progress(progress);
+    let watch = Watch { progress, ..Watch::default() };
     simulate_watched(instance, policy, options, bound, watch, Leave::Kept).map_err(NotWritten::simulation)
 }
 

@@ -54,7 +54,6 @@ impl Method {
 
 /// The request of a tuning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Request {
     /// The splits to choose from.
     pub splits: Splits,
@@ -72,27 +71,6 @@ impl Request {
     /// A request for the best of these splits by a method, with work-conserving reduces.
     pub fn new(splits: Splits, method: Method) -> Self {
         Self { splits, method, config: Config::standard(), proportional: None, front: false }
-    }
-
-    /// Sets how reduces are issued, and the times for orders.
-    #[must_use]
-    pub fn with_config(mut self, config: Config) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Scales the best of these splits instead of a search.
-    #[must_use]
-    pub fn with_proportional(mut self, proportional: Option<Splits>) -> Self {
-        self.proportional = proportional;
-        self
-    }
-
-    /// Adds the Pareto front of makespan and total completion time.
-    #[must_use]
-    pub fn with_front(mut self) -> Self {
-        self.front = true;
-        self
     }
 }
 
@@ -206,15 +184,15 @@ mod tests {
         for method in Method::ALL {
             for mode in [Mode::WorkConserving, Mode::Strict] {
                 let splits = Splits::of_nodes(5, 40).unwrap();
-                let request = Request::new(splits, method)
-                    .with_config(Config::standard().with_mode(mode))
-                    .with_proportional((method == Method::MkSfJr).then(|| Splits::of_total(6).unwrap()));
+                let proportional = (method == Method::MkSfJr).then(|| Splits::of_total(6).unwrap());
+                let config = Config { mode, ..Config::standard() };
+                let request = Request { config, proportional, ..Request::new(splits, method) };
                 assert_eq!(
                     tune(&instance, &request).unwrap().front,
                     None,
                     "it is not made unless it is asked for"
                 );
-                let request = request.with_front();
+                let request = Request { front: true, ..request };
                 let tuned = tune(&instance, &request).unwrap();
                 let front = tuned.front.as_ref().unwrap();
                 let all = [&tuned.best, &tuned.default, &tuned.submitted, &front.paper].into_iter();

@@ -397,7 +397,7 @@ fn the_python_example_schedules_a_thousand_flows_as_its_twin() {
     let mut faults = SimOptions::exact();
     faults.crashes = crashes;
     let plain = Options::exact();
-    for options in [plain.clone(), plain.with_sim(faults).with_slowstart(0.3)] {
+    for options in [plain.clone(), Options { sim: faults, slowstart: 0.3, ..plain }] {
         let of = |policy: &PolicySpec| simulate(&instance, policy, &options, None, None).unwrap();
         let (ours, twin) = (of(&example()), of(&named("edf")));
         assert!(ours.schedule.tasks == twin.schedule.tasks, "the schedules differ");

@@ -76,7 +76,7 @@ fn run_knowing(
     (known, slowstart): (&Known<'_>, f64),
 ) -> (Schedule, Option<History>) {
     let clock = if options.jitter > 0.0 { Clock::Measured } else { Clock::Exact };
-    let mut config = Config::plain().audited().with_slowstart(slowstart);
+    let mut config = Config { slowstart, ..Config::plain().audited() };
     let mut policy = Misled { policy, backwards: matches!(known, Known::WrongSpeeds) };
     match known {
         Known::Means(sigma) => {
@@ -234,20 +234,22 @@ fn every_variant_finishes_under_all_events() {
     ];
     let exact = Options::exact();
     let worlds = [
-        exact.clone().with_crashes(Crashes::Script(script)),
-        exact.clone().with_heartbeat(Span(700_000)),
-        exact.clone().with_jitter(0.5),
-        exact
-            .with_crashes(Crashes::Rate { between: Span(30_000_000), repair: Span(5_000_000) })
-            .with_heartbeat(Span(300_000))
-            .with_jitter(0.3),
+        Options { crashes: Crashes::Script(script), ..exact.clone() },
+        Options { heartbeat: Span(700_000), ..exact.clone() },
+        Options { jitter: 0.5, ..exact.clone() },
+        Options {
+            crashes: Crashes::Rate { between: Span(30_000_000), repair: Span(5_000_000) },
+            heartbeat: Span(300_000),
+            jitter: 0.3,
+            ..exact
+        },
     ];
     let universal = Slots::Universal;
     for (world, options) in worlds.iter().enumerate() {
         for seed in 0..6 {
             let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };
             let instance = uneven(seed, slots, true);
-            let options = options.clone().with_seed(Seed(seed));
+            let options = Options { seed: Seed(seed), ..options.clone() };
             for variant in VARIANTS {
                 for known in [Known::Means(0.5), Known::Exact, Known::Learned(&History::new())] {
                     let config = OnlineConfig { variant, ..OnlineConfig::default() };
@@ -298,7 +300,7 @@ fn the_queue_of_a_disconnected_machine_moves_and_nothing_is_done_twice() {
     let gone = instance.cluster().machine_named("gone").unwrap();
     let (down, back) = (Time::from_seconds_nearest(5.0), Time::from_seconds_nearest(13.0));
     let script = vec![Crash { machine: gone, at: down, back: Some(back) }];
-    let options = Options::exact().with_crashes(Crashes::Script(script));
+    let options = Options { crashes: Crashes::Script(script), ..Options::exact() };
     for variant in VARIANTS {
         let plan = dmrs::plan(&instance, dmrs::Config { variant, ..dmrs::Config::default() }).unwrap();
         let planned = machines(&instance, &plan.tasks, |_| true);
@@ -354,7 +356,7 @@ fn rebuilding_the_list_helps_against_wrong_estimates() {
     let (mut with, mut without) = (0.0, 0.0);
     for seed in 0..10 {
         let instance = paper(&[("mix", "b"), ("benchmark", "sort")], seed);
-        let options = Options::exact().with_seed(Seed(seed)).with_jitter(0.5);
+        let options = Options { seed: Seed(seed), jitter: 0.5, ..Options::exact() };
         for (reoptimise, sum) in
             [(dmrs::Reoptimise::OnDeparture, &mut with), (dmrs::Reoptimise::Never, &mut without)]
         {

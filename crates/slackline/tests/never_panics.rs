@@ -66,17 +66,23 @@ fn options_outside_their_ranges_are_refused_by_name() {
     let exact = Options::exact;
     for number in NUMBERS.into_iter().filter(|number| !(0.0..=1.0).contains(number)) {
         assert!(
-            simulated_error(&exact().with_slowstart(number)).starts_with("option slowstart: found"),
+            simulated_error(&Options { slowstart: number, ..exact() }).starts_with("option slowstart: found"),
             "{number}"
         );
     }
     for number in NUMBERS.into_iter().filter(|number| !(0.0..=3.0).contains(number)) {
-        assert!(simulated_error(&exact().with_noise(number)).starts_with("option noise: found"), "{number}");
-        let jitter = slackline::sim::Options::exact().with_jitter(number);
-        assert!(simulated_error(&exact().with_sim(jitter)).starts_with("option jitter: found"), "{number}");
+        assert!(
+            simulated_error(&Options { noise: number, ..exact() }).starts_with("option noise: found"),
+            "{number}"
+        );
+        let jitter = slackline::sim::Options { jitter: number, ..slackline::sim::Options::exact() };
+        assert!(
+            simulated_error(&Options { sim: jitter, ..exact() }).starts_with("option jitter: found"),
+            "{number}"
+        );
     }
     assert!(
-        simulated_error(&exact().with_locality_wait(Span(u64::MAX)))
+        simulated_error(&Options { locality_wait: Span(u64::MAX), ..exact() })
             .starts_with("option locality-wait: found")
     );
     let sim = slackline::sim::Options::exact;
@@ -88,55 +94,68 @@ fn options_outside_their_ranges_are_refused_by_name() {
     };
     let hadoop = || Some(Profile::hadoop());
     for (sim, expected) in [
-        (sim().with_heartbeat(never), "option heartbeat: found"),
+        (slackline_sim::Options { heartbeat: never, ..sim() }, "option heartbeat: found"),
         (
-            sim().with_crashes(Crashes::Script(vec![crash(2, 5, None)])),
+            slackline_sim::Options { crashes: Crashes::Script(vec![crash(2, 5, None)]), ..sim() },
             "option crash: found machine number 2",
         ),
         (
-            sim().with_crashes(Crashes::Script(vec![crash(0, 5, None), crash(0, 6, None)])),
+            slackline_sim::Options {
+                crashes: Crashes::Script(vec![crash(0, 5, None), crash(0, 6, None)]),
+                ..sim()
+            },
             "option crash: found m-0 dying",
         ),
         (
-            sim().with_crashes(Crashes::Script(vec![crash(0, 5, Some(Time(5)))])),
+            slackline_sim::Options { crashes: Crashes::Script(vec![crash(0, 5, Some(Time(5)))]), ..sim() },
             "option crash: found m-0 dying",
         ),
         (
-            sim().with_crashes(Crashes::Rate { between: Span(0), repair: Span(0) }),
+            slackline_sim::Options { crashes: Crashes::Rate { between: Span(0), repair: Span(0) }, ..sim() },
             "option crash-rate: found 0",
         ),
-        (sim().with_crashes(Crashes::Rate { between: GRAIN, repair: never }), "option repair: found"),
-        (sim().with_membership(vec![join(Slots::Universal(1), 1, 1.0)]), "option membership: found"),
         (
-            sim().with_profile(hadoop()).with_crashes(Crashes::Script(vec![crash(0, 5, None)])),
+            slackline_sim::Options { crashes: Crashes::Rate { between: GRAIN, repair: never }, ..sim() },
+            "option repair: found",
+        ),
+        (
+            slackline_sim::Options { membership: vec![join(Slots::Universal(1), 1, 1.0)], ..sim() },
+            "option membership: found",
+        ),
+        (
+            slackline_sim::Options {
+                crashes: Crashes::Script(vec![crash(0, 5, None)]),
+                ..sim().with_profile(hadoop())
+            },
             "option profile: found machines that die",
         ),
     ] {
-        let error = simulated_error(&exact().with_sim(sim));
+        let error = simulated_error(&Options { sim, ..exact() });
         assert!(error.starts_with(expected), "{error}");
     }
     let mut typed = draft(1);
     typed.machines = machines(Slots::Typed { map: 1, reduce: 1 });
     let typed = Instance::new(&typed).unwrap();
-    let options = exact().with_sim(sim().with_profile(hadoop()));
+    let options = Options { sim: sim().with_profile(hadoop()), ..exact() };
     let error = simulate(&typed, &edf(), &options, None, None).unwrap_err().to_string();
     assert!(error.starts_with("option profile: found map slots"), "{error}");
-    let known = exact().with_known_releases();
+    let known = Options { known_releases: true, ..exact() };
     assert!(
-        simulated_error(&known.clone().with_noise(1.0)).starts_with("option known-releases: found noise")
+        simulated_error(&Options { noise: 1.0, ..known.clone() })
+            .starts_with("option known-releases: found noise")
     );
     for seconds in [f64::NAN, -1.0, f64::INFINITY] {
         let mut history = History::new();
         let phase = PhaseName { flow: "f0".into(), job: "j".into(), kind: PhaseKind::Map };
         history.insert(phase, "m".into(), Record { tasks: u64::MAX, seconds });
-        let options = exact().with_knowledge(Knowledge::Learned(history));
+        let options = Options { knowledge: Knowledge::Learned(history), ..exact() };
         assert!(simulated_error(&options).starts_with("option history: found"), "{seconds}");
     }
     let woha = slackline::woha::Plan::new(1, Span(1), vec![0], Vec::new());
     let plans = |flow| BTreeMap::from([(FlowId(flow), woha.clone().unwrap())]);
     for flow in [0, u32::MAX] {
         assert!(
-            simulated_error(&exact().with_plans(plans(flow))).starts_with("option plan-file: "),
+            simulated_error(&Options { plans: plans(flow), ..exact() }).starts_with("option plan-file: "),
             "{flow}"
         );
     }
@@ -238,7 +257,7 @@ fn searches_along_odd_axes_end_with_an_answer_or_a_reason() {
             let axis = Axis { knob: knob.clone(), values: values.clone() };
             let _ = (axis.to_be_tried(), axis.largest(), axis.smallest(), axis.to_string());
             for conditions in [&conditions[..], &[]] {
-                let asked = Search::new(&policy, conditions, &axis, &options).with_threads(0);
+                let asked = Search { threads: 0, ..Search::new(&policy, conditions, &axis, &options) };
                 if let Err(error) = search(&draft(1), &asked) {
                     assert!(!error.to_string().is_empty(), "{axis:?}");
                 }
@@ -347,16 +366,20 @@ fn any_options() -> impl Strategy<Value = Options> {
     let spans = (prop::option::of(any::<u64>()), prop::option::of(0..20_000_000u64));
     (shares, spans, any::<u64>(), any::<bool>()).prop_map(
         |((slowstart, noise, jitter), (wait, heartbeat), seed, known)| {
-            let sim = slackline::sim::Options::exact()
-                .with_seed(slackline::model::Seed(seed))
-                .with_jitter(jitter.unwrap_or(0.0))
-                .with_heartbeat(Span(heartbeat.unwrap_or(0)));
-            let options = Options::exact()
-                .with_sim(sim)
-                .with_slowstart(slowstart.unwrap_or(1.0))
-                .with_noise(noise.unwrap_or(0.0))
-                .with_locality_wait(Span(wait.unwrap_or(0)));
-            if known { options.with_knowledge(Knowledge::Learned(History::new())) } else { options }
+            let sim = slackline::sim::Options {
+                seed: slackline::model::Seed(seed),
+                jitter: jitter.unwrap_or(0.0),
+                heartbeat: Span(heartbeat.unwrap_or(0)),
+                ..slackline::sim::Options::exact()
+            };
+            let options = Options {
+                sim,
+                slowstart: slowstart.unwrap_or(1.0),
+                noise: noise.unwrap_or(0.0),
+                locality_wait: Span(wait.unwrap_or(0)),
+                ..Options::exact()
+            };
+            if known { Options { knowledge: Knowledge::Learned(History::new()), ..options } } else { options }
         },
     )
 }

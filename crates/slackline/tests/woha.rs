@@ -173,8 +173,9 @@ fn lists_decide_as_recomputation_does_even_when_tasks_are_lost() {
         for slowstart in [1.0, 0.3] {
             let crashes = Crashes::Rate { between: Span(15_000_000), repair: Span(3_000_000) };
             let run = |policy: &mut dyn Policy| {
-                let mut engine = Sim::new(&instance, Options::exact().with_crashes(crashes.clone()));
-                let config = Config::plain().audited().with_slowstart(slowstart);
+                let mut engine =
+                    Sim::new(&instance, Options { crashes: crashes.clone(), ..Options::exact() });
+                let config = Config { slowstart, ..Config::plain().audited() };
                 let run = slackline::policy::run(&instance, policy, &mut engine, config);
                 let schedule = run.schedule(&instance, "woha", Clock::Exact);
                 slackline::judge::check(&instance, &schedule).unwrap();

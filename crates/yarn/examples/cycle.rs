@@ -242,7 +242,7 @@ fn measure(apps: usize, cycles: usize, policy: &str) -> Outcome<()> {
     let machines = cluster.empty().cluster();
     let mut policy = (entry.make)(machines, &Objective::default(), &Settings::defaults(entry.params));
     let learning = Learning::new(machines, &History::new()).guessing();
-    let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning));
+    let config = Config { attempts_max: u16::MAX, learning: Some(learning), ..Config::plain() };
     let stop = Arc::new(AtomicBool::new(false));
     println!(
         "{apps} applications of {MAPS} maps on {} slots, {}, {cycles} cycles; medians, 95 % and largest in ms:",

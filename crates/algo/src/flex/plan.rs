@@ -23,7 +23,6 @@ pub enum Mode {
 
 /// How much to search.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct Config<'a> {
     pub mode: Mode,
     /// Steps the searches may take; a job placed in a packing or a deadline test is one.
@@ -38,12 +37,12 @@ pub struct Config<'a> {
     ///
     /// ```ignore
     /// let over = || started.elapsed() >= budget;
-    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over));
+    /// let plan = plan(&instance, &Config { cancel: Some(&over), ..Config::thorough() });
     /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
-impl<'a> Config<'a> {
+impl Config<'_> {
     /// What a plan gets by default: at most about a second of search.
     pub const fn thorough() -> Self {
         Self { mode: Mode::Malleable, minima: true, steps: 20_000_000, nodes: 20_000, cancel: None }
@@ -52,20 +51,6 @@ impl<'a> Config<'a> {
     /// Closed-form orders only.
     pub const fn quick() -> Self {
         Self { mode: Mode::Malleable, minima: true, steps: 0, nodes: 0, cancel: None }
-    }
-
-    /// With jobs that may change their slots, or not.
-    #[must_use]
-    pub const fn with_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// Ended as soon as this says so; see [`Config::cancel`].
-    #[must_use]
-    pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
-        self.cancel = Some(cancel);
-        self
     }
 }
 

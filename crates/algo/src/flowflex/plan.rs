@@ -19,7 +19,6 @@ use crate::registry::Refused;
 
 /// How much to search.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct Config<'a> {
     /// Events of list schedules the searches may take.
     pub steps: u64,
@@ -31,12 +30,12 @@ pub struct Config<'a> {
     ///
     /// ```ignore
     /// let over = || started.elapsed() >= budget;
-    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over))?;
+    /// let plan = plan(&instance, &Config { cancel: Some(&over), ..Config::thorough() })?;
     /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
-impl<'a> Config<'a> {
+impl Config<'_> {
     /// What a plan gets by default: at most about a second of search.
     pub const fn thorough() -> Self {
         Self { steps: 2_000_000, grid: Some(Grid { ratio: 0.01, slots_max: 2000 }), cancel: None }
@@ -45,13 +44,6 @@ impl<'a> Config<'a> {
     /// Rules only.
     pub const fn quick() -> Self {
         Self { steps: 0, grid: None, cancel: None }
-    }
-
-    /// Ended as soon as this says so; see [`Config::cancel`].
-    #[must_use]
-    pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
-        self.cancel = Some(cancel);
-        self
     }
 }
 

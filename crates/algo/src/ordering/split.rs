@@ -20,7 +20,6 @@ use super::workload::{Ends, Split, Workload};
 
 /// How splits are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Config {
     /// How reduces are issued.
     pub mode: Mode,
@@ -35,27 +34,6 @@ impl Config {
     pub fn standard() -> Self {
         let mk_tct_jr = Candidates::Only(Times::Area);
         Self { mode: Mode::WorkConserving, mk_jr: Candidates::Best, mk_tct_jr }
-    }
-
-    /// With reduces issued like this.
-    #[must_use]
-    pub const fn with_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// With orders of MK_JR by these times.
-    #[must_use]
-    pub const fn with_mk_jr(mut self, mk_jr: Candidates) -> Self {
-        self.mk_jr = mk_jr;
-        self
-    }
-
-    /// With orders of MK_TCT_JR by these times.
-    #[must_use]
-    pub const fn with_mk_tct_jr(mut self, mk_tct_jr: Candidates) -> Self {
-        self.mk_tct_jr = mk_tct_jr;
-        self
     }
 
     fn times(self, rule: Rule) -> &'static [Times] {

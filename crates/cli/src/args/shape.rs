@@ -99,18 +99,19 @@ impl Shape {
         }
         let typed = typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce });
         let universal = self.slots.map(SlotOptions::Universal);
-        let mut options = WorkloadOptions::default();
-        options.importers = importers.clone();
-        options.from.clone_from(&self.import.from);
-        options.import.clone_from(&self.import.given);
-        options.machines = machines.transpose()?;
-        options.slots = typed.or(universal).or(self.total_slots.map(SlotOptions::Total));
-        options.speed = self.speed;
-        options.metric = self.metric;
-        options.combine = self.combine;
-        options.weights = self.weights;
-        options.deadlines = self.deadlines;
-        options.seed = self.seed;
-        Ok(options)
+        Ok(WorkloadOptions {
+            importers: importers.clone(),
+            from: self.import.from.clone(),
+            import: self.import.given.clone(),
+            machines: machines.transpose()?,
+            slots: typed.or(universal).or(self.total_slots.map(SlotOptions::Total)),
+            speed: self.speed,
+            metric: self.metric,
+            combine: self.combine,
+            weights: self.weights,
+            deadlines: self.deadlines,
+            seed: self.seed,
+            ..WorkloadOptions::default()
+        })
     }
 }

@@ -93,10 +93,12 @@ impl Rules {
     /// What an engine was given that has the parameters above.
     pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
         let limit = settings.given(TIMEOUT.name).then(|| settings.real(TIMEOUT.name));
-        let attempts = Settings::new(WorkerCommand::this_program().map_err(EngineError::other)?)
-            .with_memory_bytes(bytes(settings, TASK_MEMORY.name, MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?)
-            .with_timeout(limit.map(Span::from_seconds_nearest))
-            .with_speculate(settings.choice(SPECULATE.name) == "on");
+        let attempts = Settings {
+            memory_bytes: bytes(settings, TASK_MEMORY.name, MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?,
+            timeout: limit.map(Span::from_seconds_nearest),
+            speculate: settings.choice(SPECULATE.name) == "on",
+            ..Settings::new(WorkerCommand::this_program().map_err(EngineError::other)?)
+        };
         Ok(Self {
             split_bytes: bytes(settings, SPLIT.name, SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?,
             hash: settings.choice(HASH.name) == "on",
@@ -154,7 +156,6 @@ fn bytes(
 }
 
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct LocalEngine {
     /// Tasks at a time.
     pub slots: Slots,
@@ -173,13 +174,6 @@ impl LocalEngine {
     /// This machine with this many slots, maps of about 64 MiB, and attempts that are run like this.
     pub fn new(slots: Slots, settings: Settings) -> Self {
         Self { slots, split_bytes: SPLIT_BYTES, hash: false, settings }
-    }
-
-    /// With maps that read about this many bytes of a file.
-    #[must_use]
-    pub fn with_split_bytes(mut self, split_bytes: u64) -> Self {
-        self.split_bytes = split_bytes;
-        self
     }
 }
 

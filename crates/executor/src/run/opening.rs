@@ -330,10 +330,11 @@ impl RunBuilder<'_> {
             let _ = remove(&left);
         }
         let layout = self.layout.clone().of_jobs(&last.jobs);
-        self.session(layout, journal, last.head, last.jobs, last.attempts, verdicts)
+        self.session_of(layout, journal, last.head, last.jobs, last.attempts, verdicts)
     }
 
-    fn session(
+    /// A session with nothing to recover and no obstacles.
+    fn session_of(
         self,
         layout: Layout,
         journal: Journal,
@@ -406,7 +407,7 @@ impl RunBuilder<'_> {
             if is_same { journal } else { Journal::replace(&self.layout.journal(), &head, &attempts)? };
         let starts_over = self.choices.again && !is_first;
         let recovered = Recovery { cut_short: self.cut_short, starts_over, ..Recovery::default() };
-        let session = self.session(layout, journal, head, chosen.plans, attempts, verdicts);
+        let session = self.session_of(layout, journal, head, chosen.plans, attempts, verdicts);
         let mut session = Session { recovered, obstacles, ..session };
         kept.iter().chain(&dropped).for_each(|run| session.release_outputs_of(run));
         session.recover(&resumed)?;

@@ -496,7 +496,7 @@ fn chain(jobs: &[(u32, f64)]) -> Instance {
 }
 
 fn run(instance: &Instance, options: Options) -> slackline_policy::Run {
-    let config = slackline_policy::Config::plain().with_slowstart(0.5);
+    let config = slackline_policy::Config { slowstart: 0.5, ..slackline_policy::Config::plain() };
     slackline_policy::run(instance, &mut InOrder, &mut Sim::new(instance, options), config)
 }
 

@@ -111,7 +111,6 @@ pub enum CapacityError {
 }
 
 /// A search for the smallest cluster or the best setting.
-#[non_exhaustive]
 pub struct Search<'a> {
     /// The policy that runs the cluster.
     pub policy: &'a PolicySpec,
@@ -157,48 +156,6 @@ impl<'a> Search<'a> {
             cancel: &|| false,
             on_step: &|_| (),
         }
-    }
-
-    /// Sets the search method.
-    #[must_use]
-    pub fn with_method(mut self, method: Method) -> Self {
-        self.method = method;
-        self
-    }
-
-    /// Sets the scout policy.
-    #[must_use]
-    pub fn with_scout(mut self, scout: Option<&'a PolicySpec>) -> Self {
-        self.scout = scout;
-        self
-    }
-
-    /// Sets the maximum length of tasks that are cut from phases given as work.
-    #[must_use]
-    pub fn with_grain(mut self, grain: Span) -> Self {
-        self.grain = grain;
-        self
-    }
-
-    /// Sets the number of parallel simulations.
-    #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Sets the function that cancels the search.
-    #[must_use]
-    pub fn with_cancel(mut self, cancel: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    /// Sets the function that is called with every value.
-    #[must_use]
-    pub fn with_on_step(mut self, on_step: &'a (dyn Fn(&SearchStep) + Sync)) -> Self {
-        self.on_step = on_step;
-        self
     }
 
     /// The simulation for a value of the axis: the workload, cut by the grain, and the options.
@@ -400,7 +357,7 @@ impl Work<'_> {
         let early_stop = EarlyStop::new(&instance, conditions, options.sim.heartbeat);
         let is_over = || may_give_up && early_stop.is_certain() || cancel();
         let ended = |flow, times| early_stop.ended(flow, times);
-        let watch = Watch::default().with_cancel(&is_over).with_ended(&ended);
+        let watch = Watch { cancel: Some(&is_over), ended: Some(&ended), ..Watch::default() };
         let outcome = match simulate_figures(&instance, &policy, &options, None, watch) {
             Ok(simulated) => simulated.schedule.cost.map_or(Outcome::Failed, |cost| {
                 let metrics = simulated.metrics;
@@ -448,9 +405,9 @@ mod tests {
         let policy = Registry::standard().parse("edf").unwrap();
         let conditions: Vec<Condition> = conditions.iter().map(|text| text.parse().unwrap()).collect();
         let (axis, options) = (axis.parse().unwrap(), Options::exact());
-        let one = Search::new(&policy, &conditions, &axis, &options).with_method(method);
+        let one = Search { method, ..Search::new(&policy, &conditions, &axis, &options) };
         let capacity = search(draft, &one).unwrap();
-        let many = Search::new(&policy, &conditions, &axis, &options).with_method(method).with_threads(3);
+        let many = Search { method, threads: 3, ..Search::new(&policy, &conditions, &axis, &options) };
         assert_eq!(search(draft, &many).unwrap(), capacity, "threads change nothing");
         (capacity.found, capacity.tried.iter().map(|tried| (tried.value, tried.meets)).collect())
     }
@@ -502,7 +459,7 @@ mod tests {
         let (policy, scout) = ["flex", "fifo"].map(|name| Registry::standard().parse(name).unwrap()).into();
         let (conditions, axis) = (["missed:0".parse().unwrap()], Axis::machines(1..=90));
         let plain = Search::new(&policy, &conditions, &axis, &options);
-        let scouted = Search::new(&policy, &conditions, &axis, &options).with_scout(Some(&scout));
+        let scouted = Search { scout: Some(&scout), ..Search::new(&policy, &conditions, &axis, &options) };
         assert_eq!(search(&draft, &plain).unwrap().found, search(&draft, &scouted).unwrap().found);
     }
 
@@ -516,8 +473,11 @@ mod tests {
             tried.fetch_add(1, Ordering::Relaxed);
         };
         let cancel = || tried.load(Ordering::Relaxed) >= 3;
-        let stopped =
-            Search::new(&policy, &conditions, &axis, &options).with_on_step(&on_step).with_cancel(&cancel);
+        let stopped = Search {
+            on_step: &on_step,
+            cancel: &cancel,
+            ..Search::new(&policy, &conditions, &axis, &options)
+        };
         let capacity = search(&draft(18.0), &stopped).unwrap();
         assert!(capacity.is_interrupted);
         assert_eq!(capacity.tried.len(), 3);

@@ -159,11 +159,13 @@ impl SimulationOptions {
                 KnowledgeOption::Exact => Knowledge::Exact,
                 KnowledgeOption::Learned => Knowledge::Learned(history.clone()),
             },
-            sim: slackline_sim::Options::exact()
-                .with_seed(Seed(seed))
-                .with_heartbeat(Span::from_seconds_nearest(self.heartbeat))
-                .with_jitter(self.jitter)
-                .with_crashes(self.crashes(instance)?),
+            sim: slackline_sim::Options {
+                seed: Seed(seed),
+                heartbeat: Span::from_seconds_nearest(self.heartbeat),
+                jitter: self.jitter,
+                crashes: self.crashes(instance)?,
+                ..slackline_sim::Options::exact()
+            },
             slowstart: self.slowstart,
             noise: self.noise,
             locality_wait: Span::from_seconds_nearest(self.locality_wait),

@@ -13,7 +13,6 @@ pub(super) const DEADLINES_MAX: f64 = 1e9;
 
 /// Options that shape a workload. Options that are not given are taken from the document.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct WorkloadOptions {
     /// The formats that workloads may have.
     pub importers: Importers,
@@ -61,20 +60,6 @@ pub enum SlotOptions {
 }
 
 impl WorkloadOptions {
-    /// Sets the formats.
-    #[must_use]
-    pub fn with_importers(mut self, importers: Importers) -> Self {
-        self.importers = importers;
-        self
-    }
-
-    /// Sets the values of parameters.
-    #[must_use]
-    pub fn with_parameters(mut self, parameters: Parameters) -> Self {
-        self.parameters = parameters;
-        self
-    }
-
     /// Sets the number of machines.
     #[must_use]
     pub fn with_machines(mut self, machines: impl Into<Option<u32>>) -> Self {

@@ -214,7 +214,7 @@ fn search(
 ) -> Option<Vec<FlowId>> {
     let at_once = instance.clone().released_at_once();
     let (mut idle, mut engine, mut no_sink) = (Idle, Sim::new(&at_once, options.sim.clone()), ());
-    let config = Config::plain().with_each(true).with_slowstart(options.slowstart);
+    let config = Config { each: true, slowstart: options.slowstart, ..Config::plain() };
     let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut no_sink, config);
     driver.step();
     let view = driver.view();

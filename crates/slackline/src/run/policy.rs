@@ -24,9 +24,9 @@ pub(super) fn simulated(
     instance: &Instance,
     setting: &Setting,
 ) -> Result<Simulated, SimulateError> {
-    let plain = Options::exact().with_slowstart(setting.slowstart);
+    let plain = Options { slowstart: setting.slowstart, ..Options::exact() };
     let sim = plain.sim.clone().with_profile(setting.profile.clone());
-    match simulate(instance, policy, &plain.clone().with_sim(sim), None, None) {
+    match simulate(instance, policy, &Options { sim, ..plain.clone() }, None, None) {
         Err(SimulateError::Refused(_)) => simulate(instance, policy, &plain, None, None),
         simulated => simulated,
     }

@@ -97,7 +97,7 @@ pub fn simulate_to(
     progress: Option<&mut dyn FnMut(u64)>,
     out: &mut dyn RowWriter,
 ) -> Result<Simulated, NotWritten> {
-    let watch = Watch::default().with_progress(progress);
+    let watch = Watch { progress, ..Watch::default() };
     simulate_watched(instance, policy, options, bound, watch, Leave::To(out))
 }
 

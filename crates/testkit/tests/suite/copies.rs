@@ -41,7 +41,7 @@ fn both(
     let make = || spec.build(instance.cluster(), &instance.objective());
     let (mut policy, mut engine) = (make(), Sim::new(instance, Options::exact()));
     let (mut ends, mut ahead) = (Ends::default(), Ends::default());
-    let config = Config::plain().audited().with_slowstart(slowstart);
+    let config = Config { slowstart, ..Config::plain().audited() };
     let mut driver = Driver::new(instance.without_flows(), policy.as_mut(), &mut engine, &mut ends, config);
     for _ in 0..instants {
         if !driver.step() {

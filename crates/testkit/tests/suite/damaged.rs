@@ -172,9 +172,8 @@ fn in_form(importer: &Importer, toml: Vec<u8>) -> Option<Vec<u8>> {
 
 /// How a file is read as that format, or guessed.
 fn options(from: Option<&Importer>) -> WorkloadOptions {
-    let mut options = WorkloadOptions::default();
-    options.from = from.map(|importer| importer.name.to_owned());
-    options
+    let from = from.map(|importer| importer.name.to_owned());
+    WorkloadOptions { from, ..WorkloadOptions::default() }
 }
 
 /// Reads a file or a folder as a whole.

@@ -28,12 +28,14 @@ fn drawn(seed: u64) -> (Instance, Options) {
         _ => Knowledge::Mean,
     };
     let noise = if matches!(knowledge, Knowledge::Learned(_)) { 0.0 } else { setup.noise };
-    let options = Options::exact()
-        .with_sim(setup.sim)
-        .with_slowstart(setup.slowstart)
-        .with_noise(noise)
-        .with_locality_wait(setup.locality_wait)
-        .with_knowledge(knowledge);
+    let options = Options {
+        sim: setup.sim,
+        slowstart: setup.slowstart,
+        noise,
+        locality_wait: setup.locality_wait,
+        knowledge,
+        ..Options::exact()
+    };
     (instance, options)
 }
 

@@ -56,7 +56,7 @@ fn with_all_flows_known_auto_does_no_worse_than_any_policy_without() {
     let mut better = 0;
     for seed in test_seeds(40) {
         let (instance, slowstart) = workload(Seed(seed));
-        let plain = SimOptions::exact().with_slowstart(slowstart);
+        let plain = SimOptions { slowstart, ..SimOptions::exact() };
         let cost = |policy: &PolicySpec, options: &SimOptions| {
             let simulated = simulate(&instance, policy, options, None, None);
             simulated
@@ -65,7 +65,7 @@ fn with_all_flows_known_auto_does_no_worse_than_any_policy_without() {
                 .cost
                 .unwrap()
         };
-        let informed = cost(&auto, &plain.clone().with_known_releases());
+        let informed = cost(&auto, &SimOptions { known_releases: true, ..plain.clone() });
         let others = registry.policies().into_iter().filter(|policy| policy.name() != auto.name());
         let least =
             others.chain([auto.clone()]).map(|policy| cost(&policy, &plain)).fold(f64::INFINITY, f64::min);
@@ -79,7 +79,7 @@ fn with_all_flows_known_auto_does_no_worse_than_any_policy_without() {
 fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
     let at_once = instance.clone().released_at_once();
     let (mut idle, mut engine, mut no_sink) = (Idle, Sim::new(&at_once, Options::exact()), ());
-    let config = || Config::plain().with_each(true);
+    let config = || Config { each: true, ..Config::plain() };
     let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut no_sink, config());
     driver.step();
     let view = driver.view();

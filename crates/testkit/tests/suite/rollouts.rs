@@ -75,7 +75,7 @@ fn drawn(seed: Seed) -> (Draft, f64) {
 /// Flows that do not complete when they were believed to, and how many were compared.
 fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usize) {
     let mut engine = Sim::new(instance, Options::exact());
-    let config = Config::plain().audited().with_slowstart(slowstart).with_each(true);
+    let config = Config { slowstart, each: true, ..Config::plain().audited() };
     let run = slackline_policy::run(instance, &mut auto, &mut engine, config);
     // Ids of the run are in the order of releases, those of the instance as written.
     let mut order: Vec<_> = instance.flows().keys().collect();
@@ -183,7 +183,7 @@ impl Policy for Diary {
 fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<String>, usize) {
     let mut diary = Diary { auto, beliefs: Vec::new() };
     let mut engine = Sim::new(instance, Options::exact());
-    let config = Config::plain().audited().with_slowstart(slowstart).with_each(true);
+    let config = Config { slowstart, each: true, ..Config::plain().audited() };
     let run = slackline_policy::run(instance, &mut diary, &mut engine, config);
     let (mut wrong, mut compared) = (Vec::new(), 0);
     for Belief { at, completions, announced } in &diary.beliefs {

@@ -82,7 +82,7 @@ impl TestCluster {
     ) -> (Seen, AttachSummary) {
         let cluster = self.ask(wish).unwrap();
         let learning = Learning::new(cluster.empty().cluster(), &History::new()).guessing();
-        let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning)).audited();
+        let config = Config { attempts_max: u16::MAX, learning: Some(learning), ..Config::plain() }.audited();
         let stop = Arc::new(AtomicBool::new(false));
         let mut steps = Steps { site: self, step, stop: stop.clone(), seen: Seen::default() };
         let closed = cluster.drive(&mut Edf::default(), config, stop, &mut steps).unwrap();

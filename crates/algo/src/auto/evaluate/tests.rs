@@ -92,7 +92,7 @@ fn a_look_back_ends_as_the_run_did() {
             let mut fixed = Fixed::default();
             let found = Rc::clone(&fixed.found);
             let mut engine = Sim::new(&instance, Options::exact());
-            let config = Config::plain().with_slowstart(slowstart);
+            let config = Config { slowstart, ..Config::plain() };
             slackline_policy::run(&instance, &mut fixed, &mut engine, config);
             let found = found.borrow();
             assert_eq!(found.len(), 60);

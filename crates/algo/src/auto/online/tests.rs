@@ -249,8 +249,12 @@ fn who_understates_gains_nothing_once_it_has_done_what_it_said() {
         };
         let mut auto = auto(instance.objective(), "50");
         let mut engine = Sim::new(&instance, Options::exact());
-        let run =
-            slackline_policy::run(&instance, &mut auto, &mut engine, Config::plain().with_beliefs(believe));
+        let run = slackline_policy::run(
+            &instance,
+            &mut auto,
+            &mut engine,
+            Config { believe: Box::new(believe), ..Config::plain() },
+        );
         run.completions.raw.iter().map(|at| at.unwrap().seconds()).collect::<Vec<_>>()
     };
     assert_eq!(completions(1.0), completions(10.0));
@@ -261,7 +265,12 @@ fn who_understates_gains_nothing_once_it_has_done_what_it_said() {
 fn cost_with_noise(instance: &Instance, policy: &mut dyn Policy, seed: u64) -> f64 {
     let believe = |live: &Instance, phase| slackline_sim::noise::distorted(live, phase, 1.0, Seed(seed));
     let mut engine = Sim::new(instance, Options::exact());
-    let run = slackline_policy::run(instance, policy, &mut engine, Config::plain().with_beliefs(believe));
+    let run = slackline_policy::run(
+        instance,
+        policy,
+        &mut engine,
+        Config { believe: Box::new(believe), ..Config::plain() },
+    );
     let completions: Vec<f64> = run.completions.iter().map(|at| at.unwrap().seconds()).collect();
     instance.cost_of(&completions)
 }

@@ -58,7 +58,7 @@ fn gridmix(settings: &[(&str, &str)], seed: u64, objective: Objective) -> Instan
 
 /// The cost of a simulated run that the judge has validated.
 fn simulated(instance: &Instance, policy: &mut dyn Policy, (slowstart, learned): (f64, bool)) -> f64 {
-    let mut config = Config::plain().audited().with_slowstart(slowstart);
+    let mut config = Config { slowstart, ..Config::plain().audited() };
     if learned {
         config.learning = Some(Learning::new(instance.cluster(), &History::new()));
     }

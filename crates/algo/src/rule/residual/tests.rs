@@ -63,11 +63,14 @@ fn seen(instance: &Instance, estimated: f64) -> Vec<(f64, ResidualWork)> {
     let mut probe = Probe::default();
     let seen = Rc::clone(&probe.seen);
     let mut engine = Sim::new(instance, Options::exact());
-    let config = Config::plain().audited().with_beliefs(|instance, phase| {
-        Span::from_seconds_nearest(
-            slackline_policy::view::mean_of(instance.phase(phase)).seconds() * estimated,
-        )
-    });
+    let config = Config {
+        believe: Box::new(|instance, phase| {
+            Span::from_seconds_nearest(
+                slackline_policy::view::mean_of(instance.phase(phase)).seconds() * estimated,
+            )
+        }),
+        ..Config::plain().audited()
+    };
     slackline_policy::run(instance, &mut probe, &mut engine, config);
     let seen = seen.borrow();
     seen.iter().filter_map(|(at, flows)| Some((*at, *flows.first()?))).collect()
@@ -125,10 +128,13 @@ fn a_tenth_of_their_run_time_is_left_of_the_last_tasks() {
     let mut probe = Probe::default();
     let seen = Rc::clone(&probe.seen);
     let mut engine = Sim::new(&instance, Options::exact());
-    let config = Config::plain().with_beliefs(|instance, phase| {
-        let mean = slackline_policy::view::mean_of(instance.phase(phase));
-        if mean > Span(2_000_000) { Span(200_000) } else { mean }
-    });
+    let config = Config {
+        believe: Box::new(|instance, phase| {
+            let mean = slackline_policy::view::mean_of(instance.phase(phase));
+            if mean > Span(2_000_000) { Span(200_000) } else { mean }
+        }),
+        ..Config::plain()
+    };
     slackline_policy::run(&instance, &mut probe, &mut engine, config);
     let (at, flows) = seen.borrow()[1].clone();
     // At speed 2 two maps have done 2 each after a second.

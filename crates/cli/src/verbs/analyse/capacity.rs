@@ -119,13 +119,15 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let report_progress = |tried: &SearchStep| shown.one_more(tried);
     let stop = stop_on_interrupt();
     let cancel = || stop.load(Ordering::Relaxed);
-    let search_for = Search::new(policy, conditions, &axis, &options)
-        .with_method(asked.method)
-        .with_scout(asked.scout)
-        .with_grain(grain_span(asked.simulation.grain))
-        .with_threads(asked.threads)
-        .with_cancel(&cancel)
-        .with_on_step(&report_progress);
+    let search_for = Search {
+        method: asked.method,
+        scout: asked.scout,
+        grain: grain_span(asked.simulation.grain),
+        threads: asked.threads,
+        cancel: &cancel,
+        on_step: &report_progress,
+        ..Search::new(policy, conditions, &axis, &options)
+    };
     let found = match search(&draft, &search_for) {
         Ok(found) => found,
         Err(CapacityError::Invalid(invalid)) => bail!("{}: {invalid}", source.name),
@@ -190,7 +192,7 @@ fn drawn<'a>(
     let mut collector = Collector::new(instance);
     let mut collect = |row: FinalRow<'_>| collector.take(row);
     let bound = quick_bound(instance, options.clock());
-    let watch = Watch::default().with_left(Some(&mut collect));
+    let watch = Watch { left: Some(&mut collect), ..Watch::default() };
     let simulated = simulate_figures(instance, policy, options, bound, watch)
         .map_err(|error| anyhow!("{}: {error}", policy.spec()))?;
     let figures = Figures {

@@ -300,7 +300,7 @@ fn workload(
     if let Err(wrong) = document.made_for(&source) {
         bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; --workload FILE names another" });
     }
-    let options = WorkloadOptions::default().with_importers(tables.importers.clone());
+    let options = WorkloadOptions { importers: tables.importers.clone(), ..WorkloadOptions::default() };
     Ok(document.load(&source, options, None)?)
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
             let mut collect =
                 |row: FinalRow<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
             let watch =
-                Watch::default().with_progress(Some(&mut report_progress)).with_left(Some(&mut collect));
+                Watch { progress: Some(&mut report_progress), left: Some(&mut collect), ..Watch::default() };
             simulate_figures(instance, &policy, &options, bound, watch)
         }
     };

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use slackline::export::charts::{self, Chart, Size, Timeline};
 use slackline::export::{self, ExportError, InLines, Jobs, Perfetto};
-use slackline::import::{ImportError, Opened, ScheduleDocument};
+use slackline::import::{ImportError, Opened, ScheduleDocument, WorkloadOptions};
 use slackline::model::Instance;
 use slackline::simulate::RowWriter;
 use slackline_trace::Importers;
@@ -133,7 +133,8 @@ fn of_schedule(args: &Export, schedule: &Path, tables: &Tables) -> anyhow::Resul
 
 /// Reads both, as a stream if both are in lines.
 fn read(args: &Export, schedule: &Path, tables: &Tables) -> anyhow::Result<Rows> {
-    let options = args.shape.options(&tables.importers)?.with_parameters(args.parameters.parameters()?);
+    let parameters = args.parameters.parameters()?;
+    let options = WorkloadOptions { parameters, ..args.shape.options(&tables.importers)? };
     let output = args.output.file();
     let is_in_lines =
         |path: &&Path| ending(&path.to_string_lossy()).as_deref() == Some("jsonl") && path.is_file();

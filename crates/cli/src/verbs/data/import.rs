@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
+use slackline::import::WorkloadOptions;
 use slackline::report::number::counted;
 
 use crate::args::output::WorkloadForm;
@@ -36,7 +37,8 @@ pub(crate) struct Import {
 }
 
 pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
-    let options = args.shape.options(&tables.importers)?.with_parameters(args.parameters.parameters()?);
+    let parameters = args.parameters.parameters()?;
+    let options = WorkloadOptions { parameters, ..args.shape.options(&tables.importers)? };
     let (name, draft) = input::draft(&args.workload, args.output.file(), &options)?;
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };

@@ -132,7 +132,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     if policy.plan_form().needs_tasks() {
         loaded.prepare(args.grain)?;
     }
-    match plan::plan(&loaded.instance, &policy, Options::default().with_budget(args.plan.budget)) {
+    match plan::plan(&loaded.instance, &policy, Options { budget: args.plan.budget }) {
         Ok(Plan::Schedule(planned)) => {
             let augmented = augmented(options, &source, &loaded, &policy)?;
             write(args, source.short_name(), &loaded, *planned, augmented)?;

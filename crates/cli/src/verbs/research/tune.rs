@@ -351,17 +351,14 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
         ModeArg::Strict => Mode::Strict,
     };
     let standard = Config::standard();
-    let config = standard
-        .with_mode(mode)
-        .with_mk_jr(times.unwrap_or(standard.mk_jr))
-        .with_mk_tct_jr(times.unwrap_or(standard.mk_tct_jr));
+    let (mk_jr, mk_tct_jr) = (times.unwrap_or(standard.mk_jr), times.unwrap_or(standard.mk_tct_jr));
+    let config = Config { mode, mk_jr, mk_tct_jr };
     if args.proportional.is_some() && args.method != Method::MkSfJr {
         bail!("--proportional: found --method {}, expected mk-sf-jr with it", args.method.name());
     }
     let proportional = args.proportional.map(Splits::of_total).transpose().context("--proportional")?;
     let request = Request::new(splits(&args.shape, instance)?, args.method);
-    let request = request.with_config(config).with_proportional(proportional);
-    Ok(if args.front { request.with_front() } else { request })
+    Ok(Request { config, proportional, front: args.front, ..request })
 }
 
 /// Writes the best split and its order as a schedule on a cluster so divided, and as a page, where these were

@@ -25,7 +25,7 @@ pub(in crate::run) fn ends(
 ) -> Result<TiVec<FlowId, Option<Time>>, String> {
     let mut engine = ForecastEngine::new(instance, running, quotas);
     let mut ends = Ends(vec![None; instance.flows().len()].into());
-    let config = Config::plain().with_slowstart(slowstart);
+    let config = Config { slowstart, ..Config::plain() };
     let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);
     while driver.step() {}
     let failure = driver.close().failure;

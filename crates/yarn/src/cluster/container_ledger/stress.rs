@@ -120,7 +120,7 @@ fn watched(
     let mut policy = (entry.make)(instance.cluster(), &instance.objective(), &settings);
     let mut left = Left::default();
     let mut engine = ModelEngine::new((cluster, instance), published, case.am_share, polls);
-    let config = Config::plain().with_slowstart(case.slowstart).with_attempts_max(u16::MAX).audited();
+    let config = Config { slowstart: case.slowstart, attempts_max: u16::MAX, ..Config::plain() }.audited();
     let mut driver = Driver::new(instance.without_flows(), &mut *policy, &mut engine, &mut left, config);
     let mut step = 0;
     while driver.step() {

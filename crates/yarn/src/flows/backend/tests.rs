@@ -219,7 +219,7 @@ impl Scene {
         let (empty, mut nowhere, mut policy) =
             (without_flows(&engine.machines()), (), Fifo::new(ShareUnit::Job));
         let mut ended = Vec::new();
-        let config = Config::plain().audited().with_attempts_max(u16::MAX);
+        let config = Config { attempts_max: u16::MAX, ..Config::plain().audited() };
         let mut driver = Driver::new(empty, &mut policy, engine.as_mut(), &mut nowhere, config);
         while ended.is_empty() && !is_stopped.load(Ordering::SeqCst) && driver.step() {
             let plans = Plans::of(&driver);

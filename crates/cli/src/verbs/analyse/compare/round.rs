@@ -94,15 +94,17 @@ pub(super) fn round(
             let _ = unwritten.set(error);
         }
     };
-    let how = SideBySide::default()
-        .with_threads(args.threads.map_or_else(processors, usize::from))
-        .with_schedules(args.schedules.is_some())
-        .with_cancel(&cancel)
-        .with_ended(&report_end)
-        .with_left(is_drawn.then_some(&collect_row))
-        .with_recorded(loaded.recorded.as_ref());
     let report_progress = |k: usize, done: u64| progress.at(base + k, done);
-    let compared = compare(instance, policies, &options, bound, how.with_progress(&report_progress));
+    let how = SideBySide {
+        threads: args.threads.map_or_else(processors, usize::from),
+        schedules: args.schedules.is_some(),
+        progress: &report_progress,
+        cancel: &cancel,
+        ended: &report_end,
+        left: is_drawn.then_some(&collect_row),
+        recorded: loaded.recorded.as_ref(),
+    };
+    let compared = compare(instance, policies, &options, bound, how);
     if let Some(error) = unwritten.into_inner() {
         return Err(error);
     }
