@@ -16,7 +16,7 @@ pub use slackline_executor::engine::backend::{
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
-use slackline_model::{History, Objective, Time};
+use slackline_model::{Cluster, History, Objective, Time};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Choice, Config, Driver, Figures, Learning};
 use slackline_task::base::activity;
@@ -127,10 +127,6 @@ pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &
     let mut machines = resident.machines();
     let empty = without_flows(&machines);
     let mut policy = rules.policy.build(empty.cluster(), &rules.objective);
-    let learning = Learning::new(empty.cluster(), &History::new())
-        .guessing()
-        .believing_speeds(empty.cluster())
-        .remembering(REMEMBERED);
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
     let config = Config {
@@ -138,7 +134,7 @@ pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &
         stopwatch: Some(&nanos),
         // The limit on failures of a task is a setting of its run, and the driver has none.
         attempts_max: u16::MAX,
-        learning: Some(learning),
+        learning: Some(learning(empty.cluster())),
         ..Config::plain()
     };
     let mut nowhere = ();
@@ -198,6 +194,11 @@ pub fn drive(resident: &mut (dyn SharedEngine + 'static), rules: &Rules, host: &
         admitted.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
     }
     Drove { failure, unfinished, gave_up, choices: policy.choices().to_vec() }
+}
+
+/// What is learned of durations and speeds over all runs of an engine.
+fn learning(cluster: &Cluster) -> Learning {
+    Learning::new(cluster, &History::new()).guessing().believing_speeds(cluster).remembering(REMEMBERED)
 }
 
 /// The runs on the engine.
