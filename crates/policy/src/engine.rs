@@ -66,7 +66,7 @@ pub trait Engine {
     fn may_bring_flows(&mut self) -> bool;
 }
 
-/// An engine as nothing but that: what drives engines is compiled once for all of them.
+/// Any engine as `dyn Engine`, so that most of the driver is compiled once and not for each engine.
 pub trait AsEngine: Engine {
     /// This engine.
     fn as_engine(&mut self) -> &mut dyn Engine;

@@ -157,7 +157,7 @@ pub trait SharedEngine: AsEngine {
         None
     }
 
-    /// Ends the waiting of [`slackline_policy::Engine::poll`], from any thread; does nothing for an engine that waits briefly.
+    /// Ends the waiting of `Engine::poll`, from any thread; does nothing for an engine that waits briefly.
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
         Arc::new(|| {})
     }
