@@ -38,12 +38,13 @@ use slackline_task::process::worker_command::WorkerCommand;
 
 use crate::engine::arrivals::{Arrivals, PendingArrivals};
 use crate::engine::dir_pool::DirPool;
-use crate::engine::event::{EventCallback, RunEvent, SlotHolder};
+use crate::engine::event::{EventCallback, RunEvent};
 use crate::engine::work::Work;
 use crate::fleet::{Assignment, Fleet};
 use crate::run::Session;
 use crate::spec::job_plan::JobPlan;
 use crate::store::journal::{self, Attempt};
+use crate::store::running_attempt::{AttemptProgress, RunningAttempt};
 
 /// The longest the engine sleeps, so that observers see time go by.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -110,8 +111,7 @@ struct Running {
     second: Option<Box<Running>>,
     /// Whether a speculative attempt has failed; another one is not worth its while.
     second_failed: bool,
-    /// Whether it was said that it waits for its machine.
-    said_to_wait: bool,
+    progress: AttemptProgress,
 }
 
 impl Running {
@@ -127,12 +127,18 @@ impl Running {
             killed: None,
             second: None,
             second_failed: false,
-            said_to_wait: false,
+            progress: AttemptProgress::default(),
         }
     }
 
     fn is_at_work(&self) -> bool {
         self.stage == Stage::AtWork
+    }
+
+    /// What is shown of it.
+    fn document(&self) -> RunningAttempt {
+        let Self { number, id, slot, start, progress, .. } = *self;
+        RunningAttempt { progress, ..RunningAttempt::on_slot(number, id, slot, start.0) }
     }
 
     /// Whether it has its slot and waits for lost tasks of a job.
@@ -303,7 +309,7 @@ impl ProcessEngine {
         }
         let mut running = Running::new(self.number(), id, slot, self.now);
         running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
-        self.tell_started(&running);
+        (self.on_event)(self.now, &RunEvent::AttemptStarted(running.document()));
         if is_held {
             self.keep(row, running);
         } else {
@@ -311,16 +317,9 @@ impl ProcessEngine {
         }
     }
 
-    /// Tells that an attempt has its slot.
-    fn tell_started(&mut self, running: &Running) {
-        let Running { number, id, slot, start, .. } = *running;
-        let holder = Some(SlotHolder { attempt: number, slot, since: start });
-        (self.on_event)(self.now, &RunEvent::AttemptStarted { task: id, holder });
-    }
-
     /// Has the fleet start an attempt.
     fn launch(&mut self, running: &Running) -> io::Result<()> {
-        let Running { number, id, slot, began, .. } = *running;
+        let Running { number, id, slot, .. } = *running;
         let spec = self.spec(number, id)?;
         if self.work.session.jobs[id.job as usize].is_final(id) {
             self.spares.put(id.job, &spec.directory);
@@ -329,7 +328,8 @@ impl ProcessEngine {
         let of_fleet = self.ids.iter().find(|(_, id)| **id == of_cluster);
         let (&machine, _) = of_fleet.expect("invariant: nothing starts on machines that are away");
         let demand = self.demand(id);
-        self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
+        let attempt = RunningAttempt { since: running.began.0, ..running.document() };
+        self.fleet.start(Assignment { number, attempt, machine, slot, demand }, &spec)
     }
 
     /// What an attempt is given.

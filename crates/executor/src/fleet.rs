@@ -20,12 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slackline_model::{MachineId, PhaseKind};
-use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::{Capacity, Demand};
 use slackline_task::process::report::Report;
 use slackline_task::process::spec::Spec;
 
-use crate::store::pid_file::AssignedTask;
+use crate::store::running_attempt::RunningAttempt;
 
 /// Machines that run attempts. Each has a number by which the fleet knows it: those that are there from the
 /// beginning count from 0 ([`Fleet::machines`]), those that come say theirs ([`FleetEvent::Joined`]).
@@ -85,23 +84,16 @@ pub(crate) enum Availability {
 /// An attempt and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// Its number in the run.
+    /// Its number, as the fleet knows it.
     pub(crate) number: u64,
-    pub(crate) id: TaskId,
+    /// What is shown of it while it runs.
+    pub(crate) attempt: RunningAttempt,
     /// Its machine, as the fleet knows it.
     pub(crate) machine: MachineId,
     /// Its slot, of the slot kind that serves the task.
     pub(crate) slot: u32,
-    /// Since when it runs: microseconds since the run began.
-    pub(crate) since: u64,
     /// What it takes of its machine.
     pub(crate) demand: Demand,
-}
-
-impl From<Assignment> for AssignedTask {
-    fn from(Assignment { number, id, slot, since, .. }: Assignment) -> Self {
-        Self { number, id, slot, since }
-    }
 }
 
 /// A slot of another run on the same machines, and what its attempt takes of its machine, if one runs.

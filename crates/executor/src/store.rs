@@ -14,3 +14,4 @@ pub(crate) mod output_lock;
 pub mod pid_file;
 pub(crate) mod publish;
 pub mod run_schedule;
+pub mod running_attempt;

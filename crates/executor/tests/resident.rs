@@ -49,7 +49,7 @@ struct Watcher {
 impl Watcher {
     fn happened(&mut self, event: &RunEvent) {
         let what = match event {
-            RunEvent::AttemptStarted { task, .. } => What::Started(*task),
+            RunEvent::AttemptStarted(attempt) => What::Started(attempt.id),
             RunEvent::TaskFinished { task, .. } => What::Done(*task),
             RunEvent::AttemptStopped { task, .. } => What::Killed(*task),
             _ => return,

@@ -60,7 +60,7 @@ impl Watcher {
                     meddle(&self.done);
                 }
             }
-            RunEvent::AttemptWaiting(_) => self.waits += 1,
+            RunEvent::AttemptProgress(attempt) => self.waits += usize::from(attempt.progress.waits),
             RunEvent::AttemptFailed { message, log, .. } => {
                 self.failures.push(message.to_owned());
                 self.logs.extend(log.clone());

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-use slackline::run::{NewRun, RunEvent, ServiceForecast, TaskId};
+use slackline::run::{NewRun, RunEvent, RunningAttempt, ServiceForecast, TaskId};
 use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
@@ -82,7 +82,7 @@ impl Run {
             seconds: random::integer(rng, 5, 60) as f64,
         });
         let running = (self.done..self.done + self.running)
-            .map(|task| RunEvent::AttemptStarted { task: map(task), holder: None });
+            .map(|task| RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(task), 0)));
         done.chain(running).collect()
     }
 }

@@ -55,8 +55,9 @@ pub use slackline_executor::engine::Settings;
 pub use slackline_executor::engine::backend::{
     ADDRESS, Backend, EngineDescription, EngineEntry, Make, PreparedRun, SWITCH, Session, Stop,
 };
-pub use slackline_executor::engine::event::{FlowStatus, RunEvent, SlotHolder};
+pub use slackline_executor::engine::event::{FlowStatus, RunEvent};
 pub use slackline_executor::engine::this_machine::LocalEngine;
+pub use slackline_executor::store::running_attempt::{AttemptProgress, RunningAttempt};
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -93,7 +94,7 @@ pub use slackline_task::process::worker_command::WorkerCommand;
 /// started as [`WorkerCommand`] specifies.
 pub use slackline_task::worker::{main as worker, main_if_asked as worker_if_asked};
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
-pub use state::{FlowState, JobState, SoFar, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together};
+pub use state::{FlowState, JobState, NamedAttempt, SoFar, Stage, StateOfRun, look, so_far, so_far_together};
 
 const SECOND: u64 = 1_000_000;
 

@@ -45,12 +45,11 @@ impl ProcessEngine {
     }
 
     fn say_that_it_waits(&mut self, row: RowId) {
-        let Some(running) = self.running.get_mut(&row).filter(|running| !running.said_to_wait) else {
+        let Some(running) = self.running.get_mut(&row).filter(|running| !running.progress.waits) else {
             return;
         };
-        running.said_to_wait = true;
-        let id = running.id;
-        (self.on_event)(self.now, &RunEvent::AttemptWaiting(id));
+        running.progress.waits = true;
+        (self.on_event)(self.now, &RunEvent::AttemptProgress(running.document()));
     }
 
     /// The first time at which an attempt may start that waits for its time.
@@ -83,6 +82,9 @@ impl ProcessEngine {
             return;
         }
         running.began = self.now;
+        if std::mem::take(&mut running.progress.waits) {
+            (self.on_event)(self.now, &RunEvent::AttemptProgress(running.document()));
+        }
         if self.is_away(running.id, running.slot) {
             // The driver is about to learns of it.
             running.stage = Stage::Gone;

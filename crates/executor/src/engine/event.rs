@@ -7,21 +7,17 @@ use slackline_model::Time;
 use slackline_task::base::task_id::TaskId;
 
 use crate::store::journal::Attempt;
+use crate::store::running_attempt::RunningAttempt;
 
 /// Something that happened in a run. Jobs have the numbers of [`TaskId`]. Text is built for failures and
 /// warnings alone.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunEvent {
-    /// An attempt of a task started.
-    AttemptStarted {
-        task: TaskId,
-        /// The slot that it holds, from an engine that numbers attempts when they start.
-        holder: Option<SlotHolder>,
-    },
-    /// An attempt that started waits: other tasks on its machine leave too little memory or too few
-    /// processors.
-    AttemptWaiting(TaskId),
+    /// An attempt of a task has its slot.
+    AttemptStarted(RunningAttempt),
+    /// The progress of a running attempt changed.
+    AttemptProgress(RunningAttempt),
     /// The journal has the record of an attempt that ended. The event for its task follows.
     AttemptRecorded(Box<Attempt>),
     /// A task finished, after this many seconds.
@@ -73,24 +69,12 @@ pub enum RunEvent {
     Tick,
 }
 
-/// A slot of a running attempt. The attempt holds it until its end is recorded or it is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotHolder {
-    /// The number of the attempt in its run.
-    pub attempt: u64,
-    /// The slot, of the slot kind that serves the task.
-    pub slot: u32,
-    /// Since when, in the time of the run.
-    pub since: Time,
-}
-
 impl RunEvent {
     /// The number of the job that the event is about; `None` if it concerns all jobs.
     pub(crate) fn job(&self) -> Option<u32> {
         match self {
-            Self::AttemptStarted { task, .. }
-            | Self::AttemptWaiting(task)
-            | Self::TaskFinished { task, .. }
+            Self::AttemptStarted(attempt) | Self::AttemptProgress(attempt) => Some(attempt.id.job),
+            Self::TaskFinished { task, .. }
             | Self::AttemptFailed { task, .. }
             | Self::AttemptStopped { task, .. } => Some(task.job),
             Self::JobFinished { job, .. } => Some(*job),
@@ -101,9 +85,8 @@ impl RunEvent {
     /// The event with job numbers that start at `first`.
     pub(crate) fn numbered_from(mut self, first: u32) -> Self {
         match &mut self {
-            Self::AttemptStarted { task, .. }
-            | Self::AttemptWaiting(task)
-            | Self::TaskFinished { task, .. }
+            Self::AttemptStarted(attempt) | Self::AttemptProgress(attempt) => attempt.id.job -= first,
+            Self::TaskFinished { task, .. }
             | Self::AttemptFailed { task, .. }
             | Self::AttemptStopped { task, .. } => task.job -= first,
             Self::JobFinished { job, .. } => *job -= first,

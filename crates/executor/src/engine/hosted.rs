@@ -4,25 +4,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use slackline_model::{MachineId, Time};
+use slackline_model::MachineId;
 use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
 
 use crate::engine::event::FlowStatus;
 use crate::engine::{ProcessEngine, Running};
 use crate::fleet::FleetEvent;
-
-/// An attempt that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RunningAttempt {
-    /// Its number in the run.
-    pub(crate) number: u64,
-    pub(crate) id: TaskId,
-    /// Its slot, of the slot kind that serves the task.
-    pub(crate) slot: u32,
-    /// Since when it has its slot.
-    pub(crate) since: Time,
-}
+use crate::store::running_attempt::RunningAttempt;
 
 impl ProcessEngine {
     /// Handles the events of its attempts, and returns the reports: ends, and the names of flows that arrive.
@@ -91,11 +80,7 @@ impl ProcessEngine {
                 && running.killed.is_none()
                 && self.work.session.jobs[running.id.job as usize].flow == flow
         };
-        let of = |running: &Running| {
-            let Running { number, id, slot, start, .. } = *running;
-            RunningAttempt { number, id, slot, since: start }
-        };
-        self.running.values().filter(is_of).map(of).collect()
+        self.running.values().filter(is_of).map(Running::document).collect()
     }
 
     /// Attempts go on when the driver gives up their rows, which it is about to.

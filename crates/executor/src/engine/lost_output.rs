@@ -245,7 +245,7 @@ impl ProcessEngine {
     fn starve(&mut self, row: RowId, before: &Running) {
         let mut next = Running::new(self.number(), before.id, before.slot, self.now);
         next.stage = Stage::Starved;
-        self.tell_started(&next);
+        (self.on_event)(self.now, &RunEvent::AttemptStarted(next.document()));
         self.keep(row, next);
     }
 
@@ -261,7 +261,7 @@ impl ProcessEngine {
             let Some(slot) = self.slot_for(id).filter(|&slot| self.fits(id, slot)) else { continue };
             let mut running = Running::new(self.number(), id, slot, self.now);
             running.stage = Stage::AtWork;
-            self.tell_started(&running);
+            (self.on_event)(self.now, &RunEvent::AttemptStarted(running.document()));
             match self.launch(&running) {
                 Ok(()) => {
                     self.lost.tasks.insert(id, Some(running.number));

@@ -49,7 +49,6 @@ use crate::engine::backend::{
 };
 use crate::engine::ending::PATIENCE;
 use crate::engine::event::EventCallback;
-use crate::engine::hosted::RunningAttempt;
 use crate::engine::machines::visibility_check::VisibilityCheck;
 use crate::engine::process_session::ProcessSession;
 use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
@@ -61,6 +60,7 @@ use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
 use crate::run::error::EngineError;
 use crate::run::limits::check_limits;
 use crate::run::{RunEnd, Session};
+use crate::store::running_attempt::{RunningAttempt, SlotHolder};
 
 /// A run, as the loop knows it.
 struct RunHandle {
@@ -381,10 +381,12 @@ impl SharedProcessEngine {
         arrived.begin_at(phase);
         self.due.push(Report::Arrived(Box::new(arrival)));
         let mux = lock(&self.mux);
-        for RunningAttempt { number: attempt, id: task, slot, since } in busy {
-            let Some((phase, task)) = arrived.place(task) else { continue };
-            let Some(name) = mux.name(id, attempt) else { continue };
-            self.named.insert(name, (id, attempt));
+        for attempt in busy {
+            let Some((phase, task)) = arrived.place(attempt.id) else { continue };
+            let Some(SlotHolder { number, slot }) = attempt.holder else { continue };
+            let Some(name) = mux.name(id, number) else { continue };
+            self.named.insert(name, (id, number));
+            let since = Time(attempt.since);
             self.due.push(Report::Running(Running { name, phase, task, slot, since }));
         }
         self.arrived.insert(number, arrived);

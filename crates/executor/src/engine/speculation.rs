@@ -12,6 +12,7 @@ use slackline_task::process::report::Report as Said;
 
 use super::ending::Problem;
 use super::{ProcessEngine, Running, Stage};
+use crate::engine::event::RunEvent;
 use crate::fleet::ForeignSlot;
 
 /// A task is tried a second time when it has taken this many times the mean of its phase, as Hadoop's
@@ -112,7 +113,7 @@ impl ProcessEngine {
             return;
         }
         second.stage = Stage::AtWork;
-        self.tell_started(&second);
+        (self.on_event)(self.now, &RunEvent::AttemptStarted(second.document()));
         self.rows.insert(second.number, row);
         if let Some(running) = self.running.get_mut(&row) {
             running.second = Some(Box::new(second));

@@ -32,6 +32,7 @@ use crate::fleet::protocol::{
 };
 use crate::fleet::{Assignment, Fleet, FleetEvent, Waker, concurrent_runs};
 use crate::store::pid_file::{PidFile, end_process, kill_leftovers};
+use crate::store::running_attempt::RunningAttempt;
 
 /// The name of the verb by which a program is started as an agent.
 pub const ARGUMENT: &str = "agent";
@@ -271,15 +272,8 @@ fn assignment(number: u64, spec: &Spec) -> Assignment {
         Task::Map { index, .. } => (PhaseKind::Map, index),
         Task::Reduce { partition, .. } => (PhaseKind::Reduce, partition),
     };
-    let demand = Demand::default();
-    Assignment {
-        number,
-        id: TaskId { job: 0, phase, task },
-        machine: MachineId(0),
-        slot: 0,
-        since: 0,
-        demand,
-    }
+    let attempt = RunningAttempt::on_slot(number, TaskId { job: 0, phase, task }, 0, 0);
+    Assignment { number, attempt, machine: MachineId(0), slot: 0, demand: Demand::default() }
 }
 
 fn hello(inputs: &Receiver<Input>) -> Result<Hello, Option<String>> {

@@ -303,7 +303,7 @@ impl Processes {
             let is_new = idle.is_none();
             let name = idle.map_or_else(|| self.hire(), Ok)?;
             let Some(worker) = self.workers.get_mut(&name) else { continue };
-            worker.pid_file.note(Some(attempt.into()));
+            worker.pid_file.note(Some(attempt.attempt));
             worker.unsaid.extend_from_slice(line);
             match worker.tell() {
                 Ok(()) => {

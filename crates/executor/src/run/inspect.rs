@@ -14,8 +14,9 @@ use crate::store::applications::{self, ExternalJob};
 use crate::store::journal::{Attempt, Head, Journal, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::machine_slots::WholeCluster;
-use crate::store::pid_file::{AtWork, at_work};
+use crate::store::pid_file::at_work;
 use crate::store::run_schedule;
+use crate::store::running_attempt::RunningAttempt;
 
 /// What is to be seen of a run.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ pub struct RunInspection {
     /// When something was recorded the last time: microseconds since 1970.
     pub recorded: u64,
     /// What is being done, as far as it can be seen; nothing if no process drives the run.
-    pub at_work: Vec<AtWork>,
+    pub at_work: Vec<RunningAttempt>,
     /// Its jobs on a cluster, those that earlier runs have done among them.
     pub there: Vec<ExternalJob>,
 }
@@ -96,13 +97,15 @@ pub fn inspect(state: &Path) -> Result<Option<RunInspection>, EngineError> {
         let is_new = |id: TaskId| is_known(id) && !recorded_tasks.contains(&id);
         job.at_work.retain(|(id, _)| is_new(*id));
         attempts.extend(std::mem::take(&mut job.made).into_iter().filter(|made| is_new(made.id)));
-        at_work.extend(job.at_work.iter().map(|&(id, since)| AtWork::there(id, since)));
+        at_work.extend(job.at_work.iter().map(|&(id, since)| RunningAttempt::unnumbered(id, since)));
     }
     at_work.retain(|one| is_known(one.id));
     let last = head.last_segment();
     let whole = WholeCluster::of(&head.segments);
     for one in &mut at_work {
-        one.slot = one.slot.map(|slot| whole.slot_of(last, one.id.phase, slot).unwrap_or(slot));
+        if let Some(holder) = &mut one.holder {
+            holder.slot = whole.slot_of(last, one.id.phase, holder.slot).unwrap_or(holder.slot);
+        }
         one.since = run_schedule::by_date(&head.segments, one.since);
     }
     let mut head = head;

@@ -1,7 +1,7 @@
 //! The files below `pids/`: one for each worker process, with the attempt that it runs.
 //!
 //! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the
-//! start of the machine. The second is what it works on, as JSON (`AssignedTask`); empty for a worker that
+//! start of the machine. The second is what it works on, as JSON ([`RunningAttempt`]); empty for a worker that
 //! waits. It is written over in place, padded with spaces to the same length, and nothing waits until it is
 //! on disk: it tells of living processes only.
 
@@ -12,49 +12,16 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
-use serde::{Deserialize, Serialize};
 use slackline_task::base::regular_file;
-use slackline_task::base::task_id::TaskId;
 use slackline_task::process::process_tree::{self, Process};
+
+use crate::store::running_attempt::RunningAttempt;
 
 /// How long a second line is: longer than its longest content.
 const WIDTH: usize = 160;
 
 /// What is read of such a file, bytes.
 const LONGEST: u64 = 1 << 12;
-
-/// The attempt that a worker runs, as its pid file has it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct AssignedTask {
-    /// The number of the attempt in its run.
-    pub(crate) number: u64,
-    pub(crate) id: TaskId,
-    pub(crate) slot: u32,
-    /// Since when, microseconds since the run began.
-    pub(crate) since: u64,
-}
-
-/// An attempt that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AtWork {
-    /// The worker's process; none of one on a cluster.
-    pub pid: Option<u64>,
-    /// The number of the attempt in its run, if it has one yet.
-    pub attempt: Option<u64>,
-    pub id: TaskId,
-    /// The slot, of the slot kind that serves the task; none of one on a cluster.
-    pub slot: Option<u32>,
-    /// Since when, microseconds since the run began.
-    pub since: u64,
-}
-
-impl AtWork {
-    /// A task on a cluster.
-    pub(crate) fn there(id: TaskId, since: u64) -> Self {
-        Self { pid: None, attempt: None, id, slot: None, since }
-    }
-}
 
 /// The file of a worker, which says what it works on. It is removed with its worker.
 pub(crate) struct PidFile {
@@ -80,9 +47,10 @@ impl PidFile {
     }
 
     /// Writes down what the worker works on. What cannot be written is not shown.
-    pub(crate) fn note(&self, task: Option<AssignedTask>) {
-        let text =
-            task.map(|task| serde_json::to_string(&task).expect("invariant: numbers can be written as JSON"));
+    pub(crate) fn note(&self, attempt: Option<RunningAttempt>) {
+        let text = attempt.map(|attempt| {
+            serde_json::to_string(&attempt).expect("invariant: numbers can be written as JSON")
+        });
         let text = text.unwrap_or_default();
         let _ = self.file.write_all_at(format!("{text:<WIDTH$}\n").as_bytes(), self.second);
     }
@@ -107,7 +75,7 @@ struct Content {
     began: u64,
     boot: String,
     /// What the worker works on.
-    at_work: Option<AtWork>,
+    at_work: Option<RunningAttempt>,
 }
 
 impl Content {
@@ -118,14 +86,8 @@ impl Content {
         let mut number = || words.next()?.parse::<u64>().ok();
         let (pid, began) = (number()?, number()?);
         let boot = words.next().unwrap_or_default().to_owned();
-        let task = lines.next().and_then(|line| serde_json::from_str::<AssignedTask>(line).ok());
-        let at_work = task.map(|AssignedTask { number, id, slot, since }| AtWork {
-            pid: Some(pid),
-            attempt: Some(number),
-            id,
-            slot: Some(slot),
-            since,
-        });
+        let attempt = lines.next().and_then(|line| serde_json::from_str::<RunningAttempt>(line).ok());
+        let at_work = attempt.map(|attempt| RunningAttempt { process: Some(pid), ..attempt });
         Some(Self { pid, began, boot, at_work })
     }
 
@@ -184,11 +146,11 @@ fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
 ///
 /// # Errors
 /// The directory cannot be read.
-pub fn at_work(state: &Path) -> io::Result<Vec<AtWork>> {
+pub fn at_work(state: &Path) -> io::Result<Vec<RunningAttempt>> {
     let living = contents(&crate::store::layout::Layout::new(state).pids())?.into_iter();
     let living = living.filter_map(|(_, content)| content.filter(Content::is_alive));
-    let mut found: Vec<AtWork> = living.filter_map(|content| content.at_work).collect();
-    found.sort_by_key(|at_work| at_work.attempt);
+    let mut found: Vec<RunningAttempt> = living.filter_map(|content| content.at_work).collect();
+    found.sort_by_key(RunningAttempt::number);
     Ok(found)
 }
 
@@ -213,8 +175,10 @@ pub(crate) fn kill_leftovers(pids: &Path) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use slackline_model::PhaseKind;
+    use slackline_task::base::task_id::TaskId;
 
     use super::*;
+    use crate::store::running_attempt::AttemptProgress;
 
     #[test]
     fn a_pid_file_says_what_its_worker_is_at_work_on() {
@@ -225,12 +189,15 @@ mod tests {
         let file = PidFile::create(pids.join("0"), me).unwrap();
         assert_eq!(at_work(dir.path()).unwrap(), []);
         let id = TaskId { job: 3, phase: PhaseKind::Reduce, task: 7 };
-        file.note(Some(AssignedTask { number: 12, id, slot: 1, since: 5_000_000 }));
+        let attempt = RunningAttempt::on_slot(12, id, 1, 5_000_000);
+        file.note(Some(attempt));
         let largest = TaskId { job: u32::MAX, phase: PhaseKind::Reduce, task: u32::MAX };
-        let (number, since) = (u64::MAX, u64::MAX);
-        let longest = AssignedTask { number, id: largest, slot: u32::MAX, since };
+        let longest = RunningAttempt {
+            progress: AttemptProgress { waits: true },
+            ..RunningAttempt::on_slot(u64::MAX, largest, u32::MAX, u64::MAX)
+        };
         assert!(serde_json::to_string(&longest).unwrap().len() <= WIDTH);
-        let expected = AtWork { pid: Some(me), attempt: Some(12), id, slot: Some(1), since: 5_000_000 };
+        let expected = RunningAttempt { process: Some(me), ..attempt };
         assert_eq!(at_work(dir.path()).unwrap(), [expected]);
         let (length, text) =
             (fs::metadata(pids.join("0")).unwrap().len(), fs::read_to_string(pids.join("0")).unwrap());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use slackline::run::AttemptProgress;
 use utoipa::ToSchema;
 
 /// The service.
@@ -133,6 +134,11 @@ pub struct Attempt {
     /// The outcome: `done`, `failed`, `killed` or `lost`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// The progress of a running attempt: `waits` is `true` while it waits for memory or processors that other
+    /// tasks on its machine have.
+    #[serde(default, flatten)]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub progress: AttemptProgress,
 }
 
 /// An event of the service.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use slackline::run::{AttemptOutcome, RunEvent, SlotHolder, TaskId};
+use slackline::run::{AttemptOutcome, RunEvent, RunningAttempt};
 use slackline_executor::engine::event::EventCallback;
 use slackline_model::{Draft, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, TimeBase};
@@ -111,8 +111,8 @@ impl Watch {
         Self { number, base, jobs, recent, tell: Box::new(tell) }
     }
 
-    /// An attempt that has had its slot since `start`, a time of the run.
-    fn open(&self, start: u64, id: TaskId, slot: u32) -> Option<api::Attempt> {
+    fn open(&self, attempt: &RunningAttempt) -> Option<api::Attempt> {
+        let RunningAttempt { id, since, progress, .. } = *attempt;
         let (flow, job) = self.jobs.get(id.job as usize)?;
         Some(api::Attempt {
             number: self.number,
@@ -120,15 +120,17 @@ impl Watch {
             job: job.clone(),
             phase: id.phase.name().to_owned(),
             task: id.task,
-            slot: Some(slot),
-            start: timestamp(self.base.wall(Time(start)).0),
+            slot: attempt.slot(),
+            start: timestamp(self.base.wall(Time(since)).0),
             end: None,
             outcome: None,
+            progress,
         })
     }
 
     fn ended(&self, attempt: &slackline::run::Attempt) {
-        let Some(open) = self.open(attempt.start, attempt.id, attempt.slot) else { return };
+        let running = RunningAttempt::on_slot(attempt.number, attempt.id, attempt.slot, attempt.start);
+        let Some(open) = self.open(&running) else { return };
         let outcome = match attempt.ended {
             AttemptOutcome::Done(_) => "done",
             AttemptOutcome::Failed(_) => "failed",
@@ -153,11 +155,12 @@ impl Watch {
         self.base = TimeBase::measured(ClockReading::read().wall, now);
         match event {
             RunEvent::AttemptRecorded(attempt) => return self.ended(attempt),
-            RunEvent::AttemptStarted { task, holder } => {
-                if let Some(SlotHolder { attempt, slot, since }) = *holder
-                    && let Some(open) = self.open(since.0, *task, slot)
-                {
-                    self.recent.begin(attempt, open);
+            RunEvent::AttemptStarted(attempt) | RunEvent::AttemptProgress(attempt) => {
+                if let Some((number, open)) = attempt.number().zip(self.open(attempt)) {
+                    self.recent.begin(number, open);
+                }
+                if matches!(event, RunEvent::AttemptProgress(_)) {
+                    return;
                 }
             }
             RunEvent::AttemptStopped { attempt, .. } => {

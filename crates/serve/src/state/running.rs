@@ -380,8 +380,8 @@ impl ServiceState {
     /// Applies an event of a run to the progress of its flows.
     fn run_event(&mut self, now: Moment, number: u64, event: RunEvent, out: &mut Transition) {
         match event {
-            RunEvent::AttemptStarted { task, .. } => {
-                self.count(number, task, |phase| phase.running += 1);
+            RunEvent::AttemptStarted(attempt) => {
+                self.count(number, attempt.id, |phase| phase.running += 1);
             }
             RunEvent::AttemptStopped { task, .. } => {
                 self.count(number, task, |phase| phase.running = phase.running.saturating_sub(1));

@@ -223,10 +223,15 @@ impl<W: Write> Sink for Events<W> {
     fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
         self.now = now.seconds();
         match event {
-            RunEvent::AttemptStarted { task, .. } => {
-                *self.attempts.entry(*task).or_default() += 1;
-                let said = Value::Object(self.task(*task));
+            RunEvent::AttemptStarted(attempt) => {
+                *self.attempts.entry(attempt.id).or_default() += 1;
+                let said = Value::Object(self.task(attempt.id));
                 self.say("task_started", said);
+            }
+            RunEvent::AttemptProgress(attempt) => {
+                let mut said = self.task(attempt.id);
+                said.extend(attempt.progress.fields());
+                self.say("task_progress", Value::Object(said));
             }
             RunEvent::AttemptRecorded(attempt) => self.recorded = Some((**attempt).clone()),
             RunEvent::TaskFinished { task, seconds } => {

@@ -212,8 +212,8 @@ impl Forecast {
     pub(super) fn record(&mut self, now: Time, event: &RunEvent) {
         self.now = now;
         match event {
-            RunEvent::AttemptStarted { task, .. } => {
-                self.running.entry(*task).or_insert(Running { since: now, attempts: 0 }).attempts += 1;
+            RunEvent::AttemptStarted(attempt) => {
+                self.running.entry(attempt.id).or_insert(Running { since: now, attempts: 0 }).attempts += 1;
             }
             RunEvent::TaskFinished { task, seconds } => {
                 self.running.remove(task);

@@ -2,7 +2,7 @@
 
 use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_executor::store::machine_slots::MachineSlots;
-use slackline_executor::store::pid_file::AtWork;
+use slackline_executor::store::running_attempt::RunningAttempt;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_task::base::task_id::TaskId;
@@ -34,7 +34,7 @@ pub struct MachineState {
 pub(super) fn machines(
     drafts: &[MachineDraft],
     attempts: &[Attempt],
-    at_work: &[AtWork],
+    at_work: &[RunningAttempt],
 ) -> Vec<MachineState> {
     let places = MachineSlots::of(drafts);
     if !places.are_several() {
@@ -57,7 +57,7 @@ pub(super) fn machines(
         });
     }
     for one in at_work {
-        if let Some(slot) = one.slot {
+        if let Some(slot) = one.slot() {
             at(one.id, slot, &|machine| machine.at_work += 1);
         }
     }

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use slackline_executor::store::applications::ExternalJob;
 use slackline_executor::store::journal::{Attempt, KeptJob, Segment};
 use slackline_executor::store::machine_slots::{MachineSlots, WholeCluster};
-use slackline_executor::store::pid_file::AtWork;
+use slackline_executor::store::running_attempt::RunningAttempt;
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
 use slackline_task::base::clock;
-use slackline_task::base::task_id::TaskId;
 
 use slackline_executor::engine::event::FlowStatus;
 use slackline_executor::run::error::EngineError;
@@ -81,7 +80,7 @@ pub struct StateOfRun {
     /// Its machines, if it has several.
     pub machines: Vec<MachineState>,
     /// The running tasks.
-    pub at_work: Vec<TaskAtWork>,
+    pub at_work: Vec<NamedAttempt>,
     /// Its jobs on a cluster, including those that earlier runs finished.
     pub there: Vec<ExternalJob>,
 }
@@ -122,24 +121,25 @@ pub struct JobState {
     pub at_work: usize,
 }
 
-/// A running task.
+/// A running attempt with its names.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct TaskAtWork {
+pub struct NamedAttempt {
     /// Its flow.
     pub flow: String,
     /// Its job.
     pub job: String,
-    /// The task.
-    pub id: TaskId,
-    /// The process; `None` for a task on a cluster.
-    pub process: Option<u64>,
     /// The machine, if the run has several.
     pub machine: Option<String>,
-    /// The slot on its machine; `None` for a task on a cluster.
-    pub slot: Option<u32>,
-    /// Its start time.
-    pub since: f64,
+    /// The attempt; its slot is counted on its machine.
+    pub attempt: RunningAttempt,
+}
+
+impl NamedAttempt {
+    /// Since when it has its slot, seconds since the run began.
+    pub fn since(&self) -> f64 {
+        Time(self.attempt.since).seconds()
+    }
 }
 
 impl FlowState {
@@ -189,14 +189,15 @@ impl StateOfRun {
         let names: Vec<(String, String)> =
             figures.iter().map(|job| (job.flow.clone(), job.job.clone())).collect();
         let places = MachineSlots::of(&workload.machines);
-        let at_work: Vec<TaskAtWork> = (look.at_work.iter())
-            .filter_map(|one| {
-                let (flow, job) = names.get(one.id.job as usize)?.clone();
-                let since = Time(one.since).seconds();
-                let place = one.slot.and_then(|slot| places.of_several(one.id.phase, slot));
-                let (machine, slot) =
-                    place.map_or((None, one.slot), |(machine, slot)| (Some(machine), Some(slot)));
-                Some(TaskAtWork { flow, job, id: one.id, process: one.pid, machine, slot, since })
+        let at_work: Vec<NamedAttempt> = (look.at_work.iter())
+            .filter_map(|&(mut attempt)| {
+                let (flow, job) = names.get(attempt.id.job as usize)?.clone();
+                let place = attempt.slot().and_then(|slot| places.of_several(attempt.id.phase, slot));
+                let (machine, slot) = place.unzip();
+                if let Some((holder, slot)) = attempt.holder.as_mut().zip(slot) {
+                    holder.slot = slot;
+                }
+                Some(NamedAttempt { flow, job, machine, attempt })
             })
             .collect();
         let predicted = match policy {
@@ -272,14 +273,14 @@ struct Predicted {
     between: BTreeMap<String, [f64; 2]>,
 }
 
-fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> Predicted {
+fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[NamedAttempt]) -> Predicted {
     let workload = &look.head.workload;
     let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
     let workload = &Draft { machines: look.head.last_segment().machines.clone(), ..workload.clone() };
     let mut forecast = Forecast::of_journal(policy.clone(), setting, workload, &look.attempts);
     look.there.iter().filter(|job| job.failed).for_each(|job| forecast.fail(&job.flow));
     for one in at_work {
-        forecast.at_work(one.id, Time::from_seconds_nearest(one.since));
+        forecast.at_work(one.attempt.id, Time(one.attempt.since));
     }
     let Some(at) = forecast.simulated(now) else { return Predicted::default() };
     let mut between = forecast.spread(now);
@@ -302,7 +303,7 @@ struct StageAndTimes {
 fn flow_states(
     workload: &Draft,
     figures: Vec<JobFigures>,
-    at_work: &[TaskAtWork],
+    at_work: &[NamedAttempt],
     known: impl Fn(&str) -> StageAndTimes,
 ) -> Vec<FlowState> {
     let mut figures = figures.into_iter().zip(0u32..);
@@ -310,7 +311,7 @@ fn flow_states(
     for flow in &workload.flows {
         let of = |(job, (figures, index))| {
             let job: &slackline_model::draft::JobDraft = job;
-            let is_its = |one: &&TaskAtWork| one.id.job == index;
+            let is_its = |one: &&NamedAttempt| one.attempt.id.job == index;
             JobState { after: job.after.clone(), figures, at_work: at_work.iter().filter(is_its).count() }
         };
         let jobs: Vec<JobState> = flow.jobs.iter().zip(figures.by_ref()).map(of).collect();
@@ -356,7 +357,7 @@ impl SoFar {
     fn new(
         draft: &Draft,
         attempts: &[Attempt],
-        at_work: &[AtWork],
+        at_work: &[RunningAttempt],
         first: Option<&RunInspection>,
         is_alone: bool,
     ) -> Result<Self, RunError> {
@@ -369,7 +370,7 @@ impl SoFar {
         if is_alone {
             schedule.segments = run_schedule::schedule_segments(segments);
         }
-        let now = |task: &AtWork| {
+        let now = |task: &RunningAttempt| {
             Some(TaskNow {
                 phase: run_schedule::phase_of(&instance, task.id)?,
                 since: Time(task.since).seconds(),

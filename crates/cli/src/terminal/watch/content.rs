@@ -1,7 +1,7 @@
 //! The content of the live view: the state of a run as texts.
 
 use slackline::report::number::{counted, duration, instants};
-use slackline::run::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork};
+use slackline::run::{FlowState, FlowStatus, JobState, NamedAttempt, Stage, StateOfRun};
 use slackline_model::cost::is_late;
 
 /// Below this length, in seconds, times are shown as seconds and not by the clock.
@@ -192,12 +192,14 @@ fn job(job: &JobState) -> Job {
 }
 
 /// A running task in words.
-pub(crate) fn running_task(one: &TaskAtWork, now: f64) -> String {
-    let TaskAtWork { flow, job, id, machine, slot, since, .. } = one;
+pub(crate) fn running_task(one: &NamedAttempt, now: f64) -> String {
+    let NamedAttempt { flow, job, machine, attempt, .. } = one;
     let of = machine.as_ref().map_or_else(String::new, |machine| format!(" of {machine}"));
-    let slot = slot.map_or_else(String::new, |slot| format!(", slot {slot}{of}"));
-    let since = duration((now - since).max(0.0));
-    format!("{flow}/{job} {} {}{slot}, for {since}", id.phase.name(), id.task)
+    let slot = attempt.slot().map_or_else(String::new, |slot| format!(", slot {slot}{of}"));
+    let since = duration((now - one.since()).max(0.0));
+    let progress = attempt.progress.words();
+    let progress = if progress.is_empty() { progress } else { format!(", {progress}") };
+    format!("{flow}/{job} {} {}{slot}, for {since}{progress}", attempt.id.phase.name(), attempt.id.task)
 }
 
 /// What is recorded of jobs and flows that are over, and deadlines that have passed, the earliest first.

@@ -209,7 +209,7 @@ fn open(instance: &Instance, seen: &StateOfRun) -> Open {
             let Some(phase) = phase else { continue };
             let figures = job.figures.phase(kind);
             let is_it = |id: TaskId| id.job == index && id.phase == kind;
-            let at_work = seen.at_work.iter().filter(|one| is_it(one.id)).count();
+            let at_work = seen.at_work.iter().filter(|one| is_it(one.attempt.id)).count();
             let (done, total, failed) = (figures.tasks.done, figures.tasks.total, figures.failed);
             open.phases.insert(phase, OpenPhase { done, at_work, total, failed });
         }

@@ -12,7 +12,7 @@ use slackline::report::number::{counted, duration, exact, instant, instants};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
 use slackline::run::{
-    ExternalJob, FlowState, JobFigures, KeptJob, MachineState, Segment, Stage, StateOfRun, TaskAtWork,
+    ExternalJob, FlowState, JobFigures, KeptJob, MachineState, NamedAttempt, Segment, Stage, StateOfRun,
 };
 use slackline_task::base::clock;
 
@@ -299,7 +299,7 @@ fn machines(state: &StateOfRun, view: &View) -> String {
 }
 
 fn at_work(state: &StateOfRun) -> String {
-    let line = |one: &TaskAtWork| format!("  {}\n", running_task(one, state.now));
+    let line = |one: &NamedAttempt| format!("  {}\n", running_task(one, state.now));
     let all = state.at_work.len();
     let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
     out.extend(state.at_work.iter().take(AT_WORK).map(line));
@@ -344,41 +344,6 @@ fn csv(state: &StateOfRun) -> String {
 /// The document: everything, times in seconds since the start of the run.
 fn document(state: &StateOfRun) -> Value {
     let tasks = state.tasks();
-    let flow = |flow: &FlowState| {
-        let tasks = flow.tasks();
-        let job = |job: &slackline::run::JobState| {
-            let mut document = jobs::json(&job.figures);
-            document["after"] = json!(job.after);
-            document["at_work"] = json!(job.at_work);
-            document
-        };
-        json!({
-            "flow": flow.id,
-            "status": flow.status.name(),
-            "release": flow.release,
-            "deadline": flow.deadline,
-            "predicted": flow.predicted,
-            "predicted_between": flow.predicted_between,
-            "completion": flow.completion,
-            "late": flow.is_late(state.now),
-            "tasks": tasks.total,
-            "done": tasks.done,
-            "failed_attempts": flow.failed(),
-            "jobs": flow.jobs.iter().map(job).collect::<Vec<_>>(),
-        })
-    };
-    let task = |one: &TaskAtWork| {
-        json!({
-            "flow": one.flow,
-            "job": one.job,
-            "phase": one.id.phase.name(),
-            "task": one.id.task,
-            "machine": one.machine,
-            "slot": one.slot,
-            "process": one.process,
-            "since": one.since,
-        })
-    };
     let kept = |job: &KeptJob| {
         json!({
             "flow": job.flow,
@@ -402,27 +367,6 @@ fn document(state: &StateOfRun) -> Value {
             "containers": job.containers,
         })
     };
-    let segment = |segment: &Segment| {
-        json!({
-            "start": segment.start as f64 / 1e6,
-            "policy": segment.policy(),
-            "slowstart": segment.slowstart(),
-            "slots": segment.slots(),
-            "options": segment.options,
-        })
-    };
-    let machine = |machine: &MachineState| {
-        json!({
-            "machine": machine.name,
-            "slots": machine.slots,
-            "speed": machine.speed,
-            "at_work": machine.at_work,
-            "done": machine.done,
-            "seconds": machine.seconds,
-            "failed_attempts": machine.failed,
-            "stopped_attempts": machine.stopped,
-        })
-    };
     json!({
         "slackline": 1,
         "state": state.state.display().to_string(),
@@ -436,10 +380,73 @@ fn document(state: &StateOfRun) -> Value {
         "machines": state.machines.iter().map(machine).collect::<Vec<_>>(),
         "tasks": tasks.total,
         "done": tasks.done,
-        "flows": state.flows.iter().map(flow).collect::<Vec<_>>(),
+        "flows": state.flows.iter().map(|one| flow(one, state.now)).collect::<Vec<_>>(),
         "kept": state.kept.iter().map(kept).collect::<Vec<_>>(),
-        "at_work": state.at_work.iter().map(task).collect::<Vec<_>>(),
+        "at_work": state.at_work.iter().map(running).collect::<Vec<_>>(),
         "cluster": state.there.iter().map(there).collect::<Vec<_>>(),
+    })
+}
+
+fn flow(flow: &FlowState, now: f64) -> Value {
+    let tasks = flow.tasks();
+    let job = |job: &slackline::run::JobState| {
+        let mut document = jobs::json(&job.figures);
+        document["after"] = json!(job.after);
+        document["at_work"] = json!(job.at_work);
+        document
+    };
+    json!({
+        "flow": flow.id,
+        "status": flow.status.name(),
+        "release": flow.release,
+        "deadline": flow.deadline,
+        "predicted": flow.predicted,
+        "predicted_between": flow.predicted_between,
+        "completion": flow.completion,
+        "late": flow.is_late(now),
+        "tasks": tasks.total,
+        "done": tasks.done,
+        "failed_attempts": flow.failed(),
+        "jobs": flow.jobs.iter().map(job).collect::<Vec<_>>(),
+    })
+}
+
+fn running(one: &NamedAttempt) -> Value {
+    let attempt = one.attempt;
+    let mut document = json!({
+        "flow": one.flow,
+        "job": one.job,
+        "phase": attempt.id.phase.name(),
+        "task": attempt.id.task,
+        "machine": one.machine,
+        "slot": attempt.slot(),
+        "process": attempt.process,
+        "since": one.since(),
+    });
+    document.as_object_mut().into_iter().for_each(|document| document.extend(attempt.progress.fields()));
+    document
+}
+
+fn segment(segment: &Segment) -> Value {
+    json!({
+        "start": segment.start as f64 / 1e6,
+        "policy": segment.policy(),
+        "slowstart": segment.slowstart(),
+        "slots": segment.slots(),
+        "options": segment.options,
+    })
+}
+
+fn machine(machine: &MachineState) -> Value {
+    json!({
+        "machine": machine.name,
+        "slots": machine.slots,
+        "speed": machine.speed,
+        "at_work": machine.at_work,
+        "done": machine.done,
+        "seconds": machine.seconds,
+        "failed_attempts": machine.failed,
+        "stopped_attempts": machine.stopped,
     })
 }
 

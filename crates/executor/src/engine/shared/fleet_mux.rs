@@ -176,7 +176,7 @@ impl FleetMux {
     /// The runs that have an attempt running on a slot, but for one of them.
     pub(crate) fn others_on(&self, held: HeldSlot) -> Vec<RunId> {
         let on = |(run_id, other): &(RunId, Assignment)| {
-            *run_id != held.run && other.slot == held.slot && other.id.phase == held.phase
+            *run_id != held.run && other.slot == held.slot && other.attempt.id.phase == held.phase
         };
         self.at_work.values().filter(|one| on(one)).map(|(run_id, _)| *run_id).collect()
     }
@@ -229,7 +229,7 @@ impl Fleet for Share {
         let others = mux.at_work.values().filter(|(run_id, _)| *run_id != own);
         let at_work: Vec<ForeignSlot> = others
             .map(|(_, other)| ForeignSlot {
-                phase: other.id.phase,
+                phase: other.attempt.id.phase,
                 slot: other.slot,
                 at_work: Some((other.machine, other.demand)),
             })

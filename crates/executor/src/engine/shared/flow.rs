@@ -10,10 +10,10 @@ use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 
 use crate::engine::backend::{FlowOverrides, RunId};
-use crate::engine::hosted::RunningAttempt;
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
 use crate::spec::remaining::{Numbers, flow_left};
+use crate::store::running_attempt::RunningAttempt;
 
 /// A flow that the driver has.
 pub(crate) struct DriverFlow {

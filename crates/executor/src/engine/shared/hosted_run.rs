@@ -13,14 +13,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Instance, MachineId};
+use slackline_model::{Instance, MachineId, Time};
 use slackline_policy::engine::Report;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{RunClock, TimeOffset};
 
 use crate::engine::backend::{FlowOrder, FlowOverrides};
 use crate::engine::event::{EventCallback, FlowStatus};
-use crate::engine::hosted::RunningAttempt;
 use crate::engine::shared::fleet_mux::{FleetMux, Share, lock};
 use crate::engine::shared::flow::{FlowSource, RunDates};
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
@@ -29,6 +28,7 @@ use crate::engine::{ProcessEngine, Settings, TICK};
 use crate::fleet::FleetEvent;
 use crate::run::Session;
 use crate::run::error::EngineError;
+use crate::store::running_attempt::RunningAttempt;
 
 /// What a run begins with.
 pub(crate) struct RunStart {
@@ -273,7 +273,7 @@ impl HostedRun {
     /// The driver gives up a flow, and gets it again as it is now, with what of it runs.
     fn bring_again(&mut self, flow: &str) {
         let busy = self.local.busy(flow);
-        self.local.hand_over(busy.iter().map(|busy| busy.number));
+        self.local.hand_over(busy.iter().filter_map(RunningAttempt::number));
         self.bring(flow, busy);
     }
 
@@ -308,7 +308,7 @@ impl HostedRun {
         let arrival = source.arrival(flow, here.overrides, &busy, &machines);
         let arrival = arrival.expect("invariant: what is left of a workload is one").map(Box::new);
         for busy in &mut busy {
-            busy.since = self.later.of(busy.since);
+            busy.since = self.later.of(Time(busy.since)).0;
         }
         self.out.send(RunMessage::Comes { flow: flow.to_owned(), arrival, busy });
     }

@@ -9,11 +9,11 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::process::spec::Spec;
 
 use crate::engine::backend::{FlowOrder, RunId};
-use crate::engine::hosted::RunningAttempt;
 use crate::engine::shared::flow::DriverFlow;
 use crate::fleet::{Assignment, FleetEvent, Waker};
 use crate::run::error::EngineError;
 use crate::run::{RunEnd, Session};
+use crate::store::running_attempt::RunningAttempt;
 
 /// What the loop sends to a run.
 pub(crate) enum RunCommand {

@@ -247,7 +247,7 @@ impl Host {
             }
         };
         if let Some(place) = place {
-            place.note(Some(attempt.into()));
+            place.note(Some(attempt.attempt));
         }
     }
 

@@ -14,6 +14,7 @@ use slackline_task::process::spec::{Args, Job, Outcome, Task};
 use super::*;
 use crate::fleet::link::Line;
 use crate::fleet::protocol::{FromAgent, PROGRAM, Proof, Ready, Refused, VERSION};
+use crate::store::running_attempt::RunningAttempt;
 
 /// Generous: how long something may take that has to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -129,10 +130,9 @@ fn start(agents: &mut Agents, machine: u32, number: u64) {
     let job = Job::Program { program: "wordcount".to_owned(), args: Args::new() };
     let task = Task::Reduce { partition: 0, maps: Vec::new() };
     let spec = Spec::new(job, task, format!("/attempts/{number}").into(), 1 << 20);
-    let (id, machine) = (TaskId::map(0, 0), MachineId(machine));
-    let slot = machine.0 * 2;
-    let demand = Demand::default();
-    agents.start(Assignment { number, id, machine, slot, since: 0, demand }, &spec).unwrap();
+    let (slot, machine, demand) = (machine * 2, MachineId(machine), Demand::default());
+    let attempt = RunningAttempt::on_slot(number, TaskId::map(0, 0), slot, 0);
+    agents.start(Assignment { number, attempt, machine, slot, demand }, &spec).unwrap();
 }
 
 /// The next news; there must be some.

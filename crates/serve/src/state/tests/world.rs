@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline::resident::{FlowOrder, FlowOverrides};
-use slackline::run::{RunEvent, TaskId};
+use slackline::run::{RunEvent, RunningAttempt, TaskId};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{PhaseKind, Seed, WallTime};
 use slackline_task::base::clock::{ClockReading, Elapsed};
@@ -326,7 +326,7 @@ impl World {
     pub(super) fn start(&mut self, number: u64, job: u32) {
         self.apply_event(StateEvent::Run {
             number,
-            event: RunEvent::AttemptStarted { task: map(job), holder: None },
+            event: RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(job), 0)),
         });
     }
 

@@ -68,9 +68,14 @@ export interface LoadPoint { at: string; running: number; waiting: number; queue
 export interface Attempt {
   number: number; flow: string; job: string; phase: string; task: number; slot?: number;
   start: string; end?: string; outcome?: string;
+  /** Of one that runs: it waits for memory or processors. */
+  waits?: boolean;
   /** The same as numbers, milliseconds; set when it comes. */
   from: number; to: number | null;
 }
+
+/** How it ended, or what is to be said of it while it runs. */
+export function progressOf(attempt: Attempt): string { return attempt.outcome ?? (attempt.waits ? "waits for memory or processors" : "at work"); }
 
 export interface Happening { at: string; kind: string; number?: number; name?: string; flow?: string; message: string }
 

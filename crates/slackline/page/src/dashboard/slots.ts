@@ -4,7 +4,7 @@ import { shareColour, styled } from "../colour";
 import { dot, h, LiveTable, plainTable } from "../dom";
 import { count, duration, timeMarks } from "../format";
 import type { Say } from "../tip";
-import type { Attempt } from "./api";
+import { progressOf, type Attempt } from "./api";
 import type { Store } from "./store";
 import { clock, clockOf } from "./time";
 
@@ -160,16 +160,16 @@ export class SlotsOverTime {
     const until = attempt.to !== null ? `to ${clock(attempt.to, now)}` : "and is at work";
     return [
       `${attempt.flow} / ${attempt.job}, ${attempt.phase} ${attempt.task}`,
-      `submission ${attempt.number}, slot ${box.slot + 1}: ${attempt.outcome ?? "at work"}`,
+      `submission ${attempt.number}, slot ${box.slot + 1}: ${progressOf(attempt)}`,
       `from ${clock(from, now)} ${until}, ${duration((box.to - from) / 1000)}`,
     ];
   }
 
   private table(): HTMLElement {
     const now = this.store.now, latest = this.store.attempts.slice(-TABLE_ROWS).reverse();
-    return plainTable(`The latest ${latest.length} attempts`, ["flow", "job", "task", "slot", "from", "took", "how it ended"], latest.map((one) => [
+    return plainTable(`The latest ${latest.length} attempts`, ["flow", "job", "task", "slot", "from", "took", "state"], latest.map((one) => [
       nameOf(one), one.job, `${one.phase} ${one.task}`, one.slot === undefined ? "–" : String(one.slot + 1), clock(one.from, now),
-      one.to !== null ? duration((one.to - one.from) / 1000) : "–", one.outcome ?? "at work",
+      one.to !== null ? duration((one.to - one.from) / 1000) : "–", progressOf(one),
     ]));
   }
 }

@@ -1,5 +1,6 @@
 //! Estimated durations and predicted completions, against numbers calculated by hand.
 
+use slackline_executor::store::running_attempt::RunningAttempt;
 use slackline_model::Profile;
 use slackline_model::draft::TasksDraft;
 
@@ -38,7 +39,8 @@ fn estimates_of_durations_follow_finished_and_running_tasks() {
     let mut forecast = forecast();
     let at = Time::from_seconds_nearest;
     for task in 0..2 {
-        forecast.record(Time::ZERO, &RunEvent::AttemptStarted { task: id(0, Map, task), holder: None });
+        forecast
+            .record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(0, Map, task), 0)));
     }
     forecast.record(at(4.0), &RunEvent::TaskFinished { task: id(0, Map, 0), seconds: 4.0 });
     let now = forecast.estimated(at(5.0));
@@ -51,7 +53,7 @@ fn estimates_of_durations_follow_finished_and_running_tasks() {
     forecast.record(at(6.0), &RunEvent::TaskFinished { task: id(0, Reduce, 0), seconds: 1.0 });
     assert_eq!(seconds(&forecast.estimated(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
     // The estimate of a task is at least the elapsed time of any running task of its phase.
-    forecast.record(at(10.0), &RunEvent::AttemptStarted { task: id(1, Map, 0), holder: None });
+    forecast.record(at(10.0), &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(1, Map, 0), 0)));
     assert_eq!(seconds(&forecast.estimated(at(60.0)), 1)[0], [5.0, 50.0]);
 }
 
@@ -62,7 +64,7 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     let map = |task| id(0, PhaseKind::Map, task);
     assert_eq!(forecast.of("f"), None);
     for task in 0..2 {
-        forecast.record(Time::ZERO, &RunEvent::AttemptStarted { task: map(task), holder: None });
+        forecast.record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(task), 0)));
     }
     forecast.record(at(4.0), &RunEvent::TaskFinished { task: map(0), seconds: 4.0 });
     // Left of a: 0.5 s and 4 s, then 4 s from 5.5 on, reduce from 9.5. Left of b: 40 s from 11.5 on, then the
@@ -104,7 +106,8 @@ fn on_a_cluster_the_starts_of_application_masters_and_containers_are_expected() 
     let second = 5.0 + 6.0 + 2.0 * (3.0 + 10.0) + 3.0 + 3.0;
     assert_eq!(expected(&forecast, 0.0), first + second);
     // The first ApplicationMaster is up, and one map is nearly finished. Neither start-up is predicted again.
-    forecast.record(at(9.5), &RunEvent::AttemptStarted { task: id(0, PhaseKind::Map, 0), holder: None });
+    forecast
+        .record(at(9.5), &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(0, PhaseKind::Map, 0), 0)));
     assert_eq!(expected(&forecast, 10.0), 10.0 + 0.5 + 3.0 * (3.0 + 1.0) + 3.0 + 2.0 + second);
 }
 
@@ -126,7 +129,7 @@ fn the_spread_is_that_of_durations_of_tasks_of_the_phase() {
     let map = |task| id(0, PhaseKind::Map, task);
     let mut forecast = forecast();
     for (task, took) in [(0, 1.0), (1, 3.0)] {
-        forecast.record(Time::ZERO, &RunEvent::AttemptStarted { task: map(task), holder: None });
+        forecast.record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(task), 0)));
         forecast.record(at(took), &RunEvent::TaskFinished { task: map(task), seconds: took });
     }
     forecast.each.insert((0, PhaseKind::Map), vec![1.0, 3.0]);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use slackline_executor::store::running_attempt::RunningAttempt;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::random::{self, ChaCha8Rng};
@@ -86,7 +87,7 @@ fn running_tasks_keep_their_slots_under_every_policy() {
         let mut forecast = forecast_of(policy, 4, 3.0, vec![(long, None), (quick, None)]);
         for task in 1..5 {
             let id = TaskId { job: 0, phase: PhaseKind::Map, task };
-            forecast.note(1, Time::ZERO, &RunEvent::AttemptStarted { task: id, holder: None });
+            forecast.note(1, Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id, 0)));
         }
         let ahead = forecast.ahead(at(3.0), None);
         let (expected, kept) = ahead.resolved().unwrap();
@@ -109,10 +110,10 @@ fn what_a_held_flow_has_at_work_keeps_its_slots() {
             forecast.note(
                 1,
                 Time::ZERO,
-                &RunEvent::AttemptStarted {
-                    task: TaskId { job: 0, phase: PhaseKind::Map, task },
-                    holder: None,
-                },
+                &RunEvent::AttemptStarted(RunningAttempt::unnumbered(
+                    TaskId { job: 0, phase: PhaseKind::Map, task },
+                    0,
+                )),
             );
         }
         forecast.stand(1, "held", FlowOverrides { held: true, ..FlowOverrides::default() });
@@ -181,7 +182,11 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
         assert_eq!(forecast.guesses(), guess);
         forecast.note(1, at(now), &RunEvent::TaskFinished { task: id, seconds: took });
     }
-    forecast.note(1, at(14.0), &RunEvent::AttemptStarted { task: id(1, PhaseKind::Map, 0), holder: None });
+    forecast.note(
+        1,
+        at(14.0),
+        &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(1, PhaseKind::Map, 0), 0)),
+    );
     assert_eq!(forecast.guesses(), guess, "of its second job nothing has ended");
     forecast.note(1, at(20.0), &RunEvent::TaskFinished { task: id(1, PhaseKind::Map, 0), seconds: 6.0 });
     assert_eq!(forecast.guesses(), BTreeSet::new());

@@ -121,7 +121,7 @@ impl Engine for FakeEngine {
         let open = (0..).map(|task| TaskId { job, phase: phase.kind, task });
         let mut open = open.filter(|id| done.iter().all(|attempt| attempt.id != *id));
         let (id, at) = (open.nth(start.first as usize).unwrap(), start.since + self.before);
-        on_event(at, &RunEvent::AttemptStarted { task: id, holder: None });
+        on_event(at, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id, 0)));
         let (slot, at, ended) = (start.places[0].first, at.0, AttemptOutcome::Done(Outcome::default()));
         let attempt = Attempt { number: 0, id, slot, segment: 0, start: at, began: at, end: at, ended };
         self.running.insert(start.row, attempt);

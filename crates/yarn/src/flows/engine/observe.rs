@@ -7,6 +7,7 @@ use std::time::Duration;
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::external_runs::tasks::ArrivingFlow;
 use slackline_executor::spec::job_plan::JobPlan;
+use slackline_executor::store::running_attempt::RunningAttempt;
 use slackline_model::{FlowId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::Report;
 use slackline_task::base::task_id::TaskId;
@@ -279,7 +280,10 @@ impl FlowEngine {
     pub(super) fn report_started(&mut self, job: u32, phase: PhaseKind, task: u32) {
         let started = &mut self.jobs[job].started;
         if started.insert((phase, task), self.now).is_none() {
-            self.runs.happened(RunEvent::AttemptStarted { task: TaskId { job, phase, task }, holder: None });
+            self.runs.happened(RunEvent::AttemptStarted(RunningAttempt::unnumbered(
+                TaskId { job, phase, task },
+                self.now.0,
+            )));
         }
     }
 

@@ -253,13 +253,12 @@ impl Sink for RunDisplay {
     fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
         self.leave_view();
         match event {
-            RunEvent::AttemptStarted { task, .. } => self.say_task(now, *task, "started"),
-            RunEvent::AttemptWaiting(task) => {
-                self.say_task(
-                    now,
-                    *task,
-                    "has its slot and waits for memory or processors that other tasks have",
-                );
+            RunEvent::AttemptStarted(attempt) => self.say_task(now, attempt.id, "started"),
+            RunEvent::AttemptProgress(attempt) => {
+                let progress = attempt.progress.words();
+                if !progress.is_empty() {
+                    self.say_task(now, attempt.id, &progress);
+                }
             }
             RunEvent::TaskFinished { task, seconds } => {
                 self.say_task(now, *task, &format!("done after {}", duration(*seconds)));
