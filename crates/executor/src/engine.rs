@@ -44,6 +44,7 @@ use crate::fleet::{Assignment, Fleet};
 use crate::run::Session;
 use crate::spec::job_plan::JobPlan;
 use crate::store::journal::{self, Attempt};
+use crate::store::pid_file::{PROGRESS, PidFile};
 use crate::store::running_attempt::{AttemptProgress, RunningAttempt};
 
 /// The longest the engine sleeps, so that observers see time go by.
@@ -112,6 +113,8 @@ struct Running {
     /// Whether a speculative attempt has failed; another one is not worth its while.
     second_failed: bool,
     progress: AttemptProgress,
+    /// Shows its progress in the state directory.
+    shown: Option<PidFile>,
 }
 
 impl Running {
@@ -128,6 +131,7 @@ impl Running {
             second: None,
             second_failed: false,
             progress: AttemptProgress::default(),
+            shown: None,
         }
     }
 
@@ -281,6 +285,18 @@ impl ProcessEngine {
     fn keep(&mut self, row: RowId, running: Running) {
         self.rows.insert(running.number, row);
         self.running.insert(row, running);
+    }
+
+    /// Tells of a change in the progress of an attempt, here and in the state directory.
+    fn show_progress(&mut self, running: &mut Running) {
+        let document = running.document();
+        if running.shown.is_none() {
+            let path = self.work.session.layout.pids().join(format!("{}.{PROGRESS}", running.number));
+            // What cannot be written is not shown.
+            running.shown = PidFile::create(path, std::process::id().into()).ok();
+        }
+        running.shown.iter().for_each(|file| file.note(Some(document)));
+        (self.on_event)(self.now, &RunEvent::AttemptProgress(document));
     }
 
     /// The number of an attempt that is new.

@@ -6,6 +6,8 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::{fs, mem};
 
@@ -20,6 +22,7 @@ use slackline_executor::run::{RunEnd, Session};
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
 use slackline_executor::store::journal::{AttemptOutcome, Setup};
+use slackline_executor::store::pid_file::at_work;
 use slackline_executor::store::run_schedule;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
@@ -604,8 +607,18 @@ fn an_attempt_starts_when_what_it_takes_is_free() {
     let all = Limits { processors: Some(processors), ..Limits::default() };
     let mut session =
         limited(dir.path(), &[("cat; sleep 0.05", all), ("cat; sleep 0.02", Limits::default())]);
-    let mut watcher = Watcher::default();
+    let (state, shown) = (dir.path().join("run"), Arc::new(AtomicBool::new(false)));
+    let meddle = {
+        let shown = Arc::clone(&shown);
+        move |_: &[TaskId]| {
+            let waits = at_work(&state).unwrap().into_iter().filter(|attempt| attempt.progress.waits);
+            shown.fetch_or(waits.inspect(|one| assert_eq!(one.process, None)).count() > 0, Relaxed);
+        }
+    };
+    let mut watcher = Watcher { meddle: Some(Box::new(meddle)), ..Watcher::default() };
     assert_eq!(go(&mut session, &mut watcher), RunEnd::Done);
+    assert!(shown.load(Relaxed), "the state directory shows which attempts wait");
+    assert!(at_work(&dir.path().join("run")).unwrap().is_empty());
     let attempts = session.attempts();
     assert!(watcher.waits > 0 && watcher.waits <= attempts.len(), "{} wait", watcher.waits);
     for one in attempts.iter().filter(|attempt| attempt.id.job == 0) {

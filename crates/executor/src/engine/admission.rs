@@ -12,7 +12,6 @@ use slackline_task::process::limits::Demand;
 
 use super::ending::Problem;
 use super::{ProcessEngine, Running, Stage};
-use crate::engine::event::RunEvent;
 
 /// What happens to an attempt that waits.
 enum Step {
@@ -45,11 +44,12 @@ impl ProcessEngine {
     }
 
     fn say_that_it_waits(&mut self, row: RowId) {
-        let Some(running) = self.running.get_mut(&row).filter(|running| !running.progress.waits) else {
-            return;
-        };
-        running.progress.waits = true;
-        (self.on_event)(self.now, &RunEvent::AttemptProgress(running.document()));
+        let Some(mut running) = self.running.remove(&row) else { return };
+        if !running.progress.waits {
+            running.progress.waits = true;
+            self.show_progress(&mut running);
+        }
+        self.running.insert(row, running);
     }
 
     /// The first time at which an attempt may start that waits for its time.
@@ -83,7 +83,7 @@ impl ProcessEngine {
         }
         running.began = self.now;
         if std::mem::take(&mut running.progress.waits) {
-            (self.on_event)(self.now, &RunEvent::AttemptProgress(running.document()));
+            self.show_progress(&mut running);
         }
         if self.is_away(running.id, running.slot) {
             // The driver is about to learns of it.

@@ -1,11 +1,12 @@
-//! The files below `pids/`: one for each worker process, with the attempt that it runs.
+//! The files below `pids/`: one for each worker process, with the attempt that it runs, and one of the engine
+//! for each running attempt whose progress has changed.
 //!
 //! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the
 //! start of the machine. The second is what it works on, as JSON ([`RunningAttempt`]); empty for a worker that
 //! waits. It is written over in place, padded with spaces to the same length, and nothing waits until it is
 //! on disk: it tells of living processes only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -19,6 +20,9 @@ use crate::store::running_attempt::RunningAttempt;
 
 /// How long a second line is: longer than its longest content.
 const WIDTH: usize = 160;
+
+/// The ending of an engine's files.
+pub(crate) const PROGRESS: &str = "progress";
 
 /// What is read of such a file, bytes.
 const LONGEST: u64 = 1 << 12;
@@ -147,11 +151,25 @@ fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
 /// # Errors
 /// The directory cannot be read.
 pub fn at_work(state: &Path) -> io::Result<Vec<RunningAttempt>> {
-    let living = contents(&crate::store::layout::Layout::new(state).pids())?.into_iter();
-    let living = living.filter_map(|(_, content)| content.filter(Content::is_alive));
-    let mut found: Vec<RunningAttempt> = living.filter_map(|content| content.at_work).collect();
-    found.sort_by_key(RunningAttempt::number);
-    Ok(found)
+    let mut found = contents(&crate::store::layout::Layout::new(state).pids())?;
+    found.retain(|(_, content)| content.as_ref().is_some_and(Content::is_alive));
+    Ok(attempts(&found))
+}
+
+/// The attempts that pid files name, by their numbers, each once: the process of its worker's file, the
+/// progress of its engine's.
+fn attempts(files: &[(PathBuf, Option<Content>)]) -> Vec<RunningAttempt> {
+    let mut found: BTreeMap<Option<u64>, RunningAttempt> = BTreeMap::new();
+    for (path, content) in files {
+        let Some(attempt) = content.as_ref().and_then(|content| content.at_work) else { continue };
+        let one = found.entry(attempt.number()).or_insert(RunningAttempt { process: None, ..attempt });
+        if path.extension().is_some_and(|ending| ending == PROGRESS) {
+            one.progress = attempt.progress;
+        } else {
+            one.process = attempt.process;
+        }
+    }
+    found.into_values().collect()
 }
 
 /// Makes sure that nothing of the workers of an earlier session is alive, whether or not the workers
@@ -169,7 +187,7 @@ pub(crate) fn kill_leftovers(pids: &Path) -> io::Result<usize> {
         process_tree::end_marked(&marks)?;
     }
     slackline_task::base::files::remove(pids)?;
-    Ok(found.iter().filter(|(_, content)| content.as_ref().is_some_and(|c| c.at_work.is_some())).count())
+    Ok(attempts(&found).iter().filter(|attempt| attempt.process.is_some()).count())
 }
 
 #[cfg(test)]
@@ -201,6 +219,18 @@ mod tests {
         assert_eq!(at_work(dir.path()).unwrap(), [expected]);
         let (length, text) =
             (fs::metadata(pids.join("0")).unwrap().len(), fs::read_to_string(pids.join("0")).unwrap());
+        // The engine's file has the progress of the same attempt, and of one that has no process yet.
+        let waits = |attempt| RunningAttempt { progress: AttemptProgress { waits: true }, ..attempt };
+        let files = [attempt, RunningAttempt::on_slot(13, id, 0, 6_000_000)].map(|attempt| {
+            let file =
+                PidFile::create(pids.join(format!("{}.{PROGRESS}", attempt.number().unwrap())), me).unwrap();
+            file.note(Some(waits(attempt)));
+            file
+        });
+        let second = RunningAttempt { process: None, ..RunningAttempt::on_slot(13, id, 0, 6_000_000) };
+        assert_eq!(at_work(dir.path()).unwrap(), [expected, second].map(waits));
+        drop(files);
+        assert_eq!(at_work(dir.path()).unwrap(), [expected]);
         file.note(None);
         assert_eq!(fs::metadata(pids.join("0")).unwrap().len(), length, "it is written over in place");
         assert_eq!(at_work(dir.path()).unwrap(), []);
