@@ -19,6 +19,7 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::params::{self, Param, Values};
 use slackline_model::{Draft, WallTime};
 use slackline_task::base::clock::RunClock;
+use slackline_trace::atomic_file;
 
 use crate::engine::Settings;
 use crate::engine::backend::{
@@ -194,9 +195,8 @@ fn kept_name(path: &Path) -> io::Result<String> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let (name, beside) = (new_owner(), path.with_extension("next"));
-    std::fs::write(&beside, &name)?;
-    std::fs::rename(&beside, path)?;
+    let name = new_owner();
+    atomic_file::replace(path, |file| file.write_all(name.as_bytes()))?;
     Ok(name)
 }
 
