@@ -53,8 +53,7 @@ use crate::http::tokens::Tokens;
 use crate::http::users::Users;
 use crate::service::handle::ServiceHandle;
 use crate::service::message::StatusCallback;
-use crate::state::auth::{Principal, Role};
-use crate::state::{Answer, Command};
+use crate::state::auth::Role;
 
 pub use routes::description;
 
@@ -177,7 +176,7 @@ impl Server {
         let audit = Audit::open(&handle.paths().audit(), &handle.paths().refused())?;
         let (stop, stopped) = watch::channel(false);
         let app = AppState(Arc::new(Inner {
-            epoch: epoch(&handle),
+            epoch: handle.query_and_wait(|state, _| state.started()).unwrap_or_else(|_| handle.now()),
             handle,
             tokens,
             users: Users::default(),
@@ -256,14 +255,6 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// The start of the process, which is part of every event id.
-fn epoch(handle: &ServiceHandle) -> Moment {
-    match handle.execute_and_wait(Principal::new("http", Role::Look), Command::Service) {
-        Ok(Answer::Service(service)) => crate::moment(service.started),
-        _ => handle.now(),
     }
 }
 

@@ -30,42 +30,43 @@ pub mod store;
 pub(crate) mod watchdog;
 pub(crate) mod writer;
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::report::headline;
-use slackline::resident::{FlowOverrides, Rules, UserQuota};
+use slackline::resident::{Order, Rules};
 use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{self, ClockReading};
 
-use crate::Moment;
-use crate::api::{Alert, Event};
+use crate::api::Alert;
 use crate::service::finalizer::Finalizer;
 use crate::service::forecaster::{ForecastRequest, Forecaster};
 use crate::service::handle::{Events, ServiceHandle, Timings};
 use crate::service::hooks::Hooks;
-use crate::service::launcher::{Launcher, LauncherPool, Machines, OpenedRuns, Past, ThreadHandles, WorkItem};
-use crate::service::message::{CommandRequest, Message, StatusCallback};
+use crate::service::launcher::{
+    Launcher, LauncherPool, Machines, OpenedRun, OpenedRuns, Past, ThreadHandles,
+};
+use crate::service::message::{AnswerSender, Message, StatusCallback};
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::RecentAttempts;
-use crate::service::scheduler::{EngineCommand, Ports, Scheduler, Start};
+use crate::service::scheduler::{DetachedRuns, Ports, Scheduler, Start};
 use crate::service::store::Store;
 use crate::service::watchdog::{Blockage, Watchdog};
 use crate::service::writer::{Write, WriteResult, Writer};
 use crate::state::record::Record;
 use crate::state::{
     Answer, Effect, HealthProblem, Limits, Refusal, RefusalKind, ServiceFacts, ServiceState, StateEvent,
-    Transition,
+    Transition, WorkItem,
 };
+use crate::{Moment, lock};
 
 /// The number of threads that open runs.
 const OPENERS: usize = 4;
@@ -131,10 +132,6 @@ pub struct Service {
     others: ThreadHandles,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Service {
     /// Starts a service, or resumes one from its state directory with all unfinished submissions. All flows
     /// run as the user of this process.
@@ -159,7 +156,7 @@ impl Service {
         })?;
         // The rewritten log leaves out forgotten submissions.
         store.replace(&state.records())?;
-        Threads::start(setup, state, store, out, now)
+        Self::start_threads(setup, state, store, out, now)
     }
 
     pub fn handle(&self) -> &ServiceHandle {
@@ -239,16 +236,14 @@ fn facts(setup: &Setup) -> ServiceFacts {
     }
 }
 
-struct Threads;
-
-impl Threads {
-    fn start(
+impl Service {
+    fn start_threads(
         setup: &Setup,
         state: ServiceState,
         store: Store,
         out: Transition,
         now: ClockReading,
-    ) -> Result<Service, StartError> {
+    ) -> Result<Self, StartError> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (messages, received) = channel::<Message>();
         let event = |messages: &Sender<Message>| {
@@ -291,7 +286,9 @@ impl Threads {
         let tell = event(&messages);
         spawn("forecaster", Box::new(move || forecaster.work(&to_look, &tell)))?;
         let troubled = messages.clone();
-        let finalizer = Finalizer::new(history, past.clone(), move |message| drop(troubled.send(message)));
+        let detached = DetachedRuns::default();
+        let tell_trouble = move |message| drop(troubled.send(message));
+        let finalizer = Finalizer::new(history, past.clone(), detached.clone(), tell_trouble);
         let tell = event(&messages);
         spawn("finalizer", Box::new(move || finalizer.work(&to_close, &tell)))?;
         let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
@@ -301,7 +298,7 @@ impl Threads {
         let ports = Ports {
             state: Arc::new(event(&messages)),
             looks: looks.clone(),
-            readies: readies.clone(),
+            detached,
             machines,
             closing,
             recent: recent.clone(),
@@ -340,7 +337,7 @@ impl Threads {
         let builder = std::thread::Builder::new().name("events".to_owned());
         let thread = builder.spawn(move || event_loop.work(&received, out));
         let state = thread.map_err(|error| StartError::Engine(error.to_string()))?;
-        Ok(Service { handle, is_over, state, others })
+        Ok(Self { handle, is_over, state, others })
     }
 }
 
@@ -361,7 +358,7 @@ struct EventLoop {
 }
 
 /// An answer that waits until its records are on disk.
-type Waiting = (tokio::sync::oneshot::Sender<Result<Answer, Refusal>>, Result<Answer, Refusal>);
+type Waiting = (AnswerSender, Result<Answer, Refusal>);
 
 /// Records, and the effects and answers that wait until they are on disk.
 #[derive(Default)]
@@ -430,10 +427,11 @@ impl EventLoop {
     fn take(&mut self, message: Message, out: &mut Transition, waiting: &mut Vec<Waiting>) {
         let now = ClockReading::read();
         match message {
-            Message::Command(CommandRequest { principal, command, answer }) => {
+            Message::Command(principal, command, answer) => {
                 let answered = self.state.execute(now, &principal, command, out);
                 waiting.push((answer, answered));
             }
+            Message::Query(query) => self.state.query(now, out, query),
             Message::Event(event) => self.state.apply_event(now, event, out),
             Message::Problem(of, problem) => self.state.set_trouble(of, problem),
             Message::Happened(kind, message) => self.state.tell_of_service(now, kind, message, out),
@@ -441,17 +439,13 @@ impl EventLoop {
         }
     }
 
-    /// Sends answers that need no record. The others and the effects wait until the records are on disk.
+    /// Sends refusals, which need no record. The other answers and the effects wait until the records are on
+    /// disk.
     fn settle(&mut self, out: Transition, waiting: Vec<Waiting>) {
-        for (answer, answered) in waiting {
-            if is_look(&answered) {
-                // The client may have disconnected.
-                let _ = answer.send(answered);
-            } else {
-                self.next.waiting.push((answer, answered));
-            }
-        }
-        self.next.append(Batch { records: out.records, effects: out.effects, waiting: Vec::new() });
+        let (waiting, refused): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|(_, answered)| answered.is_ok());
+        send(refused);
+        self.next.append(Batch { records: out.records, effects: out.effects, waiting });
         self.write();
     }
 
@@ -512,10 +506,7 @@ impl EventLoop {
 
     /// Sends the answers and carries out the effects of a batch that is on disk.
     fn finish(&mut self, batch: Batch) {
-        for (answer, answered) in batch.waiting {
-            // The client may have disconnected.
-            let _ = answer.send(answered);
-        }
+        send(batch.waiting);
         self.carry_out(batch.effects);
     }
 
@@ -533,37 +524,37 @@ impl EventLoop {
             self.state.revoke(number);
         }
         self.state.set_trouble(HealthProblem::Log, Some(problem.to_owned()));
-        for (answer, _) in batch.waiting {
-            let message = problem.to_owned();
-            let _ = answer.send(Err(Refusal { kind: RefusalKind::Unavailable, message }));
-        }
-        let of_revoked = |effect: &Effect| matches!(effect, Effect::Open(number) if revoked.contains(number));
+        let refusal = || Err(Refusal::new(RefusalKind::Unavailable, problem));
+        send(batch.waiting.into_iter().map(|(answer, _)| (answer, refusal())).collect());
+        let of_revoked = |effect: &Effect| matches!(effect, Effect::Launch(WorkItem::Open(number, _)) if revoked.contains(number));
         self.carry_out(batch.effects.into_iter().filter(|effect| !of_revoked(effect)).collect());
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Open(number) => {
-                    self.work_item(number, |number, wanted| WorkItem::Open { number, wanted });
+                Effect::Launch(item) => drop(self.errands.send(item)),
+                Effect::Admit { number, name, quota, standings, deadlines } => {
+                    let Some(opened) = lock(&self.readies).remove(&number) else { continue };
+                    let OpenedRun { run, known, followed } = opened;
+                    // The forecaster knows the run before the first forecast of it.
+                    let _ = self.looks.send(ForecastRequest::Track {
+                        number,
+                        name,
+                        started: run.record().started,
+                        followed: Box::new(followed.with_quota(quota.clone())),
+                        standings: standings.clone(),
+                        deadlines,
+                    });
+                    self.scheduler.admit(number, run, known, standings, quota);
                 }
-                Effect::Look(number) => {
-                    self.work_item(number, |number, wanted| WorkItem::Look { number, wanted });
-                }
-                Effect::Read(number) => {
-                    self.work_item(number, |number, wanted| WorkItem::Read { number, wanted });
-                }
-                Effect::Admit { number, standings } => self.admit(number, standings),
                 Effect::Change { number, flow, change } => {
                     // The forecaster gets this first, because the next forecast needs it.
                     let _ = self.looks.send(ForecastRequest::Change(number, flow.clone(), change));
-                    self.scheduler.order(EngineCommand::Change(number, flow, change));
+                    self.scheduler.order(Order::Change { number, flow, change });
                 }
                 // The writer has moved the directory aside.
                 Effect::Forget { .. } => {}
-                Effect::RemoveAside(before) => {
-                    let _ = self.errands.send(WorkItem::RemoveAside(before));
-                }
                 Effect::ClockJumped(by) => drop(self.looks.send(ForecastRequest::ClockJumped(by))),
                 Effect::Predict { number } => drop(self.looks.send(ForecastRequest::Predict(number))),
                 Effect::Alert(alert) => {
@@ -571,59 +562,15 @@ impl EventLoop {
                         let _ = alerts.send(alert);
                     }
                 }
-                Effect::Event(event) => self.tell(event),
+                Effect::Event(event) => self.events.tell(event),
             }
         }
     }
-
-    /// Hands an open run to the forecaster, then to the scheduler. So the forecaster knows the run before the
-    /// first forecast of it.
-    fn admit(&self, number: u64, standings: BTreeMap<String, FlowOverrides>) {
-        let user = self.state.wanted(number).map(|wanted| wanted.user.clone());
-        let quota = user.zip(self.state.slots_by_user()).map(|(user, slots)| UserQuota { user, slots });
-        let mut readies = lock(&self.readies);
-        if let Some(ready) = readies.get_mut(&number)
-            && let Some(followed) = ready.followed.take()
-        {
-            let _ = self.looks.send(ForecastRequest::Track {
-                number,
-                name: self.state.wanted(number).map_or_else(String::new, |wanted| wanted.name.clone()),
-                started: ready.run.record().started,
-                followed: Box::new(followed.with_quota(quota.clone())),
-                standings: standings.clone(),
-                deadlines: self.state.deadlines_of(number),
-            });
-        }
-        drop(readies);
-        self.scheduler.order(EngineCommand::Admit { number, overrides: standings, quota });
-    }
-
-    fn work_item(
-        &self,
-        number: u64,
-        make: impl FnOnce(u64, Box<crate::state::record::SubmissionSpec>) -> WorkItem,
-    ) {
-        if let Some(wanted) = self.state.wanted(number) {
-            let _ = self.errands.send(make(number, Box::new(wanted.clone())));
-        }
-    }
-
-    fn tell(&self, event: Event) {
-        self.events.tell(event);
-    }
 }
 
-/// Whether an answer changes nothing, so that it needs no record on disk.
-fn is_look(answered: &Result<Answer, Refusal>) -> bool {
-    matches!(
-        answered,
-        Err(_)
-            | Ok(Answer::Submissions(_)
-                | Answer::Submission(_)
-                | Answer::Pending(_)
-                | Answer::Service(_)
-                | Answer::Load(_)
-                | Answer::Alerts(_)
-                | Answer::Recurrences(_))
-    )
+fn send(waiting: Vec<Waiting>) {
+    for (answer, answered) in waiting {
+        // The client may have disconnected.
+        let _ = answer.send(answered);
+    }
 }

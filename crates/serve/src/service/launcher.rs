@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 
 use slackline::PolicySpec;
@@ -20,12 +20,12 @@ use slackline_task::base::activity::{self, Duty, during};
 use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
-use crate::service::flow_file::{awaited, deadlines, file_of, first_deadline, missing, parameters};
+use crate::service::flow_file::{deadlines, file_of, missing, parameters};
 use crate::service::message::Message;
 use crate::service::paths::ServicePaths;
 use crate::state::record::SubmissionSpec;
-use crate::state::{FlowFacts, JobFacts, Opened, StateEvent};
-use crate::{Moment, after};
+use crate::state::{FlowProgress, RunningSubmission, StateEvent, WorkItem};
+use crate::{Moment, after, lock};
 
 /// The most threads that open runs, while some are blocked.
 const OPENERS_MAX: usize = 64;
@@ -39,31 +39,20 @@ pub type Past = Arc<RwLock<Arc<JobHistory>>>;
 /// The current machines that all runs share.
 pub type Machines = Arc<RwLock<Vec<MachineDraft>>>;
 
-/// Work for an opener thread.
-pub enum WorkItem {
-    /// Open the run of a submission.
-    Open { number: u64, wanted: Box<SubmissionSpec> },
-    /// Remove the state directories that were moved aside before a moment of the age clock.
-    RemoveAside(Moment),
-    /// Check for the files that a submission waits for.
-    Look { number: u64, wanted: Box<SubmissionSpec> },
-    /// Read the first deadline of a submission.
-    Read { number: u64, wanted: Box<SubmissionSpec> },
-}
-
-pub struct Ready {
+/// An open run that the scheduler has not taken yet.
+pub struct OpenedRun {
     pub run: Run,
     /// The known durations of its phases.
     pub known: History,
-    /// The run for the forecaster, which takes it once.
-    pub followed: Option<NewRun>,
+    /// The run for the forecaster.
+    pub followed: NewRun,
 }
 
 /// Threads of the service that end with it.
 pub(crate) type ThreadHandles = Arc<Mutex<Vec<JoinHandle<()>>>>;
 
-/// Open runs that the scheduler has not taken yet, by number.
-pub type OpenedRuns = Arc<Mutex<BTreeMap<u64, Ready>>>;
+/// By number.
+pub type OpenedRuns = Arc<Mutex<BTreeMap<u64, OpenedRun>>>;
 
 /// The configuration of opener threads.
 #[derive(Clone)]
@@ -88,22 +77,21 @@ impl Launcher {
     /// Does work items until all senders are gone, and reports their results.
     pub fn work(&self, errands: &Mutex<Receiver<WorkItem>>, tell: &dyn Fn(StateEvent)) {
         loop {
-            let work_item =
-                errands.lock().map_or_else(|poisoned| poisoned.into_inner().recv(), |held| held.recv());
+            let work_item = lock(errands).recv();
             let Ok(work_item) = work_item else { return };
             match work_item {
-                WorkItem::Open { number, wanted } => {
+                WorkItem::Open(number, wanted) => {
                     tell(during("open submission", number, || self.open(number, &wanted)));
                 }
-                WorkItem::Look { number, wanted } => {
-                    // The opening reports an unreadable file.
-                    let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-                    let missing =
-                        during("look for the files of submission", number, || missing(&patterns).cloned());
+                WorkItem::Look(number, wanted) => {
+                    let missing = during("look for the files of submission", number, || {
+                        // The opening reports an unreadable file.
+                        missing(&wanted.awaited().unwrap_or_default()).cloned()
+                    });
                     tell(StateEvent::Files { number, missing });
                 }
-                WorkItem::Read { number, wanted } => {
-                    tell(StateEvent::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
+                WorkItem::Read(number, wanted) => {
+                    tell(StateEvent::Read { number, due: wanted.first_deadline() });
                 }
                 WorkItem::RemoveAside(before) => self.remove_aside(before),
             }
@@ -124,10 +112,10 @@ impl Launcher {
     fn open(&self, number: u64, wanted: &SubmissionSpec) -> StateEvent {
         let mut unrunnable = UnrunnableFlows::default();
         match self.opened(wanted, &mut unrunnable) {
-            Ok(ready) => {
-                let opened = facts(number, &ready.run, unrunnable.0);
-                self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(number, ready);
-                StateEvent::Opened(opened)
+            Ok(opened) => {
+                let run = progress(&opened.run);
+                lock(&self.readies).insert(number, opened);
+                StateEvent::Opened { number, run, unrunnable: unrunnable.0 }
             }
             Err(error) => {
                 let is_final = !is_passing(&error);
@@ -136,7 +124,7 @@ impl Launcher {
         }
     }
 
-    fn opened(&self, wanted: &SubmissionSpec, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+    fn opened(&self, wanted: &SubmissionSpec, sink: &mut dyn Sink) -> Result<OpenedRun, RunError> {
         let invalid = |problem: String| RunError::from(EngineError::other(problem));
         let submit = &wanted.submit;
         let state = self.paths.run(&wanted.name);
@@ -156,8 +144,8 @@ impl Launcher {
             Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
         let run = Run::open(self.backend.as_ref(), request, sink)?;
         let known = run.known()?;
-        let followed = Some(run.follow(&known));
-        Ok(Ready { run, known, followed })
+        let followed = run.follow(&known);
+        Ok(OpenedRun { run, known, followed })
     }
 }
 
@@ -186,8 +174,7 @@ impl LauncherPool {
             activity::announce(name, Duty::Helper);
             launcher.work(&to_open, &tell);
         });
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.map(|thread| threads.push(thread)).map_err(|error| error.to_string())
+        thread.map(|thread| lock(&self.threads).push(thread)).map_err(|error| error.to_string())
     }
 }
 
@@ -222,29 +209,22 @@ impl Sink for UnrunnableFlows {
     }
 }
 
-/// The facts about an open run that the state needs.
-fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
+/// The progress of an open run.
+fn progress(run: &Run) -> RunningSubmission {
     let record = run.record();
     let started = record.started;
     let (done, failed) = (done(&record), failed(&record));
-    let at = |seconds: f64| after(started, seconds);
     let mut index = 0..;
-    let flows = record.workload.flows.iter().map(|flow| {
-        let jobs = flow
-            .jobs
-            .iter()
-            .zip(index.by_ref())
-            .map(|(job, index)| job_facts(index, failed.get(&index).copied().unwrap_or(0), job, &done));
-        FlowFacts {
-            flow: flow.id.clone(),
-            release: at(flow.release),
-            deadline: run.due(&flow.id),
-            weight: flow.weight,
-            jobs: jobs.collect(),
-            reads: reads(flow),
-        }
+    let flows = record.workload.flows.iter().map(|flow| FlowProgress {
+        flow: flow.id.clone(),
+        release: after(started, flow.release),
+        deadline: run.due(&flow.id),
+        weight: flow.weight,
+        jobs: flow.jobs.iter().zip(index.by_ref()).map(|(job, k)| job_of(k, job, &done, &failed)).collect(),
+        reads: reads(flow),
+        ..FlowProgress::default()
     });
-    Opened { number, started, flows: flows.collect(), unrunnable }
+    RunningSubmission::new(started, flows.collect())
 }
 
 /// The outputs of other flows that a flow reads, by flow and job.
@@ -259,12 +239,7 @@ fn reads(flow: &FlowDraft) -> Vec<(String, String)> {
     reads
 }
 
-fn job_facts(
-    index: u32,
-    failed_attempts: u64,
-    job: &JobDraft,
-    done: &BTreeMap<(u32, bool), u64>,
-) -> JobFacts {
+fn job_of(index: u32, job: &JobDraft, done: &BTreeMap<(u32, bool), u64>, failed: &BTreeMap<u32, u64>) -> Job {
     let phase = |phase: &Option<PhaseDraft>, is_map| {
         let tasks = match phase.as_ref().map(|phase| &phase.tasks) {
             Some(TasksDraft::Each(each)) => each.len() as u64,
@@ -272,14 +247,13 @@ fn job_facts(
         };
         Phase { tasks, done: done.get(&(index, is_map)).copied().unwrap_or(0), running: 0 }
     };
-    let job = Job {
+    Job {
         job: job.id.clone(),
         after: job.after.clone(),
         maps: phase(&job.map, true),
         reduces: phase(&job.reduce, false),
-        failed_attempts,
-    };
-    JobFacts { index, job }
+        failed_attempts: failed.get(&index).copied().unwrap_or(0),
+    }
 }
 
 /// The number of failed attempts of each job.
