@@ -345,8 +345,8 @@ pub struct Job {
     pub failed_attempts: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "it is called so")]
-fn is_zero(count: &u64) -> bool {
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

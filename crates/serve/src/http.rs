@@ -183,14 +183,10 @@ impl Server {
             metrics: Metrics::default(),
             audit,
             own: users::own(),
-            others: setup.socket.as_ref().and_then(|socket| socket.others),
-            loopback: setup.loopback,
-            hosts: setup.hosts.clone(),
-            bounds: setup.bounds,
+            setup: setup.clone(),
             connections: AtomicU64::new(0),
             streams: AtomicU64::new(0),
             stopped,
-            say: setup.say.clone(),
         }));
         try_threads(THREADS + READERS)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -271,18 +267,12 @@ pub(crate) struct Inner {
     audit: Audit,
     /// The user id of this process.
     own: u32,
-    /// The role of other users of the socket.
-    others: Option<Role>,
-    /// The role of clients without a token on the loopback address.
-    loopback: Option<Role>,
-    hosts: Vec<String>,
-    bounds: Bounds,
+    setup: Setup,
     connections: AtomicU64,
     streams: AtomicU64,
     /// The start of the process.
     epoch: Moment,
     stopped: watch::Receiver<bool>,
-    say: StatusCallback,
 }
 
 impl Deref for AppState {
@@ -300,7 +290,7 @@ impl Inner {
             streams: self.streams.load(Ordering::Relaxed),
             audit_lost: self.audit.lost(),
             refused_and_limited: self.audit.refused_and_limited(),
-            attempts: self.handle.attempts(),
+            attempts: self.handle.recent.counts(),
             decisions: self.handle.timings.decisions.clone(),
             predictions: self.handle.timings.predictions.clone(),
         }

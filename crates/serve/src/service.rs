@@ -31,18 +31,18 @@ pub(crate) mod watchdog;
 pub(crate) mod writer;
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::report::headline;
-use slackline::resident::{Order, Rules};
+use slackline::resident::Order;
 use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
-use slackline_model::{Combine, Metric, Objective, Time};
+use slackline_model::{Combine, Metric, Objective};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{self, ClockReading};
 
@@ -57,19 +57,16 @@ use crate::service::launcher::{
 use crate::service::message::{AnswerSender, Message, StatusCallback};
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::RecentAttempts;
-use crate::service::scheduler::{DetachedRuns, Ports, Scheduler, Start};
+use crate::service::scheduler::{DetachedRuns, Ports, Scheduler, Tell};
 use crate::service::store::Store;
 use crate::service::watchdog::{Blockage, Watchdog};
 use crate::service::writer::{Write, WriteResult, Writer};
 use crate::state::record::Record;
 use crate::state::{
-    Answer, Effect, HealthProblem, Limits, Refusal, RefusalKind, ServiceFacts, ServiceState, StateEvent,
-    Transition, WorkItem,
+    Answer, Effect, HealthProblem, Limits, Refusal, RefusalKind, ServiceFacts, ServiceState, Transition,
+    WorkItem,
 };
 use crate::{Moment, lock};
-
-/// The number of threads that open runs.
-const OPENERS: usize = 4;
 
 /// How long the stop waits for the last records, and then for the other threads.
 const LAST: Duration = Duration::from_millis(2_500);
@@ -124,6 +121,12 @@ pub enum StartError {
     Foreign(String),
 }
 
+impl StartError {
+    fn engine(problem: impl Display) -> Self {
+        Self::Engine(problem.to_string())
+    }
+}
+
 /// A running service.
 pub struct Service {
     handle: ServiceHandle,
@@ -141,7 +144,7 @@ impl Service {
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
         let now = ClockReading::read();
         let (mut store, records) = Store::open(setup.paths.root())?;
-        let facts = facts(setup);
+        let facts = setup.facts();
         let (state, out) = if records.is_empty() {
             let (state, began) = ServiceState::new(facts, now);
             store.append(&[began])?;
@@ -190,49 +193,18 @@ impl Service {
 }
 
 impl Setup {
-    fn launcher(
-        &self,
-        backend: &Arc<dyn Backend>,
-        past: &Past,
-        machines: &Machines,
-        readies: &OpenedRuns,
-    ) -> Launcher {
-        Launcher {
-            paths: self.paths.clone(),
-            backend: backend.clone(),
-            policy: self.policy.clone(),
-            metric: self.metric,
-            slowstart: self.slowstart,
-            attempts_max: self.attempts_max,
-            past: past.clone(),
-            machines: machines.clone(),
-            readies: readies.clone(),
-        }
-    }
-
-    /// The forecaster of a service that was first started at `began`.
-    fn forecaster(&self, began: Moment, timings: &Timings) -> Forecaster {
-        let outlook = ServiceForecast::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
-        Forecaster::new(outlook, self.looks_with.clone(), began, timings.predictions.clone())
-    }
-
     fn objective(&self) -> Objective {
         Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
     }
-}
 
-fn alert_failed(alert: &Alert, problem: impl Display) -> Message {
-    let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
-    Message::Happened("alert_failed", message)
-}
-
-fn facts(setup: &Setup) -> ServiceFacts {
-    ServiceFacts {
-        engine: setup.engine.name().to_owned(),
-        policy: setup.policy.spec().to_owned(),
-        objective: headline::objective(setup.objective()),
-        zone: setup.zone.clone(),
-        limits: setup.limits.clone(),
+    fn facts(&self) -> ServiceFacts {
+        ServiceFacts {
+            engine: self.engine.name().to_owned(),
+            policy: self.policy.spec().to_owned(),
+            objective: headline::objective(self.objective()),
+            zone: self.zone.clone(),
+            limits: self.limits.clone(),
+        }
     }
 }
 
@@ -246,57 +218,57 @@ impl Service {
     ) -> Result<Self, StartError> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (messages, received) = channel::<Message>();
-        let event = |messages: &Sender<Message>| {
-            let messages = messages.clone();
-            move |event: StateEvent| drop(messages.send(Message::Event(event)))
-        };
+        let events_to = messages.clone();
+        let tell: Tell = Arc::new(move |event| drop(events_to.send(Message::Event(event))));
         let history = HistoryStore::new(&setup.paths.history())?;
-        let past: Past = Arc::new(RwLock::new(Arc::new(history.latest()?)));
-        let (recent, readies, machines) =
-            (RecentAttempts::default(), OpenedRuns::default(), Machines::default());
+        let past: Past = Arc::new(Mutex::new(Arc::new(history.latest()?)));
         let (errands, to_open) = channel();
         let (looks, to_look) = channel();
         let (closing, to_close) = channel();
         let (alerts, to_alert) = channel();
+        let (writes, to_write) = channel();
         let others = ThreadHandles::default();
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-            thread
-                .map(|thread| lock(&others).push(thread))
-                .map_err(|error| StartError::Engine(error.to_string()))
+            thread.map(|thread| lock(&others).push(thread)).map_err(StartError::engine)
         };
-        let blocked = Blockage::default();
 
-        let backend: Arc<dyn Backend> =
-            Arc::from(setup.engine.make().map_err(|e| StartError::Engine(e.to_string()))?);
-        let launcher = setup.launcher(&backend, &past, &machines, &readies);
-        let to_open = Arc::new(Mutex::new(to_open));
-        let (started, threads) = (AtomicUsize::new(0), others.clone());
-        let openers = LauncherPool { launcher, to_open, messages: messages.clone(), started, threads };
-        (0..OPENERS).try_for_each(|_| openers.start()).map_err(StartError::Engine)?;
-        let watchdog = Watchdog::new(blocked.clone(), setup.warns.clone(), messages.clone());
-        let (over, (writes, to_write)) = (is_over.clone(), channel());
+        let backend: Arc<dyn Backend> = Arc::from(setup.engine.make().map_err(StartError::engine)?);
+        let (readies, machines) = (OpenedRuns::default(), Machines::default());
+        let launcher = Launcher {
+            setup: setup.clone(),
+            backend: backend.clone(),
+            past: past.clone(),
+            machines: machines.clone(),
+            readies: readies.clone(),
+        };
+        let openers = LauncherPool::new(launcher, to_open, tell.clone(), others.clone());
+        let openers = openers.map_err(StartError::Engine)?;
+        let (blocked, over) = (Blockage::default(), is_over.clone());
+        let watchdog =
+            Watchdog { blocked: blocked.clone(), log: setup.warns.clone(), messages: messages.clone() };
         spawn("watchdog", Box::new(move || watchdog.work(&over, &openers)))?;
-        let writer = Writer { store, paths: setup.paths.clone() };
-        let written = messages.clone();
-        let tell = move |what| drop(written.send(Message::Written(what)));
-        spawn("writer", Box::new(move || writer.work(&to_write, &tell)))?;
-        let timings = Timings::default();
-        let forecaster = setup.forecaster(state.began(), &timings);
-        let tell = event(&messages);
-        spawn("forecaster", Box::new(move || forecaster.work(&to_look, &tell)))?;
-        let troubled = messages.clone();
-        let detached = DetachedRuns::default();
-        let tell_trouble = move |message| drop(troubled.send(message));
-        let finalizer = Finalizer::new(history, past.clone(), detached.clone(), tell_trouble);
-        let tell = event(&messages);
-        spawn("finalizer", Box::new(move || finalizer.work(&to_close, &tell)))?;
+        let writer = Writer { store, paths: setup.paths.clone(), messages: messages.clone() };
+        spawn("writer", Box::new(move || writer.work(&to_write)))?;
+        let (timings, objective) = (Timings::default(), setup.objective());
+        let forecast = ServiceForecast::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
+        let by = setup.looks_with.clone();
+        let forecaster = Forecaster::new(forecast, by, state.began(), timings.predictions.clone());
+        let to_state = tell.clone();
+        spawn("forecaster", Box::new(move || forecaster.work(&to_look, &*to_state)))?;
+        let (detached, known) = (DetachedRuns::default(), lock(&past).clone());
+        let finalizer = Finalizer::new(history, past, detached.clone(), messages.clone());
+        spawn("finalizer", Box::new(move || finalizer.work(&to_close)))?;
         let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
-        let failed = move |alert: &Alert, problem| drop(failed.send(alert_failed(alert, problem)));
+        let failed = move |alert: &Alert, problem: String| {
+            let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
+            let _ = failed.send(Message::Happened("alert_failed", message));
+        };
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;
 
+        let recent = RecentAttempts::default();
         let ports = Ports {
-            state: Arc::new(event(&messages)),
+            state: tell,
             looks: looks.clone(),
             detached,
             machines,
@@ -305,13 +277,8 @@ impl Service {
             decisions: timings.decisions.clone(),
             is_over: is_over.clone(),
         };
-        let (policy, objective) = (setup.policy.clone(), setup.objective());
-        let rules = Rules { policy, objective, slowstart: setup.slowstart };
-        let seen = Time(now.wall.0.saturating_sub(state.began()));
-        let known = past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone());
-        let start =
-            Start { paths: &setup.paths, began: state.began(), seen, past: known, says: setup.says.clone() };
-        let scheduler = Scheduler::start(start, backend, rules, ports).map_err(StartError::Engine)?;
+        let scheduler = Scheduler::start(setup, state.began(), now, known, backend, ports);
+        let scheduler = scheduler.map_err(StartError::Engine)?;
         let events = Events::default();
         let handle = ServiceHandle {
             questions: messages,
@@ -325,7 +292,7 @@ impl Service {
             state,
             writes,
             in_flight: None,
-            next: Batch::default(),
+            next: Batch { out, waiting: Vec::new() },
             scheduler,
             errands,
             looks,
@@ -335,8 +302,8 @@ impl Service {
             is_over: is_over.clone(),
         };
         let builder = std::thread::Builder::new().name("events".to_owned());
-        let thread = builder.spawn(move || event_loop.work(&received, out));
-        let state = thread.map_err(|error| StartError::Engine(error.to_string()))?;
+        let thread = builder.spawn(move || event_loop.work(&received));
+        let state = thread.map_err(StartError::engine)?;
         Ok(Self { handle, is_over, state, others })
     }
 }
@@ -358,20 +325,18 @@ struct EventLoop {
 }
 
 /// An answer that waits until its records are on disk.
-type Waiting = (AnswerSender, Result<Answer, Refusal>);
+type Waiting = (AnswerSender, Answer);
 
 /// Records, and the effects and answers that wait until they are on disk.
 #[derive(Default)]
 struct Batch {
-    records: Vec<Record>,
-    effects: Vec<Effect>,
+    out: Transition,
     waiting: Vec<Waiting>,
 }
 
 impl Batch {
     fn append(&mut self, mut later: Self) {
-        self.records.append(&mut later.records);
-        self.effects.append(&mut later.effects);
+        self.out.append(&mut later.out);
         self.waiting.append(&mut later.waiting);
     }
 }
@@ -385,22 +350,21 @@ enum InFlight {
 }
 
 impl EventLoop {
-    fn work(mut self, received: &Receiver<Message>, out: Transition) -> Result<(), String> {
+    fn work(mut self, received: &Receiver<Message>) -> Result<(), String> {
         activity::announce("the desk", Duty::Loop);
-        self.settle(out, Vec::new());
+        self.write();
         while !self.is_over.load(Ordering::SeqCst) && !self.scheduler.has_ended() {
-            let (mut out, mut waiting) = (Transition::default(), Vec::new());
             match received.recv_timeout(self.patience()) {
-                Ok(message) => self.take(message, &mut out, &mut waiting),
+                Ok(message) => self.take(message),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             activity::turn();
             for message in received.try_iter().take(AT_ONCE) {
-                self.take(message, &mut out, &mut waiting);
+                self.take(message);
             }
-            self.state.tick(ClockReading::read(), &mut out);
-            self.settle(out, waiting);
+            self.state.tick(ClockReading::read(), &mut self.next.out);
+            self.write();
         }
         self.is_over.store(true, Ordering::SeqCst);
         self.scheduler.wake();
@@ -424,12 +388,17 @@ impl EventLoop {
         Duration::from_micros(self.state.due(ClockReading::read())).min(SLEEP)
     }
 
-    fn take(&mut self, message: Message, out: &mut Transition, waiting: &mut Vec<Waiting>) {
-        let now = ClockReading::read();
+    /// Handles a message. A refusal is sent at once, because it needs no record. The other answers and the
+    /// effects wait until the records are on disk.
+    fn take(&mut self, message: Message) {
+        let (now, out) = (ClockReading::read(), &mut self.next.out);
         match message {
             Message::Command(principal, command, answer) => {
-                let answered = self.state.execute(now, &principal, command, out);
-                waiting.push((answer, answered));
+                match self.state.execute(now, &principal, command, out) {
+                    Ok(answered) => self.next.waiting.push((answer, answered)),
+                    // The client may have disconnected.
+                    Err(refusal) => drop(answer.send(Err(refusal))),
+                }
             }
             Message::Query(query) => self.state.query(now, out, query),
             Message::Event(event) => self.state.apply_event(now, event, out),
@@ -439,34 +408,24 @@ impl EventLoop {
         }
     }
 
-    /// Sends refusals, which need no record. The other answers and the effects wait until the records are on
-    /// disk.
-    fn settle(&mut self, out: Transition, waiting: Vec<Waiting>) {
-        let (waiting, refused): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(_, answered)| answered.is_ok());
-        send(refused);
-        self.next.append(Batch { records: out.records, effects: out.effects, waiting });
-        self.write();
-    }
-
     /// Hands the next batch to an idle writer. The batches of a busy writer are written together.
     fn write(&mut self) {
         if self.in_flight.is_some() {
             return;
         }
-        if self.next.records.is_empty() {
-            self.next.records.extend(self.state.trial());
+        if self.next.out.records.is_empty() {
+            self.next.out.records.extend(self.state.trial());
         }
         let mut batch = std::mem::take(&mut self.next);
         let name = |effect: &Effect| match effect {
             Effect::Forget { name, at } => Some((*at, name.clone())),
             _ => None,
         };
-        let forgotten: Vec<(Moment, String)> = batch.effects.iter().filter_map(name).collect();
-        if batch.records.is_empty() && forgotten.is_empty() {
+        let forgotten: Vec<(Moment, String)> = batch.out.effects.iter().filter_map(name).collect();
+        if batch.out.records.is_empty() && forgotten.is_empty() {
             return self.finish(batch);
         }
-        let records = std::mem::take(&mut batch.records);
+        let records = std::mem::take(&mut batch.out.records);
         let needed = self.state.least_records();
         self.in_flight = Some(InFlight::Append(batch));
         // A writer that is gone has panicked. Then no more answers are sent.
@@ -485,10 +444,10 @@ impl EventLoop {
                     let _ = self.writes.send(Write::Replace(self.state.records()));
                 }
             }
-            (Some(InFlight::Append(batch)), Err(problem)) => {
-                let mut all = Batch { records, ..batch };
-                all.append(std::mem::take(&mut self.next));
-                self.not_written(&problem, all);
+            (Some(InFlight::Append(mut batch)), Err(problem)) => {
+                batch.out.records = records;
+                batch.append(std::mem::take(&mut self.next));
+                self.not_written(&problem, batch);
             }
             (Some(InFlight::Replace(batch)), Ok(_)) => {
                 self.state.set_trouble(HealthProblem::Compaction, None);
@@ -506,28 +465,35 @@ impl EventLoop {
 
     /// Sends the answers and carries out the effects of a batch that is on disk.
     fn finish(&mut self, batch: Batch) {
-        send(batch.waiting);
-        self.carry_out(batch.effects);
+        for (answer, answered) in batch.waiting {
+            // The client may have disconnected.
+            let _ = answer.send(Ok(answered));
+        }
+        self.carry_out(batch.out.effects);
     }
 
     /// Handles a failed write: revokes its submissions and refuses its commands. Its other records are
     /// written with the next batch.
-    fn not_written(&mut self, problem: &str, mut batch: Batch) {
+    fn not_written(&mut self, problem: &str, Batch { out, waiting }: Batch) {
+        let Transition { mut records, mut effects } = out;
         let is_submission = |record: &Record| match record {
             Record::Submitted { number, wanted, .. } if wanted.recurrence.is_none() => Some(*number),
             _ => None,
         };
-        let revoked: Vec<u64> = batch.records.iter().filter_map(is_submission).collect();
-        batch.records.retain(|record| is_submission(record).is_none());
-        self.next.records = batch.records;
+        let revoked: Vec<u64> = records.iter().filter_map(is_submission).collect();
+        records.retain(|record| is_submission(record).is_none());
+        self.next.out.records = records;
         for &number in &revoked {
             self.state.revoke(number);
         }
         self.state.set_trouble(HealthProblem::Log, Some(problem.to_owned()));
-        let refusal = || Err(Refusal::new(RefusalKind::Unavailable, problem));
-        send(batch.waiting.into_iter().map(|(answer, _)| (answer, refusal())).collect());
-        let of_revoked = |effect: &Effect| matches!(effect, Effect::Launch(WorkItem::Open(number, _)) if revoked.contains(number));
-        self.carry_out(batch.effects.into_iter().filter(|effect| !of_revoked(effect)).collect());
+        for (answer, _) in waiting {
+            let _ = answer.send(Err(Refusal::new(RefusalKind::Unavailable, problem)));
+        }
+        effects.retain(
+            |effect| !matches!(effect, Effect::Launch(WorkItem::Open(number, _)) if revoked.contains(number)),
+        );
+        self.carry_out(effects);
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -565,12 +531,5 @@ impl EventLoop {
                 Effect::Event(event) => self.events.tell(event),
             }
         }
-    }
-}
-
-fn send(waiting: Vec<Waiting>) {
-    for (answer, answered) in waiting {
-        // The client may have disconnected.
-        let _ = answer.send(answered);
     }
 }

@@ -8,6 +8,7 @@
 //!   submissions that may start, in order; `running`: submissions whose flows are scheduled; `finished`: those
 //!   that ended; `recurring`: schedules; `wait_reasons`: why a submission or a flow waits; `usage`: slots and
 //!   requests by user, and the load; `alerts`: alerts and events; `clock`: jumps of the wall clock, and ages;
+//!   `deadlines`: deadlines that are missed;
 //!   `replay`: the state from its records; `view`: queries and their documents.
 //!
 //! The caller writes the records of a call to disk before it carries out an effect or sends the answer
@@ -18,6 +19,7 @@ pub mod auth;
 mod clock;
 mod commands;
 pub mod cron;
+mod deadlines;
 mod finished;
 mod forecasts;
 mod queue;
@@ -111,6 +113,14 @@ pub struct Transition {
     pub records: Vec<Record>,
     /// The caller carries these out next, in this order.
     pub effects: Vec<Effect>,
+}
+
+impl Transition {
+    /// Moves the records and effects of a later call to the end of these.
+    pub fn append(&mut self, later: &mut Self) {
+        self.records.append(&mut later.records);
+        self.effects.append(&mut later.effects);
+    }
 }
 
 /// Work for a launcher, with the submission.
@@ -245,17 +255,17 @@ impl ServiceState {
 
     /// The first start of the service; the time of its engine starts there.
     pub fn began(&self) -> Moment {
-        self.clock.began()
+        self.clock.began
     }
 
     /// The start of this process.
     pub fn started(&self) -> Moment {
-        self.clock.started()
+        self.clock.started
     }
 
     /// The wall time of the current call.
     fn now(&self) -> Moment {
-        self.clock.wall()
+        self.clock.now.wall.0
     }
 
     /// Sets a problem of the service, or clears it with `None`.
@@ -277,8 +287,7 @@ impl ServiceState {
     fn turn<T>(&mut self, now: ClockReading, out: &mut Transition, work: impl FnOnce(&mut Self) -> T) -> T {
         self.read_clock(now);
         let result = work(self);
-        out.records.append(&mut self.out.records);
-        out.effects.append(&mut self.out.effects);
+        out.append(&mut self.out);
         result
     }
 
@@ -297,12 +306,15 @@ impl ServiceState {
         let Submissions { queue, finished, open, .. } = &self.submissions;
         let recurring = self.schedules.values().filter_map(|again| self.recurs_by(again));
         let deadlines = self.deadlines.first().map(|(at, ..)| *at);
-        let looks = queue.awaits_files().then_some(queue.next_look);
+        let looks = (!queue.files.is_empty()).then_some(queue.next_look);
         let purge = (!finished.is_empty()).then_some(finished.next_purge);
         let load = self.usage.next_load(!open.is_empty());
-        let dates = recurring.chain([deadlines, queue.next_due()].into_iter().flatten()).min();
+        let dates =
+            recurring.chain([deadlines, queue.dues.first().map(|(at, _)| *at)].into_iter().flatten()).min();
         let by_date = dates.map(|at| at.saturating_sub(now.wall.0));
-        let timers = [looks, self.next_forecast(), purge, load, queue.next_try()].into_iter().flatten();
+        let timers = [looks, self.next_forecast(), purge, load, queue.tries.first().map(|(at, _)| *at)]
+            .into_iter()
+            .flatten();
         let next = timers.fold(self.clock.due(), Elapsed::min).since(now.elapsed);
         by_date.map_or(next, |by_date| by_date.min(next))
     }

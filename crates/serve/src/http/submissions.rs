@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 
 use super::AppState;
@@ -12,6 +13,7 @@ use super::guard::Caller;
 use super::service::acted;
 use crate::api::{Accepted, Change, Done, Submission, Submissions, Submit};
 use crate::service::handle::states;
+use crate::state::auth::Principal;
 use crate::state::{Answer, Command, Filter};
 
 /// The default number of submissions of a page.
@@ -120,48 +122,54 @@ pub(super) async fn change(
     acted(&app, principal, command).await
 }
 
-/// The parameter `flow`.
-fn flow(mut query: Query) -> ApiResult<Option<String>> {
-    let flow = query.text("flow")?;
-    query.end(&["flow"])?;
-    Ok(flow)
+/// A submission or one of its flows, which a request changes.
+pub(super) struct Target {
+    app: AppState,
+    principal: Principal,
+    number: u64,
+    flow: Option<String>,
+}
+
+impl FromRequestParts<AppState> for Target {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiError> {
+        let Caller(principal) = Caller::from_request_parts(parts, app).await?;
+        let PathNumber(number) = PathNumber::from_request_parts(parts, app).await?;
+        let mut query = Query::from_request_parts(parts, app).await?;
+        let flow = query.text("flow")?;
+        query.end(&["flow"])?;
+        Ok(Self { app: app.clone(), principal, number, flow })
+    }
+}
+
+impl Target {
+    async fn hold(self, held: bool) -> ApiResult {
+        let Self { app, principal, number, flow } = self;
+        acted(&app, principal, Command::Hold { number, flow, held }).await
+    }
 }
 
 /// Cancel a submission, or one of its flows. Its running tasks are stopped.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/cancel", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn cancel(
-    State(app): State<AppState>,
-    Caller(principal): Caller,
-    PathNumber(number): PathNumber,
-    query: Query,
-) -> ApiResult {
-    acted(&app, principal, Command::Cancel { number, flow: flow(query)? }).await
+pub(super) async fn cancel(Target { app, principal, number, flow }: Target) -> ApiResult {
+    acted(&app, principal, Command::Cancel { number, flow }).await
 }
 
 /// Hold a submission, or one of its flows: no more of its tasks start.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/hold", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn hold(
-    State(app): State<AppState>,
-    Caller(principal): Caller,
-    PathNumber(number): PathNumber,
-    query: Query,
-) -> ApiResult {
-    acted(&app, principal, Command::Hold { number, flow: flow(query)?, held: true }).await
+pub(super) async fn hold(target: Target) -> ApiResult {
+    target.hold(true).await
 }
 
 /// Resume a held submission, or one of its flows.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/unhold", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn unhold(
-    State(app): State<AppState>,
-    Caller(principal): Caller,
-    PathNumber(number): PathNumber,
-    query: Query,
-) -> ApiResult {
-    acted(&app, principal, Command::Hold { number, flow: flow(query)?, held: false }).await
+pub(super) async fn unhold(target: Target) -> ApiResult {
+    target.hold(false).await
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use slackline::run::{Deadline, TimeSpec, set_deadlines};
 use slackline::trace::{
@@ -23,6 +23,9 @@ const UNNAMED: &str = "flow.toml";
 
 /// The most flows shown of a pending submission. A file may repeat a flow a million times.
 const FLOWS: usize = 10_000;
+
+/// The most flows of a parsed file that is kept. Held submissions of larger files would fill the memory.
+const KEPT: usize = 1_000;
 
 /// The file name in messages.
 pub fn file_of(submit: &Submit) -> &str {
@@ -47,22 +50,34 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
 
 impl SubmissionSpec {
     /// The flow file, with the deadlines of the submission. Its inputs are not read. The file is parsed at
-    /// the first call only.
+    /// the first call only, unless it has more than [`KEPT`] flows.
     ///
     /// # Errors
     /// The errors of the file, with their lines.
-    pub fn draft(&self) -> Result<&Draft, String> {
+    pub fn draft(&self) -> Result<Arc<Draft>, String> {
         if let Some(draft) = self.draft.get() {
-            return Ok(draft);
+            return Ok(draft.clone());
         }
-        let (read, _) = read(&self.submit, self.since)?;
-        Ok(self.draft.get_or_init(|| Arc::new(read.draft)))
+        Ok(self.keep(read(&self.submit, self.since)?.0.draft))
+    }
+
+    fn keep(&self, draft: Draft) -> Arc<Draft> {
+        let draft = Arc::new(draft);
+        if draft.flows.len() <= KEPT {
+            // Another thread may have parsed the file meanwhile.
+            let _ = self.draft.set(draft.clone());
+        }
+        draft
     }
 
     /// The first deadline of the flows of the file. `None` if it has no deadline or cannot be read.
     pub fn first_deadline(&self) -> Option<Moment> {
+        self.draft().ok().and_then(|draft| self.first_of(&draft))
+    }
+
+    fn first_of(&self, draft: &Draft) -> Option<Moment> {
         // The first repetition of a flow has its first deadline.
-        let deadlines = self.draft().ok()?.flows.iter().filter_map(|flow| flow.deadline);
+        let deadlines = draft.flows.iter().filter_map(|flow| flow.deadline);
         deadlines.min_by(f64::total_cmp).map(|seconds| after(self.since, seconds))
     }
 
@@ -77,7 +92,8 @@ impl SubmissionSpec {
         };
         let mut patterns: Vec<String> = self.submit.when.iter().map(absolute).collect();
         if self.submit.when_inputs {
-            let jobs = self.draft()?.flows.iter().flat_map(|flow| &flow.jobs);
+            let draft = self.draft()?;
+            let jobs = draft.flows.iter().flat_map(|flow| &flow.jobs);
             let inputs = jobs.filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
             patterns.extend(inputs.filter(|input| !input.starts_with('@')).map(absolute));
         }
@@ -139,9 +155,10 @@ pub fn check(submit: Submit, user: &str, now: Moment) -> Result<(SubmissionSpec,
         since: now,
         recurrence: None,
         due: None,
-        draft: Arc::new(draft).into(),
+        draft: OnceLock::new(),
     };
-    wanted.due = wanted.first_deadline();
+    let draft = wanted.keep(draft);
+    wanted.due = wanted.first_of(&draft);
     Ok((wanted, passed))
 }
 
@@ -237,7 +254,6 @@ pub fn missing(patterns: &[String]) -> Option<&String> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::sync::OnceLock;
 
     use super::*;
     use crate::SECOND;

@@ -1,6 +1,6 @@
 //! The interface of a running service for the HTTP API, and for programs that embed a service.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
@@ -217,11 +217,6 @@ impl ServiceHandle {
     /// The stream of events.
     pub fn events(&self) -> &Events {
         &self.events
-    }
-
-    /// The number of ended attempts since the start of this process, by outcome.
-    pub fn attempts(&self) -> BTreeMap<String, u64> {
-        self.recent.counts()
     }
 
     /// Attempts that ended at a moment or later, and running attempts.

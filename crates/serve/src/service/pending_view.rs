@@ -13,7 +13,7 @@ impl PendingSubmission {
     /// cannot be read any more; the start of the submission reports that error.
     pub fn flows(&self, now: Moment) -> Vec<Flow> {
         let draft = self.wanted.draft();
-        draft.map(|draft| flows(draft).map(|flow| self.flow(&flow, now)).collect()).unwrap_or_default()
+        draft.map(|draft| flows(&draft).map(|flow| self.flow(&flow, now)).collect()).unwrap_or_default()
     }
 
     fn flow(&self, flow: &FlowDraft, now: Moment) -> Flow {

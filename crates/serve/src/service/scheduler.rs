@@ -13,12 +13,12 @@ use slackline::run::{Backend, DetachedRun, JobHistory, Request, Run, RunEvent, R
 use slackline_model::cluster::Slots;
 use slackline_model::{History, Time};
 use slackline_task::base::activity::{self, Duty};
+use slackline_task::base::clock::ClockReading;
 
+use crate::service::Setup;
 use crate::service::durations::SharedHistogram;
 use crate::service::forecaster::ForecastRequest;
 use crate::service::launcher::Machines;
-use crate::service::message::StatusCallback;
-use crate::service::paths::ServicePaths;
 use crate::service::run_observer::{RecentAttempts, Watch};
 use crate::state::StateEvent;
 use crate::{Moment, api, lock};
@@ -31,19 +31,6 @@ pub type DetachedRuns = Arc<Mutex<BTreeMap<u64, DetachedRun>>>;
 
 /// Interrupts the engine's wait.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
-
-/// The start parameters of an engine.
-pub struct Start<'a> {
-    /// The state directory.
-    pub paths: &'a ServicePaths,
-    /// The first start of the service. The time of the engine starts there.
-    pub began: Moment,
-    /// The time of the engine is at least this.
-    pub seen: Time,
-    pub past: Arc<JobHistory>,
-    /// Receives status lines while the engine starts.
-    pub says: StatusCallback,
-}
 
 /// The receivers of the scheduler's events.
 #[derive(Clone)]
@@ -78,19 +65,25 @@ impl Scheduler {
     /// # Errors
     /// The engine cannot be started.
     pub fn start(
-        start: Start<'_>,
+        setup: &Setup,
+        began: Moment,
+        now: ClockReading,
+        past: Arc<JobHistory>,
         engine: Arc<dyn Backend>,
-        rules: Rules,
         ports: Ports,
     ) -> Result<Self, String> {
         let (orders, received) = channel();
         let of_host = ports.clone();
         let (ready, is_ready) = channel();
-        let Start { paths, began: started, seen, past, says } = start;
-        let files = paths.engine();
+        let (files, says) = (setup.paths.engine(), setup.says.clone());
+        let (policy, objective) = (setup.policy.clone(), setup.objective());
+        let rules = Rules { policy, objective, slowstart: setup.slowstart };
+        // The time of the engine starts when the service started first.
+        let seen = Time(now.wall.0.saturating_sub(began));
         let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
             let says = |what: &str| says(what);
-            let residence = SharedEngineConfig { files: &files, started, seen, past: &past, status: &says };
+            let residence =
+                SharedEngineConfig { files: &files, started: began, seen, past: &past, status: &says };
             let mut resident = match engine.shared_engine(residence) {
                 Ok(resident) => resident,
                 Err(error) => {
@@ -194,7 +187,7 @@ impl Host for ServiceHost {
 
     fn machines(&mut self, machines: &[SharedMachine]) {
         let all = machines.iter().map(|machine| machine.draft.clone()).collect();
-        *self.ports.machines.write().unwrap_or_else(std::sync::PoisonError::into_inner) = all;
+        *lock(&self.ports.machines) = all;
         let up = machines.iter().filter(|machine| machine.is_up).map(|machine| machine.draft.clone());
         let _ = self.ports.looks.send(ForecastRequest::Machines(up.collect()));
         let shown = machines.iter().map(|SharedMachine { draft, is_up }| {

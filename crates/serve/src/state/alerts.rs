@@ -13,21 +13,12 @@ pub(super) const ALERTS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Alerts {
     /// The latest alerts, the oldest first.
-    kept: VecDeque<Alert>,
+    pub(super) kept: VecDeque<Alert>,
     /// The number of events so far.
     events: u64,
 }
 
 impl Alerts {
-    pub(super) fn len(&self) -> usize {
-        self.kept.len()
-    }
-
-    /// The kept alerts, the oldest first.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Alert> {
-        self.kept.iter()
-    }
-
     /// Keeps an alert, and drops the oldest if there are too many.
     pub(super) fn keep(&mut self, alert: Alert) {
         self.kept.push_back(alert);

@@ -10,10 +10,9 @@ use std::sync::{Arc, OnceLock};
 use slackline::report::number::duration;
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
-use crate::api::AlertKind;
 use crate::state::record::Record;
 use crate::state::recurring::LATE;
-use crate::state::submissions::{Entry, SubmissionState};
+use crate::state::submissions::Entry;
 use crate::state::{Effect, HealthProblem, ServiceState, WorkItem};
 use crate::{Moment, SECOND, timestamp};
 
@@ -26,11 +25,11 @@ const TROUBLE_FOR: u64 = 30 * SECOND;
 #[derive(Debug)]
 pub(super) struct ServiceClock {
     /// The first start of the service.
-    began: Moment,
+    pub(super) began: Moment,
     /// The start of this process.
-    started: Moment,
+    pub(super) started: Moment,
     /// The last reading of both clocks.
-    now: ClockReading,
+    pub(super) now: ClockReading,
     /// The age clock at `since`.
     age: Moment,
     since: Elapsed,
@@ -52,19 +51,6 @@ impl ServiceClock {
             trouble_until: None,
             is_far: false,
         }
-    }
-
-    pub(super) fn began(&self) -> Moment {
-        self.began
-    }
-
-    pub(super) fn started(&self) -> Moment {
-        self.started
-    }
-
-    /// The wall time of the last reading.
-    pub(super) fn wall(&self) -> Moment {
-        self.now.wall.0
     }
 
     pub(super) fn elapsed(&self) -> Elapsed {
@@ -193,18 +179,6 @@ impl ServiceState {
                 slackline_model::names::listed(&names.iter().collect::<Vec<_>>())
             );
             self.tell_of_clock(self.clock.is_far, message);
-        }
-    }
-
-    /// Deadlines that are in the future by the corrected clock can still be missed.
-    fn await_deadlines_again(&mut self, now: Moment) {
-        for (&number, Entry { state, alerted, .. }) in &mut self.submissions.open {
-            let SubmissionState::Running(run) = state else { continue };
-            for flow in run.flows.iter().filter(|flow| !flow.state.is_over()) {
-                let Some(deadline) = flow.deadline.filter(|&deadline| deadline > now) else { continue };
-                self.deadlines.insert((deadline, number, flow.flow.clone()));
-                alerted.remove(&(flow.flow.clone(), AlertKind::Late));
-            }
         }
     }
 }

@@ -131,13 +131,13 @@ impl ServiceState {
     /// The time of the next periodic forecast. Forecasts wait for submissions that are being opened.
     pub(super) fn next_forecast(&self) -> Option<Elapsed> {
         let Forecasts { is_running, opening_until, next, .. } = self.forecasts;
-        (!is_running && self.submissions.queue.live() > 0).then(|| opening_until.unwrap_or(next))
+        (!is_running && self.submissions.queue.begun.total > 0).then(|| opening_until.unwrap_or(next))
     }
 
     /// Whether forecasts wait for submissions that are being opened.
     fn waits_for_opening(&self) -> bool {
         let now = self.clock.elapsed();
-        let is_opening = self.submissions.queue.is_opening();
+        let is_opening = !self.submissions.queue.opening.is_empty();
         is_opening && self.forecasts.opening_until.is_some_and(|until| now < until)
     }
 

@@ -18,13 +18,13 @@ type QueueKey = (Reverse<u32>, u64);
 
 /// Counts by user, and their sum.
 #[derive(Debug, Default)]
-struct UserCounts {
+pub(super) struct UserCounts {
     by_user: BTreeMap<String, usize>,
-    total: usize,
+    pub(super) total: usize,
 }
 
 impl UserCounts {
-    fn of(&self, user: &str) -> usize {
+    pub(super) fn of(&self, user: &str) -> usize {
         self.by_user.get(user).copied().unwrap_or(0)
     }
 
@@ -49,17 +49,17 @@ pub(super) struct Queue {
     /// Submissions that may start, by user.
     ready: BTreeMap<String, BTreeSet<QueueKey>>,
     /// The submissions that have not started.
-    waiting: UserCounts,
+    pub(super) waiting: UserCounts,
     /// Submissions that wait for a retry, by its time.
-    tries: BTreeSet<(Elapsed, u64)>,
+    pub(super) tries: BTreeSet<(Elapsed, u64)>,
     /// Submissions that wait for files.
-    files: BTreeSet<u64>,
+    pub(super) files: BTreeSet<u64>,
     /// The first deadlines of submissions that have not started.
-    dues: BTreeSet<(Moment, u64)>,
+    pub(super) dues: BTreeSet<(Moment, u64)>,
     /// The submissions that are being opened or running.
-    begun: UserCounts,
+    pub(super) begun: UserCounts,
     /// Submissions that are being opened.
-    opening: BTreeSet<u64>,
+    pub(super) opening: BTreeSet<u64>,
     /// Whether no new submissions start.
     pub(super) is_draining: bool,
     /// The time of the next check for files.
@@ -67,54 +67,10 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// The number of submissions that have not started.
-    pub(super) fn len(&self) -> usize {
-        self.waiting.total
-    }
-
-    /// The number of submissions of a user that have not started.
-    pub(super) fn of_user(&self, user: &str) -> usize {
-        self.waiting.of(user)
-    }
-
-    /// The number of submissions that are being opened or running.
-    pub(super) fn live(&self) -> usize {
-        self.begun.total
-    }
-
-    /// Whether a submission is being opened.
-    pub(super) fn is_opening(&self) -> bool {
-        !self.opening.is_empty()
-    }
-
-    /// The opening of a submission succeeded or is not needed any more.
-    pub(super) fn opened(&mut self, number: u64) {
-        self.opening.remove(&number);
-    }
-
-    /// The number of submissions of a user that are being opened or running.
-    pub(super) fn live_of(&self, user: &str) -> usize {
-        self.begun.of(user)
-    }
-
-    /// The time of the next retry of an opening.
-    pub(super) fn next_try(&self) -> Option<Elapsed> {
-        self.tries.first().map(|(at, _)| *at)
-    }
-
-    /// The first deadline of a submission that has not started.
-    pub(super) fn next_due(&self) -> Option<Moment> {
-        self.dues.first().map(|(at, _)| *at)
-    }
-
     /// Removes one submission that has not started by its deadline, and returns it.
     pub(super) fn overdue(&mut self, now: Moment) -> Option<(Moment, u64)> {
         let is_over = self.dues.first().is_some_and(|(at, _)| *at < now);
         is_over.then(|| self.dues.pop_first()).flatten()
-    }
-
-    pub(super) fn awaits_files(&self) -> bool {
-        !self.files.is_empty()
     }
 
     /// Removes a submission from all lists.
@@ -134,7 +90,7 @@ impl Queue {
 
     /// The first ready submission, of users below their limit of running submissions.
     fn first(&self, limits: &Limits) -> Option<u64> {
-        let has_room = |user: &String| self.live_of(user) < limits.live_by_user;
+        let has_room = |user: &String| self.begun.of(user) < limits.live_by_user;
         let firsts =
             self.ready.iter().filter(|(user, _)| has_room(user)).filter_map(|(_, ready)| ready.first());
         firsts.min().map(|(_, number)| *number)
@@ -213,13 +169,13 @@ impl ServiceState {
         if !entry.is_queued() {
             queue.begun.remove(&entry.wanted.user);
         }
-        queue.opened(number);
+        queue.opening.remove(&number);
     }
 
     /// Checks for the files that submissions wait for, if that is due.
     pub(super) fn look_for_files(&mut self) {
         let (elapsed, queue) = (self.clock.elapsed(), &mut self.submissions.queue);
-        if queue.awaits_files() && elapsed >= queue.next_look {
+        if !queue.files.is_empty() && elapsed >= queue.next_look {
             queue.next_look = elapsed + LOOK_EVERY;
             let wanted = |number: &u64| Some((*number, self.submissions.open.get(number)?.wanted.clone()));
             let looks = queue.files.iter().filter_map(wanted);

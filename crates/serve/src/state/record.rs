@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
 
-use crate::api::{self, AlertKind, Calibration, CatchUp, Overlap, State};
+use crate::api::{self, AlertKind, Calibration, CatchUp, State};
 use crate::{Moment, moment};
 
 /// A submission and its user.
@@ -64,11 +64,6 @@ pub struct ScheduleRecord {
 }
 
 impl ScheduleRecord {
-    /// The rule for an occurrence whose predecessor has not finished.
-    pub fn overlap(&self) -> Overlap {
-        self.submit.overlap
-    }
-
     /// The rule for missed times.
     pub fn catch_up(&self) -> CatchUp {
         self.submit.schedule.as_ref().map_or(CatchUp::None, |schedule| schedule.catch_up)

@@ -46,7 +46,9 @@ impl RecurringSubmission {
     fn first_wanted(&self, first: Moment, now: Moment) -> Option<Moment> {
         match self.recurring.catch_up() {
             // Each occurrence would replace the previous one, so only the last one is submitted.
-            CatchUp::All if self.recurring.overlap() == Overlap::Replace => Some(self.times.last(first, now)),
+            CatchUp::All if self.recurring.submit.overlap == Overlap::Replace => {
+                Some(self.times.last(first, now))
+            }
             CatchUp::All => Some(first),
             CatchUp::Last => Some(self.times.last(first, now)),
             // A time that is at most `LATE` ago was not missed.

@@ -99,7 +99,7 @@ impl ServiceState {
     /// The least number of records that [`Self::records`] returns.
     pub fn least_records(&self) -> usize {
         let all = &self.submissions;
-        self.schedules.len() + all.finished.len() + all.open.len() + self.alerts.len()
+        self.schedules.len() + all.finished.len() + all.open.len() + self.alerts.kept.len()
     }
 
     /// The shortest list of records that gives this state.
@@ -108,7 +108,7 @@ impl ServiceState {
         records
             .extend(self.schedules.values().map(|again| Record::Recurs(Box::new(again.recurring.clone()))));
         // Those of unfinished submissions come first, because a change may allow a second alert.
-        records.extend(self.alerts.iter().map(|alert| Record::Alert(Box::new(alert.clone()))));
+        records.extend(self.alerts.kept.iter().map(|alert| Record::Alert(Box::new(alert.clone()))));
         for (ended, age) in self.submissions.finished.with_ages() {
             let is_usual = ended.ended.is_some_and(|at| moment(at).abs_diff(age) <= LATE);
             let age = (!is_usual).then_some(age);

@@ -108,7 +108,7 @@ pub struct FlowProgress {
 
 impl FlowProgress {
     /// The number of unfinished tasks and the estimated completion, as the rest of a sentence.
-    fn left(&self, now: Moment) -> String {
+    pub(super) fn left(&self, now: Moment) -> String {
         let counts = self.counts();
         let tasks = match counts.tasks.saturating_sub(counts.done) {
             1 => "1 task is not done".to_owned(),
@@ -243,7 +243,7 @@ impl ServiceState {
 
     fn opened(&mut self, number: u64, mut run: RunningSubmission, unrunnable: Vec<(String, String)>) {
         let now = self.now();
-        self.submissions.queue.opened(number);
+        self.submissions.queue.opening.remove(&number);
         let next = self.comes_again(number);
         let Some(entry) = self.submissions.open.get_mut(&number) else { return };
         run.could_start = now;
@@ -403,23 +403,6 @@ impl ServiceState {
         self.event("done", Some(number), Some(&name), message);
     }
 
-    /// Removes the deadline of a flow.
-    pub(super) fn leave_deadline(&mut self, number: u64, flow: &str) {
-        if let Some(deadline) = self.flow(number, flow).and_then(|flow| flow.deadline) {
-            self.deadlines.remove(&(deadline, number, flow.to_owned()));
-        }
-    }
-
-    /// Removes the deadlines of a submission.
-    pub(super) fn leave_deadlines(&mut self, number: u64) {
-        let flows = self.submissions.open.get(&number).map_or(&[][..], Entry::flows);
-        for flow in flows {
-            if let Some(deadline) = flow.deadline {
-                self.deadlines.remove(&(deadline, number, flow.flow.clone()));
-            }
-        }
-    }
-
     fn returned(&mut self, number: u64, stopped: Option<String>) {
         let running = self.submissions.running_mut(number).map_or(0, |run| run.running());
         self.work(number, -running.cast_signed());
@@ -447,31 +430,6 @@ impl ServiceState {
             _ => (State::Finished, None),
         };
         self.end(number, state, why);
-    }
-
-    /// Reports the deadlines that have passed.
-    pub(super) fn miss_deadlines(&mut self) {
-        let now = self.now();
-        while self.deadlines.first().is_some_and(|(at, ..)| *at < now) {
-            let Some((at, number, flow)) = self.deadlines.pop_first() else { return };
-            let left = self.flow(number, &flow).map_or_else(String::new, |progress| progress.left(now));
-            let message = format!("{flow}: its deadline {} has passed{left}", timestamp(at));
-            self.alert(number, &flow, AlertKind::Late, message);
-        }
-        while let Some((at, number)) = self.submissions.queue.overdue(now) {
-            let Some(entry) = self.submissions.open.get(&number) else { continue };
-            // A submission that had started before was reported then.
-            if entry.alerted.iter().any(|(_, kind)| *kind == AlertKind::Late) {
-                continue;
-            }
-            let name = &entry.wanted.name;
-            let why = self.why(entry).unwrap_or_else(|| "it waits in the queue".to_owned());
-            let message = format!(
-                "{name}: its first deadline {} has passed, and it has not begun: {why}",
-                timestamp(at)
-            );
-            self.alert(number, "", AlertKind::Late, message);
-        }
     }
 
     /// Sends the overrides of all unfinished flows of a submission to the engine.

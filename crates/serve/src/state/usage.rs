@@ -24,16 +24,16 @@ pub(super) struct Usage {
     rates: BTreeMap<String, VecDeque<Elapsed>>,
     /// Slots that the tasks of each user hold. Counted only if `Limits::slots_by_user` is set.
     slots: BTreeMap<String, u64>,
-    load: LoadSoFar,
+    pub(super) load: LoadSoFar,
 }
 
 /// The number of running tasks over time.
 #[derive(Debug, Default)]
-struct LoadSoFar {
+pub(super) struct LoadSoFar {
     points: VecDeque<LoadPoint>,
     /// The integral of running tasks over the time since the last point, task-microseconds.
     work: f64,
-    running: u64,
+    pub(super) running: u64,
     since: Elapsed,
     /// The time of the last point.
     noted: Elapsed,
@@ -44,11 +44,6 @@ impl Usage {
     pub(super) fn new(now: Elapsed) -> Self {
         let load = LoadSoFar { since: now, noted: now, ..LoadSoFar::default() };
         Self { rates: BTreeMap::new(), slots: BTreeMap::new(), load }
-    }
-
-    /// The number of running tasks.
-    pub(super) fn running(&self) -> u64 {
-        self.load.running
     }
 
     /// The time of the next load point, while there is work.
@@ -138,7 +133,7 @@ impl ServiceState {
             return;
         }
         let (at, waiting) = (timestamp(self.now()), self.waiting());
-        let queued = self.submissions.queue.len() as u64;
+        let queued = self.submissions.queue.waiting.total as u64;
         let load = &mut self.usage.load;
         load.work += load.running as f64 * elapsed.since(load.since) as f64;
         load.since = elapsed;

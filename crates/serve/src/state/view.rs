@@ -175,7 +175,7 @@ impl ServiceState {
 
     /// The latest alerts, the latest first.
     pub fn alerts(&self) -> Vec<api::Alert> {
-        self.alerts.iter().rev().cloned().collect()
+        self.alerts.kept.iter().rev().cloned().collect()
     }
 
     pub fn service(&self, now: Moment) -> api::Service {
@@ -188,7 +188,7 @@ impl ServiceState {
         api::Service {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             began: timestamp(self.began()),
-            started: timestamp(self.clock.started()),
+            started: timestamp(self.clock.started),
             now: timestamp(now),
             engine: self.facts.engine.clone(),
             policy: self.facts.policy.clone(),
@@ -196,7 +196,7 @@ impl ServiceState {
             slots_by_user: self.facts.limits.slots_by_user.map(u64::from),
             slots: machines.iter().filter(|machine| machine.up).map(|machine| machine.slots).sum(),
             machines,
-            running: self.usage.running(),
+            running: self.usage.load.running,
             waiting: self.waiting(),
             submissions,
             draining: self.submissions.queue.is_draining,

@@ -35,14 +35,14 @@ impl ServiceState {
         Some(match self.behind(entry)? {
             Blocker::Drain => DRAINS.to_owned(),
             Blocker::Running => {
-                let live = match self.submissions.queue.live() {
+                let live = match self.submissions.queue.begun.total {
                     1 => "1 submission is".to_owned(),
                     live => format!("{live} submissions are"),
                 };
                 format!("{live} live, as many as may be at a time (--live)")
             }
             Blocker::RunningOf(user) => {
-                let live = self.submissions.queue.live_of(user);
+                let live = self.submissions.queue.begun.of(user);
                 format!("{user} has {live} live, as many as one user may (--live-by-user)")
             }
         })
@@ -71,12 +71,12 @@ impl ServiceState {
         } else if self.submissions.queue.is_draining {
             Some(Blocker::Drain)
         } else if limits.live_by_user < limits.live
-            && self.submissions.queue.live_of(user) >= limits.live_by_user
+            && self.submissions.queue.begun.of(user) >= limits.live_by_user
         {
             // A submission of another user that finishes does not help.
             Some(Blocker::RunningOf(user))
         } else {
-            (self.submissions.queue.live() >= limits.live).then_some(Blocker::Running)
+            (self.submissions.queue.begun.total >= limits.live).then_some(Blocker::Running)
         }
     }
 

@@ -65,25 +65,4 @@ impl ServiceState {
         });
         self.set_deadlines(number);
     }
-
-    /// Applies the latest deadlines and weights to the flows of a running submission.
-    fn set_deadlines(&mut self, number: u64) {
-        let Some(entry) = self.submissions.open.get_mut(&number) else { return };
-        let changes = entry.changes.clone();
-        let Some(run) = entry.running_mut() else { return };
-        for known in run.flows.iter_mut().filter(|known| !known.state.is_over()) {
-            let FlowChange { deadline, weight, .. } = FlowChange::of(&changes, &known.flow);
-            known.weight = weight.unwrap_or(known.weight);
-            let Some(deadline) = deadline.filter(|&deadline| known.deadline != Some(deadline)) else {
-                continue;
-            };
-            if let Some(before) = known.deadline.replace(deadline) {
-                self.deadlines.remove(&(before, number, known.flow.clone()));
-            }
-            self.deadlines.insert((deadline, number, known.flow.clone()));
-            known.is_likely_late = false;
-            // This chance was for the old deadline.
-            known.expected.iter_mut().for_each(|expected| expected.chance = None);
-        }
-    }
 }

@@ -80,7 +80,7 @@ impl ServiceState {
     /// Checks the queue limits for one more submission of a user.
     pub(in crate::state) fn has_place(&self, user: &str) -> Result<(), Refusal> {
         let (limits, queue) = (&self.facts.limits, &self.submissions.queue);
-        let (all, own) = (queue.len(), queue.of_user(user));
+        let (all, own) = (queue.waiting.total, queue.waiting.of(user));
         let message = if all >= limits.queued {
             format!("found {all} submissions that wait, expected fewer than {}", limits.queued)
         } else if own >= limits.queued_by_user {

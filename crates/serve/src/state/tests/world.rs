@@ -548,9 +548,9 @@ fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
         let of_user = begun.iter().filter(|one| one.user == user).count();
         assert!(of_user <= 2, "seed {seed}: {of_user} of {user} have begun");
     }
-    assert_eq!(world.state.submissions.queue.live(), begun.len(), "seed {seed}");
+    assert_eq!(world.state.submissions.queue.begun.total, begun.len(), "seed {seed}");
     let queued: Vec<&api::Submission> = all.iter().filter(|one| one.state == State::Queued).collect();
-    assert_eq!(world.state.submissions.queue.len(), queued.len(), "seed {seed}");
+    assert_eq!(world.state.submissions.queue.waiting.total, queued.len(), "seed {seed}");
     assert!(queued.iter().all(|one| one.why.is_some()), "seed {seed}: each says why it waits");
     let running: u64 = all.iter().flat_map(|one| &one.flows).map(|flow| flow.running).sum();
     assert_eq!(world.service().running, running, "seed {seed}");
