@@ -50,7 +50,7 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
 
 impl SubmissionSpec {
     /// The flow file, with the deadlines of the submission. Its inputs are not read. The file is parsed at
-    /// the first call only, unless it has more than [`KEPT`] flows.
+    /// the first call only, unless it has more than `KEPT` flows.
     ///
     /// # Errors
     /// The errors of the file, with their lines.
