@@ -26,6 +26,7 @@ pub mod paths;
 pub mod pending_view;
 pub mod run_observer;
 pub mod scheduler;
+mod setup;
 pub mod store;
 pub(crate) mod watchdog;
 pub(crate) mod writer;
@@ -37,12 +38,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use slackline::PolicySpec;
-use slackline::report::headline;
 use slackline::resident::Order;
-use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
+use slackline::run::{Backend, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
-use slackline_model::{Combine, Metric, Objective};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{self, ClockReading};
 
@@ -50,22 +48,18 @@ use crate::api::Alert;
 use crate::service::finalizer::Finalizer;
 use crate::service::forecaster::{ForecastRequest, Forecaster};
 use crate::service::handle::{Events, ServiceHandle, Timings};
-use crate::service::hooks::Hooks;
 use crate::service::launcher::{
     Launcher, LauncherPool, Machines, OpenedRun, OpenedRuns, Past, ThreadHandles,
 };
-use crate::service::message::{AnswerSender, Message, StatusCallback};
-use crate::service::paths::ServicePaths;
+use crate::service::message::{AnswerSender, Message, Tell, WriteResult};
 use crate::service::run_observer::RecentAttempts;
-use crate::service::scheduler::{DetachedRuns, Ports, Scheduler, Tell};
+use crate::service::scheduler::{DetachedRuns, Ports, Scheduler};
+pub use crate::service::setup::Setup;
 use crate::service::store::Store;
 use crate::service::watchdog::{Blockage, Watchdog};
-use crate::service::writer::{Write, WriteResult, Writer};
+use crate::service::writer::{Write, Writer};
 use crate::state::record::Record;
-use crate::state::{
-    Answer, Effect, HealthProblem, Limits, Refusal, RefusalKind, ServiceFacts, ServiceState, Transition,
-    WorkItem,
-};
+use crate::state::{Answer, Effect, HealthProblem, Refusal, RefusalKind, ServiceState, Transition, WorkItem};
 use crate::{Moment, lock};
 
 /// How long the stop waits for the last records, and then for the other threads.
@@ -79,34 +73,6 @@ const AT_ONCE: usize = 1_000;
 
 /// The longest sleep of the event loop.
 const SLEEP: Duration = Duration::from_secs(1);
-
-/// The configuration of a service.
-#[derive(Clone)]
-pub struct Setup {
-    /// The state directory.
-    pub paths: ServicePaths,
-    pub engine: EngineSpec,
-    pub policy: PolicySpec,
-    /// The policy that simulates forecasts: the same, or a faster one.
-    pub looks_with: PolicySpec,
-    /// Replaces the cost metric of the flow files.
-    pub metric: Option<Metric>,
-    /// The combination of the flow costs into the objective.
-    pub combine: Combine,
-    /// The fraction of maps after which reduces may take slots.
-    pub slowstart: f64,
-    /// The most attempts of a task whose job sets no limit.
-    pub attempts_max: u16,
-    pub limits: Limits,
-    /// The receivers of alerts.
-    pub hooks: Hooks,
-    /// The time zone of schedules without a zone.
-    pub zone: jiff::tz::TimeZone,
-    /// Receives status lines while the engine starts.
-    pub says: StatusCallback,
-    /// Receives warnings for the operator, about blocked threads.
-    pub warns: StatusCallback,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -189,22 +155,6 @@ impl Service {
             clock::pause(STEP);
         }
         ended
-    }
-}
-
-impl Setup {
-    fn objective(&self) -> Objective {
-        Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
-    }
-
-    fn facts(&self) -> ServiceFacts {
-        ServiceFacts {
-            engine: self.engine.name().to_owned(),
-            policy: self.policy.spec().to_owned(),
-            objective: headline::objective(self.objective()),
-            zone: self.zone.clone(),
-            limits: self.limits.clone(),
-        }
     }
 }
 

@@ -22,6 +22,7 @@ pub mod cron;
 mod deadlines;
 mod finished;
 mod forecasts;
+mod progress;
 mod queue;
 pub mod record;
 mod recurring;
@@ -35,7 +36,7 @@ mod usage;
 mod view;
 mod wait_reasons;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -47,15 +48,18 @@ use crate::state::record::{Record, SubmissionSpec};
 use crate::{Moment, SECOND};
 
 pub use commands::{Answer, Command, Refusal, RefusalKind};
-pub use forecasts::{FlowEstimate, ForecastResult, Impact};
-pub use running::{FlowProgress, RunningSubmission, StateEvent};
+pub use forecasts::{ForecastResult, Impact};
+pub use progress::{FlowEstimate, FlowProgress, RunningSubmission};
+pub use running::StateEvent;
 pub use view::{Filter, PendingSubmission};
 
 use alerts::Alerts;
 use clock::ServiceClock;
+use finished::FinishedSubmissions;
 use forecasts::Forecasts;
+use queue::Queue;
 use recurring::RecurringSubmission;
-use submissions::Submissions;
+use submissions::Entry;
 use usage::Usage;
 
 #[derive(Clone, Debug)]
@@ -180,6 +184,9 @@ impl Effect {
     }
 }
 
+/// A time of a schedule that is submitted at most this late was not missed.
+const LATE: u64 = 60 * SECOND;
+
 /// The interval between two checks for the files that submissions wait for.
 const LOOK_EVERY: u64 = 2 * SECOND;
 
@@ -203,6 +210,37 @@ pub struct ServiceState {
     machines: Machines,
     /// The problems of the service itself.
     health: BTreeMap<HealthProblem, String>,
+}
+
+/// All submissions.
+#[derive(Debug)]
+struct Submissions {
+    /// The number of the next submission.
+    next: u64,
+    /// The unfinished submissions.
+    open: BTreeMap<u64, Entry>,
+    queue: Queue,
+    /// The unfinished submissions of each name, the oldest first.
+    series: BTreeMap<String, VecDeque<u64>>,
+    /// Submissions of schedules whose files have not been read yet.
+    unread: Vec<u64>,
+    /// Submissions by user and idempotency key.
+    keys: BTreeMap<(String, String), u64>,
+    finished: FinishedSubmissions,
+}
+
+impl Submissions {
+    fn new(now: Elapsed) -> Self {
+        Self {
+            next: 1,
+            open: BTreeMap::new(),
+            queue: Queue::default(),
+            series: BTreeMap::new(),
+            unread: Vec::new(),
+            keys: BTreeMap::new(),
+            finished: FinishedSubmissions::new(now),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

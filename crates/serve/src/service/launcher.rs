@@ -19,9 +19,9 @@ use slackline_task::base::activity::{self, Duty, during};
 use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
-use crate::service::Setup;
 use crate::service::flow_file::{deadlines, file_of, missing, parameters};
-use crate::service::scheduler::Tell;
+use crate::service::message::Tell;
+use crate::service::setup::Setup;
 use crate::state::record::SubmissionSpec;
 use crate::state::{FlowProgress, RunningSubmission, StateEvent, WorkItem};
 use crate::{Moment, after, lock};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::Moment;
-use crate::service::writer::WriteResult;
 use crate::state::auth::Principal;
+use crate::state::record::Record;
 use crate::state::{Answer, Command, HealthProblem, Refusal, ServiceState, StateEvent};
 
 /// Receives status lines for the operator.
@@ -17,6 +17,16 @@ pub(crate) type AnswerSender = oneshot::Sender<Result<Answer, Refusal>>;
 
 /// A query of the state, which sends its own answer.
 pub(crate) type Query = Box<dyn FnOnce(&ServiceState, Moment) + Send>;
+
+/// Sends events to the state.
+pub type Tell = Arc<dyn Fn(StateEvent) + Send + Sync>;
+
+pub(crate) struct WriteResult {
+    /// The records that were to be appended.
+    pub(crate) records: Vec<Record>,
+    /// The error, or whether most of the log is obsolete.
+    pub(crate) outcome: Result<bool, String>,
+}
 
 /// A message to the event loop.
 pub(crate) enum Message {

@@ -15,16 +15,14 @@ use slackline_model::{History, Time};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::ClockReading;
 
-use crate::service::Setup;
 use crate::service::durations::SharedHistogram;
 use crate::service::forecaster::ForecastRequest;
 use crate::service::launcher::Machines;
+use crate::service::message::Tell;
 use crate::service::run_observer::{RecentAttempts, Watch};
+use crate::service::setup::Setup;
 use crate::state::StateEvent;
 use crate::{Moment, api, lock};
-
-/// Sends events to the state.
-pub type Tell = Arc<dyn Fn(StateEvent) + Send + Sync>;
 
 /// The admitted runs, without the sessions that the engine has, by number.
 pub type DetachedRuns = Arc<Mutex<BTreeMap<u64, DetachedRun>>>;

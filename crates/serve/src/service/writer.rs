@@ -7,7 +7,7 @@ use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock;
 
 use crate::Moment;
-use crate::service::message::Message;
+use crate::service::message::{Message, WriteResult};
 use crate::service::paths::ServicePaths;
 use crate::service::store::Store;
 use crate::state::record::Record;
@@ -26,13 +26,6 @@ pub(crate) enum Write {
         needed: usize,
     },
     Replace(Vec<Record>),
-}
-
-pub(crate) struct WriteResult {
-    /// The records that were to be appended.
-    pub(crate) records: Vec<Record>,
-    /// The error, or whether most of the log is obsolete.
-    pub(crate) outcome: Result<bool, String>,
 }
 
 pub(crate) struct Writer {

@@ -11,9 +11,8 @@ use slackline::report::number::duration;
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::state::record::Record;
-use crate::state::recurring::LATE;
 use crate::state::submissions::Entry;
-use crate::state::{Effect, HealthProblem, ServiceState, WorkItem};
+use crate::state::{Effect, HealthProblem, LATE, ServiceState, WorkItem};
 use crate::{Moment, SECOND, timestamp};
 
 const HOUR: u64 = 3600 * SECOND;

@@ -1,6 +1,6 @@
 //! Future deadlines: of the flows of running submissions, and the first ones of queued submissions.
 //!
-//! The deadline of a flow is in [`FlowProgress`](crate::state::running::FlowProgress), and so is the key by which
+//! The deadline of a flow is in [`FlowProgress`](crate::state::progress::FlowProgress), and so is the key by which
 //! it is removed.
 
 use crate::api::AlertKind;

@@ -7,11 +7,11 @@ use slackline::report::number::duration;
 use slackline_task::base::clock::Elapsed;
 
 use crate::api::{self, AlertKind, FlowStatus, Prediction};
+use crate::state::progress::{FlowEstimate, FlowProgress};
 use crate::state::record::{CancelReason, Record, Scores};
-use crate::state::running::FlowProgress;
 use crate::state::submissions::Entry;
 use crate::state::{Effect, ServiceState};
-use crate::{Moment, SECOND, timestamp};
+use crate::{SECOND, timestamp};
 
 /// The least time between two periodic forecasts.
 const OUTLOOK_EVERY: u64 = 10 * SECOND;
@@ -78,19 +78,6 @@ impl Forecasts {
 struct ForecastError {
     problem: String,
     is_all: bool,
-}
-
-/// The estimate of a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FlowEstimate {
-    /// The estimated completion.
-    pub completion: Moment,
-    /// The 80 % prediction interval of the completion. `None` for a guess.
-    pub between: Option<[Moment; 2]>,
-    /// Whether the estimate is a guess, because the durations of its tasks are unknown.
-    pub is_guess: bool,
-    /// The chance of meeting the deadline, percent. `None` without a deadline, or for a guess.
-    pub chance: Option<f64>,
 }
 
 /// The effect of a submission on the others.

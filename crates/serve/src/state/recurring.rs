@@ -9,7 +9,7 @@ use crate::state::auth::Principal;
 use crate::state::commands::{Refusal, RefusalKind};
 use crate::state::cron::Times;
 use crate::state::record::{Record, ScheduleRecord, SubmissionSpec};
-use crate::state::{HealthProblem, ServiceState};
+use crate::state::{HealthProblem, LATE, ServiceState};
 use crate::{Moment, timestamp};
 
 /// A schedule and its times.
@@ -343,9 +343,6 @@ impl ServiceState {
         self.schedules.values().filter_map(of).collect()
     }
 }
-
-/// A time that is submitted at most this late was not missed.
-pub(super) const LATE: u64 = 60 * crate::SECOND;
 
 /// The most times of a schedule that are submitted together.
 const AT_ONCE: usize = 20;

@@ -4,9 +4,8 @@ use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, FlowPrediction};
 use crate::state::record::{CancelReason, Record, SubmissionSpec};
-use crate::state::recurring::LATE;
 use crate::state::submissions::Entry;
-use crate::state::{ServiceFacts, ServiceState, Transition};
+use crate::state::{LATE, ServiceFacts, ServiceState, Transition};
 use crate::{Moment, moment};
 
 impl ServiceState {

@@ -1,39 +1,19 @@
 //! The unfinished submissions, their states, and their ends.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slackline::resident::FlowOverrides;
 use slackline_task::base::clock::Elapsed;
 
 use crate::api::{self, AlertKind, IfLate, Prediction, State};
-use crate::state::finished::FinishedSubmissions;
-use crate::state::queue::Queue;
+use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::record::{CancelReason, Changes, FlowChange, Record, SubmissionSpec};
-use crate::state::recurring::LATE;
-use crate::state::running::{FlowProgress, RunningSubmission};
-use crate::state::{PURGE_EVERY, ServiceState};
+use crate::state::{LATE, PURGE_EVERY, ServiceState, Submissions};
 use crate::{Moment, SECOND, timestamp};
 
-/// All submissions.
-#[derive(Debug)]
-pub(super) struct Submissions {
-    /// The number of the next submission.
-    pub(super) next: u64,
-    /// The unfinished submissions.
-    pub(super) open: BTreeMap<u64, Entry>,
-    pub(super) queue: Queue,
-    /// The unfinished submissions of each name, the oldest first.
-    pub(super) series: BTreeMap<String, VecDeque<u64>>,
-    /// Submissions of schedules whose files have not been read yet.
-    pub(super) unread: Vec<u64>,
-    /// Submissions by user and idempotency key.
-    pub(super) keys: BTreeMap<(String, String), u64>,
-    pub(super) finished: FinishedSubmissions,
-}
-
-/// The state of an unfinished submission. One that ends becomes an [`api::Submission`] of
-/// [`FinishedSubmissions`].
+/// The state of an unfinished submission. One that ends becomes an [`api::Submission`] that is
+/// remembered.
 ///
 /// ```text
 /// queued ──► opening ──► running ──► finished
@@ -89,18 +69,6 @@ const RETRY_FIRST: u64 = 5 * SECOND;
 const RETRY_LONGEST: u64 = 300 * SECOND;
 
 impl Submissions {
-    pub(super) fn new(now: Elapsed) -> Self {
-        Self {
-            next: 1,
-            open: BTreeMap::new(),
-            queue: Queue::default(),
-            series: BTreeMap::new(),
-            unread: Vec::new(),
-            keys: BTreeMap::new(),
-            finished: FinishedSubmissions::new(now),
-        }
-    }
-
     /// The name of an unfinished or remembered submission.
     pub(super) fn name(&self, number: u64) -> Option<&String> {
         let open = self.open.get(&number).map(|entry| &entry.wanted.name);

@@ -7,7 +7,7 @@ use slackline_task::base::clock::Elapsed;
 
 use crate::api::{Load, LoadPoint};
 use crate::state::commands::{Refusal, RefusalKind};
-use crate::state::running::RunningSubmission;
+use crate::state::progress::RunningSubmission;
 use crate::state::{Limits, ServiceState};
 use crate::{Moment, SECOND, timestamp};
 

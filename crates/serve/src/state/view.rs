@@ -7,8 +7,8 @@ use crate::api::{self, FlowStatus, Prediction, State};
 use crate::state::ServiceState;
 use crate::state::commands::Refusal;
 use crate::state::finished::listed;
+use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::record::{Changes, SubmissionSpec};
-use crate::state::running::{FlowProgress, RunningSubmission};
 use crate::state::submissions::Entry;
 use crate::{Moment, timestamp};
 

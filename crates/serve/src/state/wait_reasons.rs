@@ -5,7 +5,7 @@
 
 use crate::api::{self, FlowStatus};
 use crate::state::ServiceState;
-use crate::state::running::{FlowProgress, RunningSubmission};
+use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::submissions::{Entry, SubmissionState};
 use crate::{Moment, timestamp};
 
