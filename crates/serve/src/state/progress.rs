@@ -25,7 +25,7 @@ pub struct FlowProgress {
     pub release: Moment,
     pub deadline: Option<Moment>,
     pub weight: f64,
-    /// The jobs, numbered in [`RunEvent`] from the first flow of the submission on.
+    /// The jobs, numbered in `RunEvent` from the first flow of the submission on.
     pub jobs: Vec<api::Job>,
     /// The outputs of other flows of the submission that this flow reads, by flow and job. No task of the
     /// flow starts before all of them exist.
