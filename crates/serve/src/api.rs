@@ -151,6 +151,12 @@ pub struct Accepted {
     pub prediction: Option<Prediction>,
 }
 
+impl Accepted {
+    pub(crate) fn new(number: Option<u64>, name: &str, message: String) -> Self {
+        Self { number, name: name.to_owned(), message, next: None, prediction: None }
+    }
+}
+
 /// The state of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -339,8 +345,8 @@ pub struct Job {
     pub failed_attempts: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "it is called so")]
-fn is_zero(count: &u64) -> bool {
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

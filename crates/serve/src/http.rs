@@ -53,8 +53,7 @@ use crate::http::tokens::Tokens;
 use crate::http::users::Users;
 use crate::service::handle::ServiceHandle;
 use crate::service::message::StatusCallback;
-use crate::state::auth::{Principal, Role};
-use crate::state::{Answer, Command};
+use crate::state::auth::Role;
 
 pub use routes::description;
 
@@ -177,21 +176,17 @@ impl Server {
         let audit = Audit::open(&handle.paths().audit(), &handle.paths().refused())?;
         let (stop, stopped) = watch::channel(false);
         let app = AppState(Arc::new(Inner {
-            epoch: epoch(&handle),
+            epoch: handle.query_and_wait(|state, _| state.started()).unwrap_or_else(|_| handle.now()),
             handle,
             tokens,
             users: Users::default(),
             metrics: Metrics::default(),
             audit,
             own: users::own(),
-            others: setup.socket.as_ref().and_then(|socket| socket.others),
-            loopback: setup.loopback,
-            hosts: setup.hosts.clone(),
-            bounds: setup.bounds,
+            setup: setup.clone(),
             connections: AtomicU64::new(0),
             streams: AtomicU64::new(0),
             stopped,
-            say: setup.say.clone(),
         }));
         try_threads(THREADS + READERS)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -259,14 +254,6 @@ impl Drop for Server {
     }
 }
 
-/// The start of the process, which is part of every event id.
-fn epoch(handle: &ServiceHandle) -> Moment {
-    match handle.execute_and_wait(Principal::new("http", Role::Look), Command::Service) {
-        Ok(Answer::Service(service)) => crate::moment(service.started),
-        _ => handle.now(),
-    }
-}
-
 /// The state that all handlers share.
 #[derive(Clone)]
 pub(crate) struct AppState(Arc<Inner>);
@@ -280,18 +267,12 @@ pub(crate) struct Inner {
     audit: Audit,
     /// The user id of this process.
     own: u32,
-    /// The role of other users of the socket.
-    others: Option<Role>,
-    /// The role of clients without a token on the loopback address.
-    loopback: Option<Role>,
-    hosts: Vec<String>,
-    bounds: Bounds,
+    setup: Setup,
     connections: AtomicU64,
     streams: AtomicU64,
     /// The start of the process.
     epoch: Moment,
     stopped: watch::Receiver<bool>,
-    say: StatusCallback,
 }
 
 impl Deref for AppState {
@@ -309,7 +290,7 @@ impl Inner {
             streams: self.streams.load(Ordering::Relaxed),
             audit_lost: self.audit.lost(),
             refused_and_limited: self.audit.refused_and_limited(),
-            attempts: self.handle.attempts(),
+            attempts: self.handle.recent.counts(),
             decisions: self.handle.timings.decisions.clone(),
             predictions: self.handle.timings.predictions.clone(),
         }

@@ -8,11 +8,18 @@ pub mod state;
 
 pub use http::tls::TlsFiles;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 /// A moment: microseconds since 1970.
 pub type Moment = u64;
 
 /// Microseconds per second.
 pub const SECOND: u64 = 1_000_000;
+
+/// Locks a mutex. A thread that panicked meanwhile leaves its value as it is.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The moment `seconds` after `start`. Negative seconds count as 0.
 pub(crate) fn after(start: Moment, seconds: f64) -> Moment {

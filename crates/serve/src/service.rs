@@ -26,49 +26,41 @@ pub mod paths;
 pub mod pending_view;
 pub mod run_observer;
 pub mod scheduler;
+mod setup;
 pub mod store;
 pub(crate) mod watchdog;
 pub(crate) mod writer;
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use slackline::PolicySpec;
-use slackline::report::headline;
-use slackline::resident::{FlowOverrides, Rules, UserQuota};
-use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
+use slackline::resident::Order;
+use slackline::run::{Backend, HistoryStore, ServiceForecast};
 use slackline_executor::store::log::LogError;
-use slackline_model::{Combine, Metric, Objective, Time};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{self, ClockReading};
 
-use crate::Moment;
-use crate::api::{Alert, Event};
+use crate::api::Alert;
 use crate::service::finalizer::Finalizer;
 use crate::service::forecaster::{ForecastRequest, Forecaster};
 use crate::service::handle::{Events, ServiceHandle, Timings};
-use crate::service::hooks::Hooks;
-use crate::service::launcher::{Launcher, LauncherPool, Machines, OpenedRuns, Past, ThreadHandles, WorkItem};
-use crate::service::message::{CommandRequest, Message, StatusCallback};
-use crate::service::paths::ServicePaths;
+use crate::service::launcher::{
+    Launcher, LauncherPool, Machines, OpenedRun, OpenedRuns, Past, ThreadHandles,
+};
+use crate::service::message::{AnswerSender, Message, Tell, WriteResult};
 use crate::service::run_observer::RecentAttempts;
-use crate::service::scheduler::{EngineCommand, Ports, Scheduler, Start};
+use crate::service::scheduler::{DetachedRuns, Ports, Scheduler};
+pub use crate::service::setup::Setup;
 use crate::service::store::Store;
 use crate::service::watchdog::{Blockage, Watchdog};
-use crate::service::writer::{Write, WriteResult, Writer};
+use crate::service::writer::{Write, Writer};
 use crate::state::record::Record;
-use crate::state::{
-    Answer, Effect, HealthProblem, Limits, Refusal, RefusalKind, ServiceFacts, ServiceState, StateEvent,
-    Transition,
-};
-
-/// The number of threads that open runs.
-const OPENERS: usize = 4;
+use crate::state::{Answer, Effect, HealthProblem, Refusal, RefusalKind, ServiceState, Transition, WorkItem};
+use crate::{Moment, lock};
 
 /// How long the stop waits for the last records, and then for the other threads.
 const LAST: Duration = Duration::from_millis(2_500);
@@ -81,34 +73,6 @@ const AT_ONCE: usize = 1_000;
 
 /// The longest sleep of the event loop.
 const SLEEP: Duration = Duration::from_secs(1);
-
-/// The configuration of a service.
-#[derive(Clone)]
-pub struct Setup {
-    /// The state directory.
-    pub paths: ServicePaths,
-    pub engine: EngineSpec,
-    pub policy: PolicySpec,
-    /// The policy that simulates forecasts: the same, or a faster one.
-    pub looks_with: PolicySpec,
-    /// Replaces the cost metric of the flow files.
-    pub metric: Option<Metric>,
-    /// The combination of the flow costs into the objective.
-    pub combine: Combine,
-    /// The fraction of maps after which reduces may take slots.
-    pub slowstart: f64,
-    /// The most attempts of a task whose job sets no limit.
-    pub attempts_max: u16,
-    pub limits: Limits,
-    /// The receivers of alerts.
-    pub hooks: Hooks,
-    /// The time zone of schedules without a zone.
-    pub zone: jiff::tz::TimeZone,
-    /// Receives status lines while the engine starts.
-    pub says: StatusCallback,
-    /// Receives warnings for the operator, about blocked threads.
-    pub warns: StatusCallback,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -123,16 +87,18 @@ pub enum StartError {
     Foreign(String),
 }
 
+impl StartError {
+    fn engine(problem: impl Display) -> Self {
+        Self::Engine(problem.to_string())
+    }
+}
+
 /// A running service.
 pub struct Service {
     handle: ServiceHandle,
     is_over: Arc<AtomicBool>,
     state: JoinHandle<Result<(), String>>,
     others: ThreadHandles,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Service {
@@ -144,7 +110,7 @@ impl Service {
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
         let now = ClockReading::read();
         let (mut store, records) = Store::open(setup.paths.root())?;
-        let facts = facts(setup);
+        let facts = setup.facts();
         let (state, out) = if records.is_empty() {
             let (state, began) = ServiceState::new(facts, now);
             store.append(&[began])?;
@@ -159,7 +125,7 @@ impl Service {
         })?;
         // The rewritten log leaves out forgotten submissions.
         store.replace(&state.records())?;
-        Threads::start(setup, state, store, out, now)
+        Self::start_threads(setup, state, store, out, now)
     }
 
     pub fn handle(&self) -> &ServiceHandle {
@@ -192,129 +158,77 @@ impl Service {
     }
 }
 
-impl Setup {
-    fn launcher(
-        &self,
-        backend: &Arc<dyn Backend>,
-        past: &Past,
-        machines: &Machines,
-        readies: &OpenedRuns,
-    ) -> Launcher {
-        Launcher {
-            paths: self.paths.clone(),
-            backend: backend.clone(),
-            policy: self.policy.clone(),
-            metric: self.metric,
-            slowstart: self.slowstart,
-            attempts_max: self.attempts_max,
-            past: past.clone(),
-            machines: machines.clone(),
-            readies: readies.clone(),
-        }
-    }
-
-    /// The forecaster of a service that was first started at `began`.
-    fn forecaster(&self, began: Moment, timings: &Timings) -> Forecaster {
-        let outlook = ServiceForecast::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
-        Forecaster::new(outlook, self.looks_with.clone(), began, timings.predictions.clone())
-    }
-
-    fn objective(&self) -> Objective {
-        Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
-    }
-}
-
-fn alert_failed(alert: &Alert, problem: impl Display) -> Message {
-    let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
-    Message::Happened("alert_failed", message)
-}
-
-fn facts(setup: &Setup) -> ServiceFacts {
-    ServiceFacts {
-        engine: setup.engine.name().to_owned(),
-        policy: setup.policy.spec().to_owned(),
-        objective: headline::objective(setup.objective()),
-        zone: setup.zone.clone(),
-        limits: setup.limits.clone(),
-    }
-}
-
-struct Threads;
-
-impl Threads {
-    fn start(
+impl Service {
+    fn start_threads(
         setup: &Setup,
         state: ServiceState,
         store: Store,
         out: Transition,
         now: ClockReading,
-    ) -> Result<Service, StartError> {
+    ) -> Result<Self, StartError> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (messages, received) = channel::<Message>();
-        let event = |messages: &Sender<Message>| {
-            let messages = messages.clone();
-            move |event: StateEvent| drop(messages.send(Message::Event(event)))
-        };
+        let events_to = messages.clone();
+        let tell: Tell = Arc::new(move |event| drop(events_to.send(Message::Event(event))));
         let history = HistoryStore::new(&setup.paths.history())?;
-        let past: Past = Arc::new(RwLock::new(Arc::new(history.latest()?)));
-        let (recent, readies, machines) =
-            (RecentAttempts::default(), OpenedRuns::default(), Machines::default());
+        let past: Past = Arc::new(Mutex::new(Arc::new(history.latest()?)));
         let (errands, to_open) = channel();
         let (looks, to_look) = channel();
         let (closing, to_close) = channel();
         let (alerts, to_alert) = channel();
+        let (writes, to_write) = channel();
         let others = ThreadHandles::default();
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-            thread
-                .map(|thread| lock(&others).push(thread))
-                .map_err(|error| StartError::Engine(error.to_string()))
+            thread.map(|thread| lock(&others).push(thread)).map_err(StartError::engine)
         };
-        let blocked = Blockage::default();
 
-        let backend: Arc<dyn Backend> =
-            Arc::from(setup.engine.make().map_err(|e| StartError::Engine(e.to_string()))?);
-        let launcher = setup.launcher(&backend, &past, &machines, &readies);
-        let to_open = Arc::new(Mutex::new(to_open));
-        let (started, threads) = (AtomicUsize::new(0), others.clone());
-        let openers = LauncherPool { launcher, to_open, messages: messages.clone(), started, threads };
-        (0..OPENERS).try_for_each(|_| openers.start()).map_err(StartError::Engine)?;
-        let watchdog = Watchdog::new(blocked.clone(), setup.warns.clone(), messages.clone());
-        let (over, (writes, to_write)) = (is_over.clone(), channel());
+        let backend: Arc<dyn Backend> = Arc::from(setup.engine.make().map_err(StartError::engine)?);
+        let (readies, machines) = (OpenedRuns::default(), Machines::default());
+        let launcher = Launcher {
+            setup: setup.clone(),
+            backend: backend.clone(),
+            past: past.clone(),
+            machines: machines.clone(),
+            readies: readies.clone(),
+        };
+        let openers = LauncherPool::new(launcher, to_open, tell.clone(), others.clone());
+        let openers = openers.map_err(StartError::Engine)?;
+        let (blocked, over) = (Blockage::default(), is_over.clone());
+        let watchdog =
+            Watchdog { blocked: blocked.clone(), log: setup.warns.clone(), messages: messages.clone() };
         spawn("watchdog", Box::new(move || watchdog.work(&over, &openers)))?;
-        let writer = Writer { store, paths: setup.paths.clone() };
-        let written = messages.clone();
-        let tell = move |what| drop(written.send(Message::Written(what)));
-        spawn("writer", Box::new(move || writer.work(&to_write, &tell)))?;
-        let timings = Timings::default();
-        let forecaster = setup.forecaster(state.began(), &timings);
-        let tell = event(&messages);
-        spawn("forecaster", Box::new(move || forecaster.work(&to_look, &tell)))?;
-        let troubled = messages.clone();
-        let finalizer = Finalizer::new(history, past.clone(), move |message| drop(troubled.send(message)));
-        let tell = event(&messages);
-        spawn("finalizer", Box::new(move || finalizer.work(&to_close, &tell)))?;
+        let writer = Writer { store, paths: setup.paths.clone(), messages: messages.clone() };
+        spawn("writer", Box::new(move || writer.work(&to_write)))?;
+        let (timings, objective) = (Timings::default(), setup.objective());
+        let forecast = ServiceForecast::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
+        let by = setup.looks_with.clone();
+        let forecaster = Forecaster::new(forecast, by, state.began(), timings.predictions.clone());
+        let to_state = tell.clone();
+        spawn("forecaster", Box::new(move || forecaster.work(&to_look, &*to_state)))?;
+        let (detached, known) = (DetachedRuns::default(), lock(&past).clone());
+        let finalizer = Finalizer::new(history, past, detached.clone(), messages.clone());
+        spawn("finalizer", Box::new(move || finalizer.work(&to_close)))?;
         let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
-        let failed = move |alert: &Alert, problem| drop(failed.send(alert_failed(alert, problem)));
+        let failed = move |alert: &Alert, problem: String| {
+            let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
+            let _ = failed.send(Message::Happened("alert_failed", message));
+        };
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;
 
+        let recent = RecentAttempts::default();
         let ports = Ports {
-            state: Arc::new(event(&messages)),
+            state: tell,
             looks: looks.clone(),
-            readies: readies.clone(),
+            detached,
             machines,
             closing,
             recent: recent.clone(),
             decisions: timings.decisions.clone(),
             is_over: is_over.clone(),
         };
-        let (policy, objective) = (setup.policy.clone(), setup.objective());
-        let rules = Rules { policy, objective, slowstart: setup.slowstart };
-        let seen = Time(now.wall.0.saturating_sub(state.began()));
-        let known = past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone());
-        let start =
-            Start { paths: &setup.paths, began: state.began(), seen, past: known, says: setup.says.clone() };
-        let scheduler = Scheduler::start(start, backend, rules, ports).map_err(StartError::Engine)?;
+        let scheduler = Scheduler::start(setup, state.began(), now, known, backend, ports);
+        let scheduler = scheduler.map_err(StartError::Engine)?;
         let events = Events::default();
         let handle = ServiceHandle {
             questions: messages,
@@ -328,7 +242,7 @@ impl Threads {
             state,
             writes,
             in_flight: None,
-            next: Batch::default(),
+            next: Batch { out, waiting: Vec::new() },
             scheduler,
             errands,
             looks,
@@ -338,9 +252,9 @@ impl Threads {
             is_over: is_over.clone(),
         };
         let builder = std::thread::Builder::new().name("events".to_owned());
-        let thread = builder.spawn(move || event_loop.work(&received, out));
-        let state = thread.map_err(|error| StartError::Engine(error.to_string()))?;
-        Ok(Service { handle, is_over, state, others })
+        let thread = builder.spawn(move || event_loop.work(&received));
+        let state = thread.map_err(StartError::engine)?;
+        Ok(Self { handle, is_over, state, others })
     }
 }
 
@@ -361,20 +275,18 @@ struct EventLoop {
 }
 
 /// An answer that waits until its records are on disk.
-type Waiting = (tokio::sync::oneshot::Sender<Result<Answer, Refusal>>, Result<Answer, Refusal>);
+type Waiting = (AnswerSender, Answer);
 
 /// Records, and the effects and answers that wait until they are on disk.
 #[derive(Default)]
 struct Batch {
-    records: Vec<Record>,
-    effects: Vec<Effect>,
+    out: Transition,
     waiting: Vec<Waiting>,
 }
 
 impl Batch {
     fn append(&mut self, mut later: Self) {
-        self.records.append(&mut later.records);
-        self.effects.append(&mut later.effects);
+        self.out.append(&mut later.out);
         self.waiting.append(&mut later.waiting);
     }
 }
@@ -388,22 +300,21 @@ enum InFlight {
 }
 
 impl EventLoop {
-    fn work(mut self, received: &Receiver<Message>, out: Transition) -> Result<(), String> {
+    fn work(mut self, received: &Receiver<Message>) -> Result<(), String> {
         activity::announce("the desk", Duty::Loop);
-        self.settle(out, Vec::new());
+        self.write();
         while !self.is_over.load(Ordering::SeqCst) && !self.scheduler.has_ended() {
-            let (mut out, mut waiting) = (Transition::default(), Vec::new());
             match received.recv_timeout(self.patience()) {
-                Ok(message) => self.take(message, &mut out, &mut waiting),
+                Ok(message) => self.take(message),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             activity::turn();
             for message in received.try_iter().take(AT_ONCE) {
-                self.take(message, &mut out, &mut waiting);
+                self.take(message);
             }
-            self.state.tick(ClockReading::read(), &mut out);
-            self.settle(out, waiting);
+            self.state.tick(ClockReading::read(), &mut self.next.out);
+            self.write();
         }
         self.is_over.store(true, Ordering::SeqCst);
         self.scheduler.wake();
@@ -427,13 +338,19 @@ impl EventLoop {
         Duration::from_micros(self.state.due(ClockReading::read())).min(SLEEP)
     }
 
-    fn take(&mut self, message: Message, out: &mut Transition, waiting: &mut Vec<Waiting>) {
-        let now = ClockReading::read();
+    /// Handles a message. A refusal is sent at once, because it needs no record. The other answers and the
+    /// effects wait until the records are on disk.
+    fn take(&mut self, message: Message) {
+        let (now, out) = (ClockReading::read(), &mut self.next.out);
         match message {
-            Message::Command(CommandRequest { principal, command, answer }) => {
-                let answered = self.state.execute(now, &principal, command, out);
-                waiting.push((answer, answered));
+            Message::Command(principal, command, answer) => {
+                match self.state.execute(now, &principal, command, out) {
+                    Ok(answered) => self.next.waiting.push((answer, answered)),
+                    // The client may have disconnected.
+                    Err(refusal) => drop(answer.send(Err(refusal))),
+                }
             }
+            Message::Query(query) => self.state.query(now, out, query),
             Message::Event(event) => self.state.apply_event(now, event, out),
             Message::Problem(of, problem) => self.state.set_trouble(of, problem),
             Message::Happened(kind, message) => self.state.tell_of_service(now, kind, message, out),
@@ -441,38 +358,24 @@ impl EventLoop {
         }
     }
 
-    /// Sends answers that need no record. The others and the effects wait until the records are on disk.
-    fn settle(&mut self, out: Transition, waiting: Vec<Waiting>) {
-        for (answer, answered) in waiting {
-            if is_look(&answered) {
-                // The client may have disconnected.
-                let _ = answer.send(answered);
-            } else {
-                self.next.waiting.push((answer, answered));
-            }
-        }
-        self.next.append(Batch { records: out.records, effects: out.effects, waiting: Vec::new() });
-        self.write();
-    }
-
     /// Hands the next batch to an idle writer. The batches of a busy writer are written together.
     fn write(&mut self) {
         if self.in_flight.is_some() {
             return;
         }
-        if self.next.records.is_empty() {
-            self.next.records.extend(self.state.trial());
+        if self.next.out.records.is_empty() {
+            self.next.out.records.extend(self.state.trial());
         }
         let mut batch = std::mem::take(&mut self.next);
         let name = |effect: &Effect| match effect {
             Effect::Forget { name, at } => Some((*at, name.clone())),
             _ => None,
         };
-        let forgotten: Vec<(Moment, String)> = batch.effects.iter().filter_map(name).collect();
-        if batch.records.is_empty() && forgotten.is_empty() {
+        let forgotten: Vec<(Moment, String)> = batch.out.effects.iter().filter_map(name).collect();
+        if batch.out.records.is_empty() && forgotten.is_empty() {
             return self.finish(batch);
         }
-        let records = std::mem::take(&mut batch.records);
+        let records = std::mem::take(&mut batch.out.records);
         let needed = self.state.least_records();
         self.in_flight = Some(InFlight::Append(batch));
         // A writer that is gone has panicked. Then no more answers are sent.
@@ -491,10 +394,10 @@ impl EventLoop {
                     let _ = self.writes.send(Write::Replace(self.state.records()));
                 }
             }
-            (Some(InFlight::Append(batch)), Err(problem)) => {
-                let mut all = Batch { records, ..batch };
-                all.append(std::mem::take(&mut self.next));
-                self.not_written(&problem, all);
+            (Some(InFlight::Append(mut batch)), Err(problem)) => {
+                batch.out.records = records;
+                batch.append(std::mem::take(&mut self.next));
+                self.not_written(&problem, batch);
             }
             (Some(InFlight::Replace(batch)), Ok(_)) => {
                 self.state.set_trouble(HealthProblem::Compaction, None);
@@ -514,56 +417,60 @@ impl EventLoop {
     fn finish(&mut self, batch: Batch) {
         for (answer, answered) in batch.waiting {
             // The client may have disconnected.
-            let _ = answer.send(answered);
+            let _ = answer.send(Ok(answered));
         }
-        self.carry_out(batch.effects);
+        self.carry_out(batch.out.effects);
     }
 
     /// Handles a failed write: revokes its submissions and refuses its commands. Its other records are
     /// written with the next batch.
-    fn not_written(&mut self, problem: &str, mut batch: Batch) {
+    fn not_written(&mut self, problem: &str, Batch { out, waiting }: Batch) {
+        let Transition { mut records, mut effects } = out;
         let is_submission = |record: &Record| match record {
             Record::Submitted { number, wanted, .. } if wanted.recurrence.is_none() => Some(*number),
             _ => None,
         };
-        let revoked: Vec<u64> = batch.records.iter().filter_map(is_submission).collect();
-        batch.records.retain(|record| is_submission(record).is_none());
-        self.next.records = batch.records;
+        let revoked: Vec<u64> = records.iter().filter_map(is_submission).collect();
+        records.retain(|record| is_submission(record).is_none());
+        self.next.out.records = records;
         for &number in &revoked {
             self.state.revoke(number);
         }
         self.state.set_trouble(HealthProblem::Log, Some(problem.to_owned()));
-        for (answer, _) in batch.waiting {
-            let message = problem.to_owned();
-            let _ = answer.send(Err(Refusal { kind: RefusalKind::Unavailable, message }));
+        for (answer, _) in waiting {
+            let _ = answer.send(Err(Refusal::new(RefusalKind::Unavailable, problem)));
         }
-        let of_revoked = |effect: &Effect| matches!(effect, Effect::Open(number) if revoked.contains(number));
-        self.carry_out(batch.effects.into_iter().filter(|effect| !of_revoked(effect)).collect());
+        effects.retain(
+            |effect| !matches!(effect, Effect::Launch(WorkItem::Open(number, _)) if revoked.contains(number)),
+        );
+        self.carry_out(effects);
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Open(number) => {
-                    self.work_item(number, |number, wanted| WorkItem::Open { number, wanted });
+                Effect::Launch(item) => drop(self.errands.send(item)),
+                Effect::Admit { number, name, quota, standings, deadlines } => {
+                    let Some(opened) = lock(&self.readies).remove(&number) else { continue };
+                    let OpenedRun { run, known, followed } = opened;
+                    // The forecaster knows the run before the first forecast of it.
+                    let _ = self.looks.send(ForecastRequest::Track {
+                        number,
+                        name,
+                        started: run.record().started,
+                        followed: Box::new(followed.with_quota(quota.clone())),
+                        standings: standings.clone(),
+                        deadlines,
+                    });
+                    self.scheduler.admit(number, run, known, standings, quota);
                 }
-                Effect::Look(number) => {
-                    self.work_item(number, |number, wanted| WorkItem::Look { number, wanted });
-                }
-                Effect::Read(number) => {
-                    self.work_item(number, |number, wanted| WorkItem::Read { number, wanted });
-                }
-                Effect::Admit { number, standings } => self.admit(number, standings),
                 Effect::Change { number, flow, change } => {
                     // The forecaster gets this first, because the next forecast needs it.
                     let _ = self.looks.send(ForecastRequest::Change(number, flow.clone(), change));
-                    self.scheduler.order(EngineCommand::Change(number, flow, change));
+                    self.scheduler.order(Order::Change { number, flow, change });
                 }
                 // The writer has moved the directory aside.
                 Effect::Forget { .. } => {}
-                Effect::RemoveAside(before) => {
-                    let _ = self.errands.send(WorkItem::RemoveAside(before));
-                }
                 Effect::ClockJumped(by) => drop(self.looks.send(ForecastRequest::ClockJumped(by))),
                 Effect::Predict { number } => drop(self.looks.send(ForecastRequest::Predict(number))),
                 Effect::Alert(alert) => {
@@ -571,59 +478,8 @@ impl EventLoop {
                         let _ = alerts.send(alert);
                     }
                 }
-                Effect::Event(event) => self.tell(event),
+                Effect::Event(event) => self.events.tell(event),
             }
         }
     }
-
-    /// Hands an open run to the forecaster, then to the scheduler. So the forecaster knows the run before the
-    /// first forecast of it.
-    fn admit(&self, number: u64, standings: BTreeMap<String, FlowOverrides>) {
-        let user = self.state.wanted(number).map(|wanted| wanted.user.clone());
-        let quota = user.zip(self.state.slots_by_user()).map(|(user, slots)| UserQuota { user, slots });
-        let mut readies = lock(&self.readies);
-        if let Some(ready) = readies.get_mut(&number)
-            && let Some(followed) = ready.followed.take()
-        {
-            let _ = self.looks.send(ForecastRequest::Track {
-                number,
-                name: self.state.wanted(number).map_or_else(String::new, |wanted| wanted.name.clone()),
-                started: ready.run.record().started,
-                followed: Box::new(followed.with_quota(quota.clone())),
-                standings: standings.clone(),
-                deadlines: self.state.deadlines_of(number),
-            });
-        }
-        drop(readies);
-        self.scheduler.order(EngineCommand::Admit { number, overrides: standings, quota });
-    }
-
-    fn work_item(
-        &self,
-        number: u64,
-        make: impl FnOnce(u64, Box<crate::state::record::SubmissionSpec>) -> WorkItem,
-    ) {
-        if let Some(wanted) = self.state.wanted(number) {
-            let _ = self.errands.send(make(number, Box::new(wanted.clone())));
-        }
-    }
-
-    fn tell(&self, event: Event) {
-        self.events.tell(event);
-    }
-}
-
-/// Whether an answer changes nothing, so that it needs no record on disk.
-fn is_look(answered: &Result<Answer, Refusal>) -> bool {
-    matches!(
-        answered,
-        Err(_)
-            | Ok(Answer::Submissions(_)
-                | Answer::Submission(_)
-                | Answer::Pending(_)
-                | Answer::Service(_)
-                | Answer::Load(_)
-                | Answer::Alerts(_)
-                | Answer::Recurrences(_))
-    )
 }

@@ -123,7 +123,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
                 format!("found {found}, expected application/json"),
             ));
         }
-        let bytes = whole(request.into_body(), app.bounds.body_bytes, app.bounds.body).await?;
+        let bytes = whole(request.into_body(), app.setup.bounds.body_bytes, app.setup.bounds.body).await?;
         let text = String::from_utf8(bytes).map_err(|error| {
             ApiError::bad(format!("request: found bytes that are not UTF-8: {}", error.utf8_error()))
         })?;

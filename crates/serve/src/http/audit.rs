@@ -6,7 +6,7 @@ use std::fs::{File, rename};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{Arc, Mutex, atomic::AtomicU64, atomic::Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::http::audit_line::Line;
 use crate::http::refusals::Refusals;
+use crate::lock;
 
 /// A file of this size or more is renamed, bytes.
 const LARGE: u64 = 16 << 20;
@@ -73,7 +74,7 @@ impl Audit {
     pub fn refused(&self, source: &str, line: Line) -> Option<Duration> {
         self.counts.refused.fetch_add(1, Ordering::Relaxed);
         let is_denied = line.is_denied();
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refusals = lock(&self.refusals);
         let verdict = refusals.add(source, line.cut(), Instant::now());
         drop(refusals);
         verdict.line.into_iter().for_each(|line| self.accepted(line));
@@ -109,7 +110,7 @@ fn work(mut files: [Rotated; 2], lines: &Receiver<Line>, refusals: &Mutex<Refusa
         let is_over = first == Err(RecvTimeoutError::Disconnected);
         let due = {
             let now = (!is_over).then(Instant::now);
-            refusals.lock().unwrap_or_else(PoisonError::into_inner).due(now)
+            lock(refusals).due(now)
         };
         let mut texts = [(Vec::new(), 0), (Vec::new(), 0)];
         for line in first.into_iter().chain(lines.try_iter().take(WAITING)).chain(due) {

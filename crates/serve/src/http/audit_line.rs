@@ -27,13 +27,8 @@ pub struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
     /// Further refused requests of the same source since its previous line.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::api::is_zero")]
     pub more: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 impl Line {

@@ -103,7 +103,7 @@ impl Listener {
         }
         let event = tokio::select! {
             event = self.events.recv() => Some(event),
-            () = tokio::time::sleep(self.app.bounds.heartbeat) => None,
+            () = tokio::time::sleep(self.app.setup.bounds.heartbeat) => None,
             _ = self.stopped.wait_for(|stopped| *stopped) => return None,
         };
         if self.is_shut_out().await {

@@ -117,17 +117,8 @@ fn limited(retry: Duration) -> ApiError {
 
 /// The name of a standard method, else `OTHER`.
 fn named(method: &Method) -> &'static str {
-    const KNOWN: [Method; 7] = [
-        Method::GET,
-        Method::HEAD,
-        Method::POST,
-        Method::PUT,
-        Method::PATCH,
-        Method::DELETE,
-        Method::OPTIONS,
-    ];
-    const NAMES: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-    KNOWN.iter().position(|known| known == method).map_or("OTHER", |at| NAMES[at])
+    const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("OTHER")
 }
 
 /// Authenticates the client. Returns `None` if the client is unknown.
@@ -144,10 +135,14 @@ fn let_in(app: &AppState, peer: Peer, headers: &HeaderMap) -> ApiResult<Option<P
     Ok(match peer {
         Peer::Unix(Some(uid)) => {
             // Root can act as this user in any case.
-            let role = if uid == app.own || uid == 0 { Some(Role::Operate) } else { app.others };
+            let role = if uid == app.own || uid == 0 {
+                Some(Role::Operate)
+            } else {
+                app.setup.socket.as_ref().and_then(|socket| socket.others)
+            };
             role.map(|role| Principal::new(app.users.name(uid), role))
         }
-        Peer::Tcp { is_own: true, .. } => app.loopback.map(|role| Principal::new(LOOPBACK, role)),
+        Peer::Tcp { is_own: true, .. } => app.setup.loopback.map(|role| Principal::new(LOOPBACK, role)),
         Peer::Unix(None) | Peer::Tcp { .. } => None,
     })
 }
@@ -164,7 +159,7 @@ fn by_token(app: &AppState, said: &HeaderValue) -> ApiResult<Principal> {
         Ok(Some(principal)) => Ok(principal),
         Ok(None) => Err(wrong("authorization: found a token that is not known")),
         Err(error) => {
-            (app.say)(&error.to_string());
+            (app.setup.say)(&error.to_string());
             Err(unavailable("the service cannot read its tokens"))
         }
     }
@@ -187,7 +182,7 @@ fn token_in(said: &HeaderValue) -> Option<&str> {
 fn not_by_another_page(app: &AppState, headers: &HeaderMap, is_own: bool) -> ApiResult<()> {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or_default();
-    if is_own && !is_this_machine(host) && !is_listed(&app.hosts, host) {
+    if is_own && !is_this_machine(host) && !is_listed(&app.setup.hosts, host) {
         let message = format!(
             "host: found {host:?}, expected localhost, an address of this machine alone, or a name of --host"
         );
@@ -195,7 +190,7 @@ fn not_by_another_page(app: &AppState, headers: &HeaderMap, is_own: bool) -> Api
     }
     let Some(origin) = text(header::ORIGIN) else { return Ok(()) };
     let of_origin = origin.split_once("://").map_or(origin, |(_, host)| host);
-    if of_origin.eq_ignore_ascii_case(host) || is_listed(&app.hosts, of_origin) {
+    if of_origin.eq_ignore_ascii_case(host) || is_listed(&app.setup.hosts, of_origin) {
         return Ok(());
     }
     let message = format!("origin: found {origin:?}, expected a page of this service");

@@ -101,7 +101,7 @@ pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
 
 /// Accepts connections on the Unix socket.
 pub(super) async fn unix(bound: UnixListener, app: AppState, router: Router) {
-    let room = Arc::new(Semaphore::new(app.bounds.connections));
+    let room = Arc::new(Semaphore::new(app.setup.bounds.connections));
     let mut stopped = app.stopped.clone();
     loop {
         let accepted = tokio::select! {
@@ -111,7 +111,7 @@ pub(super) async fn unix(bound: UnixListener, app: AppState, router: Router) {
         match accepted {
             Ok((stream, _)) => {
                 let uid = stream.peer_cred().ok().map(|cred| cred.uid());
-                let stream = StallTimeout::new(stream, app.bounds.stall);
+                let stream = StallTimeout::new(stream, app.setup.bounds.stall);
                 take_in(stream, None, Peer::Unix(uid), &room, &app, &router);
             }
             Err(error) => not_taken_in(&app, &error).await,
@@ -121,7 +121,7 @@ pub(super) async fn unix(bound: UnixListener, app: AppState, router: Router) {
 
 /// Accepts connections on the network address.
 pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, app: AppState, router: Router) {
-    let room = Arc::new(Semaphore::new(app.bounds.connections));
+    let room = Arc::new(Semaphore::new(app.setup.bounds.connections));
     let is_own = bound.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let mut stopped = app.stopped.clone();
     loop {
@@ -133,7 +133,7 @@ pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, app: AppState
             Ok((stream, address)) => {
                 // Without this option, responses are only slower.
                 let _ = stream.set_nodelay(true);
-                let stream = StallTimeout::new(stream, app.bounds.stall);
+                let stream = StallTimeout::new(stream, app.setup.bounds.stall);
                 take_in(stream, tls.as_ref(), Peer::Tcp { address, is_own }, &room, &app, &router);
             }
             Err(error) => not_taken_in(&app, &error).await,
@@ -142,7 +142,7 @@ pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, app: AppState
 }
 
 async fn not_taken_in(app: &AppState, error: &std::io::Error) {
-    (app.say)(&format!("a connection could not be taken in: {error}"));
+    (app.setup.say)(&format!("a connection could not be taken in: {error}"));
     tokio::time::sleep(PAUSE).await;
 }
 
@@ -192,7 +192,7 @@ fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     };
     let (config, problem) = tls.config();
     if let Some(problem) = problem {
-        (app.say)(&problem);
+        (app.setup.say)(&problem);
     }
     tokio::spawn(async move {
         let handshake = TlsAcceptor::from(config).accept(stream);
@@ -220,7 +220,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(app.bounds.head)
+        .header_read_timeout(app.setup.bounds.head)
         .max_buf_size(HEAD_MAX)
         .max_headers(FIELDS_MAX)
         // The date header panics if the clock of this machine is before 1970.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::api::{Calibration, Service, State};
+use crate::lock;
 use crate::service::durations::{BUCKETS, Histogram, SharedHistogram};
 use crate::{SECOND, moment};
 
@@ -46,7 +47,7 @@ pub struct SchedulerMetrics {
 
 impl Metrics {
     fn counted(&self) -> std::sync::MutexGuard<'_, Counters> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Counts a request and its duration.
@@ -93,8 +94,8 @@ impl Page {
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    fn one(&mut self, name: &str, kind: &str, help: &str, value: f64) {
-        self.head(name, kind, help);
+    fn one(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, kind(name), help);
         self.value(name, &[], value);
     }
 
@@ -112,12 +113,11 @@ impl Page {
     fn each<'a>(
         &mut self,
         name: &str,
-        kind: &str,
         help: &str,
         label: &str,
         values: impl IntoIterator<Item = (&'a str, u64)>,
     ) {
-        self.head(name, kind, help);
+        self.head(name, kind(name), help);
         for (word, value) in values {
             self.value(name, &[(label, word)], value as f64);
         }
@@ -132,48 +132,46 @@ impl Page {
         ];
         self.value("slackline_build_info", &labels, 1.0);
         let flag = |is: bool| f64::from(u8::from(is));
-        self.one("slackline_slots", "gauge", "Slots there are.", service.slots as f64);
-        self.one("slackline_tasks_running", "gauge", "Tasks at work.", service.running as f64);
-        let help = "Tasks of live submissions that wait.";
-        self.one("slackline_tasks_waiting", "gauge", help, service.waiting as f64);
+        self.one("slackline_slots", "Slots there are.", service.slots as f64);
+        self.one("slackline_tasks_running", "Tasks at work.", service.running as f64);
+        self.one("slackline_tasks_waiting", "Tasks of live submissions that wait.", service.waiting as f64);
         let in_state =
             |state: State| (state.name(), service.submissions.get(state.name()).copied().unwrap_or(0));
         let help = "Submissions by state; of those that are over, as many as are remembered.";
-        self.each("slackline_submissions", "gauge", help, "state", State::ALL.map(in_state));
-        self.one("slackline_draining", "gauge", "Whether nothing new begins.", flag(service.draining));
+        self.each("slackline_submissions", help, "state", State::ALL.map(in_state));
+        self.one("slackline_draining", "Whether nothing new begins.", flag(service.draining));
         let help = "Whether something is wrong with the service itself, such as a full disk.";
-        self.one("slackline_trouble", "gauge", help, flag(service.trouble.is_some()));
+        self.one("slackline_trouble", help, flag(service.trouble.is_some()));
         let help = "When the service was begun, the first time, in seconds since 1970.";
-        self.one("slackline_begin_time_seconds", "gauge", help, moment(service.began) as f64 / SECOND as f64);
+        self.one("slackline_begin_time_seconds", help, moment(service.began) as f64 / SECOND as f64);
     }
 
     fn predictions(&mut self, calibration: &Calibration) {
         let Calibration { flows, inside, error, bias, deadlines, guesses, guess_error } = *calibration;
         let help = "Flows that are done and of which something was predicted; old ones count less.";
-        self.one("slackline_predicted_flows", "gauge", help, flows as f64);
+        self.one("slackline_predicted_flows", help, flows as f64);
         let help = "Part of those flows that was done in the interval of eight in ten.";
-        self.one("slackline_prediction_inside_ratio", "gauge", help, inside);
+        self.one("slackline_prediction_inside_ratio", help, inside);
         let help =
             "Mean of how far off completions were, as a part of the time from submission to completion.";
-        self.one("slackline_prediction_error_ratio", "gauge", help, error);
+        self.one("slackline_prediction_error_ratio", help, error);
         let help = "Mean of how much later than predicted completions were, as such a part.";
-        self.one("slackline_prediction_bias_ratio", "gauge", help, bias);
+        self.one("slackline_prediction_bias_ratio", help, bias);
         if let Some(deadlines) = deadlines {
             let help = "Part of the flows with deadlines of which it was said rightly whether they hold.";
-            self.one("slackline_prediction_deadlines_right_ratio", "gauge", help, deadlines);
+            self.one("slackline_prediction_deadlines_right_ratio", help, deadlines);
         }
         let help =
             "Flows that are done and of which nothing was known to predict them from; old ones count less.";
-        self.one("slackline_guessed_flows", "gauge", help, guesses as f64);
+        self.one("slackline_guessed_flows", help, guesses as f64);
         let help = "Mean of how far off guesses were, as a part of the time from submission to completion.";
-        self.one("slackline_guess_error_ratio", "gauge", help, guess_error);
+        self.one("slackline_guess_error_ratio", help, guess_error);
     }
 
     fn counted(&mut self, counted: &Counters, others: &SchedulerMetrics) {
         let help = "What happened, by kind, as the stream of events has it.";
         self.each(
             "slackline_events_total",
-            "counter",
             help,
             "kind",
             counted.events.iter().map(|(kind, n)| (kind.as_str(), *n)),
@@ -181,7 +179,6 @@ impl Page {
         let help = "Attempts that ended, by how.";
         self.each(
             "slackline_attempts_total",
-            "counter",
             help,
             "outcome",
             others.attempts.iter().map(|(how, n)| (how.as_str(), *n)),
@@ -207,34 +204,38 @@ impl Page {
         let name = "slackline_prediction_duration_seconds";
         self.head(name, "histogram", "Time that a look ahead took, over all flows that are live.");
         self.histogram(name, &[], &others.predictions.now());
-        self.one("slackline_http_connections", "gauge", "Connections there are.", others.connections as f64);
-        let help = "Streams of events there are.";
-        self.one("slackline_http_event_streams", "gauge", help, others.streams as f64);
+        self.one("slackline_http_connections", "Connections there are.", others.connections as f64);
+        self.one("slackline_http_event_streams", "Streams of events there are.", others.streams as f64);
         let help = "Connections that were refused because there were too many.";
-        self.one("slackline_http_connections_refused_total", "counter", help, counted.refused as f64);
+        self.one("slackline_http_connections_refused_total", help, counted.refused as f64);
         let [refused, limited] = others.refused_and_limited;
         let help = "Requests that were refused: without permission, or a change that failed.";
-        self.one("slackline_http_requests_refused_total", "counter", help, refused as f64);
+        self.one("slackline_http_requests_refused_total", help, refused as f64);
         let help = "Refused requests beyond the limit of their source.";
-        self.one("slackline_http_requests_limited_total", "counter", help, limited as f64);
+        self.one("slackline_http_requests_limited_total", help, limited as f64);
         let help = "Lines of the audit log that could not be written.";
-        self.one("slackline_audit_lost_lines_total", "counter", help, others.audit_lost as f64);
+        self.one("slackline_audit_lost_lines_total", help, others.audit_lost as f64);
     }
 
     fn process(&mut self, service: &Service) {
         let help = "When this process started, in seconds since 1970.";
         let started = moment(service.started) as f64 / SECOND as f64;
-        self.one("process_start_time_seconds", "gauge", help, started);
+        self.one("process_start_time_seconds", help, started);
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
-        self.one("process_cpu_seconds_total", "counter", "Processor time of this process.", seconds);
+        self.one("process_cpu_seconds_total", "Processor time of this process.", seconds);
         if let Some(bytes) = resident() {
-            self.one("process_resident_memory_bytes", "gauge", "Memory of this process.", bytes as f64);
+            self.one("process_resident_memory_bytes", "Memory of this process.", bytes as f64);
         }
         if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-            self.one("process_open_fds", "gauge", "Files and sockets it has open.", open.count() as f64);
+            self.one("process_open_fds", "Files and sockets it has open.", open.count() as f64);
         }
     }
+}
+
+/// The kind of a single value: a counter has the suffix `_total`.
+fn kind(name: &str) -> &'static str {
+    if name.ends_with("_total") { "counter" } else { "gauge" }
 }
 
 /// The resident memory of this process, bytes. `None` if the system does not report it.

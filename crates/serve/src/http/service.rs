@@ -8,8 +8,8 @@ use super::AppState;
 use super::answer::{ApiError, ApiResult, Problems, Query, document, done, text};
 use super::guard::Caller;
 use crate::api::{self, Alerts, Done, Health, Identity, Load, Timeline};
-use crate::state::auth::{Principal, Role};
-use crate::state::{Answer, Command};
+use crate::state::auth::Principal;
+use crate::state::{Answer, Command, ServiceState};
 use crate::{Moment, SECOND, moment};
 
 /// How long `readyz` waits for the state.
@@ -40,31 +40,28 @@ pub(super) async fn ready(State(app): State<AppState>) -> ApiResult {
     if app.handle.blocked.get().is_some() {
         return Err(unavailable("the service is blocked"));
     }
-    let asked = app.handle.execute(Principal::new("http", Role::Look), Command::Service);
+    let asked = app.handle.query(ServiceState::service);
     match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok(Answer::Service(service))) => match &service.trouble {
+        Ok(Ok(service)) => match &service.trouble {
             None => Ok(ok()),
             // The service document has the details, for clients with a role.
             Some(_) => Err(unavailable("something is wrong with the service")),
         },
         Ok(Err(refusal)) => Err(refusal.into()),
-        _ => Err(unavailable("the service is busy")),
+        Err(_) => Err(unavailable("the service is busy")),
     }
 }
 
 /// Get the metrics in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = String, content_type = "text/plain"), Problems))]
-pub(super) async fn metrics(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
-    let service = asked(&app, principal).await?;
+pub(super) async fn metrics(State(app): State<AppState>) -> ApiResult {
+    let service = asked(&app).await?;
     Ok(text(PROMETHEUS, app.metrics.text(&service, &app.others_count())))
 }
 
-async fn asked(app: &AppState, principal: Principal) -> ApiResult<api::Service> {
-    match app.handle.execute(principal, Command::Service).await? {
-        Answer::Service(service) => Ok(*service),
-        other => unreachable!("invariant: the service was asked for, and not {other:?}"),
-    }
+async fn asked(app: &AppState) -> ApiResult<api::Service> {
+    Ok(app.handle.query(ServiceState::service).await?)
 }
 
 /// Get the name and the role of the client.
@@ -77,29 +74,25 @@ pub(super) async fn me(Caller(Principal { name, role, .. }): Caller) -> Response
 /// Get the current state of the service.
 #[utoipa::path(get, path = "/api/v1/service", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = api::Service), Problems))]
-pub(super) async fn service(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
-    Ok(document(StatusCode::OK, &asked(&app, principal).await?))
+pub(super) async fn service(State(app): State<AppState>) -> ApiResult {
+    Ok(document(StatusCode::OK, &asked(&app).await?))
 }
 
 /// Get the number of running and waiting tasks over the last day.
 #[utoipa::path(get, path = "/api/v1/load", tag = "service", security(("token" = ["look"])),
     params(("since" = Option<jiff::Timestamp>, Query, description = "The moments from then on; by default all that are known")),
     responses((status = 200, body = Load), Problems))]
-pub(super) async fn load(State(app): State<AppState>, Caller(principal): Caller, query: Query) -> ApiResult {
-    match app.handle.execute(principal, Command::Load(since(query)?)).await? {
-        Answer::Load(load) => Ok(document(StatusCode::OK, &load)),
-        other => unreachable!("invariant: the load was asked for, and not {other:?}"),
-    }
+pub(super) async fn load(State(app): State<AppState>, query: Query) -> ApiResult {
+    let since = since(query)?.unwrap_or(0);
+    Ok(document(StatusCode::OK, &app.handle.query(move |state, _| state.loads(since)).await?))
 }
 
 /// Get the latest alerts, at most 1,000. They are kept across restarts until they are too old.
 #[utoipa::path(get, path = "/api/v1/alerts", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = Alerts), Problems))]
-pub(super) async fn alerts(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
-    match app.handle.execute(principal, Command::Alerts).await? {
-        Answer::Alerts(alerts) => Ok(document(StatusCode::OK, &Alerts { alerts })),
-        other => unreachable!("invariant: alerts were asked for, and not {other:?}"),
-    }
+pub(super) async fn alerts(State(app): State<AppState>) -> ApiResult {
+    let alerts = app.handle.query(|state, _| state.alerts()).await?;
+    Ok(document(StatusCode::OK, &Alerts { alerts }))
 }
 
 /// The parameter `since`.
@@ -137,6 +130,6 @@ pub(super) async fn undrain(State(app): State<AppState>, Caller(principal): Call
 pub(super) async fn acted(app: &AppState, principal: Principal, command: Command) -> ApiResult {
     match app.handle.execute(principal, command).await? {
         Answer::Done(message) => Ok(done(message)),
-        other => unreachable!("invariant: a command is answered in words, and not {other:?}"),
+        Answer::Accepted(_) => unreachable!("invariant: a command is answered in words"),
     }
 }

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 
 use super::AppState;
 use super::answer::{ApiError, ApiResult, AuditNote, JsonBody, PathNumber, Problems, Query, document};
+use super::explain::beside;
 use super::guard::Caller;
 use super::service::acted;
 use crate::api::{Accepted, Change, Done, Submission, Submissions, Submit};
 use crate::service::handle::states;
 use crate::state::auth::Principal;
-use crate::state::{Answer, Command};
+use crate::state::{Answer, Command, Filter};
 
 /// The default number of submissions of a page.
 const PAGE: usize = 100;
@@ -37,15 +39,14 @@ pub(super) async fn submit(
     let wait = query.seconds("wait", WAIT_MAX)?;
     query.end(&["wait"])?;
     let handle = app.handle.clone();
-    let read = tokio::task::spawn_blocking(move || handle.submission(submit)).await;
-    let ended = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the service is about to end");
-    let command = read.map_err(|_| ended())??;
-    let Answer::Accepted(accepted) = app.handle.execute(principal.clone(), command).await? else {
+    let user = principal.clone();
+    let command = beside(move || handle.submission(&user, submit)).await?;
+    let Answer::Accepted(accepted) = app.handle.execute(principal, command).await? else {
         unreachable!("invariant: what is submitted is accepted or refused")
     };
     let mut accepted: Accepted = *accepted;
     if let (Some(seconds), Some(number)) = (wait, accepted.number) {
-        accepted.prediction = app.handle.prediction(&principal, number, seconds).await;
+        accepted.prediction = app.handle.prediction(number, seconds).await;
     }
     let is_there = accepted.number.is_some() || accepted.next.is_some();
     let mut answer = document(if is_there { StatusCode::CREATED } else { StatusCode::OK }, &accepted);
@@ -66,11 +67,7 @@ pub(super) async fn submit(
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most so many; 100 if nothing is said"),
         ("before" = Option<u64>, Query, minimum = 0, description = "Only those with smaller numbers: what `before` of an answer says")),
     responses((status = 200, body = Submissions), Problems))]
-pub(super) async fn list(
-    State(app): State<AppState>,
-    Caller(principal): Caller,
-    mut query: Query,
-) -> ApiResult {
+pub(super) async fn list(State(app): State<AppState>, mut query: Query) -> ApiResult {
     let (name, user) = (query.text("name")?, query.text("user")?);
     let wanted = query.text("state")?.map(|names| states(&names));
     let wanted = wanted.transpose().map_err(|wrong| ApiError::bad(format!("state: {wrong}")))?;
@@ -81,10 +78,8 @@ pub(super) async fn list(
     query.end(&["state", "name", "user", "limit", "before"])?;
     let most = most.unwrap_or(PAGE);
     // One more submission shows whether there is another page.
-    let command = Command::List { states: wanted.unwrap_or_default(), name, user, most: most + 1, before };
-    let Answer::Submissions(mut submissions) = app.handle.execute(principal, command).await? else {
-        unreachable!("invariant: a list was asked for")
-    };
+    let filter = Filter { states: wanted.unwrap_or_default(), name, user, most: most + 1, before };
+    let mut submissions = app.handle.query(move |state, now| state.list(now, &filter)).await?;
     let has_more = submissions.len() > most;
     submissions.truncate(most);
     let before = submissions.last().filter(|_| has_more).map(|last| last.number);
@@ -98,26 +93,18 @@ pub(super) async fn list(
     responses((status = 200, body = Submission), Problems))]
 pub(super) async fn show(
     State(app): State<AppState>,
-    Caller(principal): Caller,
     PathNumber(number): PathNumber,
     mut query: Query,
 ) -> ApiResult {
     let wait = query.seconds("wait", WAIT_MAX)?;
     query.end(&["wait"])?;
     if let Some(seconds) = wait {
-        let over = app.handle.over(&principal, number);
+        let over = app.handle.over(number);
         if let Ok(over) = tokio::time::timeout(Duration::from_secs_f64(seconds), over).await {
             return Ok(document(StatusCode::OK, &over?));
         }
     }
-    Ok(document(StatusCode::OK, &app.handle.show(principal, number).await?))
-}
-
-async fn shown(app: &AppState, principal: Principal, number: u64) -> ApiResult<Submission> {
-    match app.handle.execute(principal, Command::Show(number)).await? {
-        Answer::Submission(shown) => Ok(*shown),
-        other => unreachable!("invariant: a submission was asked for, and not {other:?}"),
-    }
+    Ok(document(StatusCode::OK, &app.handle.show(number).await?))
 }
 
 /// Change a deadline, weight or priority.
@@ -130,53 +117,59 @@ pub(super) async fn change(
     PathNumber(number): PathNumber,
     JsonBody(change): JsonBody<Change>,
 ) -> ApiResult {
-    let of = shown(&app, principal.clone(), number).await?;
+    let of = app.handle.query(move |state, now| state.show(now, number)).await??;
     let command = app.handle.change(number, change, &of)?;
     acted(&app, principal, command).await
 }
 
-/// The parameter `flow`.
-fn flow(mut query: Query) -> ApiResult<Option<String>> {
-    let flow = query.text("flow")?;
-    query.end(&["flow"])?;
-    Ok(flow)
+/// A submission or one of its flows, which a request changes.
+pub(super) struct Target {
+    app: AppState,
+    principal: Principal,
+    number: u64,
+    flow: Option<String>,
+}
+
+impl FromRequestParts<AppState> for Target {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiError> {
+        let Caller(principal) = Caller::from_request_parts(parts, app).await?;
+        let PathNumber(number) = PathNumber::from_request_parts(parts, app).await?;
+        let mut query = Query::from_request_parts(parts, app).await?;
+        let flow = query.text("flow")?;
+        query.end(&["flow"])?;
+        Ok(Self { app: app.clone(), principal, number, flow })
+    }
+}
+
+impl Target {
+    async fn hold(self, held: bool) -> ApiResult {
+        let Self { app, principal, number, flow } = self;
+        acted(&app, principal, Command::Hold { number, flow, held }).await
+    }
 }
 
 /// Cancel a submission, or one of its flows. Its running tasks are stopped.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/cancel", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn cancel(
-    State(app): State<AppState>,
-    Caller(principal): Caller,
-    PathNumber(number): PathNumber,
-    query: Query,
-) -> ApiResult {
-    acted(&app, principal, Command::Cancel { number, flow: flow(query)? }).await
+pub(super) async fn cancel(Target { app, principal, number, flow }: Target) -> ApiResult {
+    acted(&app, principal, Command::Cancel { number, flow }).await
 }
 
 /// Hold a submission, or one of its flows: no more of its tasks start.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/hold", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn hold(
-    State(app): State<AppState>,
-    Caller(principal): Caller,
-    PathNumber(number): PathNumber,
-    query: Query,
-) -> ApiResult {
-    acted(&app, principal, Command::Hold { number, flow: flow(query)?, held: true }).await
+pub(super) async fn hold(target: Target) -> ApiResult {
+    target.hold(true).await
 }
 
 /// Resume a held submission, or one of its flows.
 #[utoipa::path(post, path = "/api/v1/submissions/{number}/unhold", tag = "submissions", security(("token" = ["submit"])),
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn unhold(
-    State(app): State<AppState>,
-    Caller(principal): Caller,
-    PathNumber(number): PathNumber,
-    query: Query,
-) -> ApiResult {
-    acted(&app, principal, Command::Hold { number, flow: flow(query)?, held: false }).await
+pub(super) async fn unhold(target: Target) -> ApiResult {
+    target.hold(false).await
 }

@@ -2,12 +2,14 @@
 //! no restart.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig, crypto};
+
+use crate::lock;
 
 /// The files of a certificate and its key.
 #[derive(Clone, Debug)]
@@ -41,7 +43,7 @@ impl Tls {
     /// The configuration of the next connection. If the changed files are invalid, returns the previous
     /// configuration and an error.
     pub(crate) fn config(&self) -> (Arc<ServerConfig>, Option<String>) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = lock(&self.now);
         let stamp = self.files.stamp();
         let mut problem = None;
         if stamp != now.0 {

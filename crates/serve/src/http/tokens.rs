@@ -7,7 +7,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use base64::Engine;
@@ -22,6 +22,7 @@ use slackline_task::base::regular_file;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
 
+use crate::lock;
 use crate::state::auth::{LOOPBACK, Principal, Role};
 
 /// The prefix of all tokens, by which secret scanners can find leaked ones.
@@ -104,7 +105,7 @@ impl Tokens {
     /// The file cannot be read. Then no token is accepted.
     pub fn principal(&self, token: &str) -> Result<Option<Principal>, TokenError> {
         let hash = hash(token);
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = lock(&self.read);
         self.refresh(&mut read)?;
         let mut found = None;
         for known in &read.tokens {
@@ -121,7 +122,7 @@ impl Tokens {
     /// # Errors
     /// The file cannot be read.
     pub fn all(&self) -> Result<Vec<Token>, TokenError> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = lock(&self.read);
         self.refresh(&mut read)?;
         Ok(read.tokens.clone())
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use slackline_task::base::clock::{self, ClockReading, Elapsed};
+
+use crate::lock;
 
 /// The time after which a failed lookup is repeated, microseconds.
 const RETRY: u64 = 2 * crate::SECOND;
@@ -29,7 +31,7 @@ impl Users {
     }
 
     fn of(&self, uid: u32, look_up: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || lock(&self.0);
         if let Some((again, found)) = known().get(&uid)
             && (found.is_ok() || ClockReading::read().elapsed < *again)
         {

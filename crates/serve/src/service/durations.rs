@@ -1,6 +1,8 @@
 //! Histograms of durations: of decisions, of predictions, of requests.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::lock;
 
 /// Upper bounds of the histogram, seconds.
 pub(crate) const BUCKETS: [f64; 12] =
@@ -31,10 +33,10 @@ pub struct SharedHistogram(Arc<Mutex<Histogram>>);
 impl SharedHistogram {
     /// Adds a duration in seconds.
     pub fn add(&self, seconds: f64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(seconds);
+        lock(&self.0).add(seconds);
     }
 
     pub(crate) fn now(&self) -> Histogram {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }

@@ -14,8 +14,7 @@ use slackline_model::{FlowId, Instance, JobId, PhaseKind};
 
 use crate::api::{self, Explanation, FlowStatus, State, Submission};
 use crate::service::handle::ServiceHandle;
-use crate::state::auth::Principal;
-use crate::state::{Answer, Command, Refusal, RefusalKind};
+use crate::state::{Filter, Refusal, RefusalKind};
 use crate::{Moment, SECOND, timestamp};
 
 /// A run with the current deadlines in place of those of its journal. No flow is released before it could
@@ -64,10 +63,6 @@ pub struct LogQuery {
     pub failed: bool,
 }
 
-fn invalid(message: String) -> Refusal {
-    Refusal { kind: RefusalKind::Invalid, message }
-}
-
 impl ServiceHandle {
     /// Explains why a flow of a submission, or one of its jobs, waits or waited: which tasks of all
     /// submissions held the slots, and whether its user has reached the limit of slots. Reads journals, which
@@ -77,20 +72,19 @@ impl ServiceHandle {
     /// The submission, flow or job does not exist, or its journal does not exist yet or any more.
     pub fn explain(
         &self,
-        principal: &Principal,
         number: u64,
         flow: Option<&str>,
         job: Option<&str>,
     ) -> Result<Explanation, Refusal> {
-        let shown = self.shown(principal, number)?;
+        let shown = self.shown(number)?;
         let flow = only(&shown, flow)?;
-        let looks = self.looks(principal, &shown)?;
-        let so_far = so_far_together(&looks).map_err(|error| invalid(error.to_string()))?;
+        let looks = self.looks(&shown)?;
+        let so_far = so_far_together(&looks).map_err(|error| Refusal::invalid(error.to_string()))?;
         let SoFar { instance, mut schedule, .. } = so_far;
         let is_over = shown.state.is_over();
         let name = format!("{number}/{flow}");
         let Some((id, _)) = instance.flows().iter_enumerated().find(|(_, known)| known.id == name) else {
-            return Err(invalid(format!(
+            return Err(Refusal::invalid(format!(
                 "nothing is known of {flow} of {number} any more: another run has its state directory"
             )));
         };
@@ -110,7 +104,8 @@ impl ServiceHandle {
         let unfinished = Unfinished { at_work: &at_work, now, open: &open_flow };
         let explainer = Explainer::so_far(&instance, &schedule, &unfinished);
         let explanation = explainer.explain(id, job);
-        let explanation = explanation.ok_or_else(|| invalid(format!("found no flow {flow} in {number}")))?;
+        let explanation =
+            explanation.ok_or_else(|| Refusal::invalid(format!("found no flow {flow} in {number}")))?;
         let open = (!is_flow_over).then(|| open(&instance, id, &shown, &flow, now));
         let input = ExplainInput {
             instance: &instance,
@@ -122,10 +117,10 @@ impl ServiceHandle {
             there: None,
         };
         let mut document: serde_json::Value =
-            serde_json::from_str(&json(&input)).map_err(|error| invalid(error.to_string()))?;
+            serde_json::from_str(&json(&input)).map_err(|error| Refusal::invalid(error.to_string()))?;
         let mut text = input.text(&View { width: WIDTH, ..View::default() });
         if !is_over {
-            text.push_str(&self.at_work(principal)?);
+            text.push_str(&self.at_work()?);
         }
         let could_start = looks.first().and_then(|(_, own)| could_start(own, &shown));
         if let Some(waited) = could_start.and_then(|began| waited(&shown, began)) {
@@ -143,20 +138,23 @@ impl ServiceHandle {
     ///
     /// # Errors
     /// The submission, flow, job or task does not exist.
-    pub fn logs(&self, principal: &Principal, number: u64, query: &LogQuery) -> Result<String, Refusal> {
-        let shown = self.shown(principal, number)?;
+    pub fn logs(&self, number: u64, query: &LogQuery) -> Result<String, Refusal> {
+        let shown = self.shown(number)?;
         let flow = only(&shown, query.flow.as_deref())?;
-        let look = self.look(principal, &shown)?;
+        let look = self.look(&shown)?;
         let task = query.task.as_deref().map(TaskOf::parse).transpose();
         let task = task.map_err(|expected| {
-            invalid(format!("task: found {:?}, {expected}", query.task.as_deref().unwrap_or_default()))
+            Refusal::invalid(format!(
+                "task: found {:?}, {expected}",
+                query.task.as_deref().unwrap_or_default()
+            ))
         })?;
         let of = LogsOf { flow: &flow, job: &query.job, task, attempt: query.attempt, failed: query.failed };
-        let not_found = |message| Refusal { kind: RefusalKind::NotFound, message };
+        let not_found = |message| Refusal::new(RefusalKind::NotFound, message);
         let logs = Logs::find(&look, of).map_err(not_found)?;
         let mut out = LogBuffer(Vec::new());
         // The text may have control characters. A client that prints it has to escape them.
-        let said = logs.write(&mut out).map_err(|error| invalid(error.to_string()))?;
+        let said = logs.write(&mut out).map_err(|error| Refusal::invalid(error.to_string()))?;
         let mut text = String::from_utf8_lossy(&out.0).into_owned();
         if let Some(said) = said {
             text.push_str(&said);
@@ -165,32 +163,30 @@ impl ServiceHandle {
         Ok(text)
     }
 
-    fn shown(&self, principal: &Principal, number: u64) -> Result<Submission, Refusal> {
-        match self.execute_and_wait(principal.clone(), Command::Show(number))? {
-            Answer::Submission(shown) => Ok(*shown),
-            _ => Err(invalid("found another answer, expected a submission".to_owned())),
-        }
+    fn shown(&self, number: u64) -> Result<Submission, Refusal> {
+        self.query_and_wait(move |state, now| state.show(now, number))?
+    }
+
+    fn list(&self, filter: Filter) -> Result<Vec<Submission>, Refusal> {
+        self.query_and_wait(move |state, now| state.list(now, &filter))
     }
 
     /// The current journal of the run of a submission.
     ///
     /// # Errors
     /// The submission has not started, or a later one of its name has replaced its state directory.
-    fn look(&self, principal: &Principal, shown: &Submission) -> Result<RunInspection, Refusal> {
-        let refused = |message| Refusal { kind: RefusalKind::Conflict, message };
+    fn look(&self, shown: &Submission) -> Result<RunInspection, Refusal> {
+        let refused = |message| Refusal::new(RefusalKind::Conflict, message);
         let number = shown.number;
         let found = if has_begun(shown) {
-            look(&self.paths.run(&shown.name)).map_err(|error| invalid(error.to_string()))?
+            look(&self.paths.run(&shown.name)).map_err(|error| Refusal::invalid(error.to_string()))?
         } else {
             None
         };
         let found = found
             .ok_or_else(|| refused(format!("{number} has not begun, so that nothing is known of it")))?;
         let name = Some(shown.name.clone());
-        let list = Command::List { states: Vec::new(), name, user: None, most: 4 * BESIDE, before: None };
-        let Answer::Submissions(all) = self.execute_and_wait(principal.clone(), list)? else {
-            return Ok(found);
-        };
+        let all = self.list(Filter { name, most: 4 * BESIDE, ..Filter::default() })?;
         match latest(&all).get(shown.name.as_str()) {
             Some(&later) if later > number => Err(refused(format!(
                 "of {number} it is not kept any more what its attempts did: {later}, which has the same name, has begun since"
@@ -200,17 +196,9 @@ impl ServiceHandle {
     }
 
     /// The runs that existed while a submission did, its own first.
-    fn looks(
-        &self,
-        principal: &Principal,
-        shown: &Submission,
-    ) -> Result<Vec<(String, RunInspection)>, Refusal> {
-        let own = self.look(principal, shown)?;
-        let list =
-            Command::List { states: Vec::new(), name: None, user: None, most: 4 * BESIDE, before: None };
-        let Answer::Submissions(all) = self.execute_and_wait(principal.clone(), list)? else {
-            return Ok(Vec::new());
-        };
+    fn looks(&self, shown: &Submission) -> Result<Vec<(String, RunInspection)>, Refusal> {
+        let own = self.look(shown)?;
+        let all = self.list(Filter { most: 4 * BESIDE, ..Filter::default() })?;
         let (latest, until) = (latest(&all), shown.ended);
         let was_there = |other: &&Submission| {
             !other.flows.is_empty()
@@ -231,17 +219,9 @@ impl ServiceHandle {
     }
 
     /// The flows with running tasks, as text.
-    fn at_work(&self, principal: &Principal) -> Result<String, Refusal> {
-        let list = Command::List {
-            states: vec![api::State::Running],
-            name: None,
-            user: None,
-            most: 10_000,
-            before: None,
-        };
-        let Answer::Submissions(live) = self.execute_and_wait(principal.clone(), list)? else {
-            return Ok(String::new());
-        };
+    fn at_work(&self) -> Result<String, Refusal> {
+        let filter = Filter { states: vec![State::Running], most: 10_000, ..Filter::default() };
+        let live = self.list(filter)?;
         let mut busy: Vec<(u64, String)> = Vec::new();
         for one in &live {
             for flow in one.flows.iter().filter(|flow| flow.running > 0) {
@@ -406,11 +386,9 @@ fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
             },
         }),
         (None, [only]) => Ok((*only).to_owned()),
-        (None, _) => Err(invalid(format!("found no flow, expected one of {}", names.join(", ")))),
+        (None, _) => Err(Refusal::invalid(format!("found no flow, expected one of {}", names.join(", ")))),
         (Some(flow), _) if names.contains(&flow) => Ok(flow.to_owned()),
-        (Some(flow), _) => {
-            Err(Refusal { kind: RefusalKind::NotFound, message: unknown("flow", flow, &names) })
-        }
+        (Some(flow), _) => Err(Refusal::new(RefusalKind::NotFound, unknown("flow", flow, &names))),
     }
 }
 
@@ -420,5 +398,5 @@ fn job_of(instance: &Instance, flow: FlowId, name: &str) -> Result<JobId, Refusa
         return Ok(job);
     }
     let names: Vec<&str> = jobs().map(|job| instance.job(job).id.as_str()).collect();
-    Err(Refusal { kind: RefusalKind::NotFound, message: unknown("job", name, &names) })
+    Err(Refusal::new(RefusalKind::NotFound, unknown("job", name, &names)))
 }

@@ -2,16 +2,18 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd, RunError};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
+use crate::lock;
 use crate::service::launcher::Past;
 use crate::service::message::Message;
-use crate::service::scheduler::ReturnedRun;
+use crate::service::scheduler::DetachedRuns;
 use crate::state::{HealthProblem, StateEvent};
 
 /// The interval between two attempts to write the history and the documents that wait.
@@ -30,46 +32,54 @@ const UNTOLD_MAX: usize = 1_000;
 pub(crate) struct Finalizer {
     store: HistoryStore,
     past: Past,
-    /// Runs whose documents wait for disk space. The state does not know their end yet, so a restart repeats
-    /// it.
-    unwritten: Vec<ReturnedRun>,
+    detached: DetachedRuns,
+    /// Runs that have ended, and whose documents wait for disk space. The state does not know their end yet,
+    /// so a restart repeats it.
+    unwritten: Vec<(u64, Run)>,
     /// Runs that are not in the history yet.
     untold: Vec<PastRun>,
     /// The time of the next attempt to write the history and the documents that wait.
     due: Elapsed,
-    /// Sends problems of the service itself to the event loop.
-    tell: Box<dyn Fn(Message) + Send>,
+    messages: Sender<Message>,
 }
 
 impl Finalizer {
-    pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
+    pub(crate) fn new(
+        store: HistoryStore,
+        past: Past,
+        detached: DetachedRuns,
+        messages: Sender<Message>,
+    ) -> Self {
         let store = store.with_patience(PATIENCE);
         Self {
             store,
             past,
+            detached,
             unwritten: Vec::new(),
             untold: Vec::new(),
             due: Elapsed::default(),
-            tell: Box::new(tell),
+            messages,
         }
     }
 
     /// Finalizes runs until the scheduler has ended.
-    pub(crate) fn work(mut self, returned: &Receiver<Box<ReturnedRun>>, tell: &dyn Fn(StateEvent)) {
+    pub(crate) fn work(mut self, returned: &Receiver<Returned>) {
         activity::announce("the closer of runs", Duty::Sole);
         loop {
             match returned.recv_timeout(self.left()) {
-                Ok(returned) => {
-                    self.note(&returned);
-                    self.close(*returned, tell);
-                }
+                Ok(returned) => self.close(returned),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.remember(),
             }
             if self.left().is_zero() {
-                self.catch_up(tell);
+                self.catch_up();
             }
         }
+    }
+
+    fn tell(&self, message: Message) {
+        // An event loop that is gone needs nothing.
+        let _ = self.messages.send(message);
     }
 
     /// The time until the next attempt. Runs that end meanwhile do not delay it.
@@ -81,15 +91,14 @@ impl Finalizer {
     }
 
     /// Writes the history, and the documents that wait for disk space.
-    fn catch_up(&mut self, tell: &dyn Fn(StateEvent)) {
+    fn catch_up(&mut self) {
         self.remember();
-        self.retry(tell);
+        self.retry();
         self.due = ClockReading::read().elapsed + EVERY.as_micros() as u64;
     }
 
     /// Queues the durations of a run for the history.
-    fn note(&mut self, returned: &ReturnedRun) {
-        let Some(run) = &returned.run else { return };
+    fn note(&mut self, run: &Run) {
         if self.untold.is_empty() && self.unwritten.is_empty() {
             self.due = ClockReading::read().elapsed + EVERY.as_micros() as u64;
         }
@@ -99,39 +108,48 @@ impl Finalizer {
         }
     }
 
-    /// Writes the documents of a run, and reports its end to the state.
-    fn close(&mut self, returned: ReturnedRun, tell: &dyn Fn(StateEvent)) {
-        let number = returned.number;
-        let stopped = match &returned.end {
+    /// Takes a run back from the engine, and reports its end to the state.
+    fn close(&mut self, returned: Returned) {
+        let Returned { number, end, session } = returned;
+        let detached = lock(&self.detached).remove(&number);
+        let run = detached.zip(session).map(|(run, session)| run.back(session));
+        if let Some(run) = &run {
+            self.note(run);
+        }
+        let stopped = match end {
             Ok(RunEnd::Interrupted) => Some("the service was stopped".to_owned()),
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
         };
-        let written = match &returned.run {
-            Some(run) if stopped.is_none() => write_documents(run),
-            _ => Ok(()),
-        };
-        if let Err(error) = written {
+        match run {
+            Some(run) if stopped.is_none() => self.end(number, run),
+            _ => self.tell(Message::Event(StateEvent::Returned { number, stopped })),
+        }
+    }
+
+    /// Writes the documents of a run that has ended, and reports its end to the state.
+    fn end(&mut self, number: u64, run: Run) {
+        if let Err(error) = write_documents(&run) {
             let message = format!("the documents of {number} are not written: {error}");
             if is_full(&error) {
-                (self.tell)(Message::Problem(HealthProblem::Documents, Some(message)));
-                return self.unwritten.push(returned);
+                self.tell(Message::Problem(HealthProblem::Documents, Some(message)));
+                return self.unwritten.push((number, run));
             }
-            (self.tell)(Message::Happened("not_written", message));
+            self.tell(Message::Happened("not_written", message));
         }
-        tell(StateEvent::Returned { number, stopped });
+        self.tell(Message::Event(StateEvent::Returned { number, stopped: None }));
     }
 
     /// Finalizes the runs whose documents could not be written.
-    fn retry(&mut self, tell: &dyn Fn(StateEvent)) {
+    fn retry(&mut self) {
         if self.unwritten.is_empty() {
             return;
         }
-        for run in std::mem::take(&mut self.unwritten) {
-            self.close(run, tell);
+        for (number, run) in std::mem::take(&mut self.unwritten) {
+            self.end(number, run);
         }
         if self.unwritten.is_empty() {
-            (self.tell)(Message::Problem(HealthProblem::Documents, None));
+            self.tell(Message::Problem(HealthProblem::Documents, None));
         }
     }
 
@@ -149,16 +167,14 @@ impl Finalizer {
         match stored {
             Ok(latest) => {
                 self.untold.clear();
-                (self.tell)(Message::Problem(HealthProblem::History, None));
-                if let Ok(mut past) = self.past.write() {
-                    *past = Arc::new(latest);
-                }
+                self.tell(Message::Problem(HealthProblem::History, None));
+                *lock(&self.past) = Arc::new(latest);
             }
             // The runs stay queued for the next attempt.
             Err(error) => {
                 let too_many = self.untold.len().saturating_sub(UNTOLD_MAX);
                 self.untold.drain(..too_many);
-                (self.tell)(Message::Problem(HealthProblem::History, Some(error.to_string())));
+                self.tell(Message::Problem(HealthProblem::History, Some(error.to_string())));
             }
         }
     }
@@ -186,7 +202,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = HistoryStore::existing(&dir.path().join("none/past.history"));
         let (sender, troubles) = std::sync::mpsc::channel();
-        let mut finalizer = Finalizer::new(store, Past::default(), move |message| drop(sender.send(message)));
+        let mut finalizer = Finalizer::new(store, Past::default(), DetachedRuns::default(), sender);
         let note = Note { workload: "w".into(), policy: "p".into() };
         let run = |started| PastRun {
             started,
@@ -197,7 +213,7 @@ mod tests {
         assert_eq!(finalizer.left(), EVERY, "nothing is left to store");
         finalizer.untold = (0..UNTOLD_MAX as u64 + 5).map(run).collect();
         assert!(finalizer.left().is_zero(), "what came long ago is not put off by what comes");
-        finalizer.catch_up(&|_| ());
+        finalizer.catch_up();
         assert!(!finalizer.left().is_zero(), "a failed write is retried later");
         assert!(matches!(troubles.try_recv(), Ok(Message::Problem(HealthProblem::History, Some(_)))));
         assert_eq!(

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use slackline::run::{Deadline, TimeSpec, set_deadlines};
 use slackline::trace::{
@@ -14,7 +15,7 @@ use slackline_model::{Draft, Instance, shell};
 use slackline_task::base::clock;
 
 use crate::api::Submit;
-use crate::state::FlowFileCheck;
+use crate::state::record::SubmissionSpec;
 use crate::{Moment, after};
 
 /// The file name in messages if the request has none.
@@ -22,6 +23,9 @@ const UNNAMED: &str = "flow.toml";
 
 /// The most flows shown of a pending submission. A file may repeat a flow a million times.
 const FLOWS: usize = 10_000;
+
+/// The most flows of a parsed file that is kept. Held submissions of larger files would fill the memory.
+const KEPT: usize = 1_000;
 
 /// The file name in messages.
 pub fn file_of(submit: &Submit) -> &str {
@@ -44,12 +48,57 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
     Ok(parameters)
 }
 
-/// A flow file whose times count from `since`, with the deadlines of its submission. Its inputs are not read.
-///
-/// # Errors
-/// The errors of the file, with their lines.
-pub fn draft(submit: &Submit, since: Moment) -> Result<Draft, String> {
-    read(submit, since).map(|read| read.draft)
+impl SubmissionSpec {
+    /// The flow file, with the deadlines of the submission. Its inputs are not read. The file is parsed at
+    /// the first call only, unless it has more than `KEPT` flows.
+    ///
+    /// # Errors
+    /// The errors of the file, with their lines.
+    pub fn draft(&self) -> Result<Arc<Draft>, String> {
+        if let Some(draft) = self.draft.get() {
+            return Ok(draft.clone());
+        }
+        Ok(self.keep(read(&self.submit, self.since)?.0.draft))
+    }
+
+    fn keep(&self, draft: Draft) -> Arc<Draft> {
+        let draft = Arc::new(draft);
+        if draft.flows.len() <= KEPT {
+            // Another thread may have parsed the file meanwhile.
+            let _ = self.draft.set(draft.clone());
+        }
+        draft
+    }
+
+    /// The first deadline of the flows of the file. `None` if it has no deadline or cannot be read.
+    pub fn first_deadline(&self) -> Option<Moment> {
+        self.draft().ok().and_then(|draft| self.first_of(&draft))
+    }
+
+    fn first_of(&self, draft: &Draft) -> Option<Moment> {
+        // The first repetition of a flow has its first deadline.
+        let deadlines = draft.flows.iter().filter_map(|flow| flow.deadline);
+        deadlines.min_by(f64::total_cmp).map(|seconds| after(self.since, seconds))
+    }
+
+    /// The patterns of files that the submission waits for. Each has to match a file.
+    ///
+    /// # Errors
+    /// The flow file cannot be read any more.
+    pub fn awaited(&self) -> Result<Vec<String>, String> {
+        let directory = self.submit.directory.as_deref().unwrap_or_default();
+        let absolute = |pattern: &String| {
+            if pattern.starts_with('/') { pattern.clone() } else { format!("{directory}/{pattern}") }
+        };
+        let mut patterns: Vec<String> = self.submit.when.iter().map(absolute).collect();
+        if self.submit.when_inputs {
+            let draft = self.draft()?;
+            let jobs = draft.flows.iter().flat_map(|flow| &flow.jobs);
+            let inputs = jobs.filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
+            patterns.extend(inputs.filter(|input| !input.starts_with('@')).map(absolute));
+        }
+        Ok(patterns)
+    }
 }
 
 /// Parses deadlines of a request.
@@ -68,31 +117,21 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
     .collect()
 }
 
-/// A parsed flow file.
-struct FlowFile {
-    draft: Draft,
-    /// The lines of its parts.
-    source: SourceMap,
-    /// The error of a deadline of the submission that had passed at `since`. Such a deadline is set to
-    /// `since`.
-    passed: Option<String>,
-}
-
-/// Parses a flow file, as [`draft`] does.
-fn read(submit: &Submit, since: Moment) -> Result<FlowFile, String> {
+/// Parses a flow file whose times count from `since`. Returns also the error of a deadline of the submission
+/// that had passed at `since`. Such a deadline is set to `since`.
+fn read(submit: &Submit, since: Moment) -> Result<(ImportedWorkload, Option<String>), String> {
     let start = clock::local(since);
     let options =
         ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
     let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
-    let ImportedWorkload { mut draft, source, .. } = read.map_err(|error| error.to_string())?;
-    draft.start.get_or_insert(start);
+    let mut read = read.map_err(|error| error.to_string())?;
+    read.draft.start.get_or_insert(start);
     let deadlines = deadlines(submit.deadlines.iter())?;
-    let late = set_deadlines(&deadlines, &mut draft).map_err(|error| error.to_string())?;
-    let passed = late.first().map(|deadline| {
-        let (flow, when) = (&deadline.flow, &deadline.when);
+    let late = set_deadlines(&deadlines, &mut read.draft).map_err(|error| error.to_string())?;
+    let passed = late.first().map(|Deadline { flow, when }| {
         format!("deadlines: {flow}: found {when}, which has passed, expected a time to come")
     });
-    Ok(FlowFile { draft, source, passed })
+    Ok((read, passed))
 }
 
 /// The flows of a file, with each repetition of a repeated flow.
@@ -100,25 +139,31 @@ pub fn flows(draft: &Draft) -> impl Iterator<Item = FlowDraft> {
     draft.flows.iter().flat_map(FlowDraft::recurrences).take(FLOWS)
 }
 
-/// The first deadline of the flows of a file. `None` if it has no deadline or cannot be read.
-pub fn first_deadline(submit: &Submit, since: Moment) -> Option<Moment> {
-    first(&draft(submit, since).ok()?, since)
-}
-
-fn first(draft: &Draft, since: Moment) -> Option<Moment> {
-    // The first repetition of a flow has its first deadline.
-    let deadlines = draft.flows.iter().filter_map(|flow| flow.deadline);
-    deadlines.min_by(f64::total_cmp).map(|seconds| after(since, seconds))
-}
-
-/// Checks a flow file, and returns its facts. Its inputs are not read.
+/// Checks a flow file, and returns its submission, and the error of a deadline that has passed. Its inputs
+/// are not read.
 ///
 /// # Errors
 /// The errors of the file, with their lines.
-pub fn check(submit: &Submit, now: Moment) -> Result<FlowFileCheck, String> {
-    let name = file_of(submit);
+pub fn check(submit: Submit, user: &str, now: Moment) -> Result<(SubmissionSpec, Option<String>), String> {
     // A schedule fills its time conversions only at a submission. Here they stay unchanged.
-    let FlowFile { draft, source, passed } = read(submit, now)?;
+    let (ImportedWorkload { draft, source, .. }, passed) = read(&submit, now)?;
+    check_parts(&submit, &draft, &source)?;
+    let mut wanted = SubmissionSpec {
+        name: submit.name.clone().unwrap_or_else(|| usual_name(&submit)),
+        submit,
+        user: user.to_owned(),
+        since: now,
+        recurrence: None,
+        due: None,
+        draft: OnceLock::new(),
+    };
+    let draft = wanted.keep(draft);
+    wanted.due = wanted.first_of(&draft);
+    Ok((wanted, passed))
+}
+
+fn check_parts(submit: &Submit, draft: &Draft, source: &SourceMap) -> Result<(), String> {
+    let name = file_of(submit);
     if draft.flows.is_empty() {
         return Err(format!("{name}: found no flows, expected at least one"));
     }
@@ -129,20 +174,18 @@ pub fn check(submit: &Submit, now: Moment) -> Result<FlowFileCheck, String> {
             flow.id, job.id
         ));
     }
-    unrunnable(&draft, &source)?;
+    unrunnable(draft, source)?;
     if submit.schedule.is_some() {
         recurs_in_time(submit)?;
     }
-    if submit.directory.as_deref().is_some_and(|directory| !Path::new(directory).is_absolute()) {
-        let found = submit.directory.as_deref().unwrap_or_default();
+    if let Some(found) = submit.directory.as_ref().filter(|directory| !Path::new(directory).is_absolute()) {
         return Err(format!("directory: found {found}, expected an absolute path"));
     }
     for pattern in &submit.when {
         shell::check_path(pattern)
             .map_err(|expected| format!("when: found {pattern:?}, expected {expected}"))?;
     }
-    let waits_for_files = submit.when_inputs || !submit.when.is_empty();
-    Ok(FlowFileCheck { name: usual_name(submit), waits_for_files, due: first(&draft, now), passed })
+    Ok(())
 }
 
 /// Finds errors that no input can repair: jobs that depend on missing jobs, and dependency cycles.
@@ -203,25 +246,6 @@ fn usual_name(submit: &Submit) -> String {
     format!("{file}[{}]", values.join(","))
 }
 
-/// The patterns of files that a submission waits for. Each has to match a file.
-///
-/// # Errors
-/// The flow file cannot be read any more.
-pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
-    let directory = submit.directory.clone().unwrap_or_default();
-    let absolute = |pattern: &str| {
-        if pattern.starts_with('/') { pattern.to_owned() } else { format!("{directory}/{pattern}") }
-    };
-    let mut patterns: Vec<String> = submit.when.iter().map(|pattern| absolute(pattern)).collect();
-    if submit.when_inputs {
-        let draft = draft(submit, now)?;
-        let runs = draft.flows.iter().flat_map(|flow| &flow.jobs).filter_map(|job| job.run.as_ref());
-        let inputs = runs.flat_map(|run| &run.inputs).filter(|input| !input.starts_with('@'));
-        patterns.extend(inputs.map(|input| absolute(input)));
-    }
-    Ok(patterns)
-}
-
 /// The first pattern without a matching file.
 pub fn missing(patterns: &[String]) -> Option<&String> {
     patterns.iter().find(|pattern| !slackline_task::input::pattern::is_there(pattern))
@@ -251,11 +275,15 @@ jobs = [
         Submit { document: FLOW.into(), file: Some("jobs/night.toml".into()), ..Submit::default() }
     }
 
+    fn check(submit: &Submit, now: Moment) -> Result<(SubmissionSpec, Option<String>), String> {
+        super::check(submit.clone(), "anna", now)
+    }
+
     #[test]
     fn a_file_is_called_by_its_name_and_the_values_that_are_set() {
-        assert_eq!(check(&submit(), 0).unwrap().name, "night");
+        assert_eq!(check(&submit(), 0).unwrap().0.name, "night");
         let parameters = BTreeMap::from([("night".to_owned(), "2026-03-01".to_owned())]);
-        assert_eq!(check(&Submit { parameters, ..submit() }, 0).unwrap().name, "night[2026-03-01]");
+        assert_eq!(check(&Submit { parameters, ..submit() }, 0).unwrap().0.name, "night[2026-03-01]");
     }
 
     #[test]
@@ -274,8 +302,8 @@ jobs = [
         assert!(wrong(Submit { deadlines, ..submit() }).starts_with("deadlines: f: found"));
         let deadlines = BTreeMap::from([("f".to_owned(), "1970-01-01T00:00:00Z".to_owned())]);
         let late = Submit { deadlines, ..submit() };
-        assert_eq!(check(&late, 0).unwrap().passed, None);
-        let passed = check(&late, SECOND).unwrap().passed.unwrap();
+        assert_eq!(check(&late, 0).unwrap().1, None);
+        let passed = check(&late, SECOND).unwrap().1.unwrap();
         assert!(passed.starts_with("deadlines: f: found 1970-01-01T00:00:00Z, which has passed"), "{passed}");
         let relative = Submit { directory: Some("x".into()), ..submit() };
         assert!(wrong(relative).contains("expected an absolute path"));
@@ -291,8 +319,12 @@ jobs = [
             + "[[flows]]\nid = \"g\"\ndeadline = \"90m\"\njobs = [{ id = \"c\", run = { command = \"true\", output = \"c\" } }]\n";
         let dated = Submit { document, ..submit() };
         let minutes = |submit: &Submit| {
-            assert_eq!(check(submit, SECOND).unwrap().due, first_deadline(submit, SECOND));
-            first_deadline(submit, SECOND).map(|at| (at - SECOND) / SECOND / 60)
+            let (wanted, _) = check(submit, SECOND).unwrap();
+            assert_eq!(
+                wanted.due,
+                SubmissionSpec { draft: OnceLock::new(), ..wanted.clone() }.first_deadline()
+            );
+            wanted.due.map(|at| (at - SECOND) / SECOND / 60)
         };
         assert_eq!(minutes(&submit()), None);
         assert_eq!(minutes(&dated), Some(90));
@@ -305,7 +337,7 @@ jobs = [
         let dir = tempfile::tempdir().unwrap();
         let directory = Some(dir.path().display().to_string());
         let submit = Submit { directory, when: vec!["ready*".into()], when_inputs: true, ..submit() };
-        let patterns = awaited(&submit, 0).unwrap();
+        let patterns = check(&submit, 0).unwrap().0.awaited().unwrap();
         assert_eq!(patterns.len(), 2);
         assert_eq!(missing(&patterns), Some(&patterns[0]));
         std::fs::write(dir.path().join("ready.mark"), "").unwrap();

@@ -80,23 +80,12 @@ impl Forecaster {
     /// Handles requests until all senders are gone.
     pub fn work(mut self, looks: &Receiver<ForecastRequest>, tell: &dyn Fn(StateEvent)) {
         while let Ok(look) = looks.recv() {
-            match look {
-                ForecastRequest::Predict(number) => {
-                    let outlooked = self.look(ClockReading::read().wall.0, number);
-                    self.took.add(outlooked.took as f64 / SECOND as f64);
-                    tell(StateEvent::Predicted(outlooked));
-                }
-                other => {
-                    if let Some(event) = self.note(other) {
-                        tell(event);
-                    }
-                }
-            }
+            self.handle(look).into_iter().for_each(tell);
         }
     }
 
-    /// Tracks an event. Returns a report if estimates turn out wrong.
-    fn note(&mut self, look: ForecastRequest) -> Option<StateEvent> {
+    /// Handles a request. Returns the forecast, or a report if estimates turn out wrong.
+    fn handle(&mut self, look: ForecastRequest) -> Option<StateEvent> {
         match look {
             ForecastRequest::Track { number, name, started, followed, standings, deadlines } => {
                 // A start in the future was recorded by a wrong clock. It counts as now.
@@ -128,7 +117,11 @@ impl Forecaster {
                 self.runs.remove(&number);
             }
             ForecastRequest::ClockJumped(by) => self.outlook.clock_jumped(by as f64 / SECOND as f64),
-            ForecastRequest::Predict(_) => {}
+            ForecastRequest::Predict(number) => {
+                let forecast = self.look(ClockReading::read().wall.0, number);
+                self.took.add(forecast.took as f64 / SECOND as f64);
+                return Some(StateEvent::Predicted(forecast));
+            }
         }
         None
     }

@@ -1,6 +1,6 @@
 //! The interface of a running service for the HTTP API, and for programs that embed a service.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,14 @@ use tokio::sync::{broadcast, oneshot};
 use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};
 use crate::service::durations::SharedHistogram;
 use crate::service::flow_file::check;
-use crate::service::message::{CommandRequest, Message};
+use crate::service::message::Message;
 use crate::service::paths::ServicePaths;
 use crate::service::run_observer::RecentAttempts;
 use crate::service::watchdog::Blockage;
 use crate::state::auth::Principal;
-use crate::state::{Answer, Command, Refusal, RefusalKind};
-use crate::{Moment, SECOND};
+use crate::state::times::deadline;
+use crate::state::{Answer, Command, Refusal, RefusalKind, ServiceState};
+use crate::{Moment, lock};
 
 /// The number of events kept for clients that reconnect.
 const EVENTS: usize = 10_000;
@@ -37,7 +38,7 @@ impl Default for Events {
 impl Events {
     pub fn tell(&self, event: Event) {
         let event = Arc::new(event);
-        let mut recent = self.recent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut recent = lock(&self.recent);
         recent.push_back(event.clone());
         if recent.len() > EVENTS {
             recent.pop_front();
@@ -48,7 +49,7 @@ impl Events {
 
     /// The kept events after `id`, and a receiver of all later ones. Each event is in exactly one of the two.
     pub fn after(&self, id: Option<u64>) -> (Vec<Arc<Event>>, broadcast::Receiver<Arc<Event>>) {
-        let recent = self.recent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let recent = lock(&self.recent);
         let missed =
             id.map_or_else(Vec::new, |id| recent.iter().filter(|event| event.id > id).cloned().collect());
         (missed, self.live.subscribe())
@@ -76,7 +77,7 @@ pub(crate) struct Timings {
 
 /// The refusal of a service that has ended.
 fn gone() -> Refusal {
-    Refusal { kind: RefusalKind::Unavailable, message: "the service is about to end".to_owned() }
+    Refusal::new(RefusalKind::Unavailable, "the service is about to end")
 }
 
 impl ServiceHandle {
@@ -89,15 +90,17 @@ impl ServiceHandle {
         &self.paths
     }
 
+    fn send(&self, message: Message) -> Result<(), Refusal> {
+        self.questions.send(message).map_err(|_| gone())
+    }
+
     /// Executes a command. The answer is sent after its records are on disk.
     ///
     /// # Errors
     /// The refusal.
     pub async fn execute(&self, principal: Principal, command: Command) -> Result<Answer, Refusal> {
         let (answer, answered) = oneshot::channel();
-        self.questions
-            .send(Message::Command(CommandRequest { principal, command, answer }))
-            .map_err(|_| gone())?;
+        self.send(Message::Command(principal, command, answer))?;
         answered.await.map_err(|_| gone())?
     }
 
@@ -107,40 +110,66 @@ impl ServiceHandle {
     /// See [`Self::execute`].
     pub fn execute_and_wait(&self, principal: Principal, command: Command) -> Result<Answer, Refusal> {
         let (answer, answered) = oneshot::channel();
-        self.questions
-            .send(Message::Command(CommandRequest { principal, command, answer }))
-            .map_err(|_| gone())?;
+        self.send(Message::Command(principal, command, answer))?;
         answered.blocking_recv().map_err(|_| gone())?
     }
 
-    /// A submission with all details. For a pending submission this reads its flow file, which takes a while
-    /// for a large file.
+    /// Queries the state, with the current time.
     ///
     /// # Errors
-    /// See [`Self::execute`].
-    pub async fn show(&self, principal: Principal, number: u64) -> Result<Submission, Refusal> {
-        let Answer::Submission(mut shown) = self.execute(principal.clone(), Command::Show(number)).await?
-        else {
-            return Err(gone());
-        };
-        if shown.state.has_not_begun()
-            && let Answer::Pending(Some(pending)) = self.execute(principal, Command::Pending(number)).await?
-        {
+    /// The service has ended.
+    pub async fn query<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&ServiceState, Moment) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.ask(query)?.await.map_err(|_| gone())
+    }
+
+    /// [`Self::query`] for a thread that may block.
+    ///
+    /// # Errors
+    /// See [`Self::query`].
+    pub fn query_and_wait<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&ServiceState, Moment) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.ask(query)?.blocking_recv().map_err(|_| gone())
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&ServiceState, Moment) -> T + Send + 'static,
+    ) -> Result<oneshot::Receiver<T>, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        // The client may have disconnected.
+        self.send(Message::Query(Box::new(move |state, now| drop(answer.send(query(state, now))))))?;
+        Ok(answered)
+    }
+
+    /// A submission with all details. For a pending submission this may read its flow file, which takes a
+    /// while for a large file.
+    ///
+    /// # Errors
+    /// The number is unknown, or the service has ended.
+    pub async fn show(&self, number: u64) -> Result<Submission, Refusal> {
+        let (shown, pending) =
+            self.query(move |state, now| (state.show(now, number), state.pending(number))).await?;
+        let mut shown = shown?;
+        if let Some(pending) = pending {
             let now = self.now();
             let read = tokio::task::spawn_blocking(move || pending.flows(now)).await;
             shown.flows = read.map_err(|_| gone())?;
         }
-        Ok(*shown)
+        Ok(shown)
     }
 
     /// The command that submits a flow file. This parses the file, which takes a while for a large file.
     ///
     /// # Errors
     /// The errors of the file, with their lines.
-    pub fn submission(&self, submit: Submit) -> Result<Command, Refusal> {
-        let checked = check(&submit, self.now());
-        let checked = checked.map_err(|message| Refusal { kind: RefusalKind::Invalid, message })?;
-        Ok(Command::Submit(Box::new(submit), checked))
+    pub fn submission(&self, principal: &Principal, submit: Submit) -> Result<Command, Refusal> {
+        let (wanted, passed) = check(submit, &principal.name, self.now()).map_err(Refusal::invalid)?;
+        Ok(Command::Submit { wanted: Box::new(wanted), passed })
     }
 
     /// The command that changes a submission. A relative deadline counts from the release of the flow.
@@ -148,34 +177,40 @@ impl ServiceHandle {
     /// # Errors
     /// The deadline is invalid or has passed.
     pub fn change(&self, number: u64, change: Change, of: &Submission) -> Result<Command, Refusal> {
-        let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
         let release =
             of.flows.iter().filter(|flow| change.flow.as_ref().is_none_or(|name| *name == flow.flow));
         let release = release.map(|flow| flow.release).min().unwrap_or(of.submitted);
-        let deadline =
-            change.deadline.as_deref().map(|when| crate::state::times::deadline(when, release, self.now()));
-        let deadline = deadline.transpose().map_err(invalid)?;
+        let deadline = change.deadline.as_deref().map(|when| deadline(when, release, self.now()));
+        let deadline = deadline.transpose().map_err(Refusal::invalid)?;
         Ok(Command::Change { number, change, deadline })
     }
 
     /// Waits at most `seconds` for the prediction of a submission. `None` if there is none by then, or the
     /// submission has ended without one.
-    pub async fn prediction(&self, principal: &Principal, number: u64, seconds: f64) -> Option<Prediction> {
+    pub async fn prediction(&self, number: u64, seconds: f64) -> Option<Prediction> {
+        let is_ready = |shown: &Submission| shown.prediction.is_some() || shown.state.is_over();
+        let ready = self.wait(number, is_ready);
+        let within = std::time::Duration::from_secs_f64(seconds.max(0.0));
+        tokio::time::timeout(within, ready).await.ok()?.ok()?.prediction
+    }
+
+    /// Waits until a submission has ended, and returns it.
+    ///
+    /// # Errors
+    /// See [`Self::show`].
+    pub async fn over(&self, number: u64) -> Result<Submission, Refusal> {
+        self.wait(number, |shown| shown.state.is_over()).await
+    }
+
+    /// Waits until a submission is as it should be.
+    async fn wait(&self, number: u64, is_ready: impl Fn(&Submission) -> bool) -> Result<Submission, Refusal> {
         let (_, mut events) = self.events.after(None);
-        let until = ClockReading::read().elapsed + (seconds.max(0.0) * SECOND as f64) as u64;
         loop {
-            let Ok(Answer::Submission(shown)) = self.execute(principal.clone(), Command::Show(number)).await
-            else {
-                return None;
-            };
-            let Submission { prediction, state, .. } = *shown;
-            if prediction.is_some() || state.is_over() {
-                return prediction;
+            let shown = self.query(move |state, now| state.show(now, number)).await??;
+            if is_ready(&shown) {
+                return Ok(shown);
             }
-            let left = until.since(ClockReading::read().elapsed);
-            if left == 0 || !has_event(&mut events, number, left).await {
-                return None;
-            }
+            has_event(&mut events, number).await;
         }
     }
 
@@ -184,45 +219,19 @@ impl ServiceHandle {
         &self.events
     }
 
-    /// The number of ended attempts since the start of this process, by outcome.
-    pub fn attempts(&self) -> BTreeMap<String, u64> {
-        self.recent.counts()
-    }
-
     /// Attempts that ended at a moment or later, and running attempts.
     pub fn timeline(&self, since: Moment) -> Timeline {
         self.recent.since(since)
     }
-
-    /// Waits until a submission has ended, and returns it.
-    ///
-    /// # Errors
-    /// See [`Self::execute`].
-    pub async fn over(&self, principal: &Principal, number: u64) -> Result<Submission, Refusal> {
-        let (_, mut events) = self.events.after(None);
-        loop {
-            let answer = self.execute(principal.clone(), Command::Show(number)).await?;
-            let Answer::Submission(shown) = answer else { return Err(gone()) };
-            if shown.state.is_over() {
-                return Ok(*shown);
-            }
-            has_event(&mut events, number, 60 * SECOND).await;
-        }
-    }
 }
 
-/// Waits for an event about a submission, at most `micros`. Returns false on timeout.
-async fn has_event(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micros: u64) -> bool {
+/// Waits for an event about a submission, at most a minute.
+async fn has_event(events: &mut broadcast::Receiver<Arc<Event>>, number: u64) {
     let arrives = async {
-        loop {
-            match events.recv().await {
-                Ok(event) if event.number != Some(number) => {}
-                // The receiver may have missed events, so the caller checks again.
-                _ => return,
-            }
-        }
+        // The receiver may have missed events, so the caller checks again.
+        while events.recv().await.is_ok_and(|event| event.number != Some(number)) {}
     };
-    tokio::time::timeout(std::time::Duration::from_micros(micros), arrives).await.is_ok()
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(60), arrives).await;
 }
 
 /// Parses a list of state names.

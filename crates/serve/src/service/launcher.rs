@@ -5,27 +5,29 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use slackline::PolicySpec;
 use slackline::run::{
     Backend, EngineError, JobHistory, NewRun, Note, Request, Run, RunError, RunRecord, Sink,
 };
 use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
-use slackline_model::{History, Metric, PhaseKind};
+use slackline_model::{History, PhaseKind};
 use slackline_task::base::activity::{self, Duty, during};
 use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
-use crate::service::flow_file::{awaited, deadlines, file_of, first_deadline, missing, parameters};
-use crate::service::message::Message;
-use crate::service::paths::ServicePaths;
+use crate::service::flow_file::{deadlines, file_of, missing, parameters};
+use crate::service::message::Tell;
+use crate::service::setup::Setup;
 use crate::state::record::SubmissionSpec;
-use crate::state::{FlowFacts, JobFacts, Opened, StateEvent};
-use crate::{Moment, after};
+use crate::state::{FlowProgress, RunningSubmission, StateEvent, WorkItem};
+use crate::{Moment, after, lock};
+
+/// The number of threads that open runs.
+const OPENERS: usize = 4;
 
 /// The most threads that open runs, while some are blocked.
 const OPENERS_MAX: usize = 64;
@@ -34,76 +36,57 @@ const OPENERS_MAX: usize = 64;
 pub(crate) const OPENER: &str = "opener";
 
 /// The current history of task durations.
-pub type Past = Arc<RwLock<Arc<JobHistory>>>;
+pub type Past = Arc<Mutex<Arc<JobHistory>>>;
 
 /// The current machines that all runs share.
-pub type Machines = Arc<RwLock<Vec<MachineDraft>>>;
+pub type Machines = Arc<Mutex<Vec<MachineDraft>>>;
 
-/// Work for an opener thread.
-pub enum WorkItem {
-    /// Open the run of a submission.
-    Open { number: u64, wanted: Box<SubmissionSpec> },
-    /// Remove the state directories that were moved aside before a moment of the age clock.
-    RemoveAside(Moment),
-    /// Check for the files that a submission waits for.
-    Look { number: u64, wanted: Box<SubmissionSpec> },
-    /// Read the first deadline of a submission.
-    Read { number: u64, wanted: Box<SubmissionSpec> },
-}
-
-pub struct Ready {
+/// An open run that the scheduler has not taken yet.
+pub struct OpenedRun {
     pub run: Run,
     /// The known durations of its phases.
     pub known: History,
-    /// The run for the forecaster, which takes it once.
-    pub followed: Option<NewRun>,
+    /// The run for the forecaster.
+    pub followed: NewRun,
 }
 
 /// Threads of the service that end with it.
 pub(crate) type ThreadHandles = Arc<Mutex<Vec<JoinHandle<()>>>>;
 
-/// Open runs that the scheduler has not taken yet, by number.
-pub type OpenedRuns = Arc<Mutex<BTreeMap<u64, Ready>>>;
+/// By number.
+pub type OpenedRuns = Arc<Mutex<BTreeMap<u64, OpenedRun>>>;
 
-/// The configuration of opener threads.
+/// What opener threads need.
 #[derive(Clone)]
-pub struct Launcher {
-    pub paths: ServicePaths,
-    pub backend: Arc<dyn Backend>,
-    pub policy: PolicySpec,
-    /// Replaces the cost metric of the flow files.
-    pub metric: Option<Metric>,
-    /// The fraction of maps after which reduces may take slots.
-    pub slowstart: f64,
-    /// The most attempts of a task whose job sets no limit.
-    pub attempts_max: u16,
-    pub past: Past,
+pub(crate) struct Launcher {
+    pub(crate) setup: Setup,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) past: Past,
     /// The machines of the engine.
-    pub machines: Machines,
+    pub(crate) machines: Machines,
     /// Open runs, for the scheduler.
-    pub readies: OpenedRuns,
+    pub(crate) readies: OpenedRuns,
 }
 
 impl Launcher {
     /// Does work items until all senders are gone, and reports their results.
-    pub fn work(&self, errands: &Mutex<Receiver<WorkItem>>, tell: &dyn Fn(StateEvent)) {
+    pub(crate) fn work(&self, errands: &Mutex<Receiver<WorkItem>>, tell: &dyn Fn(StateEvent)) {
         loop {
-            let work_item =
-                errands.lock().map_or_else(|poisoned| poisoned.into_inner().recv(), |held| held.recv());
+            let work_item = lock(errands).recv();
             let Ok(work_item) = work_item else { return };
             match work_item {
-                WorkItem::Open { number, wanted } => {
+                WorkItem::Open(number, wanted) => {
                     tell(during("open submission", number, || self.open(number, &wanted)));
                 }
-                WorkItem::Look { number, wanted } => {
-                    // The opening reports an unreadable file.
-                    let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-                    let missing =
-                        during("look for the files of submission", number, || missing(&patterns).cloned());
+                WorkItem::Look(number, wanted) => {
+                    let missing = during("look for the files of submission", number, || {
+                        // The opening reports an unreadable file.
+                        missing(&wanted.awaited().unwrap_or_default()).cloned()
+                    });
                     tell(StateEvent::Files { number, missing });
                 }
-                WorkItem::Read { number, wanted } => {
-                    tell(StateEvent::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
+                WorkItem::Read(number, wanted) => {
+                    tell(StateEvent::Read { number, due: wanted.first_deadline() });
                 }
                 WorkItem::RemoveAside(before) => self.remove_aside(before),
             }
@@ -112,7 +95,7 @@ impl Launcher {
 
     /// Removes directories that were moved aside before a moment. A failed removal is retried later.
     fn remove_aside(&self, before: Moment) {
-        for gone in std::fs::read_dir(self.paths.all_gone()).into_iter().flatten().flatten() {
+        for gone in std::fs::read_dir(self.setup.paths.all_gone()).into_iter().flatten().flatten() {
             let name = gone.file_name();
             let moved = name.to_string_lossy().split('-').next().and_then(|at| at.parse::<Moment>().ok());
             if moved.is_none_or(|moved| moved < before) {
@@ -124,10 +107,10 @@ impl Launcher {
     fn open(&self, number: u64, wanted: &SubmissionSpec) -> StateEvent {
         let mut unrunnable = UnrunnableFlows::default();
         match self.opened(wanted, &mut unrunnable) {
-            Ok(ready) => {
-                let opened = facts(number, &ready.run, unrunnable.0);
-                self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(number, ready);
-                StateEvent::Opened(opened)
+            Ok(opened) => {
+                let run = progress(&opened.run);
+                lock(&self.readies).insert(number, opened);
+                StateEvent::Opened { number, run, unrunnable: unrunnable.0 }
             }
             Err(error) => {
                 let is_final = !is_passing(&error);
@@ -136,58 +119,66 @@ impl Launcher {
         }
     }
 
-    fn opened(&self, wanted: &SubmissionSpec, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+    fn opened(&self, wanted: &SubmissionSpec, sink: &mut dyn Sink) -> Result<OpenedRun, RunError> {
         let invalid = |problem: String| RunError::from(EngineError::other(problem));
-        let submit = &wanted.submit;
-        let state = self.paths.run(&wanted.name);
+        let (setup, submit) = (&self.setup, &wanted.submit);
+        let state = setup.paths.run(&wanted.name);
         let document = submit.document.clone().into_bytes();
-        let mut request = Request::new(file_of(submit), document, self.policy.clone(), state);
+        let mut request = Request::new(file_of(submit), document, setup.policy.clone(), state);
         request.parameters = parameters(submit).map_err(invalid)?;
-        request.metric = self.metric;
+        request.metric = setup.metric;
         request.deadlines = deadlines(submit.deadlines.iter()).map_err(invalid)?;
-        request.slowstart = self.slowstart;
-        request.attempts_max = self.attempts_max;
+        request.slowstart = setup.slowstart;
+        request.attempts_max = setup.attempts_max;
         request.directory = submit.directory.as_ref().map(PathBuf::from);
         request.since = Some(wanted.since);
-        request.past =
-            Some(self.past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone()));
+        request.past = Some(lock(&self.past).clone());
         request.owner = Some(wanted.user.clone());
-        request.beside_others =
-            Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
+        request.beside_others = Some(lock(&self.machines).clone());
         let run = Run::open(self.backend.as_ref(), request, sink)?;
         let known = run.known()?;
-        let followed = Some(run.follow(&known));
-        Ok(Ready { run, known, followed })
+        let followed = run.follow(&known);
+        Ok(OpenedRun { run, known, followed })
     }
 }
 
 /// Threads that open runs. Another one starts when one of them is blocked, so that a hung file system does
 /// not stop the others.
 pub(crate) struct LauncherPool {
-    pub(crate) launcher: Launcher,
-    pub(crate) to_open: Arc<Mutex<Receiver<WorkItem>>>,
-    pub(crate) messages: Sender<Message>,
-    pub(crate) started: AtomicUsize,
-    pub(crate) threads: ThreadHandles,
+    launcher: Launcher,
+    to_open: Arc<Mutex<Receiver<WorkItem>>>,
+    tell: Tell,
+    started: AtomicUsize,
+    threads: ThreadHandles,
 }
 
 impl LauncherPool {
+    /// Starts the first threads.
+    pub(crate) fn new(
+        launcher: Launcher,
+        to_open: Receiver<WorkItem>,
+        tell: Tell,
+        threads: ThreadHandles,
+    ) -> Result<Self, String> {
+        let (to_open, started) = (Arc::new(Mutex::new(to_open)), AtomicUsize::new(0));
+        let pool = Self { launcher, to_open, tell, started, threads };
+        (0..OPENERS).try_for_each(|_| pool.start())?;
+        Ok(pool)
+    }
+
     /// Starts another thread, up to `OPENERS_MAX`.
     pub(crate) fn start(&self) -> Result<(), String> {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         if number > OPENERS_MAX {
             return Ok(());
         }
-        let (launcher, to_open, messages) =
-            (self.launcher.clone(), self.to_open.clone(), self.messages.clone());
-        let tell = move |event| drop(messages.send(Message::Event(event)));
+        let (launcher, to_open, tell) = (self.launcher.clone(), self.to_open.clone(), self.tell.clone());
         let name = format!("{OPENER} {number}");
         let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
             activity::announce(name, Duty::Helper);
-            launcher.work(&to_open, &tell);
+            launcher.work(&to_open, &*tell);
         });
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.map(|thread| threads.push(thread)).map_err(|error| error.to_string())
+        thread.map(|thread| lock(&self.threads).push(thread)).map_err(|error| error.to_string())
     }
 }
 
@@ -222,29 +213,22 @@ impl Sink for UnrunnableFlows {
     }
 }
 
-/// The facts about an open run that the state needs.
-fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
+/// The progress of an open run.
+fn progress(run: &Run) -> RunningSubmission {
     let record = run.record();
     let started = record.started;
     let (done, failed) = (done(&record), failed(&record));
-    let at = |seconds: f64| after(started, seconds);
     let mut index = 0..;
-    let flows = record.workload.flows.iter().map(|flow| {
-        let jobs = flow
-            .jobs
-            .iter()
-            .zip(index.by_ref())
-            .map(|(job, index)| job_facts(index, failed.get(&index).copied().unwrap_or(0), job, &done));
-        FlowFacts {
-            flow: flow.id.clone(),
-            release: at(flow.release),
-            deadline: run.due(&flow.id),
-            weight: flow.weight,
-            jobs: jobs.collect(),
-            reads: reads(flow),
-        }
+    let flows = record.workload.flows.iter().map(|flow| FlowProgress {
+        flow: flow.id.clone(),
+        release: after(started, flow.release),
+        deadline: run.due(&flow.id),
+        weight: flow.weight,
+        jobs: flow.jobs.iter().zip(index.by_ref()).map(|(job, k)| job_of(k, job, &done, &failed)).collect(),
+        reads: reads(flow),
+        ..FlowProgress::default()
     });
-    Opened { number, started, flows: flows.collect(), unrunnable }
+    RunningSubmission::new(started, flows.collect())
 }
 
 /// The outputs of other flows that a flow reads, by flow and job.
@@ -259,12 +243,7 @@ fn reads(flow: &FlowDraft) -> Vec<(String, String)> {
     reads
 }
 
-fn job_facts(
-    index: u32,
-    failed_attempts: u64,
-    job: &JobDraft,
-    done: &BTreeMap<(u32, bool), u64>,
-) -> JobFacts {
+fn job_of(index: u32, job: &JobDraft, done: &BTreeMap<(u32, bool), u64>, failed: &BTreeMap<u32, u64>) -> Job {
     let phase = |phase: &Option<PhaseDraft>, is_map| {
         let tasks = match phase.as_ref().map(|phase| &phase.tasks) {
             Some(TasksDraft::Each(each)) => each.len() as u64,
@@ -272,14 +251,13 @@ fn job_facts(
         };
         Phase { tasks, done: done.get(&(index, is_map)).copied().unwrap_or(0), running: 0 }
     };
-    let job = Job {
+    Job {
         job: job.id.clone(),
         after: job.after.clone(),
         maps: phase(&job.map, true),
         reduces: phase(&job.reduce, false),
-        failed_attempts,
-    };
-    JobFacts { index, job }
+        failed_attempts: failed.get(&index).copied().unwrap_or(0),
+    }
 }
 
 /// The number of failed attempts of each job.

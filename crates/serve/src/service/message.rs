@@ -4,24 +4,34 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::service::writer::WriteResult;
+use crate::Moment;
 use crate::state::auth::Principal;
-use crate::state::{Answer, Command, HealthProblem, Refusal, StateEvent};
+use crate::state::record::Record;
+use crate::state::{Answer, Command, HealthProblem, Refusal, ServiceState, StateEvent};
 
 /// Receives status lines for the operator.
 pub type StatusCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A command, with the channel of its answer.
-pub struct CommandRequest {
-    pub principal: Principal,
-    pub command: Command,
-    /// The receiver of the answer, which is sent once its records are on disk.
-    pub answer: oneshot::Sender<Result<Answer, Refusal>>,
+/// Receives the answer to a command, once its records are on disk.
+pub(crate) type AnswerSender = oneshot::Sender<Result<Answer, Refusal>>;
+
+/// A query of the state, which sends its own answer.
+pub(crate) type Query = Box<dyn FnOnce(&ServiceState, Moment) + Send>;
+
+/// Sends events to the state.
+pub type Tell = Arc<dyn Fn(StateEvent) + Send + Sync>;
+
+pub(crate) struct WriteResult {
+    /// The records that were to be appended.
+    pub(crate) records: Vec<Record>,
+    /// The error, or whether most of the log is obsolete.
+    pub(crate) outcome: Result<bool, String>,
 }
 
 /// A message to the event loop.
 pub(crate) enum Message {
-    Command(CommandRequest),
+    Command(Principal, Command, AnswerSender),
+    Query(Query),
     Event(StateEvent),
     /// A problem of the service itself; `None` when it is solved.
     Problem(HealthProblem, Option<String>),

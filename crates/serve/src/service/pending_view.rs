@@ -1,10 +1,9 @@
-//! Documents of submissions that have not started. Their flows and deadlines are read from their files on
-//! demand, so waiting submissions take no memory.
+//! Documents of submissions that have not started, with the flows and deadlines of their files.
 
 use slackline_model::draft::{FlowDraft, JobDraft};
 
 use crate::api::{Flow, FlowStatus, Job, Phase};
-use crate::service::flow_file::{draft, flows};
+use crate::service::flow_file::flows;
 use crate::state::PendingSubmission;
 use crate::state::record::FlowChange;
 use crate::{Moment, after, timestamp};
@@ -13,7 +12,7 @@ impl PendingSubmission {
     /// The flows of the submission at a moment, without task counts, which need the inputs. Empty if the file
     /// cannot be read any more; the start of the submission reports that error.
     pub fn flows(&self, now: Moment) -> Vec<Flow> {
-        let draft = draft(&self.wanted.submit, self.wanted.since);
+        let draft = self.wanted.draft();
         draft.map(|draft| flows(&draft).map(|flow| self.flow(&flow, now)).collect()).unwrap_or_default()
     }
 
@@ -51,6 +50,7 @@ fn job(job: &JobDraft) -> Job {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::{Arc, OnceLock};
 
     use crate::state::record::{Changes, SubmissionSpec};
 
@@ -77,7 +77,8 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
     fn pending() -> PendingSubmission {
         let submit = Submit { document: FILE.to_owned(), ..Submit::default() };
         let (name, user) = ("night".to_owned(), "anna".to_owned());
-        let wanted = SubmissionSpec { submit, name, user, since: 100 * SECOND, recurrence: None, due: None };
+        let (since, recurrence, due, draft) = (100 * SECOND, None, None, OnceLock::new());
+        let wanted = Arc::new(SubmissionSpec { submit, name, user, since, recurrence, due, draft });
         PendingSubmission { wanted, changes: Changes::new(), held: false, held_flows: BTreeSet::new() }
     }
 
@@ -103,10 +104,8 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
         assert_eq!(shown[0].deadline, deadline.map(timestamp));
         assert_eq!((shown[1].deadline, shown[1].weight), (deadline.map(timestamp), 7.0));
         assert_eq!([shown[0].state, shown[1].state], [FlowStatus::Held, FlowStatus::Waiting]);
-        let broken = PendingSubmission {
-            wanted: SubmissionSpec { submit: Submit::default(), ..pending().wanted },
-            ..pending()
-        };
+        let mut broken = pending();
+        Arc::make_mut(&mut broken.wanted).submit = Submit::default();
         assert_eq!(broken.flows(0), []);
     }
 }

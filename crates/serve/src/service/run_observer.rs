@@ -8,6 +8,7 @@ use slackline_executor::engine::event::EventCallback;
 use slackline_model::{Draft, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, TimeBase};
 
+use crate::lock;
 use crate::{Moment, api, timestamp};
 
 /// The number of attempts kept for the timeline.
@@ -27,49 +28,20 @@ struct AttemptHistory {
 }
 
 impl RecentAttempts {
-    fn ran(&self) -> std::sync::MutexGuard<'_, AttemptHistory> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// Adds a running attempt.
-    fn begin(&self, attempt: u64, open: api::Attempt) {
-        self.ran().open.insert((open.number, attempt), open);
-    }
-
-    /// Removes a running attempt.
-    fn leave(&self, number: u64, attempt: u64) {
-        self.ran().open.remove(&(number, attempt));
-    }
-
-    /// Removes all running attempts of a submission.
-    fn leave_all(&self, number: u64) {
-        self.ran().open.retain(|(of, _), _| *of != number);
-    }
-
-    fn add(&self, number: u64, attempt: api::Attempt) {
-        let mut ran = self.ran();
-        ran.open.remove(&(attempt.number, number));
-        *ran.counts.entry(attempt.outcome.clone().unwrap_or_default()).or_default() += 1;
-        ran.attempts.push_back(attempt);
-        if ran.attempts.len() > ATTEMPTS {
-            ran.attempts.pop_front();
-        }
-    }
-
     /// The number of ended attempts by outcome.
     pub fn counts(&self) -> BTreeMap<String, u64> {
-        self.ran().counts.clone()
+        lock(&self.0).counts.clone()
     }
 
     /// The running attempts.
     pub fn open(&self) -> Vec<api::Attempt> {
-        self.ran().open.values().cloned().collect()
+        lock(&self.0).open.values().cloned().collect()
     }
 
     /// Attempts that ended at a moment or later, and running attempts, in the order of their starts.
     pub fn since(&self, at: Moment) -> api::Timeline {
         let least = timestamp(at);
-        let ran = self.ran();
+        let ran = lock(&self.0);
         let mut attempts: Vec<api::Attempt> = ran
             .attempts
             .iter()
@@ -128,6 +100,7 @@ impl Watch {
         })
     }
 
+    /// Adds an attempt that has ended.
     fn ended(&self, attempt: &slackline::run::Attempt) {
         let running = RunningAttempt::on_slot(attempt.number, attempt.id, attempt.slot, attempt.start);
         let Some(open) = self.open(&running) else { return };
@@ -138,14 +111,19 @@ impl Watch {
             AttemptOutcome::Lost(_) => "lost",
         };
         let end = Some(timestamp(self.base.wall(Time(attempt.end)).0));
-        let outcome = Some(outcome.to_owned());
-        self.recent.add(attempt.number, api::Attempt { end, outcome, ..open });
+        let mut recent = lock(&self.recent.0);
+        recent.open.remove(&(self.number, attempt.number));
+        *recent.counts.entry(outcome.to_owned()).or_default() += 1;
+        recent.attempts.push_back(api::Attempt { end, outcome: Some(outcome.to_owned()), ..open });
+        if recent.attempts.len() > ATTEMPTS {
+            recent.attempts.pop_front();
+        }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.recent.leave_all(self.number);
+        lock(&self.recent.0).open.retain(|(of, _), _| *of != self.number);
     }
 }
 
@@ -157,18 +135,17 @@ impl Watch {
             RunEvent::AttemptRecorded(attempt) => return self.ended(attempt),
             RunEvent::AttemptStarted(attempt) | RunEvent::AttemptProgress(attempt) => {
                 if let Some((number, open)) = attempt.number().zip(self.open(attempt)) {
-                    self.recent.begin(number, open);
+                    lock(&self.recent.0).open.insert((self.number, number), open);
                 }
                 if matches!(event, RunEvent::AttemptProgress(_)) {
                     return;
                 }
             }
-            RunEvent::AttemptStopped { attempt, .. } => {
-                if let Some(attempt) = attempt {
-                    self.recent.leave(self.number, *attempt);
-                }
+            RunEvent::AttemptStopped { attempt: Some(attempt), .. } => {
+                lock(&self.recent.0).open.remove(&(self.number, *attempt));
             }
-            RunEvent::TaskFinished { .. }
+            RunEvent::AttemptStopped { attempt: None, .. }
+            | RunEvent::TaskFinished { .. }
             | RunEvent::AttemptFailed { .. }
             | RunEvent::OutputLost { .. }
             | RunEvent::FlowBlocked { .. } => {}

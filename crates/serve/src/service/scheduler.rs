@@ -1,61 +1,34 @@
 //! The thread that drives the engine: it carries out the orders of the state, and returns finished runs.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
 use slackline::resident::{
-    Admission, FlowOrder, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig, SharedEngineConfig,
+    Admission, FlowOverrides, Host, Limits, Order, Returned, Rules, RunConfig, SharedEngineConfig,
     SharedMachine, UserQuota, drive,
 };
-use slackline::run::{
-    Backend, DetachedRun, EngineError, JobHistory, Request, Run, RunEnd, RunEvent, RunRecord,
-};
-use slackline_model::Time;
+use slackline::run::{Backend, DetachedRun, JobHistory, Request, Run, RunEvent, RunRecord};
 use slackline_model::cluster::Slots;
+use slackline_model::{History, Time};
 use slackline_task::base::activity::{self, Duty};
+use slackline_task::base::clock::ClockReading;
 
 use crate::service::durations::SharedHistogram;
 use crate::service::forecaster::ForecastRequest;
-use crate::service::launcher::{Machines, OpenedRuns, Ready};
-use crate::service::message::StatusCallback;
-use crate::service::paths::ServicePaths;
+use crate::service::launcher::Machines;
+use crate::service::message::Tell;
 use crate::service::run_observer::{RecentAttempts, Watch};
+use crate::service::setup::Setup;
 use crate::state::StateEvent;
-use crate::{Moment, api};
+use crate::{Moment, api, lock};
 
-/// A command of the state to the engine.
-pub enum EngineCommand {
-    /// Start scheduling an open run.
-    Admit {
-        number: u64,
-        /// The overrides of its flows.
-        overrides: BTreeMap<String, FlowOverrides>,
-        quota: Option<UserQuota>,
-    },
-    /// Change a flow.
-    Change(u64, String, FlowOrder),
-}
-
-/// Sends events to the state.
-pub type Tell = Arc<dyn Fn(StateEvent) + Send + Sync>;
+/// The admitted runs, without the sessions that the engine has, by number.
+pub type DetachedRuns = Arc<Mutex<BTreeMap<u64, DetachedRun>>>;
 
 /// Interrupts the engine's wait.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
-
-/// The start parameters of an engine.
-pub struct Start<'a> {
-    /// The state directory.
-    pub paths: &'a ServicePaths,
-    /// The first start of the service. The time of the engine starts there.
-    pub began: Moment,
-    /// The time of the engine is at least this.
-    pub seen: Time,
-    pub past: Arc<JobHistory>,
-    /// Receives status lines while the engine starts.
-    pub says: StatusCallback,
-}
 
 /// The receivers of the scheduler's events.
 #[derive(Clone)]
@@ -63,12 +36,12 @@ pub struct Ports {
     pub state: Tell,
     /// The forecaster.
     pub looks: Sender<ForecastRequest>,
-    /// Open runs, to be taken.
-    pub readies: OpenedRuns,
+    /// The admitted runs, for the finalizer.
+    pub detached: DetachedRuns,
     /// The machines, for the launchers.
     pub machines: Machines,
     /// The finalizer, which gets ended runs.
-    pub closing: Sender<Box<ReturnedRun>>,
+    pub closing: Sender<Returned>,
     /// Recently ended attempts.
     pub recent: RecentAttempts,
     /// The durations of decisions.
@@ -78,7 +51,8 @@ pub struct Ports {
 
 /// The scheduler with a started engine.
 pub struct Scheduler {
-    commands: Sender<EngineCommand>,
+    orders: Sender<Order>,
+    ports: Ports,
     waker: Waker,
     thread: std::thread::JoinHandle<Result<(), String>>,
 }
@@ -89,18 +63,25 @@ impl Scheduler {
     /// # Errors
     /// The engine cannot be started.
     pub fn start(
-        start: Start<'_>,
+        setup: &Setup,
+        began: Moment,
+        now: ClockReading,
+        past: Arc<JobHistory>,
         engine: Arc<dyn Backend>,
-        rules: Rules,
         ports: Ports,
     ) -> Result<Self, String> {
-        let (commands, received) = channel();
+        let (orders, received) = channel();
+        let of_host = ports.clone();
         let (ready, is_ready) = channel();
-        let Start { paths, began: started, seen, past, says } = start;
-        let files = paths.engine();
+        let (files, says) = (setup.paths.engine(), setup.says.clone());
+        let (policy, objective) = (setup.policy.clone(), setup.objective());
+        let rules = Rules { policy, objective, slowstart: setup.slowstart };
+        // The time of the engine starts when the service started first.
+        let seen = Time(now.wall.0.saturating_sub(began));
         let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
             let says = |what: &str| says(what);
-            let residence = SharedEngineConfig { files: &files, started, seen, past: &past, status: &says };
+            let residence =
+                SharedEngineConfig { files: &files, started: began, seen, past: &past, status: &says };
             let mut resident = match engine.shared_engine(residence) {
                 Ok(resident) => resident,
                 Err(error) => {
@@ -109,7 +90,7 @@ impl Scheduler {
                     return Ok(());
                 }
             };
-            let mut host = ServiceHost { received, ports, detached: BTreeMap::new() };
+            let mut host = ServiceHost { received, ports: of_host };
             // The launchers need the machines as soon as `start` returns.
             host.machines(&resident.machines());
             let _ = ready.send(Ok(resident.waker()));
@@ -122,13 +103,38 @@ impl Scheduler {
         });
         let thread = thread.map_err(|error| error.to_string())?;
         let waker = is_ready.recv().map_err(|_| "the engine could not be started".to_owned())??;
-        Ok(Self { commands, waker, thread })
+        Ok(Self { orders, ports, waker, thread })
     }
 
-    pub fn order(&self, command: EngineCommand) {
+    pub fn order(&self, order: Order) {
         // `join` reports the error of a scheduler that has ended.
-        let _ = self.commands.send(command);
+        let _ = self.orders.send(order);
         (self.waker)();
+    }
+
+    /// Starts scheduling an open run.
+    pub fn admit(
+        &self,
+        number: u64,
+        run: Run,
+        known: History,
+        overrides: BTreeMap<String, FlowOverrides>,
+        quota: Option<UserQuota>,
+    ) {
+        let Request { attempts_max, slowstart, .. } = *run.request();
+        let config = RunConfig { attempts_max, slowstart, overrides, quota };
+        let (session, detached) = run.lend();
+        lock(&self.ports.detached).insert(number, detached);
+        let RunRecord { started, workload, .. } = session.record();
+        let (state, looks) = (self.ports.state.clone(), self.ports.looks.clone());
+        let tell = move |now, event: &RunEvent| {
+            state(StateEvent::Run { number, event: event.clone() });
+            // A forecaster that is gone needs nothing.
+            let _ = looks.send(ForecastRequest::RunEvent(number, now, event.clone()));
+        };
+        let mut watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell);
+        let on_event = Box::new(move |now: Time, event: &RunEvent| watch.happened(now, event));
+        self.order(Order::Admit(Box::new(Admission { number, session, config, known, on_event })));
     }
 
     /// Wakes the engine, so that it notices the stop.
@@ -152,61 +158,15 @@ impl Scheduler {
     }
 }
 
-/// The host of the engine, which forwards the commands of the state.
+/// The host of the engine, which forwards the orders of the state.
 struct ServiceHost {
-    received: Receiver<EngineCommand>,
+    received: Receiver<Order>,
     ports: Ports,
-    /// The admitted runs, without the sessions that the engine has.
-    detached: BTreeMap<u64, DetachedRun>,
-}
-
-/// A run that the scheduler returns.
-pub struct ReturnedRun {
-    pub number: u64,
-    /// How it ended. After an engine error the run can be admitted again.
-    pub end: Result<RunEnd, EngineError>,
-    /// The run; `None` if the engine did not admit it.
-    pub run: Option<Run>,
-}
-
-impl ServiceHost {
-    /// An order for the engine. `None` if the run does not exist.
-    fn order(&mut self, command: EngineCommand) -> Option<Order> {
-        match command {
-            EngineCommand::Admit { number, overrides, quota } => {
-                let mut readies =
-                    self.ports.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let Ready { run, known, .. } = readies.remove(&number)?;
-                drop(readies);
-                let Request { attempts_max, slowstart, .. } = *run.request();
-                let config = RunConfig { attempts_max, slowstart, overrides, quota };
-                let (session, detached) = run.lend();
-                self.detached.insert(number, detached);
-                let RunRecord { started, workload, .. } = session.record();
-                let (state, looks) = (self.ports.state.clone(), self.ports.looks.clone());
-                let tell = move |now, event: &RunEvent| {
-                    state(StateEvent::Run { number, event: event.clone() });
-                    // A forecaster that is gone needs nothing.
-                    let _ = looks.send(ForecastRequest::RunEvent(number, now, event.clone()));
-                };
-                let mut watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell);
-                let on_event = Box::new(move |now: Time, event: &RunEvent| watch.happened(now, event));
-                Some(Order::Admit(Box::new(Admission { number, session, config, known, on_event })))
-            }
-            EngineCommand::Change(number, flow, change) => Some(Order::Change { number, flow, change }),
-        }
-    }
 }
 
 impl Host for ServiceHost {
     fn orders(&mut self, _: Time) -> Vec<Order> {
-        let mut orders = Vec::new();
-        loop {
-            match self.received.try_recv() {
-                Ok(command) => orders.extend(self.order(command)),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return orders,
-            }
-        }
+        self.received.try_iter().collect()
     }
 
     fn wakes_at(&self) -> Option<Time> {
@@ -216,9 +176,7 @@ impl Host for ServiceHost {
     fn returned(&mut self, _: Time, returned: Returned) {
         let _ = self.ports.looks.send(ForecastRequest::Forget(returned.number));
         // The finalizer closes the run, because it writes documents.
-        let Returned { number, end, session } = returned;
-        let run = self.detached.remove(&number).zip(session).map(|(run, session)| run.back(session));
-        let _ = self.ports.closing.send(Box::new(ReturnedRun { number, end, run }));
+        let _ = self.ports.closing.send(returned);
     }
 
     fn is_over(&self) -> bool {
@@ -227,7 +185,7 @@ impl Host for ServiceHost {
 
     fn machines(&mut self, machines: &[SharedMachine]) {
         let all = machines.iter().map(|machine| machine.draft.clone()).collect();
-        *self.ports.machines.write().unwrap_or_else(std::sync::PoisonError::into_inner) = all;
+        *lock(&self.ports.machines) = all;
         let up = machines.iter().filter(|machine| machine.is_up).map(|machine| machine.draft.clone());
         let _ = self.ports.looks.send(ForecastRequest::Machines(up.collect()));
         let shown = machines.iter().map(|SharedMachine { draft, is_up }| {

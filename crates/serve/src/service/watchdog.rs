@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use slackline_task::base::activity::{self, Activity, Duty};
 use slackline_task::base::clock;
 
+use crate::lock;
 use crate::service::launcher::{LauncherPool, OPENER};
 use crate::service::message::{Message, StatusCallback};
 use crate::state::HealthProblem;
@@ -28,11 +29,11 @@ pub(crate) struct Blockage(Arc<Mutex<Option<String>>>);
 
 impl Blockage {
     pub(crate) fn get(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     fn set(&self, what: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = what;
+        *lock(&self.0) = what;
     }
 }
 
@@ -54,10 +55,6 @@ struct ThreadView {
 }
 
 impl Watchdog {
-    pub(crate) fn new(blocked: Blockage, log: StatusCallback, messages: Sender<Message>) -> Self {
-        Self { blocked, log, messages }
-    }
-
     /// Checks every [`STEP`] until the service ends.
     pub(crate) fn work(self, is_over: &AtomicBool, openers: &LauncherPool) {
         let mut seen = BTreeMap::new();

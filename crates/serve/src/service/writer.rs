@@ -1,12 +1,13 @@
 //! The thread that writes records to disk, so that the event loop never waits for the disk.
 
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock;
 
 use crate::Moment;
+use crate::service::message::{Message, WriteResult};
 use crate::service::paths::ServicePaths;
 use crate::service::store::Store;
 use crate::state::record::Record;
@@ -27,20 +28,14 @@ pub(crate) enum Write {
     Replace(Vec<Record>),
 }
 
-pub(crate) struct WriteResult {
-    /// The records that were to be appended.
-    pub(crate) records: Vec<Record>,
-    /// The error, or whether most of the log is obsolete.
-    pub(crate) outcome: Result<bool, String>,
-}
-
 pub(crate) struct Writer {
     pub(crate) store: Store,
     pub(crate) paths: ServicePaths,
+    pub(crate) messages: Sender<Message>,
 }
 
 impl Writer {
-    pub(crate) fn work(mut self, writes: &Receiver<Write>, tell: &dyn Fn(WriteResult)) {
+    pub(crate) fn work(mut self, writes: &Receiver<Write>) {
         activity::announce("the writer of the service's log", Duty::Sole);
         for write in writes {
             let written = match write {
@@ -60,7 +55,7 @@ impl Writer {
                 }
             };
             let has_failed = written.outcome.is_err();
-            tell(written);
+            let _ = self.messages.send(Message::Written(written));
             if has_failed {
                 clock::pause(RETRY);
             }

@@ -5,13 +5,14 @@
 //! wall clock is ahead, the age clock catches up slowly: by the time that elapses once more, and by one day
 //! at a restart.
 
+use std::sync::{Arc, OnceLock};
+
 use slackline::report::number::duration;
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
-use crate::api::{AlertKind, State};
 use crate::state::record::Record;
-use crate::state::recurring::LATE;
-use crate::state::{Effect, HealthProblem, ServiceEvent, ServiceState, Transition};
+use crate::state::submissions::Entry;
+use crate::state::{Effect, HealthProblem, LATE, ServiceState, WorkItem};
 use crate::{Moment, SECOND, timestamp};
 
 const HOUR: u64 = 3600 * SECOND;
@@ -22,8 +23,12 @@ const TROUBLE_FOR: u64 = 30 * SECOND;
 
 #[derive(Debug)]
 pub(super) struct ServiceClock {
+    /// The first start of the service.
+    pub(super) began: Moment,
+    /// The start of this process.
+    pub(super) started: Moment,
     /// The last reading of both clocks.
-    now: ClockReading,
+    pub(super) now: ClockReading,
     /// The age clock at `since`.
     age: Moment,
     since: Elapsed,
@@ -36,7 +41,15 @@ pub(super) struct ServiceClock {
 impl ServiceClock {
     /// The clock of a service that was first started at `began`.
     pub(super) fn new(now: ClockReading, began: Moment) -> Self {
-        Self { now, age: began, since: now.elapsed, trouble_until: None, is_far: false }
+        Self {
+            began,
+            started: now.wall.0,
+            now,
+            age: began,
+            since: now.elapsed,
+            trouble_until: None,
+            is_far: false,
+        }
     }
 
     pub(super) fn elapsed(&self) -> Elapsed {
@@ -73,111 +86,98 @@ impl ServiceClock {
 }
 
 impl ServiceState {
-    /// Reads the clock before any other work, and returns the wall time.
-    pub(super) fn read_clock(&mut self, now: ClockReading, out: &mut Transition) -> Moment {
+    /// Reads the clock before any other work.
+    pub(super) fn read_clock(&mut self, now: ClockReading) {
         let before = std::mem::replace(&mut self.clock.now, now);
         if let Some(by) = now.jump_since(before) {
-            self.clock_jumped(by, out);
+            self.clock_jumped(by);
         }
         if self.clock.trouble_until.is_some_and(|until| until <= now.elapsed) {
             (self.clock.trouble_until, self.clock.is_far) = (None, false);
             self.set_trouble(HealthProblem::Clock, None);
         }
         if self.clock.since + HOUR <= now.elapsed {
-            self.age_by(HOUR, out);
+            self.age_by(HOUR);
         }
-        now.wall.0
     }
 
     /// Lets the age clock gain at most `most`, and removes the directories that were moved aside a day ago.
-    fn age_by(&mut self, most: u64, out: &mut Transition) {
+    fn age_by(&mut self, most: u64) {
         self.clock.gain(most);
-        out.records.push(Record::Aged(self.clock.age));
-        out.effects.push(Effect::RemoveAside(self.clock.age.saturating_sub(DAY)));
+        self.out.records.push(Record::Aged(self.clock.age));
+        self.out.effects.push(Effect::Launch(WorkItem::RemoveAside(self.clock.age.saturating_sub(DAY))));
     }
 
     /// Starts the clock after the records are read. Only the wall clock knows how long the service was down.
-    pub(super) fn start_clock(&mut self, out: &mut Transition) {
+    pub(super) fn start_clock(&mut self) {
         let (wall, last) = (self.clock.now.wall.0, self.clock.age);
-        self.age_by(DAY, out);
-        self.ended.none_later_than(self.clock.age);
+        self.age_by(DAY);
+        self.submissions.finished.none_later_than(self.clock.age);
         if wall + LATE < last {
             let message = format!(
                 "the clock shows {}, which is before {}, when this service ran before",
                 timestamp(wall),
                 timestamp(last)
             );
-            self.tell_of_clock(false, message, out);
+            self.tell_of_clock(false, message);
         }
-        self.clamp_future(out);
+        self.clamp_future();
     }
 
-    fn clock_jumped(&mut self, by: i64, out: &mut Transition) {
+    fn clock_jumped(&mut self, by: i64) {
         let (wall, span) = (self.clock.now.wall.0, duration(by.unsigned_abs() as f64 / 1e6));
         let direction = if by < 0 { "back" } else { "forward" };
         let message = format!("the clock jumped {direction} by {span}, to {}", timestamp(wall));
-        self.tell_of_clock(by.unsigned_abs() >= DAY, message, out);
-        out.effects.push(Effect::ClockJumped(by));
-        self.clamp_future(out);
+        self.tell_of_clock(by.unsigned_abs() >= DAY, message);
+        self.out.effects.push(Effect::ClockJumped(by));
+        self.clamp_future();
         if by < 0 {
             self.await_deadlines_again(wall);
         }
     }
 
-    fn tell_of_clock(&mut self, is_far: bool, message: String, out: &mut Transition) {
+    fn tell_of_clock(&mut self, is_far: bool, message: String) {
         self.clock.trouble_until = Some(self.clock.now.elapsed + TROUBLE_FOR);
         self.clock.is_far = is_far;
         self.set_trouble(HealthProblem::Clock, Some(message.clone()));
-        self.tell(self.clock.now.wall.0, "clock", message, out);
+        self.event("clock", None, None, message);
     }
 
     /// Corrects times of schedules and submissions that are in the future: they were recorded while the clock
     /// was wrong, and count as now.
-    fn clamp_future(&mut self, out: &mut Transition) {
+    fn clamp_future(&mut self) {
         let (now, age) = (self.clock.now.wall.0, self.clock.age());
         let mut names: Vec<String> = Vec::new();
-        for (name, again) in &mut self.recurring {
+        for (name, again) in &mut self.schedules {
             if again.clamp(now, age) {
-                out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
+                self.out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
                 names.push(name.clone());
             }
         }
-        let is_future = |number: &&u64| self.entries[*number].wanted.since > now + LATE;
-        let future: Vec<u64> = self.entries.keys().filter(is_future).copied().collect();
+        let is_future = |(_, entry): &(&u64, &Entry)| entry.wanted.since > now + LATE;
+        let future: Vec<u64> =
+            self.submissions.open.iter().filter(is_future).map(|(&number, _)| number).collect();
         for number in future {
-            self.dequeue(number);
-            let Some(entry) = self.entries.get_mut(&number) else { continue };
-            (entry.wanted.since, entry.submitted) = (now, entry.submitted.min(now));
             names.push(number.to_string());
-            if entry.state == State::Queued {
+            let mut is_queued = false;
+            self.requeue(number, |entry| {
+                is_queued = entry.is_queued();
+                let wanted = Arc::make_mut(&mut entry.wanted);
+                (wanted.since, entry.submitted) = (now, entry.submitted.min(now));
                 // A relative deadline counts from the corrected time.
-                entry.wanted.due = None;
-                self.unread.push(number);
-                self.enqueue(number);
-            }
+                wanted.draft = OnceLock::new();
+                if is_queued {
+                    wanted.due = None;
+                }
+            });
+            self.submissions.unread.extend(is_queued.then_some(number));
         }
         if !names.is_empty() {
             let message = format!(
                 "the clock was wrong when these were noted, and they continue from now on: {}",
                 slackline_model::names::listed(&names.iter().collect::<Vec<_>>())
             );
-            self.tell_of_clock(self.clock.is_far, message, out);
+            self.tell_of_clock(self.clock.is_far, message);
         }
-    }
-
-    /// Deadlines that are in the future by the corrected clock can still be missed.
-    fn await_deadlines_again(&mut self, now: Moment) {
-        for (&number, entry) in &mut self.entries {
-            let flows = entry.live.iter().flat_map(|live| &live.flows).filter(|here| !here.state.is_over());
-            for here in flows {
-                let Some(deadline) = here.deadline.filter(|&deadline| deadline > now) else { continue };
-                self.deadlines.insert((deadline, number, here.flow.clone()));
-                entry.alerted.remove(&(here.flow.clone(), AlertKind::Late));
-            }
-        }
-    }
-
-    pub(super) fn tell(&mut self, now: Moment, kind: &str, message: String, out: &mut Transition) {
-        self.event(out, now, ServiceEvent { kind, number: None, flow: None, message });
     }
 }

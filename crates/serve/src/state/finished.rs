@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use slackline_task::base::clock::Elapsed;
+
 use crate::Moment;
 use crate::api::{Flow, Submission};
 
@@ -11,7 +13,9 @@ const DETAILS: usize = 100_000;
 
 /// Finished submissions, in the order of their ends.
 #[derive(Debug, Default)]
-pub(super) struct FinishedSubmission {
+pub(super) struct FinishedSubmissions {
+    /// The time of the next search for submissions to forget.
+    pub(super) next_purge: Elapsed,
     all: VecDeque<Submission>,
     /// The end of each, by the age clock of the service.
     ages: VecDeque<Moment>,
@@ -21,7 +25,11 @@ pub(super) struct FinishedSubmission {
     details: usize,
 }
 
-impl FinishedSubmission {
+impl FinishedSubmissions {
+    pub(super) fn new(now: Elapsed) -> Self {
+        Self { next_purge: now, ..Self::default() }
+    }
+
     /// Adds a submission that ended at `age` by the age clock.
     pub(super) fn push(&mut self, one: Submission, age: Moment) {
         self.ages.push_back(age.max(self.ages.back().copied().unwrap_or(0)));
@@ -146,12 +154,12 @@ mod tests {
 
     #[test]
     fn the_oldest_lose_their_jobs_where_there_are_too_many_together() {
-        let mut over = FinishedSubmission::default();
+        let mut over = FinishedSubmissions::default();
         for number in 0..10 {
             over.push(one(number, DETAILS / 4), 0);
         }
         let jobs =
-            |over: &FinishedSubmission| over.iter().map(|one| one.flows[0].jobs.len()).collect::<Vec<_>>();
+            |over: &FinishedSubmissions| over.iter().map(|one| one.flows[0].jobs.len()).collect::<Vec<_>>();
         assert_eq!(jobs(&over), [[0; 6].as_slice(), &[DETAILS / 4; 4]].concat());
         for number in 0..8 {
             assert_eq!(over.pop().map(|one| one.number), Some(number));

@@ -4,11 +4,20 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
+use slackline_task::base::clock::Elapsed;
 
 use crate::api::{self, AlertKind, FlowStatus, Prediction};
-use crate::state::record::{CancelReason, Record, StoredPrediction};
-use crate::state::{Entry, OUTLOOK_EVERY, ServiceEvent, ServiceState, Transition};
-use crate::{Moment, SECOND, timestamp};
+use crate::state::progress::{FlowEstimate, FlowProgress};
+use crate::state::record::{CancelReason, Record, Scores};
+use crate::state::submissions::Entry;
+use crate::state::{Effect, ServiceState};
+use crate::{SECOND, timestamp};
+
+/// The least time between two periodic forecasts.
+const OUTLOOK_EVERY: u64 = 10 * SECOND;
+
+/// The longest wait for submissions that are being opened, before the first of them is predicted.
+const OPENING_MOST: u64 = SECOND / 4;
 
 /// The most submissions that are predicted one by one. If more wait, one forecast predicts all of them,
 /// without their impact on others.
@@ -30,24 +39,45 @@ pub struct ForecastResult {
     pub problem: Option<String>,
 }
 
-/// A forecast that failed: completely, or only its intervals, impact or chances.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ForecastError {
-    problem: String,
-    is_all: bool,
+/// When forecasts are made, and how good they were.
+#[derive(Debug)]
+pub(super) struct Forecasts {
+    pub(super) scores: Scores,
+    /// The error of the last forecast.
+    error: Option<ForecastError>,
+    /// Whether a forecast is being made.
+    is_running: bool,
+    /// Submissions that wait for a forecast of their own.
+    pub(super) waiting: VecDeque<u64>,
+    /// Until this time, new submissions are not predicted while others are being opened.
+    opening_until: Option<Elapsed>,
+    /// The time of the next periodic forecast.
+    pub(super) next: Elapsed,
 }
 
-/// The estimate of a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FlowEstimate {
-    /// The estimated completion.
-    pub completion: Moment,
-    /// The 80 % prediction interval of the completion. `None` for a guess.
-    pub between: Option<[Moment; 2]>,
-    /// Whether the estimate is a guess, because the durations of its tasks are unknown.
-    pub is_guess: bool,
-    /// The chance of meeting the deadline, percent. `None` without a deadline, or for a guess.
-    pub chance: Option<f64>,
+impl Forecasts {
+    pub(super) fn new(now: Elapsed) -> Self {
+        Self {
+            scores: Scores::default(),
+            error: None,
+            is_running: false,
+            waiting: VecDeque::new(),
+            opening_until: None,
+            next: now,
+        }
+    }
+
+    /// A submission is being opened.
+    pub(super) fn wait_for_opening(&mut self, now: Elapsed) {
+        self.opening_until.get_or_insert(now + OPENING_MOST);
+    }
+}
+
+/// A forecast that failed: completely, or only its intervals, impact or chances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ForecastError {
+    problem: String,
+    is_all: bool,
 }
 
 /// The effect of a submission on the others.
@@ -85,133 +115,137 @@ fn has(late: &[api::DelayedFlow], number: u64, flow: &str) -> bool {
 }
 
 impl ServiceState {
+    /// The time of the next periodic forecast. Forecasts wait for submissions that are being opened.
+    pub(super) fn next_forecast(&self) -> Option<Elapsed> {
+        let Forecasts { is_running, opening_until, next, .. } = self.forecasts;
+        (!is_running && self.submissions.queue.begun.total > 0).then(|| opening_until.unwrap_or(next))
+    }
+
+    /// Whether forecasts wait for submissions that are being opened.
+    fn waits_for_opening(&self) -> bool {
+        let now = self.clock.elapsed();
+        let is_opening = !self.submissions.queue.opening.is_empty();
+        is_opening && self.forecasts.opening_until.is_some_and(|until| now < until)
+    }
+
+    pub(super) fn predict(&mut self, number: Option<u64>) {
+        self.forecasts.is_running = true;
+        self.out.effects.push(Effect::Predict { number });
+    }
+
     /// Requests a prediction of a submission.
-    pub(super) fn want_prediction(&mut self, number: u64, out: &mut Transition) {
-        if self.is_predicting {
-            self.wanting.push_back(number);
+    pub(super) fn want_prediction(&mut self, number: u64) {
+        if self.forecasts.is_running {
+            self.forecasts.waiting.push_back(number);
         } else {
-            self.predict(Some(number), out);
+            self.predict(Some(number));
         }
     }
 
-    pub(super) fn predicted(&mut self, now: Moment, outlook: ForecastResult, out: &mut Transition) {
-        let ForecastResult { took, flows, of, problem } = outlook;
-        let forecast_error = problem.map(|problem| ForecastError { problem, is_all: flows.is_empty() });
-        self.report_forecast_errors(now, forecast_error, out);
-        self.is_predicting = false;
-        self.next_outlook = self.clock.elapsed() + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
+    pub(super) fn predicted(&mut self, forecast: ForecastResult) {
+        let ForecastResult { took, flows, of, problem } = forecast;
+        let error = problem.map(|problem| ForecastError { problem, is_all: flows.is_empty() });
+        self.report_forecast_errors(error);
+        self.forecasts.is_running = false;
+        self.forecasts.next = self.clock.elapsed() + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
         let about = of.as_ref().map(|of| of.number);
-        let on_trial = about.filter(|number| self.entries.get(number).is_some_and(Entry::is_on_trial));
+        let on_trial =
+            about.filter(|number| self.submissions.open.get(number).is_some_and(Entry::is_on_trial));
         if on_trial.is_some() {
             // The decision comes now. Only then is the impact on the others certain.
-            self.next_outlook = self.clock.elapsed() + SECOND;
+            self.forecasts.next = self.clock.elapsed() + SECOND;
         }
         let is_meant = |number: u64| on_trial.is_none_or(|on_trial| on_trial == number);
         for ((number, flow), expected) in flows {
             if is_meant(number) {
                 let cause = of.as_ref().filter(|of| of.is_why_late(number, &flow)).map(|of| of.number);
-                self.expect(now, number, &flow, expected, cause, out);
+                self.expect(number, &flow, expected, cause);
             }
         }
         let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
         if let Some(problem) = self.forecast_error() {
             let why = format!("whether its deadlines hold cannot be simulated: {problem}");
             for number in live {
-                self.decide_unforeseen(now, number, &why, out);
+                self.decide_unforeseen(number, &why);
             }
             return;
         }
         for number in live {
-            let meaning = of.clone().filter(|of| of.number == number);
-            // A submission that waits for its own forecast is reported with its impact on the others.
-            let is_new = self.entries[&number].prediction.is_none() && !self.wanting.contains(&number);
-            if about == Some(number) || is_new && self.is_foreseen(number) {
-                self.say(now, number, meaning, out);
+            let impact = of.clone().filter(|of| of.number == number);
+            let Some(entry) = self.submissions.open.get(&number) else { continue };
+            // A submission that waits for its own forecast is reported with its impact on the others. It may
+            // have started during the forecast.
+            let is_foreseen = entry.flows().iter().any(|flow| flow.expected.is_some());
+            let is_new = entry.prediction.is_none() && !self.forecasts.waiting.contains(&number);
+            if about == Some(number) || is_new && is_foreseen {
+                self.say(number, impact);
             } else {
-                self.say_again(now, number);
+                self.say_again(number);
             }
         }
     }
 
     /// The latest accepted submission that makes a flow late according to its last prediction.
-    pub(super) fn blamed(&self, number: u64, flow: &str) -> Option<u64> {
-        let blames = |of: &u64| {
-            let entry = &self.entries[of];
-            // A rejected submission stays running until the engine has stopped it.
-            let said = entry.prediction.as_ref().filter(|_| !entry.is_on_trial());
-            said.is_some_and(|said| has(&said.makes_late, number, flow))
+    fn blamed(&self, number: u64, flow: &str) -> Option<u64> {
+        // A rejected submission stays running until the engine has stopped it.
+        let blames = |entry: &Entry| {
+            let prediction = entry.prediction.as_ref().filter(|_| !entry.is_on_trial());
+            prediction.is_some_and(|prediction| has(&prediction.makes_late, number, flow))
         };
-        self.live_numbers().filter(blames).last()
-    }
-
-    /// Whether the last forecast included a submission. It may have started during the forecast.
-    fn is_foreseen(&self, number: u64) -> bool {
-        let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
-        live.is_some_and(|live| live.flows.iter().any(|here| here.expected.is_some()))
+        self.submissions.running().rev().find(|(_, entry, _)| blames(entry)).map(|(number, ..)| number)
     }
 
     /// Reports the error of the last forecast, once.
-    fn report_forecast_errors(
-        &mut self,
-        now: Moment,
-        forecast_error: Option<ForecastError>,
-        out: &mut Transition,
-    ) {
-        if let Some(ForecastError { problem, .. }) =
-            forecast_error.as_ref().filter(|it| self.forecast_error.as_ref() != Some(it))
-        {
+    fn report_forecast_errors(&mut self, error: Option<ForecastError>) {
+        let is_news = self.forecasts.error != error;
+        if let Some(ForecastError { problem, .. }) = error.as_ref().filter(|_| is_news) {
             let message = format!("what is to come cannot be simulated: {problem}");
-            self.tell(now, "unpredicted", message, out);
+            self.event("unpredicted", None, None, message);
         }
-        self.forecast_error = forecast_error;
+        self.forecasts.error = error;
     }
 
     /// The error of the last forecast, if the whole forecast failed.
     pub(super) fn forecast_error(&self) -> Option<&str> {
-        self.forecast_error.as_ref().filter(|it| it.is_all).map(|it| it.problem.as_str())
+        self.forecasts.error.as_ref().filter(|it| it.is_all).map(|it| it.problem.as_str())
     }
 
     pub(super) fn live_numbers(&self) -> impl Iterator<Item = u64> + '_ {
-        self.entries.iter().filter(|(_, entry)| entry.live.is_some()).map(|(&number, _)| number)
+        self.submissions.running().map(|(number, ..)| number)
     }
 
     /// Starts the next requested forecast when no submission is being opened, or after `OPENING_MOST`.
     /// Otherwise the first of several submissions that start together would be promised the slots of the
     /// others.
-    pub(super) fn next_prediction(&mut self, out: &mut Transition) {
-        if self.is_predicting || self.waits_for_opening() {
+    pub(super) fn next_prediction(&mut self) {
+        if self.forecasts.is_running || self.waits_for_opening() {
             return;
         }
-        self.opening_until = None;
-        let Self { wanting, entries, .. } = self;
-        wanting.retain(|number| entries.get(number).is_some_and(|entry| entry.live.is_some()));
-        if wanting.len() > ONE_BY_ONE {
-            wanting.clear();
-            return self.predict(None, out);
+        self.forecasts.opening_until = None;
+        let (waiting, open) = (&mut self.forecasts.waiting, &self.submissions.open);
+        waiting.retain(|number| open.get(number).is_some_and(|entry| entry.running().is_some()));
+        if waiting.len() > ONE_BY_ONE {
+            waiting.clear();
+            return self.predict(None);
         }
-        if let Some(number) = wanting.pop_front() {
-            self.predict(Some(number), out);
+        if let Some(number) = waiting.pop_front() {
+            self.predict(Some(number));
         }
     }
 
     /// Stores the estimate of a flow, and sends an alert if the flow is likely late. `cause` is the
     /// submission that makes it late.
-    fn expect(
-        &mut self,
-        now: Moment,
-        number: u64,
-        flow: &str,
-        expected: FlowEstimate,
-        cause: Option<u64>,
-        out: &mut Transition,
-    ) {
+    fn expect(&mut self, number: u64, flow: &str, expected: FlowEstimate, cause: Option<u64>) {
+        let now = self.now();
         // A submission that would be late is rejected, which is reported separately.
-        let is_on_trial = self.entries.get(&number).is_some_and(Entry::is_on_trial);
-        let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
-        here.expected = Some(expected);
-        let Some(deadline) = here.deadline.filter(|&deadline| now <= deadline) else { return };
+        let is_on_trial = self.submissions.open.get(&number).is_some_and(Entry::is_on_trial);
+        let Some(progress) = self.flow(number, flow).filter(|progress| !progress.state.is_over()) else {
+            return;
+        };
+        progress.expected = Some(expected);
+        let Some(deadline) = progress.deadline.filter(|&deadline| now <= deadline) else { return };
         let is_late = expected.completion > deadline && !is_on_trial;
-        let was_late = std::mem::replace(&mut here.is_likely_late, is_late);
+        let was_late = std::mem::replace(&mut progress.is_likely_late, is_late);
         if is_late && !was_late {
             let by = duration((expected.completion - deadline) as f64 / 1e6);
             let mut message = format!(
@@ -222,51 +256,41 @@ impl ServiceState {
             if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
                 message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would be"]);
             }
-            self.alert(out, now, number, flow, AlertKind::LikelyLate, message);
+            self.alert(number, flow, AlertKind::LikelyLate, message);
         } else if was_late && !is_late {
             let message = format!("{flow} is expected to be done by its deadline again");
-            self.event(
-                out,
-                now,
-                ServiceEvent { kind: "likely_in_time", number: Some(number), flow: Some(flow), message },
-            );
+            self.event("likely_in_time", Some(number), Some(flow), message);
         }
     }
 
     /// Reports the first prediction of a submission, or its prediction with its impact on the others.
-    pub(super) fn say(&mut self, now: Moment, number: u64, meaning: Option<Impact>, out: &mut Transition) {
-        let Some(entry) = self.entries.get_mut(&number) else { return };
-        let Some(mut prediction) = entry.live.as_ref().map(|live| live.prediction(now)) else { return };
-        if let Some(Impact { makes_late, remedies, .. }) = meaning {
+    fn say(&mut self, number: u64, impact: Option<Impact>) {
+        let made = self.now();
+        let Some(entry) = self.submissions.open.get_mut(&number) else { return };
+        let Some(mut prediction) = entry.running().map(|run| run.prediction(made)) else { return };
+        if let Some(Impact { makes_late, remedies, .. }) = impact {
             (prediction.makes_late, prediction.remedies) = (makes_late, remedies);
         }
         for flow in &prediction.flows {
-            let said = StoredPrediction {
-                completion: crate::moment(flow.completion),
-                between: flow.between.map(|between| between.map(crate::moment)),
-                guess: Some(flow.guess),
-                made: Some(now),
-                deadline: flow.deadline.map(crate::moment),
-                chance: flow.chance,
-            };
-            if !entry.said.contains_key(&flow.flow) {
-                entry.said.insert(flow.flow.clone(), said);
-                out.records.push(Record::Predicted { number, flow: flow.flow.clone(), said });
+            if !entry.first.contains_key(&flow.flow) {
+                entry.first.insert(flow.flow.clone(), (made, flow.clone()));
+                self.out.records.push(Record::Predicted { number, made, first: flow.clone() });
             }
         }
         let (is_late, message) = (prediction.is_late(), words(&prediction));
         entry.prediction = Some(prediction);
-        self.event(out, now, ServiceEvent { kind: "predicted", number: Some(number), flow: None, message });
-        self.decide(now, number, is_late.then(|| "a deadline is not expected to hold".to_owned()), out);
+        self.event("predicted", Some(number), None, message);
+        self.decide(number, is_late.then(|| "a deadline is not expected to hold".to_owned()));
     }
 
     /// Updates the prediction of a submission. The impact on the others stays as it was reported.
-    fn say_again(&mut self, now: Moment, number: u64) {
-        let Some(entry) = self.entries.get_mut(&number) else { return };
-        let Some(mut prediction) = entry.live.as_ref().map(|live| live.prediction(now)) else { return };
+    fn say_again(&mut self, number: u64) {
+        let now = self.now();
+        let Some(entry) = self.submissions.open.get_mut(&number) else { return };
+        let Some(mut prediction) = entry.running().map(|run| run.prediction(now)) else { return };
         // Forecasts do not include held flows.
-        let live = entry.live.iter().flat_map(|live| &live.flows);
-        if !live.clone().all(|here| here.state.is_over() || here.state == FlowStatus::Held)
+        let is_idle = |flow: &FlowProgress| flow.state.is_over() || flow.state == FlowStatus::Held;
+        if !entry.flows().iter().all(is_idle)
             && let Some(before) = entry.prediction.take()
         {
             (prediction.makes_late, prediction.remedies) = (before.makes_late, before.remedies);
@@ -275,26 +299,26 @@ impl ServiceState {
     }
 
     /// Decides a submission with `IfLate::Reject` when the forecast failed. Without deadlines it is accepted.
-    fn decide_unforeseen(&mut self, now: Moment, number: u64, why: &str, out: &mut Transition) {
-        let flows = self.entries.get(&number).and_then(|entry| entry.live.as_ref()).map(|live| &live.flows);
-        let has_deadlines = flows.into_iter().flatten().any(|here| here.deadline.is_some());
-        self.decide(now, number, has_deadlines.then(|| why.to_owned()), out);
+    fn decide_unforeseen(&mut self, number: u64, why: &str) {
+        let flows = self.submissions.open.get(&number).map_or(&[][..], Entry::flows);
+        let has_deadlines = flows.iter().any(|flow| flow.deadline.is_some());
+        self.decide(number, has_deadlines.then(|| why.to_owned()));
     }
 
     /// Accepts a submission with `IfLate::Reject`, or rejects it for the reason `why`.
-    pub(super) fn decide(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
-        let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.is_on_trial()) else { return };
+    fn decide(&mut self, number: u64, why: Option<String>) {
+        let now = self.now();
+        let entry = self.submissions.open.get_mut(&number).filter(|entry| entry.is_on_trial());
+        let Some(entry) = entry else { return };
         if let Some(why) = why {
-            return self.cancel_all(now, number, CancelReason::WouldBeLate(why), out);
+            return self.cancel_all(number, CancelReason::WouldBeLate(why));
         }
         entry.is_let_in = true;
-        entry.live.iter_mut().for_each(|live| live.end_hold(now));
-        out.records.push(Record::LetIn(number));
-        self.stand_all(number, out);
+        entry.running_mut().into_iter().for_each(|run| run.end_hold(now));
+        self.out.records.push(Record::LetIn(number));
+        self.stand_all(number);
     }
 }
-
-pub(super) type UnpredictedQueue = VecDeque<u64>;
 
 /// The text of a prediction.
 fn words(prediction: &Prediction) -> String {

@@ -9,237 +9,228 @@ use std::collections::{BTreeMap, BTreeSet};
 use slackline_task::base::clock::Elapsed;
 
 use crate::Moment;
-use crate::api::{Overlap, State};
-use crate::state::running::OPENING_MOST;
-use crate::state::{Effect, Entry, Limits, ServiceState, Transition};
+use crate::api::Overlap;
+use crate::state::submissions::{Entry, SubmissionState};
+use crate::state::{Effect, LOOK_EVERY, Limits, ServiceState, WorkItem};
 
 /// Sorts by priority, highest first, then by number.
 type QueueKey = (Reverse<u32>, u64);
+
+/// Counts by user, and their sum.
+#[derive(Debug, Default)]
+pub(super) struct UserCounts {
+    by_user: BTreeMap<String, usize>,
+    pub(super) total: usize,
+}
+
+impl UserCounts {
+    pub(super) fn of(&self, user: &str) -> usize {
+        self.by_user.get(user).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, user: &str) {
+        *self.by_user.entry(user.to_owned()).or_default() += 1;
+        self.total += 1;
+    }
+
+    fn remove(&mut self, user: &str) {
+        let Some(count) = self.by_user.get_mut(user) else { return };
+        *count -= 1;
+        self.total -= 1;
+        if *count == 0 {
+            self.by_user.remove(user);
+        }
+    }
+}
 
 /// Submissions that have not started, and the number of those that have.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// Submissions that may start, by user.
     ready: BTreeMap<String, BTreeSet<QueueKey>>,
-    /// The number of submissions of each user that have not started.
-    waiting: BTreeMap<String, usize>,
-    n_waiting: usize,
+    /// The submissions that have not started.
+    pub(super) waiting: UserCounts,
     /// Submissions that wait for a retry, by its time.
-    tries: BTreeSet<(Elapsed, u64)>,
+    pub(super) tries: BTreeSet<(Elapsed, u64)>,
     /// Submissions that wait for files.
-    files: BTreeSet<u64>,
+    pub(super) files: BTreeSet<u64>,
     /// The first deadlines of submissions that have not started.
-    dues: BTreeSet<(Moment, u64)>,
-    /// The number of submissions of each user that are being opened or running.
-    begun: BTreeMap<String, usize>,
-    n_begun: usize,
+    pub(super) dues: BTreeSet<(Moment, u64)>,
+    /// The submissions that are being opened or running.
+    pub(super) begun: UserCounts,
     /// Submissions that are being opened.
-    opening: BTreeSet<u64>,
+    pub(super) opening: BTreeSet<u64>,
+    /// Whether no new submissions start.
+    pub(super) is_draining: bool,
+    /// The time of the next check for files.
+    pub(super) next_look: Elapsed,
 }
 
 impl Queue {
-    /// The number of submissions that have not started.
-    pub(super) fn len(&self) -> usize {
-        self.n_waiting
-    }
-
-    /// The number of submissions of a user that have not started.
-    pub(super) fn of_user(&self, user: &str) -> usize {
-        self.waiting.get(user).copied().unwrap_or(0)
-    }
-
-    /// The number of submissions that are being opened or running.
-    pub(super) fn live(&self) -> usize {
-        self.n_begun
-    }
-
-    /// Whether a submission is being opened.
-    pub(super) fn is_opening(&self) -> bool {
-        !self.opening.is_empty()
-    }
-
-    /// The opening of a submission succeeded or is not needed any more.
-    pub(super) fn opened(&mut self, number: u64) {
-        self.opening.remove(&number);
-    }
-
-    /// The number of submissions of a user that are being opened or running.
-    pub(super) fn live_of(&self, user: &str) -> usize {
-        self.begun.get(user).copied().unwrap_or(0)
-    }
-
-    /// The time of the next retry of an opening.
-    pub(super) fn next_try(&self) -> Option<Elapsed> {
-        self.tries.first().map(|(at, _)| *at)
-    }
-
-    /// The first deadline of a submission that has not started.
-    pub(super) fn next_due(&self) -> Option<Moment> {
-        self.dues.first().map(|(at, _)| *at)
-    }
-
     /// Removes one submission that has not started by its deadline, and returns it.
     pub(super) fn overdue(&mut self, now: Moment) -> Option<(Moment, u64)> {
         let is_over = self.dues.first().is_some_and(|(at, _)| *at < now);
         is_over.then(|| self.dues.pop_first()).flatten()
     }
 
-    pub(super) fn awaits_files(&self) -> bool {
-        !self.files.is_empty()
-    }
-
-    pub(super) fn without_files(&self) -> impl Iterator<Item = u64> + '_ {
-        self.files.iter().copied()
-    }
-
     /// Removes a submission from all lists.
     fn leave(&mut self, number: u64, entry: &Entry) {
         let user = &entry.wanted.user;
         if let Some(ready) = self.ready.get_mut(user) {
-            ready.remove(&paths(number, entry));
+            ready.remove(&key(number, entry));
             if ready.is_empty() {
                 self.ready.remove(user);
             }
         }
-        if let Some(at) = entry.not_before {
+        if let Some(at) = entry.not_before() {
             self.tries.remove(&(at, number));
         }
         self.files.remove(&number);
     }
 
-    /// Counts one submission of a user more or less.
-    fn count(counts: &mut BTreeMap<String, usize>, total: &mut usize, user: &str, is_more: bool) {
-        if is_more {
-            *counts.entry(user.to_owned()).or_default() += 1;
-            *total += 1;
-        } else if let Some(count) = counts.get_mut(user) {
-            *count -= 1;
-            *total -= 1;
-            if *count == 0 {
-                counts.remove(user);
-            }
-        }
-    }
-
     /// The first ready submission, of users below their limit of running submissions.
     fn first(&self, limits: &Limits) -> Option<u64> {
-        let has_room = |user: &String| self.live_of(user) < limits.live_by_user;
+        let has_room = |user: &String| self.begun.of(user) < limits.live_by_user;
         let firsts =
             self.ready.iter().filter(|(user, _)| has_room(user)).filter_map(|(_, ready)| ready.first());
         firsts.min().map(|(_, number)| *number)
     }
 }
 
-fn paths(number: u64, entry: &Entry) -> QueueKey {
+fn key(number: u64, entry: &Entry) -> QueueKey {
     (Reverse(entry.priority()), number)
 }
 
 impl ServiceState {
     /// Adds a submission to the queue.
     pub(super) fn enqueue(&mut self, number: u64) {
-        let Some(entry) = self.entries.get_mut(&number) else { return };
-        entry.state = State::Queued;
-        let Queue { waiting, n_waiting, dues, .. } = &mut self.queue;
-        Queue::count(waiting, n_waiting, &entry.wanted.user, true);
-        dues.extend(entry.due().map(|at| (at, number)));
+        let Some(entry) = self.submissions.open.get(&number) else { return };
+        let queue = &mut self.submissions.queue;
+        queue.waiting.add(&entry.wanted.user);
+        queue.dues.extend(entry.due().map(|at| (at, number)));
         self.sort_in(number);
     }
 
     /// Updates the list and the reason to wait of a queued submission.
     pub(super) fn sort_in(&mut self, number: u64) {
-        let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.state == State::Queued) else {
+        let Some(entry) = self.submissions.open.get(&number).filter(|entry| entry.is_queued()) else {
             return;
         };
-        self.queue.leave(number, entry);
-        let first = self.series.get(&entry.wanted.name).and_then(|series| series.front()).copied();
-        entry.why = match first {
+        let queue = &mut self.submissions.queue;
+        queue.leave(number, entry);
+        let first =
+            self.submissions.series.get(&entry.wanted.name).and_then(|series| series.front()).copied();
+        let is_first = !entry.held && first == Some(number);
+        let not_before = entry.not_before();
+        let reason = match first {
             _ if entry.held => Some("held".to_owned()),
             Some(first) if first != number => Some(match entry.wanted.submit.overlap {
                 Overlap::Replace => format!("waits until {first} has stopped, which it replaces"),
                 Overlap::Wait | Overlap::Skip => format!("waits for {first}, which has the same name"),
             }),
-            _ if entry.not_before.is_some() => entry.why.take(),
+            _ if not_before.is_some() => entry.own_why().cloned(),
             _ if !entry.has_files => Some(entry.missing.as_ref().map_or_else(
                 || "waits for files".to_owned(),
                 |missing| format!("waits for {missing}, which is not there"),
             )),
             _ => None,
         };
-        if entry.held || first != Some(number) {
-            return;
+        if let Some(at) = not_before.filter(|_| is_first) {
+            queue.tries.insert((at, number));
+        } else if is_first && !entry.has_files {
+            queue.files.insert(number);
+        } else if is_first {
+            queue.ready.entry(entry.wanted.user.clone()).or_default().insert(key(number, entry));
         }
-        if let Some(at) = entry.not_before {
-            self.queue.tries.insert((at, number));
-        } else if !entry.has_files {
-            self.queue.files.insert(number);
-        } else {
-            self.queue.ready.entry(entry.wanted.user.clone()).or_default().insert(paths(number, entry));
+        if let Some(SubmissionState::Queued { why, .. }) =
+            self.submissions.open.get_mut(&number).map(|entry| &mut entry.state)
+        {
+            *why = reason;
         }
     }
 
     /// Removes a submission from the queue.
     pub(super) fn dequeue(&mut self, number: u64) {
-        let Some(entry) = self.entries.get(&number).filter(|entry| entry.state == State::Queued) else {
+        let Some(entry) = self.submissions.open.get(&number).filter(|entry| entry.is_queued()) else {
             return;
         };
-        self.queue.leave(number, entry);
-        let Queue { waiting, n_waiting, dues, .. } = &mut self.queue;
-        Queue::count(waiting, n_waiting, &entry.wanted.user, false);
+        let queue = &mut self.submissions.queue;
+        queue.leave(number, entry);
+        queue.waiting.remove(&entry.wanted.user);
         if let Some(at) = entry.due() {
-            dues.remove(&(at, number));
+            queue.dues.remove(&(at, number));
         }
     }
 
     /// Stops counting a submission as started: it has finished, or it waits again.
     pub(super) fn end_begun(&mut self, number: u64) {
-        let Some(entry) = self.entries.get(&number) else { return };
-        if matches!(entry.state, State::Opening | State::Running) {
-            let Queue { begun, n_begun, .. } = &mut self.queue;
-            Queue::count(begun, n_begun, &entry.wanted.user, false);
+        let Some(entry) = self.submissions.open.get(&number) else { return };
+        let queue = &mut self.submissions.queue;
+        if !entry.is_queued() {
+            queue.begun.remove(&entry.wanted.user);
         }
-        self.queue.opened(number);
+        queue.opening.remove(&number);
+    }
+
+    /// Checks for the files that submissions wait for, if that is due.
+    pub(super) fn look_for_files(&mut self) {
+        let (elapsed, queue) = (self.clock.elapsed(), &mut self.submissions.queue);
+        if !queue.files.is_empty() && elapsed >= queue.next_look {
+            queue.next_look = elapsed + LOOK_EVERY;
+            let wanted = |number: &u64| Some((*number, self.submissions.open.get(number)?.wanted.clone()));
+            let looks = queue.files.iter().filter_map(wanted);
+            self.out
+                .effects
+                .extend(looks.map(|(number, wanted)| Effect::Launch(WorkItem::Look(number, wanted))));
+        }
     }
 
     /// Starts the next submissions, while there is room. Requests the first deadline of schedule submissions
     /// that have to wait.
-    pub(super) fn begin_next(&mut self, out: &mut Transition) {
-        self.begin(out);
-        for number in std::mem::take(&mut self.unread) {
-            let waits = self.entries.get(&number).is_some_and(|entry| entry.state == State::Queued);
-            out.effects.extend(waits.then_some(Effect::Read(number)));
-        }
-    }
-
-    fn begin(&mut self, out: &mut Transition) {
+    pub(super) fn begin_next(&mut self) {
         let now = self.clock.elapsed();
-        while let Some(&(at, number)) = self.queue.tries.first().filter(|(at, _)| *at <= now) {
-            self.queue.tries.remove(&(at, number));
-            if let Some(entry) = self.entries.get_mut(&number) {
-                entry.not_before = None;
+        while let Some(&(at, number)) = self.submissions.queue.tries.first().filter(|(at, _)| *at <= now) {
+            self.submissions.queue.tries.remove(&(at, number));
+            if let Some(SubmissionState::Queued { not_before, .. }) =
+                self.submissions.open.get_mut(&number).map(|entry| &mut entry.state)
+            {
+                *not_before = None;
             }
             self.sort_in(number);
         }
-        while !self.is_draining && self.queue.n_begun < self.facts.limits.live {
-            let Some(number) = self.queue.first(&self.facts.limits) else { return };
-            self.dequeue(number);
-            let Some(entry) = self.entries.get_mut(&number) else { return };
-            (entry.state, entry.why) = (State::Opening, None);
-            let Queue { begun, n_begun, .. } = &mut self.queue;
-            Queue::count(begun, n_begun, &entry.wanted.user, true);
-            self.queue.opening.insert(number);
-            self.opening_until.get_or_insert(now + OPENING_MOST);
-            out.effects.push(Effect::Open(number));
+        while self.open_first() {}
+        for number in std::mem::take(&mut self.submissions.unread) {
+            if let Some(entry) = self.submissions.open.get(&number).filter(|entry| entry.is_queued()) {
+                self.out.effects.push(Effect::Launch(WorkItem::Read(number, entry.wanted.clone())));
+            }
         }
+    }
+
+    /// Opens the first ready submission. Returns false if no submission may start.
+    fn open_first(&mut self) -> bool {
+        let (queue, limits) = (&self.submissions.queue, &self.facts.limits);
+        if queue.is_draining || queue.begun.total >= limits.live {
+            return false;
+        }
+        let Some(number) = queue.first(limits) else { return false };
+        self.dequeue(number);
+        let Some(entry) = self.submissions.open.get_mut(&number) else { return false };
+        entry.state = SubmissionState::Opening;
+        self.submissions.queue.begun.add(&entry.wanted.user);
+        self.submissions.queue.opening.insert(number);
+        self.out.effects.push(Effect::Launch(WorkItem::Open(number, entry.wanted.clone())));
+        self.forecasts.wait_for_opening(self.clock.elapsed());
+        true
     }
 
     /// Removes a submission from the submissions of its name. The next of them may start.
     pub(super) fn leave_series(&mut self, number: u64) {
         let Some(name) = self.wanted(number).map(|wanted| wanted.name.clone()) else { return };
-        let Some(series) = self.series.get_mut(&name) else { return };
+        let Some(series) = self.submissions.series.get_mut(&name) else { return };
         series.retain(|&other| other != number);
         match series.front().copied() {
             Some(next) => self.sort_in(next),
-            None => drop(self.series.remove(&name)),
+            None => drop(self.submissions.series.remove(&name)),
         }
     }
 }

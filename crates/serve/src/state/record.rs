@@ -4,11 +4,13 @@
 //! Records are lines of JSON.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use slackline_model::Draft;
 
-use crate::Moment;
-use crate::api::{self, AlertKind, Calibration, CatchUp, Overlap, State};
+use crate::api::{self, AlertKind, Calibration, CatchUp, State};
+use crate::{Moment, moment};
 
 /// A submission and its user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,21 @@ pub struct SubmissionSpec {
     /// The first deadline of its flows, if its file was read and has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Moment>,
+    /// Its flow file, once it is parsed. Times count from `since`.
+    #[serde(skip)]
+    pub(crate) draft: OnceLock<Arc<Draft>>,
+}
+
+impl SubmissionSpec {
+    /// Whether it waits for files: patterns or its inputs.
+    pub fn awaits_files(&self) -> bool {
+        self.submit.when_inputs || !self.submit.when.is_empty()
+    }
+
+    /// The idempotency key. The service submits the occurrences of a schedule once, so they need none.
+    pub fn key(&self) -> Option<&String> {
+        self.submit.key.as_ref().filter(|_| self.recurrence.is_none())
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,11 +64,6 @@ pub struct ScheduleRecord {
 }
 
 impl ScheduleRecord {
-    /// The rule for an occurrence whose predecessor has not finished.
-    pub fn overlap(&self) -> Overlap {
-        self.submit.overlap
-    }
-
     /// The rule for missed times.
     pub fn catch_up(&self) -> CatchUp {
         self.submit.schedule.as_ref().map_or(CatchUp::None, |schedule| schedule.catch_up)
@@ -70,68 +82,29 @@ pub struct FlowChange {
 }
 
 impl FlowChange {
+    /// These changes, and those of `before` that they leave.
+    #[must_use]
+    pub fn or(self, before: Self) -> Self {
+        Self {
+            deadline: self.deadline.or(before.deadline),
+            weight: self.weight.or(before.weight),
+            priority: self.priority.or(before.priority),
+        }
+    }
+
     /// The changes of a flow: its own first, then those of the whole submission.
     pub fn of(changes: &Changes, flow: &str) -> Self {
         let [all, own] =
             [None, Some(flow.to_owned())].map(|key| changes.get(&key).copied().unwrap_or_default());
-        Self {
-            deadline: own.deadline.or(all.deadline),
-            weight: own.weight.or(all.weight),
-            priority: own.priority.or(all.priority),
-        }
+        own.or(all)
     }
-}
-
-/// The first prediction of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StoredPrediction {
-    /// The predicted completion.
-    pub completion: Moment,
-    /// The 80 % prediction interval of the completion. `None` for a guess.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<[Moment; 2]>,
-    /// Whether the prediction is a guess. Earlier versions did not store this; their predictions without an
-    /// interval are guesses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guess: Option<bool>,
-    /// The time of the prediction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Moment>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Moment>,
-    /// The predicted chance of meeting the deadline, percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chance: Option<f64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SubmissionEnd {
-    pub number: u64,
-    pub at: Moment,
-    pub state: State,
-    /// The reason, unless all flows finished.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    pub flows: Vec<api::Flow>,
-    /// Its prediction, and its impact on others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prediction: Option<api::Prediction>,
-    /// The time from which its flows could start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub began: Option<jiff::Timestamp>,
-    /// The end by the age clock, if that differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub age: Option<Moment>,
 }
 
 /// Decayed sums of the prediction errors. Guesses are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Flows with a prediction.
+    /// Flows with a prediction interval.
     pub flows: f64,
-    /// Flows with a prediction interval. This equals `flows`, except in sums of earlier versions, which
-    /// counted guesses as flows.
-    pub intervals: f64,
     /// Flows that finished inside their interval.
     pub inside: f64,
     /// The sum of absolute errors of completions, relative to the time from submission to completion.
@@ -143,18 +116,9 @@ pub struct Scores {
     /// Flows for which the prediction was right whether they meet their deadline.
     pub right: f64,
     /// Flows whose completion was a guess, because the durations of their tasks were unknown.
-    #[serde(default)]
     pub guesses: f64,
     /// The sum of absolute errors of guesses, relative as in `error`.
-    #[serde(default)]
     pub guess_error: f64,
-}
-
-impl StoredPrediction {
-    /// Whether the prediction was a guess, because the durations of the flow's tasks were unknown.
-    pub fn is_guess(&self) -> bool {
-        self.guess.unwrap_or(self.between.is_none())
-    }
 }
 
 impl Scores {
@@ -162,50 +126,34 @@ impl Scores {
     const KEPT: f64 = 0.999;
 
     /// Adds the prediction and the completion of a finished flow.
-    pub fn add(&mut self, said: StoredPrediction, submitted: Moment, deadline: Option<Moment>, done: Moment) {
+    pub fn add(
+        &mut self,
+        first: &api::FlowPrediction,
+        submitted: Moment,
+        deadline: Option<Moment>,
+        done: Moment,
+    ) {
+        let completion = moment(first.completion);
         let took = (done.saturating_sub(submitted) as f64).max(1.0);
-        let later = (done as f64 - said.completion as f64) / took;
-        if said.is_guess() {
+        let later = (done as f64 - completion as f64) / took;
+        if first.guess {
             self.guesses = self.guesses * Self::KEPT + 1.0;
             self.guess_error = self.guess_error * Self::KEPT + later.abs();
             return;
         }
         // The intervals could not be simulated. This error is reported where it happens.
-        let Some([least, most]) = said.between else { return };
-        let Self { flows, intervals, inside, error, bias, deadlines, right, .. } = self;
-        for sum in [&mut *flows, intervals, inside, error, bias, deadlines, right] {
+        let Some([least, most]) = first.between.map(|between| between.map(moment)) else { return };
+        let Self { flows, inside, error, bias, deadlines, right, .. } = self;
+        for sum in [&mut *flows, inside, error, bias, deadlines, right] {
             *sum *= Self::KEPT;
         }
         *flows += 1.0;
-        *intervals += 1.0;
         *inside += f64::from(u8::from((least..=most).contains(&done)));
         *error += later.abs();
         *bias += later;
         if let Some(deadline) = deadline {
             *deadlines += 1.0;
-            *right += f64::from(u8::from((said.completion <= deadline) == (done <= deadline)));
-        }
-    }
-
-    /// Converts sums of an earlier version, which counted guesses as flows: moves that number of flows, with
-    /// their share of the sums, to the guesses.
-    #[must_use]
-    pub fn apart(self) -> Self {
-        if self.intervals >= self.flows {
-            return self;
-        }
-        let share = self.intervals / self.flows;
-        let Self { flows, intervals, inside, error, bias, deadlines, right, guesses, guess_error } = self;
-        Self {
-            flows: intervals,
-            intervals,
-            inside,
-            error: error * share,
-            bias: bias * share,
-            deadlines: deadlines * share,
-            right: right * share,
-            guesses: guesses + (flows - intervals),
-            guess_error: guess_error + error * (1.0 - share),
+            *right += f64::from(u8::from((completion <= deadline) == (done <= deadline)));
         }
     }
 
@@ -214,7 +162,7 @@ impl Scores {
         let mean = |sum: f64, of: f64| if of > 0.0 { sum / of } else { 0.0 };
         Calibration {
             flows: self.flows.round() as u64,
-            inside: mean(self.inside, self.intervals),
+            inside: mean(self.inside, self.flows),
             error: mean(self.error, self.flows),
             bias: mean(self.bias, self.flows),
             deadlines: (self.deadlines > 0.0).then(|| mean(self.right, self.deadlines)),
@@ -264,11 +212,7 @@ pub enum Record {
         scores: Scores,
     },
     /// A submission was accepted. If a schedule submitted it, its time is handled.
-    Submitted {
-        number: u64,
-        at: Moment,
-        wanted: Box<SubmissionSpec>,
-    },
+    Submitted { number: u64, at: Moment, wanted: Box<SubmissionSpec> },
     /// A schedule was added, replaced or changed.
     Recurs(Box<ScheduleRecord>),
     /// A schedule was removed.
@@ -308,25 +252,21 @@ pub enum Record {
     /// The first prediction of a flow.
     Predicted {
         number: u64,
-        flow: String,
-        said: StoredPrediction,
+        /// The time of the prediction.
+        made: Moment,
+        first: api::FlowPrediction,
     },
-    /// An alert was sent.
-    Alerted {
-        number: u64,
-        flow: String,
-        kind: AlertKind,
-        /// The time and the message. `None` if the alert is not shown any more.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<(Moment, String)>,
-    },
-    /// An alert that is shown.
+    /// An alert was sent. It is shown while it is remembered.
     Alert(Box<api::Alert>),
-    Ended(Box<SubmissionEnd>),
+    /// The same cause has no second alert.
+    Alerted { number: u64, flow: String, kind: AlertKind },
     /// A finished submission that is remembered.
-    Remembered(Box<api::Submission>),
-    /// The same after the clock was wrong, with its end by the age clock.
-    RememberedSince(Moment, Box<api::Submission>),
+    Ended {
+        /// The end by the age clock, if that differs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        age: Option<Moment>,
+        ended: Box<api::Submission>,
+    },
     /// A reading of the age clock.
     Aged(Moment),
     /// Whether the service starts no new submissions.

@@ -2,12 +2,14 @@
 //!
 //! The record of a submission also marks its time as handled, so a crash cannot fall between the two.
 
+use std::sync::OnceLock;
+
 use crate::api::{self, Accepted, CatchUp, Overlap};
 use crate::state::auth::Principal;
-use crate::state::commands::{Answer, Refusal, RefusalKind};
+use crate::state::commands::{Refusal, RefusalKind};
 use crate::state::cron::Times;
 use crate::state::record::{Record, ScheduleRecord, SubmissionSpec};
-use crate::state::{HealthProblem, ServiceEvent, ServiceState, Transition};
+use crate::state::{HealthProblem, LATE, ServiceState};
 use crate::{Moment, timestamp};
 
 /// A schedule and its times.
@@ -44,7 +46,9 @@ impl RecurringSubmission {
     fn first_wanted(&self, first: Moment, now: Moment) -> Option<Moment> {
         match self.recurring.catch_up() {
             // Each occurrence would replace the previous one, so only the last one is submitted.
-            CatchUp::All if self.recurring.overlap() == Overlap::Replace => Some(self.times.last(first, now)),
+            CatchUp::All if self.recurring.submit.overlap == Overlap::Replace => {
+                Some(self.times.last(first, now))
+            }
             CatchUp::All => Some(first),
             CatchUp::Last => Some(self.times.last(first, now)),
             // A time that is at most `LATE` ago was not missed.
@@ -96,75 +100,63 @@ impl RecurringSubmission {
             recurrence: Some(name.clone()),
             // The file has not been read for this time.
             due: None,
+            draft: OnceLock::new(),
         })
     }
 }
 
 impl ServiceState {
     /// Adds a schedule, or replaces the one of this name.
-    pub(super) fn recurs(
+    pub(super) fn add_schedule(
         &mut self,
-        now: Moment,
         principal: &Principal,
-        submit: api::Submit,
-        name: String,
-        out: &mut Transition,
-    ) -> Result<Answer, Refusal> {
-        if let Some(before) = self.recurring.get(&name)
-            && !principal.may_change(&before.recurring.user)
-        {
-            let owner = &before.recurring.user;
+        wanted: SubmissionSpec,
+    ) -> Result<Accepted, Refusal> {
+        let SubmissionSpec { submit, name, user, .. } = wanted;
+        let before = self.schedules.get(&name).map(|again| &again.recurring);
+        if let Some(owner) = before.map(|before| &before.user).filter(|owner| !principal.may_change(owner)) {
             let message =
                 format!("name: found {name}, which recurs and is {owner}'s, expected a name of your own");
-            return Err(Refusal { kind: RefusalKind::Forbidden, message });
+            return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
-        let is_own = |again: &&RecurringSubmission| {
-            again.recurring.user == principal.name && again.recurring.name != name
-        };
+        let is_own =
+            |again: &&RecurringSubmission| again.recurring.user == user && again.recurring.name != name;
         let (found, most) =
-            (self.recurring.values().filter(is_own).count(), self.facts.limits.queued_by_user);
+            (self.schedules.values().filter(is_own).count(), self.facts.limits.queued_by_user);
         if found >= most {
-            let message = format!(
-                "found {found} flows of {} that recur already, expected fewer than {most}",
-                principal.name
-            );
-            return Err(Refusal { kind: RefusalKind::Conflict, message });
+            let message =
+                format!("found {found} flows of {user} that recur already, expected fewer than {most}");
+            return Err(Refusal::new(RefusalKind::Conflict, message));
         }
-        let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
+        let now = self.now();
         let recurring = ScheduleRecord {
             name: name.clone(),
             // A user who replaces a schedule owns it.
-            user: principal.name.clone(),
+            user,
             submit,
             handled: now,
-            last,
+            last: before.and_then(|before| before.last),
             paused: false,
             before: None,
         };
-        let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
-        let again = RecurringSubmission::new(recurring, &self.facts.zone).map_err(invalid)?;
-        again.at(now).map_err(invalid)?;
-        out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
-        self.count_rate(&principal.name);
+        let again = RecurringSubmission::new(recurring, &self.facts.zone).map_err(Refusal::invalid)?;
+        again.at(now).map_err(Refusal::invalid)?;
+        self.out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
+        self.usage.count_rate(&principal.name, self.clock.elapsed());
         let next = again.next;
-        self.recurring.insert(name.clone(), again);
-        self.announce(&name, out);
-        let said = next.map_or_else(String::new, |at| format!(", the next time at {}", timestamp(at)));
-        let message = format!("{name} recurs{said}");
-        self.event(
-            out,
-            now,
-            ServiceEvent { kind: "recurrence", number: None, flow: None, message: message.clone() },
-        );
-        let next = next.map(timestamp);
-        Ok(Answer::Accepted(Box::new(Accepted { number: None, name, message, next, prediction: None })))
+        self.schedules.insert(name.clone(), again);
+        self.announce(&name);
+        let at = next.map_or_else(String::new, |at| format!(", the next time at {}", timestamp(at)));
+        let message = format!("{name} recurs{at}");
+        self.event("recurrence", None, None, message.clone());
+        Ok(Accepted { next: next.map(timestamp), ..Accepted::new(None, &name, message) })
     }
 
     /// Restores a schedule from a record.
     pub(super) fn recall_recurring(&mut self, recurring: ScheduleRecord) {
         let name = recurring.name.clone();
         match RecurringSubmission::new(recurring, &self.facts.zone) {
-            Ok(again) => drop(self.recurring.insert(name, again)),
+            Ok(again) => drop(self.schedules.insert(name, again)),
             // The schedule was valid when it was written, but this machine may have lost its time zone since.
             Err(problem) => {
                 self.set_trouble(
@@ -177,7 +169,7 @@ impl ServiceState {
 
     /// Marks times of a schedule as handled, from a record.
     pub(super) fn handled(&mut self, name: &str, until: Moment, is_submitted: bool) {
-        if let Some(again) = self.recurring.get_mut(name) {
+        if let Some(again) = self.schedules.get_mut(name) {
             again.handle(until);
             if is_submitted {
                 again.recurring.last = Some(until);
@@ -193,67 +185,59 @@ impl ServiceState {
     }
 
     /// Submits the due times of all schedules.
-    pub(super) fn recur(&mut self, now: Moment, out: &mut Transition) {
+    pub(super) fn recur(&mut self) {
+        let now = self.now();
         let is_due = |again: &RecurringSubmission| self.recurs_by(again).is_some_and(|at| at <= now);
         let due: Vec<String> =
-            self.recurring.iter().filter(|(_, again)| is_due(again)).map(|(name, _)| name.clone()).collect();
+            self.schedules.iter().filter(|(_, again)| is_due(again)).map(|(name, _)| name.clone()).collect();
         for name in due {
-            self.recur_one(now, &name, out);
+            self.recur_one(now, &name);
         }
     }
 
+    /// The first due time of a schedule.
+    fn due_of(&self, now: Moment, name: &str) -> Option<(&RecurringSubmission, Moment)> {
+        self.schedules.get(name).and_then(|again| Some((again, again.due(now)?)))
+    }
+
     /// Submits the due times of a schedule, at most `AT_ONCE`, so that nothing else waits for them.
-    fn recur_one(&mut self, now: Moment, name: &str, out: &mut Transition) {
-        let Some((again, first)) = self.recurring.get(name).and_then(|again| Some((again, again.due(now)?)))
-        else {
-            return;
-        };
+    fn recur_one(&mut self, now: Moment, name: &str) {
+        let Some((again, first)) = self.due_of(now, name) else { return };
         let wanted = again.first_wanted(first, now);
         if wanted != Some(first) {
             let until = again.times.last(first, wanted.map_or(now, |wanted| wanted - 1));
-            self.leave_out(now, name, first, until, "they were missed", out);
+            self.leave_out(name, first, until, "they were missed");
         }
         for _ in 0..AT_ONCE {
-            let Some(at) = self.recurring.get(name).and_then(|again| again.due(now)) else { return };
+            let Some((_, at)) = self.due_of(now, name) else { return };
             match self.wanted_at(name, at) {
                 Ok(wanted) => {
-                    let waits = wanted.submit.when_inputs || !wanted.submit.when.is_empty();
                     let skips = wanted.submit.overlap == Overlap::Skip;
-                    let is_submitted = self.accept(now, wanted, waits, out).number.is_some();
+                    let is_submitted = self.accept(wanted).number.is_some();
                     self.handled(name, at, is_submitted);
-                    let again = self.recurring.get(name).filter(|_| skips);
-                    if let Some((again, next)) = again.and_then(|again| Some((again, again.due(now)?))) {
+                    if let Some((again, next)) = self.due_of(now, name).filter(|_| skips) {
                         let until = again.times.last(next, now);
-                        self.leave_out(now, name, next, until, "the one before has not finished", out);
+                        self.leave_out(name, next, until, "the one before has not finished");
                     }
                 }
                 // The queue is full or a parameter cannot be filled. That holds for all times that have come.
                 Err(problem) => {
-                    let until = self.recurring[name].times.last(at, now);
-                    self.leave_out(now, name, at, until, &problem, out);
+                    let until = self.schedules[name].times.last(at, now);
+                    self.leave_out(name, at, until, &problem);
                 }
             }
         }
     }
 
     /// Skips times of a schedule, with a record of the reason.
-    fn leave_out(
-        &mut self,
-        now: Moment,
-        name: &str,
-        first: Moment,
-        until: Moment,
-        why: &str,
-        out: &mut Transition,
-    ) {
-        out.records.push(Record::LeftOut { recurrence: name.to_owned(), until });
+    fn leave_out(&mut self, name: &str, first: Moment, until: Moment, why: &str) {
+        self.out.records.push(Record::LeftOut { recurrence: name.to_owned(), until });
         let times = if first == until {
             format!("its time {} is", timestamp(first))
         } else {
             format!("its times from {} to {} are", timestamp(first), timestamp(until))
         };
-        let message = format!("{name}: {times} left out: {why}");
-        self.event(out, now, ServiceEvent { kind: "skipped", number: None, flow: None, message });
+        self.event("skipped", None, None, format!("{name}: {times} left out: {why}"));
         self.handled(name, until, false);
     }
 
@@ -262,10 +246,10 @@ impl ServiceState {
     /// # Errors
     /// The reason why the time is skipped.
     fn wanted_at(&self, name: &str, at: Moment) -> Result<SubmissionSpec, String> {
-        let again = self.recurring.get(name).ok_or("it recurs no more")?;
+        let again = self.schedules.get(name).ok_or("it recurs no more")?;
         // The replaced submission frees a place in the queue.
-        let replaces =
-            again.recurring.submit.overlap == api::Overlap::Replace && self.series.contains_key(name);
+        let replaces = again.recurring.submit.overlap == api::Overlap::Replace
+            && self.submissions.series.contains_key(name);
         if !replaces {
             self.has_place(&again.recurring.user).map_err(|full| full.message)?;
         }
@@ -276,8 +260,9 @@ impl ServiceState {
     /// are held, or if a later occurrence exists already.
     pub(super) fn comes_again(&self, number: u64) -> Option<Moment> {
         let wanted = self.wanted(number)?;
-        let again = self.recurring.get(wanted.recurrence.as_ref()?)?;
-        let is_last = self.series.get(&wanted.name).and_then(|series| series.back()) == Some(&number);
+        let again = self.schedules.get(wanted.recurrence.as_ref()?)?;
+        let is_last =
+            self.submissions.series.get(&wanted.name).and_then(|series| series.back()) == Some(&number);
         if !is_last {
             return None;
         }
@@ -285,69 +270,64 @@ impl ServiceState {
     }
 
     /// Tells the engine the new next times of the running flows of a schedule.
-    fn announce(&mut self, name: &str, out: &mut Transition) {
-        let numbers: Vec<u64> = self.series.get(name).into_iter().flatten().copied().collect();
+    fn announce(&mut self, name: &str) {
+        let numbers: Vec<u64> = self.submissions.series.get(name).into_iter().flatten().copied().collect();
         let is_of_it = |number: &u64| self.wanted(*number).is_some_and(|of| of.recurrence.is_some());
         for number in numbers.into_iter().filter(is_of_it).collect::<Vec<_>>() {
-            self.stand_all(number, out);
+            self.stand_all(number);
         }
     }
 
     /// The schedule, if the principal may change it.
-    fn own_recurring(
+    fn own_schedule(
         &mut self,
         principal: &Principal,
         name: &str,
     ) -> Result<&mut RecurringSubmission, Refusal> {
-        let names: Vec<String> = self.recurring.keys().cloned().collect();
-        let Some(again) = self.recurring.get_mut(name) else {
-            let message = slackline_model::names::unknown("recurrence", name, &names);
-            return Err(Refusal { kind: RefusalKind::NotFound, message });
+        let names: Vec<String> = self.schedules.keys().cloned().collect();
+        let unknown = || {
+            Refusal::new(RefusalKind::NotFound, slackline_model::names::unknown("recurrence", name, &names))
         };
-        if principal.may_change(&again.recurring.user) {
-            return Ok(again);
+        let again = self.schedules.get_mut(name).ok_or_else(unknown)?;
+        let (user, owner) = (&principal.name, &again.recurring.user);
+        if !principal.may_change(owner) {
+            let message = format!("{name} is {owner}'s, and {user} may change their own only");
+            return Err(Refusal::new(RefusalKind::Forbidden, message));
         }
-        let message =
-            format!("{name} is {}'s, and {} may change their own only", again.recurring.user, principal.name);
-        Err(Refusal { kind: RefusalKind::Forbidden, message })
+        Ok(again)
     }
 
-    pub(super) fn remove(
-        &mut self,
-        principal: &Principal,
-        name: &str,
-        out: &mut Transition,
-    ) -> Result<Answer, Refusal> {
-        self.own_recurring(principal, name)?;
-        self.recurring.remove(name);
-        out.records.push(Record::RecursNoMore(name.to_owned()));
-        self.announce(name, out);
-        Ok(Answer::Done(format!("{name} recurs no more; what was submitted of it goes on")))
+    pub(super) fn remove(&mut self, principal: &Principal, name: &str) -> Result<String, Refusal> {
+        self.own_schedule(principal, name)?;
+        self.schedules.remove(name);
+        self.out.records.push(Record::RecursNoMore(name.to_owned()));
+        self.announce(name);
+        Ok(format!("{name} recurs no more; what was submitted of it goes on"))
     }
 
     pub(super) fn pause(
         &mut self,
-        now: Moment,
         principal: &Principal,
         name: &str,
         paused: bool,
-        out: &mut Transition,
-    ) -> Result<Answer, Refusal> {
-        let again = self.own_recurring(principal, name)?;
-        let went_on = again.recurring.paused && !paused;
-        again.recurring.paused = paused;
-        if went_on {
+    ) -> Result<String, Refusal> {
+        let now = self.now();
+        let again = self.own_schedule(principal, name)?;
+        let is_resumed = std::mem::replace(&mut again.recurring.paused, paused) && !paused;
+        if is_resumed {
             // Times during the pause are not wanted, so they are handled and not caught up.
             again.handle(now);
         }
-        out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
         let next = again.next.filter(|_| !paused).map(|at| format!(", the next time at {}", timestamp(at)));
+        let record = Record::Recurs(Box::new(again.recurring.clone()));
+        self.out.records.push(record);
+        self.announce(name);
         let what = if paused { "is paused" } else { "goes on" };
-        self.announce(name, out);
-        Ok(Answer::Done(format!("{name} {what}{}", next.unwrap_or_default())))
+        Ok(format!("{name} {what}{}", next.unwrap_or_default()))
     }
 
-    pub(super) fn recurrences(&self) -> Vec<api::Recurrence> {
+    /// All schedules, sorted by name.
+    pub fn recurrences(&self) -> Vec<api::Recurrence> {
         let of = |again: &RecurringSubmission| {
             let recurring = &again.recurring;
             Some(api::Recurrence {
@@ -360,12 +340,9 @@ impl ServiceState {
                 next: again.next.filter(|_| !recurring.paused).map(timestamp),
             })
         };
-        self.recurring.values().filter_map(of).collect()
+        self.schedules.values().filter_map(of).collect()
     }
 }
-
-/// A time that is submitted at most this late was not missed.
-pub(super) const LATE: u64 = 60 * crate::SECOND;
 
 /// The most times of a schedule that are submitted together.
 const AT_ONCE: usize = 20;

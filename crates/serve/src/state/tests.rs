@@ -11,10 +11,12 @@ use std::collections::BTreeMap;
 
 use slackline_model::random::test_seeds;
 
-use crate::api::{CatchUp, Change, FlowStatus, IfLate, Overlap, Schedule};
+use crate::api::{CatchUp, Change, FlowStatus, IfLate, Overlap, Schedule, State};
+use crate::state::alerts::ALERTS;
 use crate::state::auth::{Principal, Role};
 use crate::state::*;
-use world::{START, World, checked, minutes, submit};
+use crate::timestamp;
+use world::{START, World, minutes, sent, sent_with, submit};
 
 fn anna() -> Principal {
     Principal::new("anna", Role::Submit)
@@ -55,8 +57,7 @@ fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it
     world.open(first, &[("f", 1, None)]);
     let second = world.submit(&anna(), by(Overlap::Wait));
     assert_eq!(world.why(second), Some("waits for 1, which has the same name".to_owned()));
-    let left_out =
-        world.execute(&anna(), Command::Submit(Box::new(by(Overlap::Skip)), world::checked("night")));
+    let left_out = world.execute(&anna(), sent(by(Overlap::Skip), "night"));
     let Ok(Answer::Accepted(accepted)) = left_out else { panic!("{left_out:?}") };
     assert_eq!(accepted.number, None);
     assert!(accepted.message.contains("left out, because 1 has the same name"), "{}", accepted.message);
@@ -69,7 +70,7 @@ fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it
     assert_eq!(world.state(third), State::Opening);
     // Another user cannot use the name of an unfinished submission.
     let bert = Principal::new("bert", Role::Submit);
-    let refused = world.execute(&bert, Command::Submit(Box::new(submit("night")), world::checked("night")));
+    let refused = world.execute(&bert, sent(submit("night"), "night"));
     assert_eq!(refused.unwrap_err().kind, RefusalKind::Forbidden);
 }
 
@@ -359,21 +360,6 @@ fn guesses_are_counted_apart_from_predictions() {
     assert_eq!(world.service().calibration, calibration);
 }
 
-#[test]
-fn of_sums_of_the_version_before_guesses_are_taken_out() {
-    let sums =
-        r#"{"flows":10.0,"intervals":4.0,"inside":3.0,"error":5.0,"bias":-1.0,"deadlines":5.0,"right":4.0}"#;
-    let scores: Scores = serde_json::from_str(sums).unwrap();
-    let mut world = World::new(Limits::default());
-    world.records.push(Record::Sums { next: 1, scores });
-    world.restart();
-    let calibration = world.service().calibration;
-    assert_eq!((calibration.flows, calibration.guesses, calibration.inside), (4, 6, 0.75));
-    assert_eq!((calibration.error, calibration.guess_error, calibration.deadlines), (0.5, 0.5, Some(0.8)));
-    world.compact();
-    assert_eq!(world.service().calibration, calibration);
-}
-
 /// A running night flow that the next predicted submission makes late.
 fn late_night() -> World {
     let mut world = World::new(Limits::default());
@@ -499,9 +485,7 @@ fn nightly(catch_up: CatchUp) -> api::Submit {
 fn what_recurs_is_submitted_once_at_each_of_its_times() {
     let mut world = World::new(Limits::default());
     world.play = true;
-    world
-        .execute(&anna(), Command::Submit(Box::new(nightly(CatchUp::Last)), world::checked("nightly")))
-        .unwrap();
+    world.execute(&anna(), sent(nightly(CatchUp::Last), "nightly")).unwrap();
     for _ in 0..10 {
         world.pass(minutes(24 * 60));
         world.restart();
@@ -521,9 +505,7 @@ fn times_that_were_missed_are_made_up_for_as_it_is_wanted() {
     for (catch_up, expected) in [(CatchUp::All, 5), (CatchUp::Last, 1), (CatchUp::None, 0)] {
         let mut world = World::new(Limits::default());
         world.play = true;
-        world
-            .execute(&anna(), Command::Submit(Box::new(nightly(catch_up)), world::checked("nightly")))
-            .unwrap();
+        world.execute(&anna(), sent(nightly(catch_up), "nightly")).unwrap();
         // The service is down for five nights.
         world.now += minutes(5 * 24 * 60);
         world.restart();
@@ -540,7 +522,7 @@ fn what_recurs_is_paused_changed_and_removed() {
     let mut world = World::new(Limits::default());
     world.play = true;
     let all = || nightly(CatchUp::All);
-    world.execute(&anna(), Command::Submit(Box::new(all()), world::checked("nightly"))).unwrap();
+    world.execute(&anna(), sent(all(), "nightly")).unwrap();
     let pause = |paused| Command::Pause { name: "nightly".into(), paused };
     world.execute(&anna(), pause(true)).unwrap();
     world.pass(minutes(3 * 24 * 60));
@@ -567,9 +549,7 @@ fn what_recurs_is_paused_changed_and_removed() {
 #[test]
 fn flows_of_a_schedule_have_its_next_time_while_there_is_one() {
     let mut world = World::new(Limits::default());
-    world
-        .execute(&anna(), Command::Submit(Box::new(nightly(CatchUp::All)), world::checked("nightly")))
-        .unwrap();
+    world.execute(&anna(), sent(nightly(CatchUp::All), "nightly")).unwrap();
     while world.opening.is_empty() {
         world.pass(minutes(60));
     }
@@ -591,12 +571,10 @@ fn flows_of_a_schedule_have_its_next_time_while_there_is_one() {
     let mut later = nightly(CatchUp::All);
     later.schedule.as_mut().unwrap().cron = "0 5 * * *".into();
     let before = next(&world);
-    world.execute(&anna(), Command::Submit(Box::new(later), world::checked("nightly"))).unwrap();
+    world.execute(&anna(), sent(later, "nightly")).unwrap();
     assert!(next(&world) != before && next(&world) == of(&world));
     // The flows of an operator who replaces a schedule run in the operator's name.
-    world
-        .execute(&operator(), Command::Submit(Box::new(nightly(CatchUp::All)), world::checked("nightly")))
-        .unwrap();
+    world.execute(&operator(), sent(nightly(CatchUp::All), "nightly")).unwrap();
     assert_eq!(world.recurrences()[0].user, "otto");
     world.execute(&operator(), Command::Remove("nightly".into())).unwrap();
     assert_eq!(next(&world), None);
@@ -618,11 +596,9 @@ fn roles_and_quotas_are_kept() {
     assert_eq!(denied(&mut world, &anna(), Command::Drain(true)), RefusalKind::Forbidden);
     let bert = Principal::new("bert", Role::Submit);
     assert_eq!(denied(&mut world, &bert, Command::Cancel { number, flow: None }), RefusalKind::Forbidden);
-    assert!(world.execute(&looker, Command::Show(number)).is_ok());
     world.submit(&anna(), submit("b"));
     world.submit(&anna(), submit("c"));
-    let full =
-        world.execute(&anna(), Command::Submit(Box::new(submit("d")), world::checked("d"))).unwrap_err();
+    let full = world.execute(&anna(), sent(submit("d"), "d")).unwrap_err();
     assert_eq!(
         (full.kind, full.message.as_str()),
         (RefusalKind::TooMany(60), "found 2 submissions of anna that wait, expected fewer than 2")
@@ -634,19 +610,15 @@ fn roles_and_quotas_are_kept() {
     world.submit(&anna(), submit("e"));
     world.submit(&anna(), submit("f"));
     world.execute(&anna(), Command::Cancel { number: 4, flow: None }).unwrap();
-    let fast =
-        world.execute(&anna(), Command::Submit(Box::new(submit("g")), world::checked("g"))).unwrap_err();
+    let fast = world.execute(&anna(), sent(submit("g"), "g")).unwrap_err();
     assert!(matches!(fast.kind, RefusalKind::TooMany(1..=60)), "{fast:?}");
     world.pass(minutes(2));
     world.submit(&anna(), submit("g"));
     for name in ["", ".x", "a/b", "x\ny"] {
-        let wrong = world.execute(&anna(), Command::Submit(Box::new(submit("h")), world::checked(name)));
+        let wrong = world.execute(&anna(), sent(submit("h"), name));
         let named = api::Submit { name: Some(name.to_owned()), ..submit("h") };
         assert!(wrong.is_ok() || name.is_empty() || wrong.is_err());
-        assert!(
-            world.execute(&anna(), Command::Submit(Box::new(named), world::checked("h"))).is_err(),
-            "{name:?}"
-        );
+        assert!(world.execute(&anna(), sent(named, "h")).is_err(), "{name:?}");
     }
 }
 
@@ -656,7 +628,7 @@ fn what_recurs_keeps_to_quotas_too() {
     let mut world = World::new(limits);
     let daily = |name: &str| {
         let submit = api::Submit { name: Some(name.to_owned()), ..nightly(CatchUp::Last) };
-        Command::Submit(Box::new(submit), checked(name))
+        sent(submit, name)
     };
     let numbers = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
     // A user may replace a schedule while the queue is full.
@@ -690,9 +662,9 @@ fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
     let first = world.submit(&anna(), keyed("a"));
     assert_eq!(world.submit(&anna(), keyed("a")), first);
     assert_eq!(world.submit(&operator(), keyed("b")), first + 1, "everybody has words of their own");
-    let refused = |world: &mut World, sent: api::Submit| {
-        let name = sent.document.clone();
-        let refused = world.execute(&anna(), Command::Submit(Box::new(sent), checked(&name))).unwrap_err();
+    let refused = |world: &mut World, again: api::Submit| {
+        let name = again.document.clone();
+        let refused = world.execute(&anna(), sent(again, &name)).unwrap_err();
         assert_eq!(refused.kind, RefusalKind::Conflict);
         refused.message
     };
@@ -718,7 +690,7 @@ fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
     world.pass(minutes(120));
     assert_eq!(world.submit(&anna(), keyed("a")), first + 3);
     let long = api::Submit { key: Some("k".repeat(201)), ..submit("a") };
-    let answer = world.execute(&anna(), Command::Submit(Box::new(long), checked("a")));
+    let answer = world.execute(&anna(), sent(long, "a"));
     assert_eq!(answer.unwrap_err().message, "key: found 201 bytes, expected 1 to 200");
 }
 
@@ -744,8 +716,7 @@ fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
 }
 
 fn due(name: &str, at: Moment) -> Command {
-    let checked = FlowFileCheck { due: Some(at), ..checked(name) };
-    Command::Submit(Box::new(api::Submit { held: true, ..submit(name) }), checked)
+    sent_with(api::Submit { held: true, ..submit(name) }, name, |wanted| wanted.due = Some(at))
 }
 
 #[test]
@@ -811,7 +782,7 @@ fn when_something_should_be_done_that_recurs_is_read_where_it_has_to_wait() {
     let mut world = World::new(Limits { live: 1, ..Limits::default() });
     world.due = Some(minutes(24 * 60));
     world.submit(&anna(), submit("busy"));
-    world.execute(&anna(), Command::Submit(Box::new(nightly(CatchUp::Last)), checked("nightly"))).unwrap();
+    world.execute(&anna(), sent(nightly(CatchUp::Last), "nightly")).unwrap();
     world.pass(minutes(14 * 60));
     assert_eq!(world.show(2).deadline, Some(timestamp(START + minutes(24 * 60))));
     world.restart();
@@ -875,43 +846,17 @@ fn past_events_are_shown_after_a_restart() {
     assert_eq!(world.kept_alerts(), []);
 }
 
-/// Records of earlier versions: submissions without deadlines, finished submissions without jobs, and alerts
-/// without messages.
-#[test]
-fn a_state_of_the_version_before_is_read() {
-    let log = format!(
-        r#"{{"began":{START}}}
-{{"submitted":{{"number":1,"at":{START},"wanted":{{"submit":{{"document":"x","priority":0,"held":false,"if_late":"accept","overlap":"wait","when_inputs":false}},"name":"a","user":"anna","since":{START}}}}}}}
-{{"predicted":{{"number":1,"flow":"f","said":{{"completion":{START}}}}}}}
-{{"alerted":{{"number":1,"flow":"f","kind":"likely_late"}}}}
-{{"submitted":{{"number":2,"at":{START},"wanted":{{"submit":{{"document":"x","priority":0,"held":true,"if_late":"accept","overlap":"wait","when_inputs":false}},"name":"b","user":"anna","since":{START}}}}}}}
-{{"ended":{{"number":1,"at":{START},"state":"finished","flows":[{{"flow":"f","state":"finished","release":"2026-11-24T12:00:00Z","weight":1.0,"tasks":2,"done":2,"running":0,"failed_attempts":0}}]}}}}
-{{"sums":{{"next":3,"scores":{{"flows":0.0,"intervals":0.0,"inside":0.0,"error":0.0,"bias":0.0,"deadlines":0.0,"right":0.0}}}}}}"#
-    );
-    let mut world = World::new(Limits::default());
-    world.records = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    world.restart();
-    assert_eq!([world.state(1), world.state(2)], [State::Finished, State::Queued]);
-    assert_eq!((world.flow(1, "f").done, world.show(1).prediction), (2, None));
-    assert_eq!((world.show(2).deadline, world.kept_alerts()), (None, Vec::new()));
-    world.compact();
-    assert_eq!(world.state(2), State::Queued);
-}
-
 #[test]
 fn running_tasks_are_reported_from_a_moment_on() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     world.open(number, &[("f", 1, None)]);
     world.pass(minutes(2));
-    let mut points = |since| match world.execute(&anna(), Command::Load(since)).unwrap() {
-        Answer::Load(load) => load.points,
-        other => panic!("{other:?}"),
-    };
-    let all = points(None);
+    let points = |since| world.state.loads(since).points;
+    let all = points(0);
     assert!(all.len() > 5, "{all:?}");
-    assert_eq!(points(Some(crate::moment(all[3].at))), all[3..]);
-    assert_eq!(points(Some(START + minutes(60))), []);
+    assert_eq!(points(crate::moment(all[3].at)), all[3..]);
+    assert_eq!(points(START + minutes(60)), []);
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! The documents of submissions and of the service.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::api::{self, FlowStatus, Prediction, State};
-use crate::state::commands::{PendingSubmission, Refusal, RefusalKind};
+use crate::state::ServiceState;
+use crate::state::commands::Refusal;
 use crate::state::finished::listed;
-use crate::state::running::{FlowProgress, RunningSubmission};
-use crate::state::{Entry, ServiceState};
+use crate::state::progress::{FlowProgress, RunningSubmission};
+use crate::state::record::{Changes, SubmissionSpec};
+use crate::state::submissions::Entry;
 use crate::{Moment, timestamp};
 
 impl FlowProgress {
@@ -24,7 +27,7 @@ impl FlowProgress {
             tasks: counts.tasks,
             done: counts.done,
             running: counts.running,
-            failed_attempts: self.failed_attempts,
+            failed_attempts: self.jobs.iter().map(|job| job.failed_attempts).sum(),
             completion: self.completion.map(timestamp),
             predicted: expected.map(|expected| timestamp(expected.completion)),
             predicted_between: expected
@@ -59,38 +62,74 @@ impl RunningSubmission {
     }
 }
 
-impl ServiceState {
-    /// The document of a submission, without the parts that depend on others ([`ServiceState::shown_among`]).
-    pub(super) fn shown(number: u64, entry: &Entry, now: Moment, is_whole: bool) -> api::Submission {
-        let Entry { wanted, submitted, state, held, why, live, prediction, .. } = entry;
-        let flows = live.iter().flat_map(|live| &live.flows);
+/// A submission that has not started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingSubmission {
+    pub wanted: Arc<SubmissionSpec>,
+    /// Changes since it was submitted.
+    pub changes: Changes,
+    pub held: bool,
+    /// Flows that are held separately. Only a submission that has started before can have them.
+    pub held_flows: BTreeSet<String>,
+}
+
+/// A selection of submissions.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only submissions in one of these states. Empty: all.
+    pub states: Vec<State>,
+    pub name: Option<String>,
+    pub user: Option<String>,
+    /// At most this many.
+    pub most: usize,
+    /// Only submissions with smaller numbers.
+    pub before: Option<u64>,
+}
+
+impl Filter {
+    fn has(&self, state: State, name: &str, user: &str, number: u64) -> bool {
+        (self.states.is_empty() || self.states.contains(&state))
+            && self.name.as_deref().is_none_or(|wanted| wanted == name)
+            && self.user.as_deref().is_none_or(|wanted| wanted == user)
+            && self.before.is_none_or(|before| number < before)
+    }
+}
+
+impl Entry {
+    /// The document of the submission, without the parts that depend on others
+    /// ([`ServiceState::shown_among`]).
+    pub(super) fn shown(&self, number: u64, now: Moment, is_whole: bool) -> api::Submission {
+        let Self { wanted, submitted, state, held, prediction, .. } = self;
+        let state = state.shown();
+        let occurrence = wanted.recurrence.clone();
+        let could_start = self.running().filter(|run| !run.is_held_so_far).map(|run| run.could_start);
         api::Submission {
             number,
             name: wanted.name.clone(),
             user: wanted.user.clone(),
             submitted: timestamp(*submitted),
-            state: *state,
-            why: why.clone(),
+            state,
+            why: self.own_why().cloned(),
             held: *held,
-            priority: entry.priority(),
-            flows: flows.map(|here| here.shown(now, is_whole)).collect(),
-            deadline: entry.due().filter(|_| state.has_not_begun()).map(timestamp),
-            occurrence: wanted
-                .recurrence
-                .clone()
+            priority: self.priority(),
+            flows: self.flows().iter().map(|flow| flow.shown(now, is_whole)).collect(),
+            deadline: self.due().filter(|_| state.has_not_begun()).map(timestamp),
+            occurrence: occurrence
                 .map(|recurrence| api::Occurrence { recurrence, at: timestamp(wanted.since) }),
-            began: live.as_ref().filter(|live| !live.is_held_so_far).map(|live| timestamp(live.could_start)),
+            began: could_start.map(timestamp),
             ended: None,
             prediction: prediction.clone().filter(|_| is_whole),
             unpredicted: None,
             missing: None,
-            key: wanted.submit.key.clone().filter(|_| wanted.recurrence.is_none()),
+            key: wanted.key().cloned(),
         }
     }
+}
 
+impl ServiceState {
     /// The document of an unfinished submission, with the reason why it waits.
     fn shown_among(&self, number: u64, entry: &Entry, now: Moment, is_whole: bool) -> api::Submission {
-        let mut shown = Self::shown(number, entry, now, is_whole);
+        let mut shown = entry.shown(number, now, is_whole);
         shown.why = self.why(entry);
         shown.missing = self.missing(number, entry).cloned();
         if is_whole {
@@ -100,82 +139,69 @@ impl ServiceState {
         shown
     }
 
-    pub(super) fn show(&self, now: Moment, number: u64) -> Result<api::Submission, Refusal> {
-        if let Some(entry) = self.entries.get(&number) {
+    /// A submission with all details.
+    ///
+    /// # Errors
+    /// The number is unknown, or the submission is forgotten.
+    pub fn show(&self, now: Moment, number: u64) -> Result<api::Submission, Refusal> {
+        if let Some(entry) = self.submissions.open.get(&number) {
             return Ok(self.shown_among(number, entry, now, true));
         }
-        self.ended.find(number).cloned().ok_or_else(|| Refusal {
-            kind: RefusalKind::NotFound,
-            message: format!("found no submission {number}"),
-        })
+        self.submissions.finished.find(number).cloned().ok_or_else(|| Refusal::no_submission(number))
     }
 
     /// A submission that has not started. `None` if it has.
-    pub(super) fn pending(&self, number: u64) -> Option<PendingSubmission> {
-        let entry = self.entries.get(&number).filter(|entry| entry.live.is_none())?;
+    pub fn pending(&self, number: u64) -> Option<PendingSubmission> {
+        let entry = self.submissions.open.get(&number).filter(|entry| entry.running().is_none())?;
         let Entry { wanted, changes, held, held_flows, .. } = entry;
         let (wanted, changes, held_flows) = (wanted.clone(), changes.clone(), held_flows.clone());
         Some(PendingSubmission { wanted, changes, held: *held, held_flows })
     }
 
-    /// Submissions, the latest first.
-    pub(super) fn list(
-        &self,
-        now: Moment,
-        states: &[State],
-        name: Option<&str>,
-        user: Option<&str>,
-        most: usize,
-        before: Option<u64>,
-    ) -> Vec<api::Submission> {
-        let is_wanted = |state: State, of: &str, by: &str, number: u64| {
-            (states.is_empty() || states.contains(&state))
-                && name.is_none_or(|name| name == of)
-                && user.is_none_or(|user| user == by)
-                && before.is_none_or(|before| number < before)
+    /// The unfinished and the remembered submissions, the latest first.
+    pub fn list(&self, now: Moment, filter: &Filter) -> Vec<api::Submission> {
+        let has = |(number, entry): &(&u64, &Entry)| {
+            filter.has(entry.state.shown(), &entry.wanted.name, &entry.wanted.user, **number)
         };
-        let open = self.entries.iter().rev();
-        let open = open.filter(|(number, entry)| {
-            is_wanted(entry.state, &entry.wanted.name, &entry.wanted.user, **number)
-        });
+        let open = self.submissions.open.iter().rev().filter(has);
         let shown = |(&number, entry): (&u64, &Entry)| self.shown_among(number, entry, now, false);
-        let mut found: Vec<api::Submission> = open.take(most).map(shown).collect();
-        let ended = self.ended.iter().filter(|one| is_wanted(one.state, &one.name, &one.user, one.number));
-        found.extend(ended.map(listed));
+        let mut found: Vec<api::Submission> = open.take(filter.most).map(shown).collect();
+        let ended = self.submissions.finished.iter();
+        found.extend(ended.filter(|one| filter.has(one.state, &one.name, &one.user, one.number)).map(listed));
         found.sort_by_key(|one| std::cmp::Reverse(one.number));
-        found.truncate(most);
+        found.truncate(filter.most);
         found
     }
 
-    pub(super) fn service(&self, now: Moment) -> api::Service {
+    /// The latest alerts, the latest first.
+    pub fn alerts(&self) -> Vec<api::Alert> {
+        self.alerts.kept.iter().rev().cloned().collect()
+    }
+
+    pub fn service(&self, now: Moment) -> api::Service {
         let mut submissions: BTreeMap<String, u64> = BTreeMap::new();
-        let states =
-            self.entries.values().map(|entry| entry.state).chain(self.ended.iter().map(|one| one.state));
-        for state in states {
+        let open = self.submissions.open.values().map(|entry| entry.state.shown());
+        for state in open.chain(self.submissions.finished.iter().map(|one| one.state)) {
             *submissions.entry(state.name().to_owned()).or_default() += 1;
         }
+        let machines = self.machines.all.clone();
         api::Service {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            began: timestamp(self.began),
-            started: timestamp(self.started),
+            began: timestamp(self.began()),
+            started: timestamp(self.clock.started),
             now: timestamp(now),
             engine: self.facts.engine.clone(),
             policy: self.facts.policy.clone(),
             objective: self.facts.objective.clone(),
             slots_by_user: self.facts.limits.slots_by_user.map(u64::from),
-            slots: self.machines.iter().filter(|machine| machine.up).map(|machine| machine.slots).sum(),
-            machines: self.machines.clone(),
-            running: self.load.running,
-            waiting: self
-                .entries
-                .values()
-                .filter_map(|entry| entry.live.as_ref())
-                .map(RunningSubmission::waiting)
-                .sum(),
+            slots: machines.iter().filter(|machine| machine.up).map(|machine| machine.slots).sum(),
+            machines,
+            running: self.usage.load.running,
+            waiting: self.waiting(),
             submissions,
-            draining: self.is_draining,
-            calibration: self.scores.calibration(),
-            trouble: self.troubles.values().next().cloned(),
+            draining: self.submissions.queue.is_draining,
+            calibration: self.forecasts.scores.calibration(),
+            trouble: self.health.values().next().cloned(),
         }
     }
 }

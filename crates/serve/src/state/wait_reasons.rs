@@ -3,9 +3,10 @@
 //! Reasons that depend on other submissions (limits, a drain, quotas, outputs of other flows) are computed on
 //! demand and not stored, so they are never outdated.
 
-use crate::api::{self, FlowStatus, State};
-use crate::state::running::{FlowProgress, RunningSubmission};
-use crate::state::{Entry, ServiceState};
+use crate::api::{self, FlowStatus};
+use crate::state::ServiceState;
+use crate::state::progress::{FlowProgress, RunningSubmission};
+use crate::state::submissions::{Entry, SubmissionState};
 use crate::{Moment, timestamp};
 
 /// The reason during a drain.
@@ -26,25 +27,22 @@ enum Blocker<'a> {
 impl ServiceState {
     /// Why a submission has not started. `None` if it has, or is about to.
     pub(super) fn why(&self, entry: &Entry) -> Option<String> {
-        if let Some(why) = &entry.why {
+        if let Some(why) = entry.own_why() {
             return Some(
                 self.first_of_name(entry).map_or_else(|| why.clone(), |first| format!("{why}: {first}")),
             );
         }
-        if entry.state != State::Queued {
-            return None;
-        }
         Some(match self.behind(entry)? {
             Blocker::Drain => DRAINS.to_owned(),
             Blocker::Running => {
-                let live = match self.queue.live() {
+                let live = match self.submissions.queue.begun.total {
                     1 => "1 submission is".to_owned(),
                     live => format!("{live} submissions are"),
                 };
                 format!("{live} live, as many as may be at a time (--live)")
             }
             Blocker::RunningOf(user) => {
-                let live = self.queue.live_of(user);
+                let live = self.submissions.queue.begun.of(user);
                 format!("{user} has {live} live, as many as one user may (--live-by-user)")
             }
         })
@@ -52,32 +50,33 @@ impl ServiceState {
 
     /// The reason why the first submission of a name waits, for one behind it.
     fn first_of_name(&self, entry: &Entry) -> Option<String> {
-        let number = self.series.get(&entry.wanted.name)?.front()?;
-        let first = self.entries.get(number).filter(|first| !std::ptr::eq(*first, entry))?;
-        let why =
-            first.why.as_ref().filter(|_| first.state == State::Queued && entry.state == State::Queued)?;
+        let number = self.submissions.first_of(&entry.wanted.name)?;
+        let first = self.submissions.open.get(&number).filter(|first| !std::ptr::eq(*first, entry))?;
+        let why = first.own_why()?;
         Some(format!("{number} {}{why}", if first.held { "is " } else { "" }))
     }
 
     /// The missing file that keeps a submission from starting.
     pub(super) fn missing<'a>(&self, number: u64, entry: &'a Entry) -> Option<&'a String> {
-        let first = self.series.get(&entry.wanted.name).and_then(|series| series.front());
-        let waits = entry.state == State::Queued && !entry.held && !entry.has_files;
-        entry.missing.as_ref().filter(|_| waits && entry.not_before.is_none() && first == Some(&number))
+        let first = self.submissions.first_of(&entry.wanted.name);
+        let waits = entry.is_queued() && !entry.held && !entry.has_files;
+        entry.missing.as_ref().filter(|_| waits && entry.not_before().is_none() && first == Some(number))
     }
 
     /// The limit that keeps a ready submission from starting.
     fn behind<'a>(&self, entry: &'a Entry) -> Option<Blocker<'a>> {
         let (limits, user) = (&self.facts.limits, entry.wanted.user.as_str());
-        if entry.state != State::Queued || entry.why.is_some() {
+        if !entry.is_queued() || entry.own_why().is_some() {
             None
-        } else if self.is_draining {
+        } else if self.submissions.queue.is_draining {
             Some(Blocker::Drain)
-        } else if limits.live_by_user < limits.live && self.queue.live_of(user) >= limits.live_by_user {
+        } else if limits.live_by_user < limits.live
+            && self.submissions.queue.begun.of(user) >= limits.live_by_user
+        {
             // A submission of another user that finishes does not help.
             Some(Blocker::RunningOf(user))
         } else {
-            (self.queue.live() >= limits.live).then_some(Blocker::Running)
+            (self.submissions.queue.begun.total >= limits.live).then_some(Blocker::Running)
         }
     }
 
@@ -85,9 +84,8 @@ impl ServiceState {
     /// of tasks is known only after its inputs are looked up, and its start depends on later submissions and
     /// changes.
     pub(super) fn unpredicted(&self, entry: &Entry) -> Option<String> {
-        if !entry.state.has_not_begun() {
-            let waits =
-                entry.state == State::Running && entry.prediction.is_none() && entry.cancelled.is_empty();
+        if let SubmissionState::Running(_) = entry.state {
+            let waits = entry.prediction.is_none() && entry.cancelled.is_empty();
             let problem = self.forecast_error().filter(|_| waits);
             return problem.map(|problem| format!("what is to come cannot be simulated: {problem}"));
         }
@@ -106,14 +104,14 @@ impl ServiceState {
     /// The first estimated end of a running submission, of all users or of one. `None` if no estimate is
     /// known.
     fn first_end(&self, user: Option<&str>) -> Option<Moment> {
-        let is_meant = |entry: &&Entry| user.is_none_or(|user| entry.wanted.user == user);
-        let live = self.entries.values().filter(is_meant).filter_map(|entry| entry.live.as_ref());
-        live.filter_map(RunningSubmission::expected_end).min()
+        let running = self.submissions.running();
+        let of_user = running.filter(|(_, entry, _)| user.is_none_or(|user| entry.wanted.user == user));
+        of_user.filter_map(|(_, _, run)| run.expected_end()).min()
     }
 
     /// Sets the reason why no more tasks of a flow start, unless the flow only waits for slots.
     pub(super) fn tell_waits(&self, number: u64, entry: &Entry, now: Moment, shown: &mut api::Submission) {
-        let Some(live) = &entry.live else { return };
+        let Some(live) = entry.running() else { return };
         for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
             flow.why = match here.state {
                 FlowStatus::Held if entry.is_held_by_hand(&here.flow) => {
@@ -142,11 +140,11 @@ impl ServiceState {
         if !missing.is_empty() {
             return Some(without(&missing));
         }
-        let is_nowhere = !self.machines.is_empty() && self.machines.iter().all(|machine| !machine.up);
+        let is_nowhere = !self.machines.all.is_empty() && self.machines.all.iter().all(|machine| !machine.up);
         let why = if is_nowhere {
             Some("no machine is there".to_owned())
         } else {
-            let limit = || self.policy_limits.get(&(number, here.flow.clone())).cloned();
+            let limit = || self.machines.limits.get(&(number, here.flow.clone())).cloned();
             self.why_quota(&entry.wanted.user).or_else(limit)
         };
         // This check reads all jobs, so it comes last.

@@ -121,16 +121,13 @@ fn execute(service: &Service, command: Command) -> Result<Answer, Refusal> {
 }
 
 fn submit(service: &Service, submit: Submit) -> u64 {
-    let asked = service.handle().submission(submit).unwrap();
+    let asked = service.handle().submission(&anna(), submit).unwrap();
     let Answer::Accepted(accepted) = execute(service, asked).unwrap() else { panic!("it is not accepted") };
     accepted.number.unwrap()
 }
 
 fn show(service: &Service, number: u64) -> Submission {
-    let Answer::Submission(shown) = execute(service, Command::Show(number)).unwrap() else {
-        panic!("it is not shown")
-    };
-    *shown
+    service.handle().query_and_wait(move |state, now| state.show(now, number)).unwrap().unwrap()
 }
 
 /// Waits until something is so of a submission.
@@ -208,7 +205,7 @@ fn held(dir: &Path) {
     let deadline =
         shown.flows[0].deadline.unwrap().as_microsecond() - shown.flows[0].release.as_microsecond();
     assert_eq!(deadline, 3_600_000_000);
-    let explained = service.handle().explain(&anna(), a, None, None).unwrap();
+    let explained = service.handle().explain(a, None, None).unwrap();
     assert!(!explained.text.contains("no deadline"), "it was given one since: {}", explained.text);
     assert_eq!(service.handle().timeline(0).attempts.len(), 6, "nothing was done twice");
     let c = submit(&service, flow(dir, "c", "sleep 300", 2));
@@ -227,7 +224,7 @@ fn quota(dir: &Path) {
     let shown = until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
     let why = "anna's tasks hold 1 slot, as many as one user may (--slots-by-user)";
     assert_eq!(shown.flows[0].why.as_deref(), Some(why));
-    let explained = service.handle().explain(&anna(), number, None, None).unwrap();
+    let explained = service.handle().explain(number, None, None).unwrap();
     let text = in_one_line(&explained.text);
     assert!(text.contains(&format!("why now: {why}")), "{}", explained.text);
     assert!(text.contains(&format!("1 at work; 1 task wait: {why}")), "{}", explained.text);
@@ -237,15 +234,15 @@ fn quota(dir: &Path) {
     over(&service, number);
     // What its attempts did is kept until another one of its name begins.
     let job = LogQuery { job: "j".into(), ..LogQuery::default() };
-    service.handle().logs(&anna(), number, &job).unwrap();
+    service.handle().logs(number, &job).unwrap();
     let again = submit(&service, flow(dir, "a", "true", 2));
     assert_eq!(over(&service, again).state, State::Finished);
     let expected = format!(
         "of {number} it is not kept any more what its attempts did: {again}, which has the same name, has begun since"
     );
-    assert_eq!(service.handle().explain(&anna(), number, None, None).unwrap_err().message, expected);
-    assert_eq!(service.handle().logs(&anna(), number, &job).unwrap_err().message, expected);
-    service.handle().explain(&anna(), again, None, None).unwrap();
+    assert_eq!(service.handle().explain(number, None, None).unwrap_err().message, expected);
+    assert_eq!(service.handle().logs(number, &job).unwrap_err().message, expected);
+    service.handle().explain(again, None, None).unwrap();
     // Nothing of it is to be done a second time, in time for the deadline that it has now.
     let deadlines = [("a".to_owned(), "1h".to_owned())].into();
     let done = submit(&service, Submit { deadlines, ..flow(dir, "a", "true", 2) });
@@ -270,7 +267,7 @@ fn causes(dir: &Path) {
     let number = submit(&service, both);
     until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
     let explain = |what: &str| {
-        let explained = service.handle().explain(&anna(), number, Some("ship"), None).unwrap();
+        let explained = service.handle().explain(number, Some("ship"), None).unwrap();
         let text = in_one_line(&explained.text);
         assert!(text.contains(&format!("why now: {what}")), "{}", explained.text);
         assert!(!text.contains("for slots"), "{}", explained.text);
@@ -307,7 +304,7 @@ fn taken_over(dir: &Path) {
     });
     fs::write(&gate, "").unwrap();
     assert_eq!(over(&service, b).state, State::Finished);
-    let text = service.handle().explain(&anna(), b, None, None).unwrap().text;
+    let text = service.handle().explain(b, None, None).unwrap().text;
     assert!(text.contains(&format!("{a}/a")) && !again.iter().any(|again| text.contains(again)), "{text}");
     service.stop().unwrap();
 }
@@ -318,7 +315,7 @@ fn queued(dir: &Path) {
         Service::start(&Setup { limits: Limits { live: 1, ..Limits::default() }, ..setup(dir) }).unwrap();
     let first = submit(&service, flow(dir, "a", "sleep 300", 1));
     let second = submit(&service, flow(dir, "b", "cat", 1));
-    let refusal = |number| service.handle().explain(&anna(), number, None, None).unwrap_err().message;
+    let refusal = |number| service.handle().explain(number, None, None).unwrap_err().message;
     assert_eq!(
         refusal(second),
         "2 has not begun: 1 submission is live, as many as may be at a time (--live)"
@@ -434,7 +431,7 @@ fn wrong(dir: &Path) {
     assert_eq!(shown.state, State::Failed);
     assert!(shown.why.as_deref().unwrap().contains("nowhere/*.txt"), "{shown:#?}");
     let broken = Submit { document: "slackline = 1\nflows = 3\n".into(), ..Submit::default() };
-    let refused = service.handle().submission(broken).unwrap_err();
+    let refused = service.handle().submission(&anna(), broken).unwrap_err();
     assert!(refused.message.contains("flow.toml:2"), "{}", refused.message);
     // Two services at one place are one too many.
     let error = Service::start(&setup(dir)).err().unwrap();
@@ -452,7 +449,7 @@ fn explained(dir: &Path) {
     over(&service, first);
     over(&service, second);
     let handle = service.handle();
-    let why = handle.explain(&anna(), second, None, None).unwrap();
+    let why = handle.explain(second, None, None).unwrap();
     assert!(why.text.contains(&format!("{first}/a")), "the slots were held by the first:\n{}", why.text);
     assert_eq!(why.document["flow"], format!("{second}/b"), "{:#}", why.document);
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
@@ -460,12 +457,12 @@ fn explained(dir: &Path) {
     until(&service, third, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     let fourth = submit(&service, flow(dir, "d", "cat", 2));
     until(&service, fourth, |shown| shown.state == State::Running);
-    let why = handle.explain(&anna(), fourth, Some("d"), Some("j")).unwrap();
+    let why = handle.explain(fourth, Some("d"), Some("j")).unwrap();
     assert!(why.text.contains(&format!("tasks at work now: 2 of {third}/c")), "{}", why.text);
     let query = LogQuery { job: "j".into(), ..LogQuery::default() };
-    let logs = handle.logs(&anna(), first, &query).unwrap();
+    let logs = handle.logs(first, &query).unwrap();
     assert_eq!(logs.matches("said").count(), 6, "{logs}");
-    let problem = |query: LogQuery| handle.logs(&anna(), first, &query).unwrap_err().message;
+    let problem = |query: LogQuery| handle.logs(first, &query).unwrap_err().message;
     assert!(problem(LogQuery { job: "k".into(), ..LogQuery::default() }).contains("found job \"k\""));
     assert!(problem(LogQuery { flow: Some("x".into()), ..query.clone() }).contains("found flow \"x\""));
     assert!(problem(LogQuery { task: Some("mop".into()), ..query }).contains("expected map-N"));

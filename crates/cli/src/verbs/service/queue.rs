@@ -222,67 +222,37 @@ fn flows_table(rows: &[Row<'_>], status: &[String], now: Timestamp) -> Table {
     ])
 }
 
+/// The text of a row in one column.
+type Cell<'a> = &'a dyn Fn(&Row<'_>) -> String;
+
 fn csv(all: &[Submission]) -> String {
-    let header = [
-        "number",
-        "name",
-        "user",
-        "state",
-        "why",
-        "submitted",
-        "ended",
-        "priority",
-        "flow",
-        "flow_state",
-        "release",
-        "deadline",
-        "predicted",
-        "completion",
-        "late",
-        "weight",
-        "tasks",
-        "done",
-        "running",
-        "failed_attempts",
-        "guess",
-    ];
     let at = |at: Option<Timestamp>| at.map_or_else(String::new, |at| at.to_string());
-    let row = |Row { submission: one, flow }: Row<'_>| {
-        let mut cells = vec![
-            one.number.to_string(),
-            one.name.clone(),
-            one.user.clone(),
-            one.state.name().to_owned(),
-            one.why.clone().unwrap_or_default(),
-            one.submitted.to_string(),
-            at(one.ended),
-            one.priority.to_string(),
-        ];
-        match flow {
-            None => {
-                let due =
-                    header.map(|name| if name == "deadline" { at(one.deadline) } else { String::new() });
-                cells.extend(due.into_iter().skip(cells.len()));
-            }
-            Some(flow) => cells.extend([
-                flow.flow.clone(),
-                flow.state.name().to_owned(),
-                flow.release.to_string(),
-                at(flow.deadline),
-                at(flow.predicted),
-                at(flow.completion),
-                flow.late.map_or_else(String::new, |late| late.to_string()),
-                flow.weight.to_string(),
-                flow.tasks.to_string(),
-                flow.done.to_string(),
-                flow.running.to_string(),
-                flow.failed_attempts.to_string(),
-                flow.guess.to_string(),
-            ]),
-        }
-        cells
-    };
-    slackline::report::csv(&header, rows(all).into_iter().map(row))
+    let of = |row: &Row<'_>, cell: &dyn Fn(&Flow) -> String| row.flow.map_or_else(String::new, cell);
+    let columns: [(&str, Cell<'_>); 21] = [
+        ("number", &|row| row.submission.number.to_string()),
+        ("name", &|row| row.submission.name.clone()),
+        ("user", &|row| row.submission.user.clone()),
+        ("state", &|row| row.submission.state.name().to_owned()),
+        ("why", &|row| row.submission.why.clone().unwrap_or_default()),
+        ("submitted", &|row| row.submission.submitted.to_string()),
+        ("ended", &|row| at(row.submission.ended)),
+        ("priority", &|row| row.submission.priority.to_string()),
+        ("flow", &|row| of(row, &|flow| flow.flow.clone())),
+        ("flow_state", &|row| of(row, &|flow| flow.state.name().to_owned())),
+        ("release", &|row| of(row, &|flow| flow.release.to_string())),
+        ("deadline", &|row| at(deadline_of(*row))),
+        ("predicted", &|row| of(row, &|flow| at(flow.predicted))),
+        ("completion", &|row| of(row, &|flow| at(flow.completion))),
+        ("late", &|row| of(row, &|flow| flow.late.map_or_else(String::new, |late| late.to_string()))),
+        ("weight", &|row| of(row, &|flow| flow.weight.to_string())),
+        ("tasks", &|row| of(row, &|flow| flow.tasks.to_string())),
+        ("done", &|row| of(row, &|flow| flow.done.to_string())),
+        ("running", &|row| of(row, &|flow| flow.running.to_string())),
+        ("failed_attempts", &|row| of(row, &|flow| flow.failed_attempts.to_string())),
+        ("guess", &|row| of(row, &|flow| flow.guess.to_string())),
+    ];
+    let cells = |row: Row<'_>| columns.iter().map(|(_, cell)| cell(&row)).collect::<Vec<_>>();
+    slackline::report::csv(&columns.map(|(name, _)| name), rows(all).into_iter().map(cells))
 }
 
 /// `status NUMBER`: one submission, whole.

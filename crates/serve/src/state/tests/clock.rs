@@ -9,7 +9,7 @@ const YEAR: i64 = 365 * DAY;
 fn every_minute(name: &str, catch_up: CatchUp) -> Command {
     let schedule = Schedule { cron: "* * * * *".into(), zone: None, catch_up };
     let again = api::Submit { schedule: Some(schedule), overlap: Overlap::Wait, ..submit(name) };
-    Command::Submit(Box::new(again), checked(name))
+    sent(again, name)
 }
 
 /// A world in which every submission finishes at once, with a schedule for each minute.
@@ -156,7 +156,7 @@ fn rates_and_retries_go_by_elapsed_time() {
     let mut world = World::new(limits);
     let first = world.submit(&anna(), submit("a"));
     jump(&mut world, YEAR);
-    let command = |name: &str| Command::Submit(Box::new(submit(name)), checked(name));
+    let command = |name: &str| sent(submit(name), name);
     let refused = world.execute(&anna(), command("b")).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::TooMany(59), "a year has not passed: {refused}");
     jump(&mut world, -YEAR);

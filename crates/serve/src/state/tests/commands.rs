@@ -1,17 +1,17 @@
 //! Answers to commands.
 
-use crate::state::tests::world::{World, checked, minutes, submit};
+use crate::state::tests::world::{World, minutes, sent, submit};
 use crate::state::tests::*;
 
 #[test]
 fn a_deadline_that_has_passed_is_refused_but_not_in_a_repeated_request() {
     let mut world = World::new(Limits::default());
-    let sent = |key: &str, passed: Option<&str>| {
+    let sent = |key: &str, late: Option<&str>| {
         let submit = api::Submit { key: Some(key.to_owned()), ..submit("night") };
-        Command::Submit(
-            Box::new(submit),
-            FlowFileCheck { passed: passed.map(str::to_owned), ..checked("night") },
-        )
+        let mut command = sent(submit, "night");
+        let Command::Submit { passed, .. } = &mut command else { unreachable!() };
+        *passed = late.map(str::to_owned);
+        command
     };
     world.execute(&anna(), sent("once", None)).unwrap();
     let again = world.execute(&anna(), sent("once", Some("it has passed"))).unwrap();
@@ -56,9 +56,7 @@ fn one_flow_of_several_is_resumed_and_the_others_stay_held_over_restarts() {
     world.execute(&anna(), hold(None, true)).unwrap();
     world.execute(&anna(), hold(Some("g"), false)).unwrap();
     let held = |world: &mut World| {
-        let Answer::Submission(one) = world.execute(&anna(), Command::Show(number)).unwrap() else {
-            panic!()
-        };
+        let one = world.show(number);
         let held = one.flows.iter().filter(|flow| flow.state == api::FlowStatus::Held);
         held.map(|flow| flow.flow.clone()).collect::<Vec<_>>()
     };
@@ -77,7 +75,7 @@ fn of_times_that_are_made_up_for_the_first_runs_all_do_or_the_last() {
         let mut world = World::new(Limits::default());
         let schedule = Some(Schedule { cron: "0 * * * *".into(), zone: None, catch_up: CatchUp::All });
         let submit = api::Submit { overlap, schedule, ..submit("hourly") };
-        world.execute(&anna(), Command::Submit(Box::new(submit), checked("hourly"))).unwrap();
+        world.execute(&anna(), sent(submit, "hourly")).unwrap();
         // The service is down for three hours.
         world.now += minutes(3 * 60 + 1);
         world.pass(1);

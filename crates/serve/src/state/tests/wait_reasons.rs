@@ -66,8 +66,8 @@ fn a_drain_is_the_reason_of_submissions_that_could_start_and_of_late_ones() {
     let mut world = World::new(Limits::default());
     world.execute(&operator(), Command::Drain(true)).unwrap();
     let held = world.submit(&anna(), api::Submit { held: true, ..submit("held") });
-    let checked = FlowFileCheck { due: Some(START + minutes(10)), ..checked("night") };
-    world.execute(&anna(), Command::Submit(Box::new(submit("night")), checked)).unwrap();
+    let due = Some(START + minutes(10));
+    world.execute(&anna(), sent_with(submit("night"), "night", |wanted| wanted.due = due)).unwrap();
     let why = "the service drains: nothing new begins (slackline drain --undo)";
     assert_eq!([world.why(held).as_deref(), world.why(2).as_deref()], [Some("held"), Some(why)]);
     assert_eq!(world.show(2).unpredicted.as_deref(), Some("when it is done is predicted once it begins"));

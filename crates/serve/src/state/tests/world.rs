@@ -1,6 +1,7 @@
 //! A world around the state: it carries out effects on request of a test, or at once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use slackline::resident::{FlowOrder, FlowOverrides};
 use slackline::run::{RunEvent, RunningAttempt, TaskId};
@@ -8,10 +9,10 @@ use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{PhaseKind, Seed, WallTime};
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
-use crate::api::{CatchUp, Change, Overlap, Schedule};
+use crate::api::{AlertKind, CatchUp, Change, Overlap, Schedule, State};
 use crate::state::auth::{Principal, Role};
 use crate::state::*;
-use crate::{Moment, SECOND};
+use crate::{Moment, SECOND, timestamp};
 
 /// Tuesday 24 November 2026, noon in UTC.
 pub(super) const START: Moment = 1_795_521_600 * SECOND;
@@ -24,8 +25,22 @@ pub(super) fn submit(name: &str) -> api::Submit {
     api::Submit { document: format!("# {name}"), name: Some(name.to_owned()), ..api::Submit::default() }
 }
 
-pub(super) fn checked(name: &str) -> FlowFileCheck {
-    FlowFileCheck { name: name.to_owned(), ..FlowFileCheck::default() }
+/// The command that submits a file, which has a name.
+pub(super) fn sent(submit: api::Submit, name: &str) -> Command {
+    sent_with(submit, name, |_| ())
+}
+
+/// [`sent`] with changed facts of the file.
+pub(super) fn sent_with(
+    submit: api::Submit,
+    name: &str,
+    change: impl FnOnce(&mut SubmissionSpec),
+) -> Command {
+    let name = submit.name.clone().unwrap_or_else(|| name.to_owned());
+    let (user, since, recurrence, due, draft) = (String::new(), START, None, None, OnceLock::new());
+    let mut wanted = SubmissionSpec { submit, name, user, since, recurrence, due, draft };
+    change(&mut wanted);
+    Command::Submit { wanted: Box::new(wanted), passed: None }
 }
 
 fn late((number, flow): (u64, &str)) -> api::DelayedFlow {
@@ -40,8 +55,8 @@ pub(super) fn kind(record: &Record) -> &'static str {
         Record::Began(_) => "began",
         Record::Submitted { .. } => "submitted",
         Record::Predicted { .. } => "predicted",
-        Record::Ended(_) => "ended",
-        Record::Alerted { .. } => "alerted",
+        Record::Ended { .. } => "ended",
+        Record::Alert(_) => "alerted",
         _ => "other",
     }
 }
@@ -154,22 +169,23 @@ impl World {
         self.records.extend(out.records);
         for effect in out.effects {
             match effect {
-                Effect::Open(number) => drop(self.opening.insert(number)),
-                Effect::Admit { number, standings } => {
+                Effect::Launch(WorkItem::Open(number, _)) => drop(self.opening.insert(number)),
+                Effect::Admit { number, standings, .. } => {
                     let all = standings.into_iter().map(|(flow, overrides)| ((number, flow), overrides));
                     self.standings.extend(all);
                 }
                 Effect::Change { number, flow, change: FlowOrder::Override(overrides) } => {
                     self.standings.insert((number, flow), overrides);
                 }
-                Effect::Change { .. } | Effect::ClockJumped(_) | Effect::RemoveAside(_) => {}
+                Effect::Change { .. } | Effect::ClockJumped(_) | Effect::Launch(WorkItem::RemoveAside(_)) => {
+                }
                 Effect::Forget { name, .. } => self.forgotten.push(name),
                 Effect::Predict { number } => self.predicting.push(number),
-                Effect::Read(number) => {
+                Effect::Launch(WorkItem::Read(number, _)) => {
                     let due = self.due.map(|at| START + at);
                     self.apply_event(StateEvent::Read { number, due });
                 }
-                Effect::Look(number) => {
+                Effect::Launch(WorkItem::Look(number, _)) => {
                     let missing = (!self.files).then(|| "/in/a*".to_owned());
                     self.apply_event(StateEvent::Files { number, missing });
                 }
@@ -221,7 +237,10 @@ impl World {
         self.carry_out(out);
     }
 
-    pub(super) fn execute(&mut self, principal: &Principal, command: Command) -> Result<Answer, Refusal> {
+    pub(super) fn execute(&mut self, principal: &Principal, mut command: Command) -> Result<Answer, Refusal> {
+        if let Command::Submit { wanted, .. } = &mut command {
+            wanted.since = self.wall();
+        }
         let mut out = Transition::default();
         let answer = self.state.execute(self.clock(), principal, command, &mut out);
         self.carry_out(out);
@@ -230,14 +249,14 @@ impl World {
 
     pub(super) fn submit(&mut self, principal: &Principal, submit: api::Submit) -> u64 {
         let name = submit.name.clone().unwrap();
-        let answer = self.execute(principal, Command::Submit(Box::new(submit), checked(&name)));
+        let answer = self.execute(principal, sent(submit, &name));
         let Ok(Answer::Accepted(accepted)) = answer else { panic!("{answer:?}") };
         accepted.number.unwrap()
     }
 
     pub(super) fn submit_waiting(&mut self, principal: &Principal, submit: api::Submit) -> u64 {
-        let checked = FlowFileCheck { waits_for_files: true, ..checked("x") };
-        let answer = self.execute(principal, Command::Submit(Box::new(submit), checked));
+        let submit = api::Submit { when: vec!["/in/a*".to_owned()], ..submit };
+        let answer = self.execute(principal, sent(submit, "x"));
         let Ok(Answer::Accepted(accepted)) = answer else { panic!("{answer:?}") };
         accepted.number.unwrap()
     }
@@ -287,35 +306,28 @@ impl World {
         &mut self,
         number: u64,
         flows: &[(&str, u64, Option<u64>)],
-        change: impl Fn(&mut FlowFacts),
+        change: impl Fn(&mut FlowProgress),
     ) {
         assert!(self.opening.remove(&number), "{number} is to be opened");
-        let flow = |(index, &(flow, tasks, deadline)): (usize, &(&str, u64, Option<u64>))| FlowFacts {
+        let flow = |&(flow, tasks, deadline): &(&str, u64, Option<u64>)| FlowProgress {
             flow: flow.to_owned(),
             release: START,
             deadline: deadline.map(|at| START + at),
             weight: 1.0,
-            jobs: vec![JobFacts {
-                index: index as u32,
-                job: api::Job {
-                    job: "j".into(),
-                    after: Vec::new(),
-                    maps: api::Phase { tasks, ..api::Phase::default() },
-                    reduces: api::Phase::default(),
-                    failed_attempts: 0,
-                },
+            jobs: vec![api::Job {
+                job: "j".into(),
+                after: Vec::new(),
+                maps: api::Phase { tasks, ..api::Phase::default() },
+                reduces: api::Phase::default(),
+                failed_attempts: 0,
             }],
-            reads: Vec::new(),
+            ..FlowProgress::default()
         };
-        let mut flows: Vec<FlowFacts> = flows.iter().enumerate().map(flow).collect();
+        let mut flows: Vec<FlowProgress> = flows.iter().map(flow).collect();
         flows.iter_mut().for_each(change);
         self.live.insert(number, 1);
-        self.apply_event(StateEvent::Opened(Opened {
-            number,
-            started: START,
-            flows,
-            unrunnable: Vec::new(),
-        }));
+        let run = RunningSubmission::new(START, flows);
+        self.apply_event(StateEvent::Opened { number, run, unrunnable: Vec::new() });
     }
 
     pub(super) fn not_opened(&mut self, number: u64, problem: &str, is_final: bool) {
@@ -372,7 +384,7 @@ impl World {
     }
 
     pub(super) fn list(&mut self) -> Vec<api::Submission> {
-        self.state.list(self.wall(), &[], None, None, 10_000, None)
+        self.state.list(self.wall(), &Filter { most: 10_000, ..Filter::default() })
     }
 
     pub(super) fn number_of(&mut self, name: &str) -> u64 {
@@ -381,7 +393,7 @@ impl World {
 
     /// The kept alerts, the latest first.
     pub(super) fn kept_alerts(&self) -> Vec<Alert> {
-        self.state.alerts.iter().rev().cloned().collect()
+        self.state.alerts()
     }
 
     pub(super) fn service(&mut self) -> api::Service {
@@ -436,7 +448,7 @@ pub(super) fn chaos(seed: u64) {
         catch_up: [CatchUp::All, CatchUp::Last, CatchUp::None][pick(&mut rng, 3)],
     };
     let again = api::Submit { schedule: Some(hourly), overlap: Overlap::Wait, ..submit("hourly") };
-    world.execute(&people[0], Command::Submit(Box::new(again), checked("hourly"))).unwrap();
+    world.execute(&people[0], sent(again, "hourly")).unwrap();
     for _ in 0..200 {
         let principal = &people[pick(&mut rng, 3)];
         match pick(&mut rng, 14) {
@@ -446,9 +458,7 @@ pub(super) fn chaos(seed: u64) {
                 let held = pick(&mut rng, 5) == 0;
                 let priority = pick(&mut rng, 3) as u32;
                 let wanted = api::Submit { priority, held, overlap, ..submit(&name) };
-                if let Ok(Answer::Accepted(accepted)) =
-                    world.execute(principal, Command::Submit(Box::new(wanted), checked(&name)))
-                {
+                if let Ok(Answer::Accepted(accepted)) = world.execute(principal, sent(wanted, &name)) {
                     acknowledged.extend(accepted.number);
                 }
             }
@@ -538,9 +548,9 @@ fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
         let of_user = begun.iter().filter(|one| one.user == user).count();
         assert!(of_user <= 2, "seed {seed}: {of_user} of {user} have begun");
     }
-    assert_eq!(world.state.queue.live(), begun.len(), "seed {seed}");
+    assert_eq!(world.state.submissions.queue.begun.total, begun.len(), "seed {seed}");
     let queued: Vec<&api::Submission> = all.iter().filter(|one| one.state == State::Queued).collect();
-    assert_eq!(world.state.queue.len(), queued.len(), "seed {seed}");
+    assert_eq!(world.state.submissions.queue.waiting.total, queued.len(), "seed {seed}");
     assert!(queued.iter().all(|one| one.why.is_some()), "seed {seed}: each says why it waits");
     let running: u64 = all.iter().flat_map(|one| &one.flows).map(|flow| flow.running).sum();
     assert_eq!(world.service().running, running, "seed {seed}");

@@ -6,7 +6,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::{Instance, Seed, random};
 
-use crate::state::tests::world::{START, World, checked, minutes, submit};
+use crate::state::tests::world::{START, World, minutes, sent, submit};
 use crate::state::tests::*;
 
 const DAY: u64 = 24 * 3600 * SECOND;
@@ -126,7 +126,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
     for (name, cron, ..) in RECURRING {
         let schedule = Schedule { cron: cron.into(), zone: Some(ZONE.into()), catch_up: CatchUp::All };
         let again = api::Submit { schedule: Some(schedule), ..submit(name) };
-        world.execute(&anna, Command::Submit(Box::new(again), checked(name))).unwrap();
+        world.execute(&anna, sent(again, name)).unwrap();
     }
     let mut rng = random::rng(Seed(2027), "year", 0);
     let until = START + 365 * DAY;

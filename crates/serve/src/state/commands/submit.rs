@@ -1,0 +1,124 @@
+//! The command `submit`, and the submissions of schedules.
+
+use slackline_model::printable::is_printable;
+
+use crate::api::{self, Accepted, Overlap};
+use crate::state::ServiceState;
+use crate::state::auth::Principal;
+use crate::state::commands::{Refusal, RefusalKind};
+use crate::state::record::{CancelReason, Record, SubmissionSpec};
+use crate::state::submissions::Entry;
+
+impl ServiceState {
+    /// Accepts a submission or a schedule.
+    pub(super) fn submit(
+        &mut self,
+        principal: &Principal,
+        mut wanted: SubmissionSpec,
+        passed: Option<String>,
+    ) -> Result<Accepted, Refusal> {
+        wanted.user.clone_from(&principal.name);
+        let SubmissionSpec { submit, name, user, .. } = &wanted;
+        let is_name = |c: char| c != '/' && is_printable(c);
+        if name.is_empty() || name.len() > 200 || !name.chars().all(is_name) || name.starts_with('.') {
+            return Err(Refusal::invalid(format!(
+                "name: found {name:?}, expected at most 200 printable characters without a slash, not beginning with a dot (--name gives one)"
+            )));
+        }
+        if let Some(key) = &submit.key {
+            if key.is_empty() || key.len() > 200 {
+                let found = key.len();
+                return Err(Refusal::invalid(format!("key: found {found} bytes, expected 1 to 200")));
+            }
+            if let Some(&number) = self.submissions.keys.get(&(user.clone(), key.clone())) {
+                self.is_same(number, name, submit)?;
+                let message = format!("{name} was submitted as {number} already");
+                return Ok(Accepted::new(Some(number), name, message));
+            }
+        }
+        // This check comes after the key: a repeated request may have a deadline that has passed since.
+        if let Some(problem) = passed {
+            return Err(Refusal::invalid(problem));
+        }
+        let now = self.clock.elapsed();
+        self.usage.check_rate(user, &self.facts.limits, now)?;
+        if submit.schedule.is_some() {
+            return self.add_schedule(principal, wanted);
+        }
+        self.has_place(user)?;
+        if let Some(owner) = self.submissions.first_of(name).and_then(|first| Some(&self.wanted(first)?.user))
+            && !principal.may_change(owner)
+        {
+            let message =
+                format!("name: found {name}, which is {owner}'s and not over, expected a name of your own");
+            return Err(Refusal::new(RefusalKind::Forbidden, message));
+        }
+        self.usage.count_rate(user, now);
+        Ok(self.accept(wanted))
+    }
+
+    /// Refuses a different request under the key of a submission. Of a finished submission only the name is
+    /// compared.
+    fn is_same(&self, number: u64, name: &str, submit: &api::Submit) -> Result<(), Refusal> {
+        let is_other = |before: &SubmissionSpec| {
+            let before = &before.submit;
+            before.document != submit.document
+                || before.parameters != submit.parameters
+                || before.deadlines != submit.deadlines
+        };
+        let found = if let Some(known) = self.submissions.name(number).filter(|&known| known != name) {
+            format!("{name:?} with the key of {number}, which is {known}")
+        } else if self.wanted(number).is_some_and(is_other) {
+            format!("another document, or other values or deadlines, than those of {number}")
+        } else {
+            return Ok(());
+        };
+        let message = format!("key: found {found}, expected the same again, or a key of its own");
+        Err(Refusal::new(RefusalKind::Conflict, message))
+    }
+
+    /// Checks the queue limits for one more submission of a user.
+    pub(in crate::state) fn has_place(&self, user: &str) -> Result<(), Refusal> {
+        let (limits, queue) = (&self.facts.limits, &self.submissions.queue);
+        let (all, own) = (queue.waiting.total, queue.waiting.of(user));
+        let message = if all >= limits.queued {
+            format!("found {all} submissions that wait, expected fewer than {}", limits.queued)
+        } else if own >= limits.queued_by_user {
+            let most = limits.queued_by_user;
+            format!("found {own} submissions of {user} that wait, expected fewer than {most}")
+        } else {
+            return Ok(());
+        };
+        Err(Refusal::new(RefusalKind::TooMany(60), message))
+    }
+
+    /// Enters a submission under the next number. It is skipped if its overlap rule says so.
+    pub(in crate::state) fn accept(&mut self, wanted: SubmissionSpec) -> Accepted {
+        let name = wanted.name.clone();
+        // A user submitted it when the service read its file, from which relative deadlines count.
+        let at = if wanted.recurrence.is_some() { self.now() } else { wanted.since };
+        let others: Vec<u64> = self.submissions.series.get(&name).into_iter().flatten().copied().collect();
+        let overlap = wanted.submit.overlap;
+        if let (Overlap::Skip, Some(&other)) = (overlap, others.first()) {
+            let message = format!("{name} is left out, because {other} has the same name and is not over");
+            if let Some(recurrence) = wanted.recurrence {
+                self.out.records.push(Record::LeftOut { recurrence, until: wanted.since });
+            }
+            self.event("skipped", Some(other), None, message.clone());
+            return Accepted::new(None, &name, message);
+        }
+        let number = self.submissions.next;
+        self.out.records.push(Record::Submitted { number, at, wanted: Box::new(wanted.clone()) });
+        self.submissions.unread.extend(wanted.recurrence.is_some().then_some(number));
+        self.enter(number, at, wanted);
+        self.event("submitted", Some(number), None, format!("{name} is submitted"));
+        if overlap == Overlap::Replace {
+            for other in others {
+                self.cancel_all(other, CancelReason::ReplacedBy(number));
+            }
+        }
+        let why = self.submissions.open.get(&number).and_then(Entry::own_why);
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        Accepted::new(Some(number), &name, format!("{name} is submitted as {number}{why}"))
+    }
+}
