@@ -5,8 +5,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-/// The file or folder of that name among the real data. `None` if `SLACKLINE_DATA` is not set; a message then says
-/// so on standard error, which the test harness does not capture.
+/// The file or folder of that name among the real data. `None` if `SLACKLINE_DATA` is not set; a message then
+/// says so on standard error, which the test harness does not capture.
 ///
 /// # Panics
 /// If `SLACKLINE_DATA` names a folder without it, or is not set although `SLACKLINE_REQUIRE_DATA=1` asks for it.

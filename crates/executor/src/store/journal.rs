@@ -31,8 +31,8 @@ const LOG: Kind =
     Kind { name: "journal", line: "slackline journal 4\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
 
 /// How to continue with a damaged journal, and what is lost.
-pub(crate) const ADVICE: &str = "move it away and run again: jobs that are finished in jobs.log beside it stay finished, the \
-                                 others start again";
+pub(crate) const ADVICE: &str = "move it away and run again: jobs that are finished in jobs.log beside it \
+                                 stay finished, the others start again";
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -237,8 +237,8 @@ impl Supply for FixedAllocation {
             (0, false, _) => Availability::Coming,
             (0, true, _) => Availability::Over("no node of the allocation answers any more".to_owned()),
             (_, _, true) => Availability::Over(
-                "the remaining tasks are estimated to end after the allocation; the same command resumes the run in \
-                 another allocation"
+                "the remaining tasks are estimated to end after the allocation; the same command resumes the \
+                 run in another allocation"
                     .to_owned(),
             ),
             (_, _, false) => Availability::Same,
