@@ -103,8 +103,8 @@ reference() {
     expected=$(bytes .)
 }
 
-# Names a run, does it and says what came of it.
-told() {
+# Does a run, and prints its name, exit code, time and result.
+report() {
     local name=$1 from=$EPOCHREALTIME code=0
     shift
     "$@" || code=$?
@@ -118,15 +118,15 @@ same() {
     echo "on this machine: $(bytes .)"
     if has ssh; then
         prepared over-ssh 0.05
-        told "over ssh to three addresses" run "${over_ssh[@]}"
+        report "over ssh to three addresses" run "${over_ssh[@]}"
     fi
     if has slurm; then
         prepared in-allocation 0.05
-        told "slurm, in an allocation" in_allocation
+        report "slurm, in an allocation" in_allocation
         prepared from-outside 0.05
-        told "slurm, from a login node" run "${from_outside[@]}"
+        report "slurm, from a login node" run "${from_outside[@]}"
         prepared batch 0.05
-        told "slurm, in a script of sbatch" sbatch --quiet --wait --nodes 3 --exclusive --output batch.txt --wrap \
+        report "slurm, in a script of sbatch" sbatch --quiet --wait --nodes 3 --exclusive --output batch.txt --wrap \
             "'$slackline' ${flow[*]} --engine slurm"
     fi
 }
@@ -171,7 +171,7 @@ here() {
 }
 agents() { here "^$slackline agent" ; }
 
-# Waits until so many tasks are done.
+# Waits until $1 tasks are finished.
 until_done() {
     while [ "$(find state/maps out -mindepth 2 -maxdepth 2 2> /dev/null | wc -l)" -lt "$1" ]; do
         kill -0 "$driver" 2> /dev/null || return 0
@@ -196,7 +196,7 @@ with() {
 }
 
 kill_agent() { kill -KILL "$(agents | head -1)"; }
-# It goes on when the run is over by then, and has to end with everything.
+# The agent continues once the run has ended, and then has to end all its tasks.
 stop_agent() {
     local one
     one=$(agents | head -1)
@@ -225,7 +225,7 @@ kill_driver() {
         begin "$@" "${again[@]}"
         again=()
         sleep "$(awk -v n=$n 'BEGIN { srand(n + 1); print 0.4 + 1.6 * rand() }')"
-        # One that has ended before is begun anew.
+        # A run that has already ended starts again.
         if ! kill -KILL "$driver" 2> /dev/null; then
             again=(--again)
             ended=$((ended + 1))
@@ -247,21 +247,21 @@ kill_driver() {
 faults() {
     reference
     if has ssh; then
-        prepared f1 && told "ssh: an agent is killed" with kill_agent "${over_ssh[@]}" && grep -h machine err.txt
-        prepared f2 && told "ssh: a machine hangs" with stop_agent "${over_ssh[@]}" && grep -h machine err.txt
-        prepared f3 1 && told "ssh: the driver is killed" kill_driver "${over_ssh[@]}"
+        prepared f1 && report "ssh: an agent is killed" with kill_agent "${over_ssh[@]}" && grep -h machine err.txt
+        prepared f2 && report "ssh: a machine hangs" with stop_agent "${over_ssh[@]}" && grep -h machine err.txt
+        prepared f3 1 && report "ssh: the driver is killed" kill_driver "${over_ssh[@]}"
     fi
     if has slurm; then
-        prepared f4 && told "slurm: an agent is killed" with kill_agent "${from_outside[@]}" && grep -h machine err.txt
-        prepared f5 && told "slurm: slurmd is killed" with kill_slurmd "${from_outside[@]}"
-        grep -h machine err.txt || echo "(no machine went: the step goes on without slurmd)"
+        prepared f4 && report "slurm: an agent is killed" with kill_agent "${from_outside[@]}" && grep -h machine err.txt
+        prepared f5 && report "slurm: slurmd is killed" with kill_slurmd "${from_outside[@]}"
+        grep -h machine err.txt || echo "(no machine left: the step continues without slurmd)"
         revive
-        prepared f6 && told "slurm: slurmd and a step are killed" with kill_node "${from_outside[@]}" && grep -h machine err.txt
+        prepared f6 && report "slurm: slurmd and a step are killed" with kill_node "${from_outside[@]}" && grep -h machine err.txt
         revive
-        prepared f7 1 && told "slurm: the driver is killed" kill_driver "${from_outside[@]}"
-        prepared f8 && told "slurm: the allocation is cancelled" with cancel "${from_outside[@]}" && grep -hE 'machine|allocation' err.txt
+        prepared f7 1 && report "slurm: the driver is killed" kill_driver "${from_outside[@]}"
+        prepared f8 && report "slurm: the allocation is cancelled" with cancel "${from_outside[@]}" && grep -hE 'machine|allocation' err.txt
         # Slurm's time is in minutes, and at 4 s a task the flow takes longer than one on a node.
-        prepared f9 4 && told "slurm: allocations of a minute" run --engine slurm --nodes 1 --time 1 && grep -hE 'machine|allocation' err.txt
+        prepared f9 4 && report "slurm: allocations of a minute" run --engine slurm --nodes 1 --time 1 && grep -hE 'machine|allocation' err.txt
     fi
 }
 
@@ -292,7 +292,7 @@ submitted() {
     wait "$driver"
 }
 
-# One directory for all: an index has the paths of what it read.
+# One directory for all: an index has the paths of its input.
 service() {
     submission() {
         prepared service "$1"
@@ -301,13 +301,13 @@ service() {
     submission 0.3 && submitted 0 --slots 2
     expected=$(bytes .)
     if has ssh; then
-        submission 0.3 && told "service over ssh" submitted 0 "${over_ssh[@]}"
-        submission 1 && told "service over ssh, killed $kills times" submitted "$kills" "${over_ssh[@]}"
+        submission 0.3 && report "service over ssh" submitted 0 "${over_ssh[@]}"
+        submission 1 && report "service over ssh, killed $kills times" submitted "$kills" "${over_ssh[@]}"
     fi
     if has slurm; then
-        submission 0.3 && told "service on slurm" submitted 0 "${from_outside[@]}"
-        submission 1 && told "service on slurm, killed $kills times" submitted "$kills" "${from_outside[@]}"
-        submission 4 && told "service on slurm, a minute at a time" submitted 0 --engine slurm --nodes 1 --time 1
+        submission 0.3 && report "service on slurm" submitted 0 "${from_outside[@]}"
+        submission 1 && report "service on slurm, killed $kills times" submitted "$kills" "${from_outside[@]}"
+        submission 4 && report "service on slurm, a minute at a time" submitted 0 --engine slurm --nodes 1 --time 1
         grep -hE 'machine|allocation' serve.txt || true
     fi
 }

@@ -14,7 +14,7 @@ data=$(realpath "$data")
 export LC_ALL=C TMPDIR=$data
 TIMEFORMAT='   %R s, processor %U s user, %S s system'
 
-# Prints a name, runs the rest, prints its time and how many of so many bytes it did a second.
+# Prints a name, runs the rest, prints its time and its bytes a second.
 measure() {
     local name=$1 bytes=$2 from=$EPOCHREALTIME
     shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An agent that does no work: whatever it is told to start has ended at once, with a part file of one line. It speaks the
-protocol of docs/fleet.md, and shows how many starts a second a driver bears.
+"""An agent that runs no task: each attempt ends as soon as it starts, with a part file of one line. The agent uses the
+protocol of docs/fleet.md. It measures how many attempts a second a driver can start.
 
     slackline run FLOW --engine ssh --hosts HOSTS --ssh record/scripted-agent.py
 
@@ -21,7 +21,7 @@ def say(*messages):
 
 
 def done(start):
-    """Writes the part that an attempt would have written, and says that it has ended."""
+    """Writes the part file of an attempt, and returns the message that the attempt has ended."""
     spec = start["spec"]
     task = spec["task"]["map"]["index"]
     os.makedirs(spec["directory"], exist_ok=True)
@@ -48,13 +48,13 @@ def main():
         *lines, left = (left + read).split(b"\n")
         answers = []
         for line in lines:
-            told = json.loads(line)
-            if "hello" in told:
-                hello = told["hello"]
+            message = json.loads(line)
+            if "hello" in message:
+                hello = message["hello"]
                 os.chdir(hello["directory"])
                 answers.append({"ready": {"v": 1, "program": hello["program"], "processors": 2, "memory": None}})
-            elif "start" in told:
-                answers.append(done(told["start"]))
+            elif "start" in message:
+                answers.append(done(message["start"]))
         if answers:
             say(*answers)
 

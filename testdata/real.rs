@@ -1,12 +1,12 @@
-//! Real traces, which are not ours to publish: tests find them in the folder that `SLACKLINE_DATA` names.
+//! Real traces, which we may not publish: tests find them in the folder that `SLACKLINE_DATA` names.
 //!
-//! Every crate whose tests read some includes this file, as it has to lie below all of them.
+//! Crates whose tests read real traces include this file.
 
 use std::io::Write;
 use std::path::PathBuf;
 
-/// The file or folder of that name among the real data. Where `SLACKLINE_DATA` is not set there is none, which is
-/// said past the capture of test output.
+/// The file or folder of that name among the real data. `None` if `SLACKLINE_DATA` is not set; a message then
+/// says so on standard error, which the test harness does not capture.
 ///
 /// # Panics
 /// If `SLACKLINE_DATA` names a folder without it, or is not set although `SLACKLINE_REQUIRE_DATA=1` asks for it.

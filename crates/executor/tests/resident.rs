@@ -156,7 +156,7 @@ impl Place {
     }
 
     fn count(&self, name: &str, is_one: impl Fn(What) -> bool) -> usize {
-        self.events().iter().filter(|(of, what)| of == name && is_one(*what)).count()
+        self.events().iter().filter(|(flow, what)| flow == name && is_one(*what)).count()
     }
 
     /// What a flow has made: a line a task.

@@ -216,7 +216,7 @@ impl Assigner {
         let grant = policy.next(&ask, &view)?;
         assert!(
             !self.skip.contains(&grant.phase),
-            "policy {} granted a phase it was told to skip",
+            "policy {} granted a phase that it has to skip",
             policy.name()
         );
         Some((grant.phase, grant.tasks))

@@ -172,7 +172,7 @@ fn a_machine_that_hangs_is_given_up_and_ends_what_it_had_when_it_continues() {
     let dir = hanging("fleet-hangs", FAR);
     let (run, agents) = start(&family, &dir);
     signal("STOP", agents[0]);
-    until("it is noticed", || err(&dir).contains(" is gone: nothing was heard of it for 10 s"));
+    until("it is noticed", || err(&dir).contains(" is gone: it sent nothing for 10 s"));
     // Another agent of the same run on the same machine does not come beside it.
     until("it is there again", || err(&dir).contains(" is there\n"));
     until("the first one is gone", || family.alive().iter().all(|(pid, _)| *pid != agents[0]));
@@ -547,7 +547,7 @@ fn nothing_starts_that_would_not_end_before_the_allocation_does_and_the_next_one
         let ran = in_allocation(&family, &dir, &args);
         assert_eq!(ran.code, Some(130), "{}{}", ran.out, ran.err);
         assert!(
-            ran.err.contains("what is left is not believed to end before the allocation does"),
+            ran.err.contains("the remaining tasks are estimated to end after the allocation"),
             "{}",
             ran.err
         );

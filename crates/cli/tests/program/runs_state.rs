@@ -52,9 +52,9 @@ fn a_run_at_work_is_not_disturbed_by_another() {
     let again = [&RUN[..], &["--again"]].concat();
     refused(&family.slackline(&dir, &again), "found another run at work on it, expected none");
     let other = ["run", "flow.toml", "--slots", "2", "--state", "other"];
-    refused(&family.slackline(&dir, &other), "found another run at work there or resumable");
+    refused(&family.slackline(&dir, &other), "another run writes to this directory, or can be resumed");
     let other = [&other[..], &["--again"]].concat();
-    refused(&family.slackline(&dir, &other), "found another run at work there or resumable");
+    refused(&family.slackline(&dir, &other), "another run writes to this directory, or can be resumed");
     fs::write(dir.join("go"), "").expect("a file");
     let first = ended(first);
     assert_eq!(first.code, Some(0), "{}{}", first.out, first.err);

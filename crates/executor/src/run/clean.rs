@@ -50,15 +50,15 @@ impl RunInspection {
     pub fn clean(&self, what: Clean) -> Result<(), EngineError> {
         let path = self.layout.journal();
         let journal = Journal::open(&path)?;
-        // A run that was killed may have recorded what it has not moved to its place: what is here is needed
-        // then.
+        // A killed run may have recorded files that it has not moved to their place. It needs this directory
+        // to resume.
         let now = journal.read()?;
         let is_same = now.head.as_ref() == Some(&self.head) && now.attempts == self.attempts;
         let has_ended = self.has_ended && is_same;
         if self.is_at_work || !has_ended {
             let state = path.display();
             return Err(EngineError::Stopped(format!(
-                "{state}: found a run that goes on, expected one that has ended"
+                "{state}: found an unfinished run, expected one that has ended"
             )));
         }
         match what {
@@ -114,7 +114,7 @@ mod tests {
             // One that was killed since has as many attempts as there were.
             let next = Head { started: before.head.started + 1, ..head() };
             drop(Journal::replace(&layout.journal(), &next, &[attempt(0)]).unwrap());
-            assert!(stays().contains("found a run that goes on, expected one that has ended"));
+            assert!(stays().contains("found an unfinished run, expected one that has ended"));
             drop(Journal::replace(&layout.journal(), &before.head, &[attempt(0)]).unwrap());
             before.clean(what).unwrap();
             assert_eq!(

@@ -54,7 +54,7 @@ pub enum EngineError {
     )]
     InUse { path: String },
     /// Another run writes to an output directory.
-    #[error("{path}: found another run at work there, expected an output directory of its own")]
+    #[error("{path}: another run writes to this directory; give each run its own output directory")]
     Claimed { path: String },
     /// What the journal says cannot be.
     #[error("{path}: found {problem}; the journal is damaged: {}", ADVICE)]

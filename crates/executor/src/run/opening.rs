@@ -532,8 +532,8 @@ fn foreign(
         let output = plan.output.display();
         let problem = if name == TEMPORARY {
             format!(
-                "output {output}: found another run at work there or resumable, expected an output of its own; if there is \
-                 none, remove {output}/{TEMPORARY}"
+                "output {output}: another run writes to this directory, or can be resumed; give each run \
+                 its own output directory, or remove {output}/{TEMPORARY} if there is no such run"
             )
         } else if forgotten.contains(&plan.definition.output()) {
             format!(

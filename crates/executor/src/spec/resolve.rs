@@ -242,7 +242,7 @@ impl Outputs {
         let above = output.ancestors().find_map(|path| self.0.get_key_value(path));
         if let Some((other, by)) = below.or(above) {
             return Err(format!(
-                "found the output {}, which overlaps {} of job {by}; expected a directory of its own",
+                "found the output {}, which overlaps {} of job {by}; give each job its own directory",
                 output.display(),
                 other.display()
             ));

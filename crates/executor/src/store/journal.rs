@@ -26,13 +26,13 @@ use crate::spec::job_plan::KnownJob;
 use crate::store::log::{Kind, Log, LogError};
 use crate::store::machine_records;
 
-/// The file. The processes of a run that was killed a moment ago may still have it.
+/// The file. Processes of a run that was just killed may still have it open.
 const LOG: Kind =
     Kind { name: "journal", line: "slackline journal 4\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
 
-/// What can be done with a journal that is damaged, and what that costs.
-pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.log beside it has as finished stay done, the \
-                                 others begin anew";
+/// How to continue with a damaged journal, and what is lost.
+pub(crate) const ADVICE: &str = "move it away and run again: jobs that are finished in jobs.log beside it \
+                                 stay finished, the others start again";
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
-//! Control groups of version 2 (cgroup v2 of Linux), one for each attempt whose commands may take so much
-//! memory and no more: all their processes together, and what they keep in files of memory.
+//! Control groups of version 2 (cgroup v2 of Linux): one for each attempt whose commands have a memory limit.
+//! The limit is for all processes of an attempt together, including their files in memory.
 //!
-//! They are made below the group that this process is in, where that can be: the memory controller is there,
-//! the group is writable, and no other process is in it. The kernel gives the groups below a group
-//! controllers only if no process is in the group itself, so this process moves to one of its own and back:
+//! The groups are made below the group of this process. That needs the memory controller, a writable group,
+//! and no other process in it. The kernel gives controllers to child groups only if no process is in the
+//! parent group itself, so this process moves to a child group and back:
 //!
 //! ```text
 //! own                        the group this process was in: memory is handed on to what is below
@@ -473,14 +473,14 @@ pub(crate) mod tests {
         let of_version_1 = move |play: &mut Play| write(&play.root.join("proc/self/mountinfo"), mounts);
         assert_eq!(why(&of_version_1), none);
         let no_memory = |play: &mut Play| write(&play.own().join(CONTROLLERS), "cpu memory_x\n");
-        let of = |what: &str| format!("found {what} control group /{OWN}");
-        assert_eq!(why(&no_memory), of("no memory controller in the"));
+        let found = |what: &str| format!("found {what} control group /{OWN}");
+        assert_eq!(why(&no_memory), found("no memory controller in the"));
         let locked = |play: &mut Play| play.locked = Some(play.own().join(HANDED_ON));
-        assert_eq!(why(&locked), format!("{} not writable", of("the")));
+        assert_eq!(why(&locked), format!("{} not writable", found("the")));
         let others = |play: &mut Play| write(&play.own().join(PROCESSES), &format!("{}\n1234\n", me()));
-        assert_eq!(why(&others), of("other processes in the"));
+        assert_eq!(why(&others), found("other processes in the"));
         let elsewhere = |play: &mut Play| write(&play.own().join(PROCESSES), "0\n");
-        assert_eq!(why(&elsewhere), of("other processes in the"));
+        assert_eq!(why(&elsewhere), found("other processes in the"));
     }
 
     #[test]

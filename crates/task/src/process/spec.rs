@@ -58,7 +58,7 @@ pub const NEEDS_HADOOP: &str = "found a jar, expected program, mapper or command
                                 --engine yarn://HOST:PORT";
 
 impl Job {
-    /// Whether it has one map whatever it reads, which is given all files as wholes: see
+    /// Whether it has a single map, which reads all files without splits: see
     /// [`crate::input::split::whole_files`].
     pub fn has_one_map(&self) -> bool {
         matches!(self, Job::Command { .. })

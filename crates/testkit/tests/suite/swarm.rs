@@ -315,7 +315,7 @@ fn a_policy_that_grants_what_cannot_run_is_found_out() {
 }
 
 #[test]
-#[should_panic(expected = "granted a phase it was told to skip")]
+#[should_panic(expected = "granted a phase that it has to skip")]
 fn a_policy_that_does_not_skip_is_found_out() {
     let setup = Setup { locality_wait: Span(60_000_000), ..Setup::plain() };
     let _ = harness::judged(&birdcage(), &mut Canary(Lie::Skip), &setup);

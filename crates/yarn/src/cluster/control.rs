@@ -167,7 +167,7 @@ impl Control {
                     self.refused_priorities.insert(app, polls + AGAIN);
                     if !std::mem::replace(&mut self.warned_of_refusal, true) {
                         warning =
-                            Some(format!("{app} keeps its priority, whatever the policy says: {error}"));
+                            Some(format!("{app} keeps its priority; the cluster refused a change: {error}"));
                     }
                 }
             }

@@ -345,7 +345,7 @@ impl Client {
             ureq::Error::Timeout(_) => "it took too long".to_owned(),
             ureq::Error::HostNotFound => "no such host".to_owned(),
             ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                "nobody listens there (connection refused)".to_owned()
+                "no program listens there (connection refused)".to_owned()
             }
             error => error.to_string(),
         };

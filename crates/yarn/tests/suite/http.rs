@@ -25,7 +25,9 @@ fn a_port_without_a_listener() {
     assert!(matches!(error, HttpError::Unreachable { .. }) && error.may_pass());
     assert_eq!(
         error.to_string(),
-        format!("http://{free}/ws/v1/cluster/metrics: no answer: nobody listens there (connection refused)")
+        format!(
+            "http://{free}/ws/v1/cluster/metrics: no answer: no program listens there (connection refused)"
+        )
     );
 }
 

@@ -228,7 +228,7 @@ impl Site for Slurm {
     }
 }
 
-/// The run is in its allocation, and has no other.
+/// The run is inside an allocation, and cannot ask for another.
 struct FixedAllocation;
 
 impl Supply for FixedAllocation {
@@ -237,7 +237,8 @@ impl Supply for FixedAllocation {
             (0, false, _) => Availability::Coming,
             (0, true, _) => Availability::Over("no node of the allocation answers any more".to_owned()),
             (_, _, true) => Availability::Over(
-                "what is left is not believed to end before the allocation does; the same command goes on in another"
+                "the remaining tasks are estimated to end after the allocation; the same command resumes the \
+                 run in another allocation"
                     .to_owned(),
             ),
             (_, _, false) => Availability::Same,
@@ -245,7 +246,7 @@ impl Supply for FixedAllocation {
     }
 }
 
-/// The run asks for allocations, one after the other.
+/// The run asks for one allocation after the other.
 struct AllocationSupply {
     slurm: Slurm,
     state: Arc<Mutex<State>>,

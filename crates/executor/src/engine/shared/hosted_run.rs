@@ -85,7 +85,7 @@ impl RunStart {
             is_stopping: false,
             is_alone,
             commands: 0,
-            told_idle: None,
+            last_idle: None,
         })
     }
 
@@ -128,8 +128,8 @@ pub(crate) struct HostedRun {
     is_alone: bool,
     /// The number of commands that it has received.
     commands: u64,
-    /// What it said last of being idle.
-    told_idle: Option<(u64, bool)>,
+    /// The last idle message: the number of commands, and whether a flow comes later.
+    last_idle: Option<(u64, bool)>,
 }
 
 /// A flow of the run.
@@ -214,7 +214,7 @@ impl HostedRun {
             return until.map_or(TICK, |until| until.min(TICK));
         }
         let idle = (self.commands, until.is_some());
-        if self.told_idle.replace(idle) != Some(idle) {
+        if self.last_idle.replace(idle) != Some(idle) {
             self.out.send(RunMessage::Idle { commands: self.commands, comes_later: until.is_some() });
         }
         // The user of a run sees time pass.

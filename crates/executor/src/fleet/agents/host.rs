@@ -311,11 +311,7 @@ impl Host {
             State::Up(spoken) => {
                 spoken.beat(now);
                 if now.saturating_sub(spoken.last_receipt) > self.pace.silent {
-                    self.lose(
-                        now,
-                        format!("nothing was heard of it for {} s", self.pace.silent.as_secs()),
-                        tell,
-                    );
+                    self.lose(now, format!("it sent nothing for {} s", self.pace.silent.as_secs()), tell);
                 }
             }
             State::Ending(ending) => {
@@ -422,7 +418,7 @@ impl Host {
             LineEvent::Noise(what) => {
                 opening.noise.get_or_insert(what);
                 if opening.spoken.line.babbles() {
-                    let why = "found no end of what it says before it answers".to_owned();
+                    let why = "it printed too much before it answered".to_owned();
                     self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
                 }
             }

@@ -290,7 +290,7 @@ fn a_machine_that_falls_silent_is_gone_and_what_it_says_later_does_not_count() {
     );
     let mut agents = agents.unwrap();
     start(&mut agents, 0, 1);
-    is_down(&next(&mut agents), "nothing was heard of it for 1 s");
+    is_down(&next(&mut agents), "it sent nothing for 1 s");
     assert_eq!(next(&mut agents), FleetEvent::Up(MachineId(0)));
     start(&mut agents, 0, 2);
     assert_eq!(ended(&next(&mut agents)), 2, "and not of the first, however late its end comes");

@@ -152,8 +152,8 @@ fn insist(mut action: impl FnMut(bool) -> io::Result<()>) -> io::Result<()> {
 
 fn claimed(output: &str) -> io::Error {
     let problem = format!(
-        "output {output}: found another run at work there or resumable, expected an output of its own; if there is none, \
-         remove {output}/{TEMPORARY}"
+        "output {output}: another run writes to this directory, or can be resumed; give each run its \
+         own output directory, or remove {output}/{TEMPORARY} if there is no such run"
     );
     io::Error::new(io::ErrorKind::AlreadyExists, problem)
 }

@@ -296,7 +296,7 @@ fn an_output_has_one_owner() {
     mirror.claim(&output, "me").unwrap();
     mirror.claim(&output, "me").unwrap();
     let error = mirror.claim(&output, "you").unwrap_err();
-    assert!(error.to_string().starts_with("output hdfs://name:9000/out: found another run"), "{error}");
+    assert!(error.to_string().starts_with("output hdfs://name:9000/out: another run"), "{error}");
     // The lock is mirrored, so a run finds it before anything is submitted.
     let mut draft = draft(&[], "/out");
     mirror.make(&mut draft).unwrap();

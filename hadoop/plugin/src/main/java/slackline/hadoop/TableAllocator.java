@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Hadoop's own placement, which in addition says no where Slackline's table does. The CapacityScheduler makes one for each
- * kind of container that an application asks for; whatever goes wrong here, the answer is Hadoop's own.
+ * Hadoop's own placement, which also refuses what Slackline's table refuses. The CapacityScheduler creates an object for
+ * each kind of container that an application requests. After any error in this class, Hadoop's own answer is used.
  */
 public final class TableAllocator<N extends SchedulerNode> extends LocalityAppPlacementAllocator<N> {
   private static final Logger LOG = LoggerFactory.getLogger(TableAllocator.class);
@@ -114,11 +114,11 @@ public final class TableAllocator<N extends SchedulerNode> extends LocalityAppPl
     }
   }
 
-  /** A line in the log when the reason is another than before: calls come by the hundred a second. */
+  /** Logs a reason only if it differs from the previous one: there are hundreds of calls a second. */
   private static void failed(String reason) {
     if (!reason.equals(failure)) {
       failure = reason;
-      LOG.warn("Slackline: stock behaviour: {}", reason);
+      LOG.warn("Slackline: Hadoop schedules as usual: {}", reason);
     }
   }
 }

@@ -15,14 +15,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Knows the table of a file as it is now, or that there is none to follow. Only a thread of its own reads, so that a disk
- * that hangs never holds up the scheduler: before the first look there is no table, and one that was read expires.
+ * The current table of a file, if there is a valid one. A separate thread reads the file, so a disk that hangs never
+ * blocks the scheduler. Before the first read there is no table. A table that was read expires.
  */
 final class TableReader {
   private static final Logger LOG = LoggerFactory.getLogger(TableReader.class);
   private static final Map<String, TableReader> READERS = new ConcurrentHashMap<>();
   private static final int BYTES_MAX = 16 << 20;
-  /** Writers renew their tables all the time; one that wants more is mistaken, and its death would hold jobs for ever. */
+  /** Writers renew their tables often. A longer validity is a mistake: if the writer died, jobs would wait for ever. */
   private static final long VALID_MAX_MS = 3_600_000;
 
   private final Path file;
@@ -31,7 +31,7 @@ final class TableReader {
   private volatile Table table;
   private String state = "";
 
-  /** The reader of a file, which looks at it until the process ends. */
+  /** The reader of a file. It checks the file until the process ends. */
   static TableReader of(String file) {
     return READERS.computeIfAbsent(file, name -> {
       TableReader reader = new TableReader(Paths.get(name), System::currentTimeMillis);
@@ -46,7 +46,7 @@ final class TableReader {
     this.clock = clock;
   }
 
-  /** The table to follow now, or null for stock behaviour. Whether the thread still lives does not matter for the end. */
+  /** The table to follow now, or null if Hadoop schedules as usual. A table expires even if the thread has died. */
   Table table() {
     Table last = table;
     return last == null || last.expires <= clock.getAsLong() ? null : last;
@@ -69,7 +69,7 @@ final class TableReader {
     }
   }
 
-  /** One look at the file, and a line in the log if it is now to be followed and was not before, or the other way round. */
+  /** Checks the file once. Writes a line to the log when it starts or stops following the table. */
   void look() {
     Table now = null;
     String then;
@@ -77,13 +77,14 @@ final class TableReader {
       String signature = signature(file) + signature(file.getParent());
       now = signature.equals(seen) && table != null ? table : read();
       seen = signature;
-      then = now.expires > clock.getAsLong() ? "follows " + file : "stock behaviour: " + file + " has expired";
+      then = now.expires > clock.getAsLong() ? "follows " + file
+          : "Hadoop schedules as usual: " + file + " has expired";
     } catch (NoSuchFileException e) {
-      then = "stock behaviour: there is no " + e.getFile();
+      then = "Hadoop schedules as usual: there is no " + e.getFile();
     } catch (IllegalArgumentException e) {
-      then = "stock behaviour: " + file + ", " + e.getMessage();
+      then = "Hadoop schedules as usual: " + file + ", " + e.getMessage();
     } catch (IOException | RuntimeException | Error e) {
-      then = "stock behaviour: " + e;
+      then = "Hadoop schedules as usual: " + e;
     }
     table = now;
     if (!then.equals(state)) {
@@ -97,7 +98,7 @@ final class TableReader {
     return state;
   }
 
-  /** Another text when the file or directory is another or has been changed. */
+  /** Differs whenever the file or directory was replaced or changed. */
   private static String signature(Path path) throws IOException {
     return Files.readAttributes(path, "unix:ino,ctime,size,lastModifiedTime", LinkOption.NOFOLLOW_LINKS).toString();
   }
@@ -109,7 +110,7 @@ final class TableReader {
     refuseIfOthersWrite(file, 0);
     Path directory = file.getParent().toRealPath();
     refuseIfOthersWrite(directory, 0);
-    // Who can exchange a directory above can exchange the table. In one with the sticky bit, as /tmp, nobody can.
+    // A user who can replace a parent directory can replace the table. The sticky bit, as of /tmp, prevents that.
     for (Path above = directory.getParent(); above != null; above = above.getParent()) {
       refuseIfOthersWrite(above, 01000);
     }

@@ -52,11 +52,11 @@ final class TableReaderTest {
     write("slackline 1 " + sequence + " " + expires + "\nend 0\n");
   }
 
-  private void stock(String because) {
+  private void ignores(String reason) {
     reader.look();
     assertNull(reader.table());
-    assertTrue(reader.state().startsWith("stock behaviour: "), reader.state());
-    assertTrue(reader.state().contains(because), reader.state());
+    assertTrue(reader.state().startsWith("Hadoop schedules as usual: "), reader.state());
+    assertTrue(reader.state().contains(reason), reader.state());
   }
 
   private void follows(long sequence) {
@@ -68,14 +68,14 @@ final class TableReaderTest {
 
   @Test
   void a_table_comes_changes_and_goes() throws IOException {
-    stock("there is no " + file);
+    ignores("there is no " + file);
     write(1, 2_000);
     follows(1);
     follows(1);
     write(2, 2_000); // of the same length, perhaps in the same millisecond
     follows(2);
     Files.delete(file);
-    stock("there is no " + file);
+    ignores("there is no " + file);
     write(3, 2_000);
     follows(3);
   }
@@ -88,7 +88,7 @@ final class TableReaderTest {
     assertNotNull(reader.table());
     now = 2_000;
     assertNull(reader.table());
-    stock("expired");
+    ignores("expired");
     write(2, 2_001);
     follows(2);
   }
@@ -96,7 +96,7 @@ final class TableReaderTest {
   @Test
   void one_that_would_hold_for_hours_is_refused() throws IOException {
     write(1, now + 3_600_001);
-    stock("more than an hour");
+    ignores("more than an hour");
     write(1, now + 3_600_000);
     follows(1);
   }
@@ -106,7 +106,7 @@ final class TableReaderTest {
     write(1, 2_000);
     follows(1);
     write("slackline 1 2 2000\nrubbish\nend 1\n");
-    stock("line 2: expected 6 fields");
+    ignores("line 2: expected 6 fields");
     write(3, 2_000);
     follows(3);
   }
@@ -114,11 +114,11 @@ final class TableReaderTest {
   @Test
   void what_is_no_regular_file_is_refused() throws IOException {
     Files.createDirectory(file);
-    stock("not a regular file");
+    ignores("not a regular file");
     Files.delete(file);
     Files.write(directory.resolve("other"), "slackline 1 1 2000\nend 0\n".getBytes(UTF_8));
     Files.createSymbolicLink(file, directory.resolve("other"));
-    stock("not a regular file");
+    ignores("not a regular file");
   }
 
   @Test
@@ -126,12 +126,12 @@ final class TableReaderTest {
     write(1, 2_000);
     for (String mode : new String[] {"rwxrwx---", "rwx----w-", "rwxrwxrwx"}) {
       mode(directory, mode);
-      stock("others than its owner may write to " + directory.toRealPath());
+      ignores("others than its owner may write to " + directory.toRealPath());
       mode(directory, "rwxr-xr-x");
       follows(1);
     }
     mode(file, "rw-rw-r--");
-    stock("others than its owner may write to " + file);
+    ignores("others than its owner may write to " + file);
     mode(file, "rw-r--r--");
     follows(1);
   }
@@ -140,14 +140,14 @@ final class TableReaderTest {
   void so_is_one_whose_directory_others_can_exchange() throws IOException {
     write(1, 2_000);
     mode(temporary, "rwxrwxrwx");
-    stock("others than its owner may write to " + temporary.toRealPath());
+    ignores("others than its owner may write to " + temporary.toRealPath());
     mode(temporary, "rwx------");
     follows(1);
   }
 
   @Test
   @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void a_disk_that_hangs_holds_nobody_up_who_asks() throws InterruptedException {
+  void a_disk_that_hangs_does_not_block_the_scheduler() throws InterruptedException {
     CountDownLatch looked = new CountDownLatch(1);
     CountDownLatch hangs = new CountDownLatch(1);
     Path away = mock(Path.class);
@@ -168,6 +168,6 @@ final class TableReaderTest {
     write(1, 2_000);
     follows(1);
     mode(directory, "rwxrwxrwx");
-    stock("others than its owner may write to");
+    ignores("others than its owner may write to");
   }
 }

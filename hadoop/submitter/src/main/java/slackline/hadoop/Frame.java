@@ -6,8 +6,8 @@ import java.io.EOFException;
 import java.io.IOException;
 
 /**
- * What goes between a task and its worker: a tag, a length, both four bytes, big-endian, and so many bytes. A tag is a
- * partition or a map, or one of those below.
+ * A message between a task and its worker: a tag, a length N, and N bytes. Tag and length have four bytes each,
+ * big-endian. A tag is a partition, a map, or one of the constants below.
  */
 record Frame(int tag, byte[] bytes) {
   /** Bytes of the part file. */
@@ -15,7 +15,7 @@ record Frame(int tag, byte[] bytes) {
   /** The report, the last frame. */
   static final int REPORT = 0xFFFF_FFFF;
 
-  /** No frame is longer, bytes. Blobs have up to 1 MiB. */
+  /** The longest frame, bytes. Blobs have up to 1 MiB. */
   private static final int MOST = 16 << 20;
 
   /** Null where the stream ends. */

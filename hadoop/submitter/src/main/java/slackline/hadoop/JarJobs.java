@@ -16,8 +16,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Programs that submit their jobs themselves, each in a JVM of its own. A configuration directory in front of the
- * cluster's gives their jobs a queue, a priority, tags and properties; what a program sets itself wins over it.
+ * Programs that submit their jobs themselves, each in a separate JVM. A configuration directory before the cluster's on
+ * the class path gives their jobs a queue, a priority, tags and properties. Properties that a program sets itself win.
  */
 final class JarJobs {
   private static final String CONFIGURATION = "mapred-site.xml";
@@ -84,7 +84,7 @@ final class JarJobs {
     return done;
   }
 
-  /** Kills a program with all that it started, if it has not ended; what it has submitted goes on. */
+  /** Kills a running program and its child processes. Jobs that it has submitted continue. */
   ObjectNode stop(Fields request) throws IOException {
     Processes.killTree(child(request).process);
     return Fields.JSON.createObjectNode();

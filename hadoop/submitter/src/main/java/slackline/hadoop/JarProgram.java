@@ -8,8 +8,8 @@ import java.lang.reflect.Method;
 import java.util.Arrays;
 
 /**
- * Runs the program of a jar in a process that ends with the submitter's. The submitter holds the other end of its standard
- * input, which closes in whatever way the submitter ends; to the program standard input is empty.
+ * Runs the program of a jar in a process that ends when the submitter ends. The submitter holds the other end of the
+ * standard input of this process, which closes however the submitter ends. The program sees an empty standard input.
  */
 public final class JarProgram {
   /** As that of a process that was killed. */

@@ -27,7 +27,7 @@ final class Lines {
     return b < 0 && line.size() == 0 ? null : line.toByteArray();
   }
 
-  /** Whether the line of the last piece goes on behind it. */
+  /** Whether the last piece is not the end of its line. */
   boolean isCut() {
     return isCut;
   }

@@ -17,10 +17,10 @@ final class Requests {
   private final FileVerbs files;
   private final JarJobs jars;
 
-  /** `directory` is where configurations of jar jobs are kept while they run. */
+  /** `directory` holds the configurations of running jar jobs. */
   Requests(Configuration site, Path directory) {
     conf = new Configuration(site);
-    // Somebody waits for the answer; by default a dead daemon is noticed after 15 minutes.
+    // The client waits for the answer; by default Hadoop notices a dead daemon after 15 minutes.
     conf.setInt("ipc.client.connect.max.retries", 1);
     conf.setInt("ipc.client.connect.max.retries.on.timeouts", 1);
     conf.setInt("ipc.client.connect.timeout", 10_000);
@@ -31,7 +31,7 @@ final class Requests {
     jars = new JarJobs(directory);
   }
 
-  /** The answer to a line; also to one that makes no sense. */
+  /** The answer to a line, valid or not. */
   ObjectNode answer(byte[] line) {
     ObjectNode answer = Fields.JSON.createObjectNode().putNull("id");
     Failure.Kind otherwise = Failure.Kind.OTHER;
@@ -42,7 +42,7 @@ final class Requests {
       otherwise = usualFailure(verb);
       Security.check(conf);
       answer.set("done", done(verb, request));
-    } catch (Throwable e) { // whatever it is, somebody waits for an answer
+    } catch (Throwable e) { // the client waits for an answer, so every failure is one
       answer.set("failed", failed(Failure.of(e, otherwise)));
     }
     return answer;

@@ -42,7 +42,7 @@ public final class Submitter {
   /** Takes `--socket PATH`. Exits with 2 if it cannot listen there, else with 0 after the end of standard input. */
   public static void main(String[] arguments) {
     PrintStream out = System.out;
-    // Standard output says nothing but that we are ready, whatever the cluster's logging is set to.
+    // Standard output has only the line "ready", so the logging of any cluster is sent to standard error.
     System.setOut(System.err);
     try {
       if (arguments.length != 2 || !arguments[0].equals("--socket")) {
@@ -57,7 +57,7 @@ public final class Submitter {
       Thread acceptor = new Thread(() -> submitter.accept(server), "accept");
       acceptor.setDaemon(true);
       acceptor.start();
-      Fields.of("{}".getBytes(StandardCharsets.UTF_8)); // what is not on the class path is found now
+      Fields.of("{}".getBytes(StandardCharsets.UTF_8)); // a class that is missing on the class path is noticed now
       out.println("ready " + Requests.VERSION);
       out.flush();
       System.in.transferTo(OutputStream.nullOutputStream());
@@ -68,7 +68,7 @@ public final class Submitter {
     }
   }
 
-  /** Refuses a directory that anybody else can write or enter: whoever reaches the socket acts as its user. */
+  /** Refuses a directory that another user can write or enter: a client of the socket acts as the user who owns it. */
   static void checkDirectory(Path directory) throws IOException {
     PosixFileAttributes is =
         Files.readAttributes(directory, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
@@ -103,7 +103,7 @@ public final class Submitter {
     for (byte[] line = lines.next(); line != null; line = lines.next()) {
       if (lines.isCut()) {
         while (lines.isCut() && lines.next() != null) {
-          // The rest of a line that is too long.
+          // Skips the rest of a line that is too long.
         }
         ObjectNode answer = Fields.JSON.createObjectNode().putNull("id");
         Failure failure = Failure.refused("a request of more than " + LINE_MAX + " bytes");
@@ -115,7 +115,7 @@ public final class Submitter {
     }
   }
 
-  /** A stream of a channel as Java has it lets nobody write while somebody waits for input. */
+  /** Java's own stream of a channel blocks writers while a reader waits for input; this stream does not. */
   private static InputStream input(SocketChannel connection) {
     return new InputStream() {
       @Override
@@ -143,7 +143,7 @@ public final class Submitter {
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("an answer can be written as JSON", e);
     } catch (IOException e) {
-      System.err.println("submitter: nobody takes an answer: " + e.getMessage());
+      System.err.println("submitter: cannot send an answer: " + e.getMessage());
     }
   }
 }

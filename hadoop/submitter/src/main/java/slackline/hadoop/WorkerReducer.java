@@ -32,7 +32,7 @@ public final class WorkerReducer extends Reducer<BytesWritable, BytesWritable, N
     }
   }
 
-  /** What cannot be read or kept ends the worker, so that nobody waits to write to it for ever. */
+  /** Kills the worker if its output cannot be read or stored: else the thread that writes to it would block for ever. */
   private static Void read(Attempt attempt) throws IOException, InterruptedException {
     try {
       attempt.read((partition, blob) -> {

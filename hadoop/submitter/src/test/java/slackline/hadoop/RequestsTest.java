@@ -73,7 +73,7 @@ class RequestsTest {
     for (String name : List.of("b", "a", "ä", "B")) {
       done("\"do\":\"write\",\"path\":\"file:///DIR/in/" + name + "\",\"base64\":\"" + base64("of " + name) + "\"");
     }
-    done("\"do\":\"write\",\"path\":\"DIR/in/a\",\"base64\":\"" + base64("anew") + "\"");
+    done("\"do\":\"write\",\"path\":\"DIR/in/a\",\"base64\":\"" + base64("next") + "\"");
     done("\"do\":\"mkdirs\",\"path\":\"DIR/in/sub/sub\"");
     Files.writeString(directory.resolve("local"), "local");
     done("\"do\":\"write\",\"path\":\"DIR/in/ä\",\"local\":\"DIR/local\"");
@@ -184,7 +184,7 @@ class RequestsTest {
           assertTrue(program.isAlive());
           Thread.sleep(50);
         }
-        // By SIGKILL, which lets nobody clean up.
+        // By SIGKILL, so the submitter cannot clean up.
         submitter.destroyForcibly();
         program.onExit().get();
       }
