@@ -35,15 +35,13 @@ const HEAD: usize = 4096;
 const DEPTH_MAX: usize = 64;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "batsim",
-    summary: "a workload of Batsim, as JSON: jobs whose profiles are delays",
     endings: &["json"],
-    looks_like,
-    params: &[],
-    shaped: Importer::every_setting,
-    import,
-    lines: None,
-    folder: None,
+    ..Importer::new(
+        "batsim",
+        "a workload of Batsim, as JSON: jobs whose profiles are delays",
+        looks_like,
+        import,
+    )
 };
 
 /// Whether a text could be a workload: JSON with what only such a one has at its beginning.

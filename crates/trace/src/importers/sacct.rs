@@ -35,15 +35,9 @@ pub(super) const TIME_ZONE: Param = Param::new(
 );
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "sacct",
-    summary: "accounts of Slurm: what sacct --parsable2 prints",
-    endings: &[],
-    looks_like,
     params: &[SLOT_CORES, TIME_ZONE],
-    shaped: Importer::every_setting,
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new("sacct", "accounts of Slurm: what sacct --parsable2 prints", looks_like, import)
 };
 
 /// States that jobs end in, or are in, beside `COMPLETED`.

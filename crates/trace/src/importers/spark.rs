@@ -40,18 +40,17 @@ use crate::reading::folder::Folder;
 use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "spark",
-    summary: "event logs of Spark: of an application, or a folder of them",
-    endings: &[],
-    looks_like,
     params: &[SLOT_CORES],
-    shaped: Importer::every_setting,
-    import,
-    lines: None,
     folder: Some(ImportFolder {
         looks_like: |folder| folder.files().iter().any(|file| is_log(folder, file)),
         import: import_folder,
     }),
+    ..Importer::new(
+        "spark",
+        "event logs of Spark: of an application, or a folder of them",
+        looks_like,
+        import,
+    )
 };
 
 /// Whether the first line is an event of Spark's.

@@ -24,15 +24,15 @@ use crate::reading::error::TraceError;
 use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "swf",
-    summary: "jobs of a parallel machine in the Standard Workload Format (SWF)",
     endings: &["swf"],
-    looks_like,
     params: &[SLOT_CORES],
-    shaped: Importer::every_setting,
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new(
+        "swf",
+        "jobs of a parallel machine in the Standard Workload Format (SWF)",
+        looks_like,
+        import,
+    )
 };
 
 /// How many columns the format has.

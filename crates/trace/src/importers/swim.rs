@@ -26,10 +26,7 @@ use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "swim",
-    summary: "a trace of the SWIM project: tab-separated, one job per row",
     endings: &["tsv"],
-    looks_like,
     params: &[
         Param::new("split", "128MiB", Values::Bytes, "bytes of input a map reads"),
         Param::new("reduce-bytes", "1GiB", Values::Bytes, "bytes of shuffle and output a reduce handles"),
@@ -78,9 +75,8 @@ pub(super) const IMPORTER: Importer = Importer {
         }
         _ => true,
     },
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new("swim", "a trace of the SWIM project: tab-separated, one job per row", looks_like, import)
 };
 
 /// What is assumed, from the settings.

@@ -32,15 +32,9 @@ const VERSION: &str = "1.5";
 const HEAD: usize = 4096;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "wfformat",
-    summary: "a workflow instance of WfCommons: WfFormat 1.5, as JSON",
     endings: &["json"],
-    looks_like,
     params: &[Param::new("runtime-scale", "1", Values::Real(1e-9, 1e9), "factor on all runtimes")],
-    shaped: Importer::every_setting,
-    import,
-    lines: None,
-    folder: None,
+    ..Importer::new("wfformat", "a workflow instance of WfCommons: WfFormat 1.5, as JSON", looks_like, import)
 };
 
 #[derive(Deserialize)]
