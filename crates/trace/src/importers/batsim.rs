@@ -17,8 +17,8 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 
+use crate::importers::durations::whole_micros;
 use crate::importers::importer::{Importer, Input, Output};
-use crate::importers::log::to_micros;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
@@ -139,7 +139,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
             Id::Text(id) => id.clone(),
         };
         let tasks =
-            TasksDraft::Uniform { tasks: job.res.max(1), seconds: to_micros(walltime.unwrap_or(delay)) };
+            TasksDraft::Uniform { tasks: job.res.max(1), seconds: whole_micros(walltime.unwrap_or(delay)) };
         let draft = JobDraft { id: id.clone(), map: Some(tasks.into()), ..JobDraft::default() };
         flows.push(FlowDraft { release: job.subtime, ..FlowDraft::new(id, vec![draft]) });
         paths.push(format!("jobs[{k}]"));

@@ -1,7 +1,7 @@
 //! A folder that is imported as one workload: the names of its files, which are read one at a time.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use crate::reading::compression::Compression;
@@ -101,11 +101,7 @@ impl Folder {
     }
 
     fn content(&self, file: &str) -> io::Result<Box<dyn BufRead>> {
-        let mut source = BufReader::new(File::open(self.root.join(file))?);
-        Ok(match Compression::of_content(source.fill_buf()?) {
-            Some(compression) => Box::new(BufReader::new(compression.reader(source))),
-            None => Box::new(source),
-        })
+        Compression::open(File::open(self.root.join(file))?)
     }
 
     fn unreadable(&self, file: &str, error: &io::Error) -> TraceError {
