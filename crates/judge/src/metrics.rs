@@ -3,11 +3,10 @@
 //! Failed flows (by their row, or because something of them is missing) are left out of everything but two
 //! numbers: one that has a deadline counts as missed, and what its attempts used counts as busy.
 
-use slackline_model::id::TiVec;
+use slackline_model::Instance;
 use slackline_model::schedule::{FlowResult, FlowRow, Schedule};
-use slackline_model::{FlowId, Instance};
 
-use crate::summary::Summary;
+use crate::summary::{self, Facts};
 
 macro_rules! define_metrics {
     ($($(#[$doc:meta])* $field:ident),* $(,)?) => {
@@ -101,19 +100,11 @@ impl FlowFacts {
 /// When each flow completed, in seconds, in flow order, recomputed from the rows; `None` for flows
 /// that are not complete.
 pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>> {
-    Summary::new(instance, schedule).completions.raw
+    summary::of_schedule(instance, schedule).iter().map(|fact| fact.completion).collect()
 }
 
-/// What the rows say of each flow.
-pub(crate) fn facts(instance: &Instance, flows: &[FlowRow], summary: &Summary) -> TiVec<FlowId, FlowFacts> {
-    let fact = |flow: FlowId| FlowFacts {
-        start: summary.starts[flow],
-        completion: summary.completions[flow],
-        end: summary.ends[flow],
-        busy: summary.busy[flow],
-        tasks: summary.tasks[flow],
-    };
-    let mut facts: TiVec<FlowId, FlowFacts> = instance.flows().keys().map(fact).collect();
+/// The same for metrics: a flow that failed is not complete.
+pub(crate) fn facts(flows: &[FlowRow], mut facts: Facts) -> Facts {
     for row in flows.iter().filter(|row| row.status == FlowResult::Failed) {
         if let Some(facts) = facts.get_mut(row.flow) {
             facts.completion = None;
