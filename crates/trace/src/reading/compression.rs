@@ -26,9 +26,6 @@ const FRAME: usize = 4 << 20;
 /// Bytes that say how a file is compressed.
 const MAGIC: usize = 4;
 
-/// Bytes of a file that is read line by line at a time.
-const BUFFER: usize = 1 << 18;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     Gzip,
@@ -85,15 +82,19 @@ impl Compression {
         }
     }
 
-    /// What a source holds, decompressed as it is read where it is compressed.
-    pub(crate) fn open(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead>> {
+    /// What a source holds, decompressed as it is read where it is compressed, with a buffer of that many
+    /// bytes.
+    pub(crate) fn open(
+        mut source: impl Read + Send + 'static,
+        buffer: usize,
+    ) -> io::Result<Box<dyn BufRead>> {
         let mut magic = Vec::with_capacity(MAGIC);
         (&mut source).take(MAGIC as u64).read_to_end(&mut magic)?;
         let compression = Self::of_content(&magic);
         let whole = Cursor::new(magic).chain(source);
         Ok(match compression {
-            Some(compression) => Box::new(BufReader::with_capacity(BUFFER, compression.reader(whole))),
-            None => Box::new(BufReader::with_capacity(BUFFER, whole)),
+            Some(compression) => Box::new(BufReader::with_capacity(buffer, compression.reader(whole))),
+            None => Box::new(BufReader::with_capacity(buffer, whole)),
         })
     }
 

@@ -25,6 +25,9 @@ pub struct Folder {
     files: Vec<String>,
 }
 
+/// Bytes of a file that are read at a time: of most files only the beginning is looked at.
+const BUFFER: usize = 1 << 13;
+
 impl Folder {
     /// Looks for the files of a folder and of the folders in it. Hidden ones are left out, and links to
     /// folders.
@@ -101,7 +104,7 @@ impl Folder {
     }
 
     fn content(&self, file: &str) -> io::Result<Box<dyn BufRead>> {
-        Compression::open(File::open(self.root.join(file))?)
+        Compression::open(File::open(self.root.join(file))?, BUFFER)
     }
 
     fn unreadable(&self, file: &str, error: &io::Error) -> TraceError {

@@ -10,6 +10,9 @@ use super::error::TraceError;
 use super::line_reader::LineReader;
 use super::text::hexadecimal;
 
+/// Bytes that are read at a time.
+const BLOCK: usize = 1 << 18;
+
 /// A file that is read once, decompressed if it is gzip or zstd, and its bytes hashed as they are given.
 pub(crate) struct HashedLines {
     pub(crate) lines: LineReader<'static>,
@@ -33,7 +36,7 @@ impl HashedLines {
     /// Begins to read; `name` is what messages call the file.
     pub(crate) fn open(name: &str, source: impl Read + Send + 'static) -> Result<Self, TraceError> {
         let hash = Arc::new(Mutex::new(Sha256::new()));
-        let source = Compression::open(HashingReader { source, hash: Arc::clone(&hash) });
+        let source = Compression::open(HashingReader { source, hash: Arc::clone(&hash) }, BLOCK);
         let source =
             source.map_err(|error| TraceError::input(name, None, format!("cannot be read: {error}")))?;
         Ok(Self { lines: LineReader::new(name, source), hash })
