@@ -25,7 +25,7 @@ pub struct Folder {
     files: Vec<String>,
 }
 
-/// Bytes of a file that are read at a time: of most files only the beginning is looked at.
+/// Bytes of a file that are read at a time: of most files only the beginning is read.
 const BUFFER: usize = 1 << 13;
 
 impl Folder {
