@@ -3,8 +3,8 @@
 use slackline_model::schedule::{Clock, FlowResult, FlowRow, Schedule};
 use slackline_model::{FlowId, Instance, Work};
 
-use crate::metrics::{FlowFacts, Metrics, NOT_OF_THE_SCHEDULE};
-use crate::summary::Facts;
+use crate::metrics::{Metrics, NOT_OF_THE_SCHEDULE};
+use crate::summary::{Facts, FlowFacts};
 use crate::tolerance;
 use crate::violation::{RowProblem, Table, Violation, flow_name};
 

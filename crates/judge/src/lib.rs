@@ -55,9 +55,10 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowResult, Schedule};
 use slackline_model::{FlowId, Instance};
 
-pub use metrics::{FlowFacts, Metrics, completions};
+pub use metrics::{Metrics, completions};
 pub use open_stream::{NotByStream, OpenStream};
 pub use stream::Stream;
+pub use summary::FlowFacts;
 pub use totals::{metrics, metrics_of};
 pub use violation::Violation;
 

@@ -14,11 +14,11 @@ use slackline_model::schedule::{FlowResult, FlowRow, NewRow, Schedule, TaskRow, 
 use slackline_model::{FlowId, Instance, PhaseId, SlotKind, SlotRange, Time};
 
 use crate::ledger::{Ledger, fault};
-use crate::metrics::{FlowFacts, facts};
+use crate::metrics::facts;
 use crate::order::Progress;
 use crate::segments::Timeline;
 use crate::slots::DENSE_SLOTS;
-use crate::summary::{self, Facts};
+use crate::summary::{self, Facts, FlowFacts};
 use crate::violation::{First, Place, RowProblem, Subject, Table, Violation, flow_name};
 use crate::{Report, check_each_flow, claims, coverage, guarantee, tolerance};
 

@@ -6,7 +6,6 @@ use slackline_model::schedule::{Outcome, Schedule};
 use slackline_model::{FlowId, Instance, PhaseId};
 
 use crate::ledger::Ledger;
-use crate::metrics::FlowFacts;
 use crate::order::{Progress, computes_from};
 use crate::plan::Plan;
 use crate::segments::Timeline;
@@ -15,6 +14,29 @@ use crate::segments::Timeline;
 /// kind nothing ran, which completes an instance without work, on machines of all speeds.
 pub(crate) fn is_by_allocations(schedule: &Schedule) -> bool {
     schedule.tasks.is_empty() && !schedule.allocations.is_empty()
+}
+
+/// What the rows say of one flow; times are seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowFacts {
+    /// When its first task started, if any did; the release of a flow that was done without ever holding a
+    /// slot.
+    pub start: Option<f64>,
+    /// When it was complete; `None` of a failed flow (by its row, or because something of it is missing).
+    pub completion: Option<f64>,
+    /// When the last of its attempts ended; 0 if there was none.
+    pub end: f64,
+    /// Slot-seconds that its attempts used; reduces that wait for maps use none.
+    pub busy: f64,
+    /// Its tasks that are done; 0 for allocations.
+    pub tasks: u64,
+}
+
+impl FlowFacts {
+    /// When it was complete, or the last of its attempts ended if it failed.
+    pub(crate) fn last(&self) -> f64 {
+        self.completion.unwrap_or(self.end)
+    }
 }
 
 /// What really happened to each flow; times in seconds.

@@ -6,9 +6,9 @@ use slackline_model::instance::Flow;
 use slackline_model::schedule::Schedule;
 use slackline_model::{Cluster, FlowId, Instance, Time, Work};
 
-use crate::metrics::{FlowFacts, Metrics, facts};
+use crate::metrics::{Metrics, facts};
 use crate::segments;
-use crate::summary;
+use crate::summary::{self, FlowFacts};
 
 /// The divisor of the bounded slowdown is at least this, seconds.
 const BOUNDED_FROM: f64 = 10.0;
