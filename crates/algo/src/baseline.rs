@@ -25,11 +25,7 @@ use slackline_model::schedule::Rows;
 use slackline_model::{Instance, JobId, PhaseId, Time};
 use slackline_policy::{Event, IdTable, View};
 
-use crate::registry::{Capabilities, Flows, Proposal, Refused, Speeds, Typed};
-
-/// What all three can take.
-const CAPABILITIES: Capabilities =
-    Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Ignored, minima: false };
+use crate::registry::{Proposal, Refused};
 
 /// The parameter of FIFO and Fair that [`ShareUnit`] stands for.
 const BY: Param = Param::new(

@@ -44,12 +44,7 @@ impl PolicyEntry {
             summary,
             source: "none",
             guarantee: "none",
-            capabilities: Capabilities {
-                flows: Flows::Whole,
-                typed: Typed::Yes,
-                speeds: Speeds::Ignored,
-                minima: false,
-            },
+            capabilities: Capabilities::PLAIN,
             params: &[],
             make,
             planner: Planner::Rehearsal,
@@ -60,10 +55,11 @@ impl PolicyEntry {
 }
 
 impl Capabilities {
-    /// Those of most policies that know which machines are fast: flows and slots as they are, without regard
-    /// to minima.
-    pub const WITH_SPEEDS: Self =
-        Self { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Known, minima: false };
+    /// Those of most policies: flows and slots as they are, without regard to speeds and minima.
+    pub const PLAIN: Self =
+        Self { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Ignored, minima: false };
+    /// The same of policies that know which machines are fast.
+    pub const WITH_SPEEDS: Self = Self { speeds: Speeds::Known, ..Self::PLAIN };
 }
 
 /// Makes a policy for a cluster and an objective; it learns of flows as they arrive.

@@ -4,7 +4,7 @@ use slackline_model::schedule::{Clock, FlowResult, FlowRow, Schedule};
 use slackline_model::{FlowId, Instance, Work};
 
 use crate::metrics::{Metrics, NOT_OF_THE_SCHEDULE};
-use crate::summary::Summary;
+use crate::summary::{Facts, FlowFacts};
 use crate::tolerance;
 use crate::violation::{RowProblem, Table, Violation, flow_name};
 
@@ -30,15 +30,11 @@ pub(crate) fn flow_rows<'a>(
 /// The first claim, flow by flow, that does not follow from the rows.
 ///
 /// `rows` are in flow order; the costs of `instance` are those of the schedule's objective.
-pub(crate) fn check_flows(
-    instance: &Instance,
-    rows: &[&FlowRow],
-    summary: &Summary,
-) -> Result<(), Violation> {
-    rows.iter().try_for_each(|row| check_flow(instance, row, summary))
+pub(crate) fn check_flows(instance: &Instance, rows: &[&FlowRow], facts: &Facts) -> Result<(), Violation> {
+    rows.iter().try_for_each(|row| check_flow(instance, row, facts))
 }
 
-fn check_flow(instance: &Instance, row: &FlowRow, summary: &Summary) -> Result<(), Violation> {
+fn check_flow(instance: &Instance, row: &FlowRow, facts: &Facts) -> Result<(), Violation> {
     let name = || flow_name(instance, row.flow);
     let flow = instance.flow(row.flow);
     let release = flow.release.seconds();
@@ -46,7 +42,7 @@ fn check_flow(instance: &Instance, row: &FlowRow, summary: &Summary) -> Result<(
         return Err(Violation::FlowRelease { flow: name(), found: row.release, expected: release });
     }
     let done = row.status == FlowResult::Done;
-    let (start, completion) = (summary.starts[row.flow], summary.completions[row.flow]);
+    let FlowFacts { start, completion, .. } = facts[row.flow];
     // A flow that no row shows starts at its release, and may leave that unsaid, as older documents do.
     let unsaid = row.start.is_none() && flow.work == Work::ZERO && same(start, Some(release));
     if !same(row.start, start) && !unsaid {

@@ -55,9 +55,10 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowResult, Schedule};
 use slackline_model::{FlowId, Instance};
 
-pub use metrics::{FlowFacts, Metrics, completions};
+pub use metrics::{Metrics, completions};
 pub use open_stream::{NotByStream, OpenStream};
 pub use stream::Stream;
+pub use summary::FlowFacts;
 pub use totals::{metrics, metrics_of};
 pub use violation::Violation;
 
@@ -65,7 +66,7 @@ use ledger::Ledger;
 use order::Progress;
 use plan::Plan;
 use segments::Timeline;
-use summary::Summary;
+use summary::Facts;
 use violation::First;
 
 /// What a feasible schedule amounts to, recomputed from its rows.
@@ -100,14 +101,14 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
     segments::check_rows(instance, schedule)?;
     let flows = claims::flow_rows(instance, schedule)?;
     let failed = |flow: FlowId| flows[flow.index()].status == FlowResult::Failed;
-    let (summary, rows) = if summary::is_by_allocations(schedule) {
+    let (facts, rows) = if summary::is_by_allocations(schedule) {
         (check_allocations(instance, schedule, failed)?, schedule.allocations.len())
     } else {
         (check_tasks(instance, schedule, failed)?, schedule.tasks.len())
     };
-    claims::check_flows(instance, &flows, &summary)?;
+    claims::check_flows(instance, &flows, &facts)?;
     claims::check_whole(instance, schedule, &flows)?;
-    report(instance, schedule, metrics::facts(instance, &schedule.flows, &summary), rows)
+    report(instance, schedule, metrics::facts(&schedule.flows, facts), rows)
 }
 
 /// What `facts` of the flows amount to, with the claimed metrics held to it.
@@ -144,7 +145,7 @@ fn check_tasks(
     instance: &Instance,
     schedule: &Schedule,
     failed: impl Fn(FlowId) -> bool + Copy,
-) -> Result<Summary, Violation> {
+) -> Result<Facts, Violation> {
     coverage::check_rows(instance, &schedule.tasks)?;
     masters::check_rows(instance, schedule)?;
     let ledger = Ledger::new(instance, &schedule.tasks);
@@ -163,7 +164,7 @@ fn check_tasks(
         minima::check(&ledger, &progress, failed, &mut first);
     }
     first.into_result()?;
-    Ok(Summary::of_tasks(&ledger, &progress))
+    Ok(summary::of_tasks(&ledger, &progress))
 }
 
 /// Checks task rows flow by flow; but on universal slots early reduces of all flows count together.
@@ -181,7 +182,7 @@ fn check_allocations(
     instance: &Instance,
     schedule: &Schedule,
     failed: impl Fn(FlowId) -> bool + Copy,
-) -> Result<Summary, Violation> {
+) -> Result<Facts, Violation> {
     plan::check_rows(instance, &schedule.allocations)?;
     masters::check_none(schedule)?;
     let plan = Plan::new(instance, &schedule.allocations);
@@ -192,5 +193,5 @@ fn check_allocations(
         plan.check_minima(failed, &mut first);
     }
     first.into_result()?;
-    Ok(Summary::of_plan(&plan))
+    Ok(summary::of_plan(&plan))
 }

@@ -3,11 +3,10 @@
 //! Failed flows (by their row, or because something of them is missing) are left out of everything but two
 //! numbers: one that has a deadline counts as missed, and what its attempts used counts as busy.
 
-use slackline_model::id::TiVec;
+use slackline_model::Instance;
 use slackline_model::schedule::{FlowResult, FlowRow, Schedule};
-use slackline_model::{FlowId, Instance};
 
-use crate::summary::Summary;
+use crate::summary::{self, Facts};
 
 macro_rules! define_metrics {
     ($($(#[$doc:meta])* $field:ident),* $(,)?) => {
@@ -75,45 +74,14 @@ define_metrics! {
 /// Names of the comparison document that are not numbers of a schedule but of how it was made.
 pub(crate) const NOT_OF_THE_SCHEDULE: [&str; 3] = ["decisions", "decision_seconds_p99", "seconds"];
 
-/// What the rows say of one flow; times are seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FlowFacts {
-    /// When its first task started, if any did; the release of a flow that was done without ever holding a
-    /// slot.
-    pub start: Option<f64>,
-    /// When it was complete; `None` of a failed flow (by its row, or because something of it is missing).
-    pub completion: Option<f64>,
-    /// When the last of its attempts ended; 0 if there was none.
-    pub end: f64,
-    /// Slot-seconds that its attempts used; reduces that wait for maps use none.
-    pub busy: f64,
-    /// Its tasks that are done; 0 for allocations.
-    pub tasks: u64,
-}
-
-impl FlowFacts {
-    /// When it was complete, or the last of its attempts ended if it failed.
-    pub(crate) fn last(&self) -> f64 {
-        self.completion.unwrap_or(self.end)
-    }
-}
-
 /// When each flow completed, in seconds, in flow order, recomputed from the rows; `None` for flows
 /// that are not complete.
 pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>> {
-    Summary::new(instance, schedule).completions.raw
+    summary::of_schedule(instance, schedule).iter().map(|fact| fact.completion).collect()
 }
 
-/// What the rows say of each flow.
-pub(crate) fn facts(instance: &Instance, flows: &[FlowRow], summary: &Summary) -> TiVec<FlowId, FlowFacts> {
-    let fact = |flow: FlowId| FlowFacts {
-        start: summary.starts[flow],
-        completion: summary.completions[flow],
-        end: summary.ends[flow],
-        busy: summary.busy[flow],
-        tasks: summary.tasks[flow],
-    };
-    let mut facts: TiVec<FlowId, FlowFacts> = instance.flows().keys().map(fact).collect();
+/// The same for metrics: a flow that failed is not complete.
+pub(crate) fn facts(flows: &[FlowRow], mut facts: Facts) -> Facts {
     for row in flows.iter().filter(|row| row.status == FlowResult::Failed) {
         if let Some(facts) = facts.get_mut(row.flow) {
             facts.completion = None;

@@ -8,8 +8,8 @@ use slackline_model::instance::Arrival;
 use slackline_model::schedule::{FlowResult, FlowRow, NewRow, Schedule};
 use slackline_model::{Combine, FlowId, Instance, ReorderBuffer, SlotRange};
 
-use crate::metrics::FlowFacts;
 use crate::stream::Passing;
+use crate::summary::FlowFacts;
 use crate::totals::{Counted, Totals};
 use crate::violation::{RowProblem, Table, Violation, flow_name};
 use crate::{Report, claims, guarantee};

@@ -16,7 +16,7 @@ use crate::violation::{First, ReduceEvent, RowProblem, Subject, Table, Violation
 pub(crate) struct Plan<'a> {
     pub(crate) instance: &'a Instance,
     /// Sound rows, with their indices.
-    rows: Vec<(u32, &'a Allocation)>,
+    pub(crate) rows: Vec<(u32, &'a Allocation)>,
     /// Slot-seconds of work of each phase that are done.
     work: TiVec<PhaseId, f64>,
     /// First start of each phase's rows.
@@ -82,25 +82,6 @@ impl<'a> Plan<'a> {
             }
         }
         plan
-    }
-
-    /// When the last row of each flow ends; 0 of one without rows.
-    pub(crate) fn ends(&self) -> TiVec<FlowId, f64> {
-        let mut ends: TiVec<FlowId, f64> = vec![0.0; self.instance.flows().len()].into();
-        for (_, row) in &self.rows {
-            let end = &mut ends[self.instance.flow_of(row.phase)];
-            *end = end.max(row.end);
-        }
-        ends
-    }
-
-    /// Slot-seconds that each flow uses.
-    pub(crate) fn busy(&self) -> TiVec<FlowId, f64> {
-        let mut busy = TiVec::from(vec![0.0; self.instance.flows().len()]);
-        for (_, row) in &self.rows {
-            busy[self.instance.flow_of(row.phase)] += f64::from(row.slots) * (row.end - row.start);
-        }
-        busy
     }
 
     fn job_done(&self, job: JobId) -> Option<f64> {

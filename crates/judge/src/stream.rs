@@ -14,11 +14,11 @@ use slackline_model::schedule::{FlowResult, FlowRow, NewRow, Schedule, TaskRow, 
 use slackline_model::{FlowId, Instance, PhaseId, SlotKind, SlotRange, Time};
 
 use crate::ledger::{Ledger, fault};
-use crate::metrics::{FlowFacts, facts};
+use crate::metrics::facts;
 use crate::order::Progress;
 use crate::segments::Timeline;
 use crate::slots::DENSE_SLOTS;
-use crate::summary::Summary;
+use crate::summary::{self, Facts, FlowFacts};
 use crate::violation::{First, Place, RowProblem, Subject, Table, Violation, flow_name};
 use crate::{Report, check_each_flow, claims, coverage, guarantee, tolerance};
 
@@ -222,8 +222,8 @@ impl Passing {
             came_from.push(row);
         }
         self.rows_over = 0;
-        let summary = judge(&few, &schedule)?;
-        Ok(came_from.into_iter().zip(facts(&few, &schedule.flows, &summary)).collect())
+        let all = judge(&few, &schedule)?;
+        Ok(came_from.into_iter().zip(facts(&schedule.flows, all)).collect())
     }
 
     /// Whether a flow is over and not judged yet.
@@ -259,7 +259,7 @@ fn overlap(
 }
 
 /// Checks everything but the slots and the claims of the whole, whose rows were sound when they came.
-fn judge(instance: &Instance, schedule: &Schedule) -> Result<Summary, Violation> {
+fn judge(instance: &Instance, schedule: &Schedule) -> Result<Facts, Violation> {
     let flows = claims::flow_rows(instance, schedule)?;
     let ledger = Ledger::of_sound(instance, &schedule.tasks);
     coverage::check_tasks(&ledger, |flow| flows[flow.index()].status == FlowResult::Failed)?;
@@ -267,7 +267,7 @@ fn judge(instance: &Instance, schedule: &Schedule) -> Result<Summary, Violation>
     let mut first = First::default();
     check_each_flow(&ledger, &progress, schedule, &mut first);
     first.into_result()?;
-    let summary = Summary::of_tasks(&ledger, &progress);
-    claims::check_flows(instance, &flows, &summary)?;
-    Ok(summary)
+    let facts = summary::of_tasks(&ledger, &progress);
+    claims::check_flows(instance, &flows, &facts)?;
+    Ok(facts)
 }

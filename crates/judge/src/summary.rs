@@ -1,6 +1,7 @@
 //! What really happened, from the rows alone: when flows started and completed, how much they used.
 
 use slackline_model::id::TiVec;
+use slackline_model::instance::Flow;
 use slackline_model::schedule::{Outcome, Schedule};
 use slackline_model::{FlowId, Instance, PhaseId};
 
@@ -15,79 +16,82 @@ pub(crate) fn is_by_allocations(schedule: &Schedule) -> bool {
     schedule.tasks.is_empty() && !schedule.allocations.is_empty()
 }
 
-/// Recomputed facts; times in seconds.
-pub(crate) struct Summary {
-    /// When the first work of each flow started, if any did; of a complete flow that no row shows, its
-    /// release.
-    pub(crate) starts: TiVec<FlowId, Option<f64>>,
-    /// When each flow was complete, if it ever was.
-    pub(crate) completions: TiVec<FlowId, Option<f64>>,
-    /// Slot-seconds that each flow used, waiting reduces not counted.
-    pub(crate) busy: TiVec<FlowId, f64>,
-    /// When the last row of each flow ended; 0 of one without rows.
-    pub(crate) ends: TiVec<FlowId, f64>,
-    /// Tasks of each flow that are done; 0 in allocations.
-    pub(crate) tasks: TiVec<FlowId, u64>,
+/// What the rows say of one flow; times are seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowFacts {
+    /// When its first task started, if any did; the release of a flow that was done without ever holding a
+    /// slot.
+    pub start: Option<f64>,
+    /// When it was complete; `None` of a failed flow (by its row, or because something of it is missing).
+    pub completion: Option<f64>,
+    /// When the last of its attempts ended; 0 if there was none.
+    pub end: f64,
+    /// Slot-seconds that its attempts used; reduces that wait for maps use none.
+    pub busy: f64,
+    /// Its tasks that are done; 0 for allocations.
+    pub tasks: u64,
 }
 
-impl Summary {
-    /// Summary of any schedule; rows that mean nothing are left out.
-    pub(crate) fn new(instance: &Instance, schedule: &Schedule) -> Self {
-        if is_by_allocations(schedule) {
-            return Self::of_plan(&Plan::new(instance, &schedule.allocations));
-        }
-        let ledger = Ledger::new(instance, &schedule.tasks);
-        let progress = Progress::new(&ledger, &Timeline::new(schedule));
-        Self::of_tasks(&ledger, &progress)
-    }
-
-    /// Summary of task rows. O(rows).
-    pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress) -> Self {
-        let n = ledger.instance.flows().len();
-        let (mut busy, mut tasks) = (TiVec::from(vec![0.0; n]), TiVec::from(vec![0; n]));
-        let mut ends: TiVec<FlowId, f64> = vec![0.0; n].into();
-        for &i in ledger.by_start() {
-            let row = ledger.row(i);
-            let flow = ledger.instance.flow_of(row.phase);
-            ends[flow] = ends[flow].max(row.end.seconds());
-            if let Some(from) = computes_from(ledger.instance, progress, row) {
-                busy[flow] += row.end.since(from).seconds() * f64::from(row.count);
-            }
-            if row.outcome == Outcome::Done {
-                tasks[flow] += u64::from(row.count);
-            }
-        }
-        let start = |phase| ledger.of(phase).next().map(|row| row.start.seconds());
-        let done = |phase: PhaseId| progress.done[phase].map(slackline_model::Time::seconds);
-        let (starts, completions) = by_flow(ledger.instance, start, done);
-        Self { starts, completions, busy, ends, tasks }
-    }
-
-    pub(crate) fn of_plan(plan: &Plan<'_>) -> Self {
-        let (starts, completions) =
-            by_flow(plan.instance, |phase| plan.starts[phase], |phase| plan.finishes[phase]);
-        let tasks = TiVec::from(vec![0; plan.instance.flows().len()]);
-        Self { starts, completions, busy: plan.busy(), ends: plan.ends(), tasks }
+impl FlowFacts {
+    /// When it was complete, or the last of its attempts ended if it failed.
+    pub(crate) fn last(&self) -> f64 {
+        self.completion.unwrap_or(self.end)
     }
 }
 
-type PerFlow = TiVec<FlowId, Option<f64>>;
+/// What really happened to each flow; times in seconds.
+pub(crate) type Facts = TiVec<FlowId, FlowFacts>;
 
-/// First start and last finish of each flow's phases.
+/// Facts of any schedule; rows that mean nothing are left out.
+pub(crate) fn of_schedule(instance: &Instance, schedule: &Schedule) -> Facts {
+    if is_by_allocations(schedule) {
+        return of_plan(&Plan::new(instance, &schedule.allocations));
+    }
+    let ledger = Ledger::new(instance, &schedule.tasks);
+    let progress = Progress::new(&ledger, &Timeline::new(schedule));
+    of_tasks(&ledger, &progress)
+}
+
+/// Facts of task rows. O(rows).
+pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress) -> Facts {
+    let start = |phase| ledger.of(phase).next().map(|row| row.start.seconds());
+    let done = |phase: PhaseId| progress.done[phase].map(slackline_model::Time::seconds);
+    let mut facts = by_flow(ledger.instance, start, done);
+    for &i in ledger.by_start() {
+        let row = ledger.row(i);
+        let fact = &mut facts[ledger.instance.flow_of(row.phase)];
+        fact.end = fact.end.max(row.end.seconds());
+        if let Some(from) = computes_from(ledger.instance, progress, row) {
+            fact.busy += row.end.since(from).seconds() * f64::from(row.count);
+        }
+        if row.outcome == Outcome::Done {
+            fact.tasks += u64::from(row.count);
+        }
+    }
+    facts
+}
+
+pub(crate) fn of_plan(plan: &Plan<'_>) -> Facts {
+    let mut facts = by_flow(plan.instance, |phase| plan.starts[phase], |phase| plan.finishes[phase]);
+    for (_, row) in &plan.rows {
+        let fact = &mut facts[plan.instance.flow_of(row.phase)];
+        fact.end = fact.end.max(row.end);
+        fact.busy += f64::from(row.slots) * (row.end - row.start);
+    }
+    facts
+}
+
+/// First start and last finish of each flow's phases. A flow without rows is done at once.
 fn by_flow(
     instance: &Instance,
     start: impl Fn(PhaseId) -> Option<f64>,
     finish: impl Fn(PhaseId) -> Option<f64>,
-) -> (PerFlow, PerFlow) {
-    let phases = |flow: FlowId| instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases());
-    let completions = instance.flows().keys().map(|flow| {
-        phases(flow).try_fold(instance.flow(flow).release.seconds(), |last, p| Some(last.max(finish(p)?)))
-    });
-    let completions: PerFlow = completions.collect();
-    // Without rows all of a flow is done at once.
-    let starts = instance.flows().keys().map(|flow| {
-        let shown = phases(flow).filter_map(&start).reduce(f64::min);
-        shown.or(completions[flow])
-    });
-    (starts.collect(), completions)
+) -> Facts {
+    let fact = |info: &Flow| {
+        let phases = || info.jobs().flat_map(|job| instance.job(job).phases());
+        let completion = phases().try_fold(info.release.seconds(), |last, p| Some(last.max(finish(p)?)));
+        let shown = phases().filter_map(&start).reduce(f64::min);
+        FlowFacts { start: shown.or(completion), completion, ..FlowFacts::default() }
+    };
+    instance.flows().iter().map(fact).collect()
 }

@@ -6,9 +6,9 @@ use slackline_model::instance::Flow;
 use slackline_model::schedule::Schedule;
 use slackline_model::{Cluster, FlowId, Instance, Time, Work};
 
-use crate::metrics::{FlowFacts, Metrics, facts};
+use crate::metrics::{Metrics, facts};
 use crate::segments;
-use crate::summary::Summary;
+use crate::summary::{self, FlowFacts};
 
 /// The divisor of the bounded slowdown is at least this, seconds.
 const BOUNDED_FROM: f64 = 10.0;
@@ -115,7 +115,7 @@ impl Totals {
 /// Metrics of a schedule, recomputed from its rows; whether it is feasible is not checked, and rows
 /// that mean nothing are left out. O(n log n).
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
-    of_all(instance, schedule, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
+    of_all(instance, schedule, &facts(&schedule.flows, summary::of_schedule(instance, schedule)))
 }
 
 /// Metrics of all flows of a schedule. Utilisation is over the slots that were available.

@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for WeightedAim {
 
 fn jobs(instance: &Instance) -> FlexInstance {
     let jobs = instance.flows().iter().zip(instance.phases().iter()).map(|(flow, phase)| {
-        Job::new(phase.work().slot_seconds(), (phase.min_slots, phase.cap), flow.cost.clone())
+        Job::new(phase.work().slot_seconds(), phase.min_slots..=phase.cap, flow.cost.clone())
     });
     let slot_kind = instance.cluster().slot_kinds()[0];
     FlexInstance::new(instance.cluster().slots(slot_kind), instance.objective().combine, jobs.collect())
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn all_orders_are_tried() {
         // On one slot the best order is by work: 1 + 3 + 6 + 10.
-        let job = |work| Job::new(work, (0, 1), CostFn::linear(1.0, 0.0));
+        let job = |work| Job::new(work, 0..=1, CostFn::linear(1.0, 0.0));
         let jobs = vec![job(3.0), job(1.0), job(4.0), job(2.0)];
         let instance = FlexInstance::new(1, Combine::Sum, jobs);
         assert_eq!(best_order(&instance), 20.0);

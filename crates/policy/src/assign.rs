@@ -15,7 +15,7 @@ use self::targets::{Portion, Targets};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::locality::{self, Locality, Waits};
+use crate::locality::{self, Locality, Starter, Waits};
 use crate::policy::{Action, Ask, Policy, Style};
 use crate::slot_scope::{Scope, Spot};
 use crate::view::{Estimates, View};
@@ -142,7 +142,7 @@ impl Assigner {
                 let runnable = ledger.state.runnable(&ledger.instance, phase);
                 assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
                 let n = tasks.min(slots).min(runnable).min(room).max(1);
-                let begun = self.begin(spot, phase, n, ledger, engine);
+                let begun = self.begin(&mut Starter { spot, phase, ledger, engine }, n);
                 // An engine that limits how many tasks start has to know of these before it says how many
                 // more may.
                 if room < u32::MAX {
@@ -176,25 +176,18 @@ impl Assigner {
         };
         self.decisions += self.targets.share_out(spot.slot_kind, slots, ledger, simply_start, &mut portions);
         for Portion { phase, tasks, .. } in portions.drain(..) {
-            self.launch(spot, phase, tasks, ledger, engine);
+            self.launch(&mut Starter { spot, phase, ledger, engine }, tasks);
         }
         self.targets.refresh(ledger);
         self.portions = portions;
     }
 
     /// Starts up to `n` tasks of a phase; returns how many.
-    fn begin(
-        &mut self,
-        spot: Spot,
-        phase: PhaseId,
-        n: u32,
-        ledger: &mut Ledger,
-        engine: &mut dyn Engine,
-    ) -> u32 {
-        if locality::has_hosts(&ledger.instance, phase) {
-            return self.locality.launch(spot, phase, n, ledger, engine);
+    fn begin(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
+        if locality::has_hosts(&start.ledger.instance, start.phase) {
+            return self.locality.launch(start, n);
         }
-        self.launch(spot, phase, n, ledger, engine);
+        self.launch(start, n);
         n
     }
 
@@ -222,12 +215,13 @@ impl Assigner {
         Some((grant.phase, grant.tasks))
     }
 
-    fn launch(&mut self, spot: Spot, phase: PhaseId, n: u32, ledger: &mut Ledger, engine: &mut dyn Engine) {
+    fn launch(&mut self, start: &mut Starter<'_>, n: u32) {
+        let Starter { spot, phase, ledger, engine } = start;
         let mut left = n;
         while left > 0 {
-            let taken = ledger.state.take(&ledger.instance, phase, left);
+            let taken = ledger.state.take(&ledger.instance, *phase, left);
             spot.take(ledger, taken.count, &mut self.scratch);
-            ledger.launch(engine, phase, taken, &self.scratch);
+            ledger.launch(*engine, *phase, taken, &self.scratch);
             left -= taken.count;
         }
     }

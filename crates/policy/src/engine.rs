@@ -157,9 +157,10 @@ pub enum Batch {
 }
 
 /// What the lengths of the instance's tasks are to an engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lengths {
     /// What tasks take: a phase without length is done when it becomes ready, and no task of it is started.
+    #[default]
     Known,
     /// Guesses: the engine starts every task, even one of estimated length 0.
     Guessed,

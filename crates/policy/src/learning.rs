@@ -33,7 +33,7 @@ const FRESH: u64 = 16;
 type Records = Vec<Record>;
 
 /// Turns finished tasks into estimates.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Learning {
     groups: Vec<String>,
     /// Where each group of the cluster is in `groups`; machines that join may bring one the history knows.
@@ -83,21 +83,9 @@ impl Learning {
         let groups: Vec<String> = cluster.groups().iter().map(|group| group.name.clone()).collect();
         let mut learning = Self {
             prior: vec![1.0; groups.len()],
-            speeds: Vec::new(),
             number_of: (0..groups.len()).collect(),
             groups,
-            names: Vec::new(),
-            at: BTreeMap::new(),
-            memory: Memory::default(),
-            name_of: IdTable::default(),
-            own: IdTable::default(),
-            kinds: [Records::new(), Records::new()],
-            guessing: false,
-            believes: false,
-            guesses: IdTable::default(),
-            against_guess: [(0.0, 0.0); 2],
-            tasks: 0,
-            tasks_then: 0,
+            ..Self::default()
         };
         for (name, group, record) in history.records() {
             let number = learning.group(group);

@@ -51,71 +51,67 @@ struct Hosts {
 
 impl Hosts {
     /// Starts up to `n` tasks on machines that hold their input; returns how many.
-    fn launch_near(
-        &mut self,
-        spot: Spot,
-        phase: PhaseId,
-        n: u32,
-        ledger: &mut Ledger,
-        engine: &mut dyn Engine,
-    ) -> u32 {
-        let machines: Vec<MachineId> = match spot.machine {
+    fn launch_near(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
+        let machines: Vec<MachineId> = match start.spot.machine {
             Some((machine, _)) => vec![machine],
             None => self.on.keys().copied().collect(),
         };
         let mut begun = 0;
         for machine in machines {
-            let Some(at) = Spot::of_machine(ledger, spot.slot_kind, machine) else { continue };
-            let Some(splits) = self.on.get_mut(&machine) else { continue };
-            begun += launch_of(splits, at, phase, n - begun, ledger, engine);
+            begun += start.launch_of(self.on.get_mut(&machine), machine, n - begun);
         }
         begun
     }
 
     /// Starts up to `n` tasks on machines in a rack that holds their input; returns how many.
-    fn launch_in_rack(
-        &mut self,
-        spot: Spot,
-        phase: PhaseId,
-        n: u32,
-        ledger: &mut Ledger,
-        engine: &mut dyn Engine,
-    ) -> u32 {
-        let machines = match spot.machine {
+    fn launch_in_rack(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
+        let machines = match start.spot.machine {
             Some((machine, _)) => machine.0..machine.0 + 1,
-            None => 0..ledger.instance.cluster().n_machines(),
+            None => 0..start.ledger.instance.cluster().n_machines(),
         };
         let mut begun = 0;
         for machine in machines.map(MachineId) {
             if begun == n {
                 break;
             }
-            let Some(at) = Spot::of_machine(ledger, spot.slot_kind, machine) else { continue };
-            let rack = rack_of(ledger.instance.cluster(), machine);
-            let Some(splits) = self.in_rack.get_mut(&rack) else { continue };
-            begun += launch_of(splits, at, phase, n - begun, ledger, engine);
+            let rack = rack_of(start.ledger.instance.cluster(), machine);
+            begun += start.launch_of(self.in_rack.get_mut(&rack), machine, n - begun);
         }
         begun
     }
 }
 
-/// Starts up to `n` tasks of some splits on a machine; returns how many.
-fn launch_of(
-    splits: &mut Vec<u32>,
-    at: Spot,
-    phase: PhaseId,
-    n: u32,
-    ledger: &mut Ledger,
-    engine: &mut dyn Engine,
-) -> u32 {
-    let mut begun = 0;
-    while begun < n {
-        let most = at.free(ledger).min(n - begun);
-        let Some(near) = (most > 0).then(|| next_on(splits, ledger, phase, most)).flatten() else { break };
-        begin(at, phase, near, ledger, engine);
-        begun += near.count;
+/// Starts tasks of a phase in a spot.
+pub(crate) struct Starter<'a> {
+    pub(crate) spot: Spot,
+    pub(crate) phase: PhaseId,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) engine: &'a mut dyn Engine,
+}
+
+impl Starter<'_> {
+    /// Starts up to `n` tasks of some splits on a machine; returns how many.
+    fn launch_of(&mut self, splits: Option<&mut Vec<u32>>, machine: MachineId, n: u32) -> u32 {
+        let at = Spot::of_machine(self.ledger, self.spot.slot_kind, machine);
+        let (Some(splits), Some(at)) = (splits, at) else { return 0 };
+        let mut begun = 0;
+        while begun < n {
+            let most = at.free(self.ledger).min(n - begun);
+            let near = (most > 0).then(|| next_on(splits, self.ledger, self.phase, most)).flatten();
+            let Some(near) = near else { break };
+            begun += self.begin(at, near);
+        }
+        begun
     }
-    begun
+
+    /// Starts tasks; returns how many.
+    fn begin(&mut self, at: Spot, taken: TaskRange) -> u32 {
+        let mut slots: Vec<SlotRange> = Vec::new();
+        self.ledger.state.take_exactly(&self.ledger.instance, self.phase, taken);
+        at.take(self.ledger, taken.count, &mut slots);
+        self.ledger.launch(self.engine, self.phase, taken, &slots);
+        taken.count
+    }
 }
 
 impl Locality {
@@ -143,89 +139,66 @@ impl Locality {
 
     /// Starts up to `n` tasks, near their input if possible; returns how many. Fewer than `n` means
     /// that the others wait.
-    pub(crate) fn launch(
-        &mut self,
-        spot: Spot,
-        phase: PhaseId,
-        n: u32,
-        ledger: &mut Ledger,
-        engine: &mut dyn Engine,
-    ) -> u32 {
-        let has_racks = self.waits.rack > Span::ZERO;
-        let hosts = self.hosts.entry(phase).or_insert_with(|| by_host(&ledger.instance, phase, has_racks));
-        let mut begun = hosts.launch_near(spot, phase, n, ledger, engine);
+    pub(crate) fn launch(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
+        let (phase, has_racks) = (start.phase, self.waits.rack > Span::ZERO);
+        let instance = &start.ledger.instance;
+        let hosts = self.hosts.entry(phase).or_insert_with(|| by_host(instance, phase, has_racks));
+        let mut begun = hosts.launch_near(start, n);
         if begun > 0 {
             self.since.remove(&phase);
         }
         while begun < n {
-            let Some(any) = next_on(&mut hosts.nowhere, ledger, phase, n - begun) else { break };
-            begin(spot, phase, any, ledger, engine);
-            begun += any.count;
+            let Some(any) = next_on(&mut hosts.nowhere, start.ledger, phase, n - begun) else { break };
+            begun += start.begin(start.spot, any);
         }
         if begun < n {
-            begun += self.launch_far(spot, phase, n - begun, ledger, engine);
+            begun += self.launch_far(start, n - begun);
         }
         begun
     }
 
     /// Starts up to `n` tasks on machines without their input, if the phase has waited long enough; returns
     /// how many.
-    fn launch_far(
-        &mut self,
-        spot: Spot,
-        phase: PhaseId,
-        n: u32,
-        ledger: &mut Ledger,
-        engine: &mut dyn Engine,
-    ) -> u32 {
+    fn launch_far(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
         let Waits { node, rack } = self.waits;
         let mut begun = 0;
-        if rack > Span::ZERO && self.waited(phase, ledger, engine) >= node {
-            let hosts = self.hosts.get_mut(&phase);
-            begun = hosts.map_or(0, |hosts| hosts.launch_in_rack(spot, phase, n, ledger, engine));
+        if rack > Span::ZERO && self.waited(start) >= node {
+            begun = self.hosts.get_mut(&start.phase).map_or(0, |hosts| hosts.launch_in_rack(start, n));
             if begun > 0 {
-                self.wait_since(phase, Time(ledger.now.0 - node.0), ledger, engine);
+                self.wait_since(Time(start.ledger.now.0 - node.0), start);
             }
         }
-        if begun < n && self.waited(phase, ledger, engine) >= Span(node.0 + rack.0) {
+        if begun < n && self.waited(start) >= Span(node.0 + rack.0) {
             while begun < n {
-                let any = ledger.state.next_pending(phase, n - begun);
-                begin(spot, phase, any, ledger, engine);
-                begun += any.count;
+                let any = start.ledger.state.next_pending(start.phase, n - begun);
+                begun += start.begin(start.spot, any);
             }
         }
         begun
     }
 
     /// How long the phase has waited for a slot near its input.
-    fn waited(&mut self, phase: PhaseId, ledger: &mut Ledger, engine: &mut dyn Engine) -> Span {
+    fn waited(&mut self, start: &mut Starter<'_>) -> Span {
         if self.waits == Waits::NONE {
             return Span::ZERO;
         }
-        let now = ledger.now;
-        if !self.since.contains_key(&phase) {
-            self.wait_since(phase, now, ledger, engine);
+        let now = start.ledger.now;
+        if !self.since.contains_key(&start.phase) {
+            self.wait_since(now, start);
         }
-        now.since(self.since[&phase])
+        now.since(self.since[&start.phase])
     }
 
     /// The phase waits as if since then; the engine wakes us when it has waited long enough.
-    fn wait_since(&mut self, phase: PhaseId, since: Time, ledger: &mut Ledger, engine: &mut dyn Engine) {
+    fn wait_since(&mut self, since: Time, start: &mut Starter<'_>) {
         let Waits { node, rack } = self.waits;
-        self.since.insert(phase, since);
+        self.since.insert(start.phase, since);
         for (wait, at) in [(node, since + node), (rack, since + node + rack)] {
-            if wait > Span::ZERO && at > ledger.now {
-                ledger.wake_at(at, engine);
+            if wait > Span::ZERO && at > start.ledger.now {
+                start.ledger.wake_at(at, start.engine);
             }
         }
     }
-}
-
-fn begin(at: Spot, phase: PhaseId, taken: TaskRange, ledger: &mut Ledger, engine: &mut dyn Engine) {
-    let mut slots: Vec<SlotRange> = Vec::new();
-    ledger.state.take_exactly(&ledger.instance, phase, taken);
-    at.take(ledger, taken.count, &mut slots);
-    ledger.launch(engine, phase, taken, &slots);
 }
 
 /// Whether any task of the phase has a place for its input.

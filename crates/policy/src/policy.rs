@@ -17,7 +17,9 @@ pub trait Policy {
     fn name(&self) -> &str;
 
     /// How the policy decides; asked once, before the first event.
-    fn style(&self) -> Style;
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
 
     /// Whether the policy promises to keep the minima of phases and pools; the judge then holds it to
     /// them. Under [`Style::Targets`] the assignment layer serves phases below their minimum first; in

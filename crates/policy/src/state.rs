@@ -49,7 +49,7 @@ struct FlowState {
 }
 
 /// The progress of all flows that have arrived and are not finished or abandoned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct State {
     phases: Table<PhaseId, PhaseState>,
     jobs: Table<JobId, JobState>,
@@ -95,28 +95,7 @@ impl State {
         for &slot_kind in cluster.slot_kinds() {
             alive[slot_kind.index()] = cluster.slots(slot_kind);
         }
-        Self {
-            phases: Table::new(),
-            jobs: Table::new(),
-            flows: Table::new(),
-            flows_left: 0,
-            over: Vec::new(),
-            slowstart,
-            lengths: Lengths::Known,
-            passing: VecDeque::new(),
-            ready: [BTreeSet::new(), BTreeSet::new()],
-            guaranteed: [BTreeSet::new(), BTreeSet::new()],
-            early: BTreeSet::new(),
-            stopped: BTreeSet::new(),
-            submits: false,
-            to_submit: Vec::new(),
-            waiting: [0; 2],
-            alive,
-            bar: ([0; 2], [0; 2]),
-            tasks_done: 0,
-            hopeless: false,
-            touched: Vec::new(),
-        }
+        Self { slowstart, alive, ..Self::default() }
     }
 
     /// The same for an engine to which the lengths of tasks are that.

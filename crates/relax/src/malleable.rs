@@ -7,27 +7,6 @@ use std::ops::RangeInclusive;
 
 use slackline_model::CostFn;
 
-/// How many slots a job may hold, `min..=max`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotLimits {
-    /// Slots it holds at least until it is done.
-    pub min: u32,
-    /// Slots it holds at most.
-    pub max: u32,
-}
-
-impl From<RangeInclusive<u32>> for SlotLimits {
-    fn from(range: RangeInclusive<u32>) -> Self {
-        Self { min: *range.start(), max: *range.end() }
-    }
-}
-
-impl From<(u32, u32)> for SlotLimits {
-    fn from((min, max): (u32, u32)) -> Self {
-        Self { min, max }
-    }
-}
-
 /// A malleable job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
@@ -47,9 +26,10 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job whose minimum holds to its end, in a plan that starts with the workload.
-    pub fn new(work: f64, slots: impl Into<SlotLimits>, cost: CostFn) -> Self {
-        let SlotLimits { min, max } = slots.into();
+    /// A job that holds that many slots, whose minimum holds to its end, in a plan that starts with the
+    /// workload.
+    pub fn new(work: f64, slots: RangeInclusive<u32>, cost: CostFn) -> Self {
+        let (min, max) = slots.into_inner();
         Self { work, firm: work, min, max, cost, base: 0.0 }
     }
 

@@ -5,14 +5,13 @@
 //! until its release.
 
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{FlowId, Objective, PhaseId, Seed, Time};
-use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
+use slackline_model::{FlowId, Objective, Seed, Time};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, View};
 
 use crate::auto::evaluate::Evaluator;
 use crate::auto::online::{EstimatedCost, OrderCosts, numbers, portfolio};
 use crate::auto::template::Template;
-use crate::machines::Machines;
-use crate::rule::online::{Place, by_tail};
+use crate::rule::online::{ByPlace, by_tail};
 use crate::rule::orders::RuleContext;
 use crate::rule::residual::Residual;
 
@@ -107,9 +106,7 @@ pub struct InOrder {
     /// By flow of the document: its rank.
     rank: Vec<u32>,
     residual: Residual,
-    place: IdTable<PhaseId, Place>,
-    queue: ReadyQueue<Place>,
-    machines: Machines,
+    serving: ByPlace,
 }
 
 impl InOrder {
@@ -119,13 +116,7 @@ impl InOrder {
         // Flows that are over before they begin have no place in an order, and no phase that asks for one.
         let mut rank = vec![u32::MAX; n];
         (0..).zip(order).for_each(|(at, flow)| rank[flow.index()] = at);
-        Self {
-            rank,
-            residual: Residual::default(),
-            place: IdTable::default(),
-            queue: ReadyQueue::new(),
-            machines: Machines::default(),
-        }
+        Self { rank, residual: Residual::default(), serving: ByPlace::default() }
     }
 
     /// Gives the phases of flows that arrive their places.
@@ -135,7 +126,7 @@ impl InOrder {
             let flow = view.instance.flow_of(phase);
             if arrived.contains(&flow) {
                 let place = view.instance.flow(flow).place.index();
-                self.place[phase] = (self.rank.get(place).copied().unwrap_or(u32::MAX), at);
+                self.serving.place[phase] = (self.rank.get(place).copied().unwrap_or(u32::MAX), at);
             }
         }
     }
@@ -146,13 +137,8 @@ impl Policy for InOrder {
         super::ENTRY.name
     }
 
-    fn style(&self) -> Style {
-        Style::Priorities
-    }
-
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
         self.residual.note(events, view);
-        self.machines.look_again();
         let arrival = |event: &Event| match event {
             Event::FlowArrived(flow) => Some(*flow),
             _ => None,
@@ -161,16 +147,11 @@ impl Policy for InOrder {
         if !arrived.is_empty() {
             self.place(&arrived, view);
         }
-        let place = &self.place;
-        self.queue.update(events, view, |phase| place[phase]);
-        for flow in events.iter().filter_map(Event::over) {
-            self.place.forget(view.instance.flow(flow).phases());
-        }
+        self.serving.note(events, view);
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        let Self { queue, machines, .. } = self;
-        machines.grant(ask, view, |ask| queue.first(ask, view))
+        self.serving.next(ask, view)
     }
 }
 
@@ -181,10 +162,6 @@ pub struct Idle;
 impl Policy for Idle {
     fn name(&self) -> &'static str {
         "idle"
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn on_events(&mut self, _: &[Event], _: &View<'_>, _: &mut Vec<Action>) {}

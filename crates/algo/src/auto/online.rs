@@ -5,7 +5,7 @@
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, Span, Time};
-use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, Style, View};
+use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, View};
 
 use super::evaluate::{Evaluator, Sequence};
 use crate::auto::dispatch::Serving;
@@ -642,10 +642,6 @@ impl Policy for Auto {
 
     fn copy(&self) -> Option<Box<dyn Policy>> {
         Some(Box::new(self.clone()))
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn choices(&self) -> &[Choice] {

@@ -5,7 +5,7 @@
 //! serves by it as `auto` does between two decisions.
 
 use slackline_model::{FlowId, Span};
-use slackline_policy::{Action, Ask, Choice, Event, Grant, Policy, Style, View};
+use slackline_policy::{Action, Ask, Choice, Event, Grant, Policy, View};
 
 use crate::auto::dispatch::Serving;
 use crate::auto::online::Auto;
@@ -86,10 +86,6 @@ impl Policy for OrderRecorder {
         self.auto.name()
     }
 
-    fn style(&self) -> Style {
-        self.auto.style()
-    }
-
     fn choices(&self) -> &[Choice] {
         self.auto.choices()
     }
@@ -164,10 +160,6 @@ impl OrderReplay {
 impl Policy for OrderReplay {
     fn name(&self) -> &'static str {
         super::ENTRY.name
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {

@@ -12,21 +12,15 @@
 
 use slackline_model::params::{Param, Values};
 use slackline_model::{FlowId, JobId, Key, PhaseId, Time};
-use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, View};
 
 use super::dates::{Dates, paths};
-use super::{CAPABILITIES, JobReady, fluid, propose};
+use super::{JobReady, fluid, propose};
 use crate::registry::{Planner, PolicyEntry};
 
 /// EDF in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    name: "edf",
-    summary: "the flow with the earliest deadline first; flows without one come last",
     source: "woha, section V-B",
-    guarantee: "none",
-    capabilities: CAPABILITIES,
-    page: &[],
-    among_all: true,
     params: &[
         Param::new(
             "due",
@@ -41,10 +35,14 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "whether the time that a flow is given counts divided by its weight",
         ),
     ],
-    make: |_, _, settings| Box::new(Edf::new(Dates::chosen(settings))),
     planner: Planner::Allocations(|instance, settings, _| {
         propose(instance, fluid::Rule::Edf(Dates::chosen(settings)))
     }),
+    ..PolicyEntry::new(
+        "edf",
+        "the flow with the earliest deadline first; flows without one come last",
+        |_, _, settings| Box::new(Edf::new(Dates::chosen(settings))),
+    )
 };
 
 #[derive(Clone, Debug, Default)]
@@ -90,10 +88,6 @@ impl Policy for Edf {
 
     fn copy(&self) -> Option<Box<dyn Policy>> {
         Some(Box::new(self.clone()))
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {

@@ -19,25 +19,25 @@ use slackline_model::{PhaseId, SlotKind};
 use slackline_policy::{Action, Event, Policy, Style, View, minima};
 
 use super::shares::by_flow;
-use super::{BY, CAPABILITIES, ShareUnit, fluid, propose};
+use super::{BY, ShareUnit, fluid, propose};
 use crate::classic::{Claim, water_line_of};
 use crate::epochs::Targets;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 
 /// Fair in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    name: "fair",
-    summary: "equal shares by the water-line of Hadoop's Fair Scheduler; keeps minima and maxima",
     source: "flex, section 1; woha, section V-B",
     guarantee: "none on cost; minima",
-    capabilities: Capabilities { minima: true, ..CAPABILITIES },
+    capabilities: Capabilities { minima: true, ..Capabilities::PLAIN },
     params: &[BY],
-    make: |_, _, settings| Box::new(Fair::new(ShareUnit::chosen(settings))),
-    page: &[],
-    among_all: true,
     planner: Planner::Allocations(|instance, settings, _| {
         propose(instance, fluid::Rule::Fair(ShareUnit::chosen(settings)))
     }),
+    ..PolicyEntry::new(
+        "fair",
+        "equal shares by the water-line of Hadoop's Fair Scheduler; keeps minima and maxima",
+        |_, _, settings| Box::new(Fair::new(ShareUnit::chosen(settings))),
+    )
 };
 
 #[derive(Clone, Debug)]

@@ -7,25 +7,21 @@
 //! use it. **Guarantee**: none. **Complexity**: O(log phases) a decision. **Deviations**: none.
 
 use slackline_model::{FlowId, JobId, Time};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, View};
 
-use super::{BY, CAPABILITIES, JobReady, ShareUnit, fluid, propose};
+use super::{BY, JobReady, ShareUnit, fluid, propose};
 use crate::registry::{Planner, PolicyEntry};
 
 /// FIFO in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    name: "fifo",
-    summary: "the oldest job first; keeps maxima, ignores minima",
     source: "flex, section 4; woha, section V-B",
-    guarantee: "none",
-    capabilities: CAPABILITIES,
     params: &[BY],
-    make: |_, _, settings| Box::new(Fifo::new(ShareUnit::chosen(settings))),
-    page: &[],
-    among_all: true,
     planner: Planner::Allocations(|instance, settings, _| {
         propose(instance, fluid::Rule::Fifo(ShareUnit::chosen(settings)))
     }),
+    ..PolicyEntry::new("fifo", "the oldest job first; keeps maxima, ignores minima", |_, _, settings| {
+        Box::new(Fifo::new(ShareUnit::chosen(settings)))
+    })
 };
 
 #[derive(Clone, Debug)]
@@ -49,10 +45,6 @@ impl Policy for Fifo {
 
     fn copy(&self) -> Option<Box<dyn Policy>> {
         Some(Box::new(self.clone()))
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {

@@ -9,56 +9,41 @@ use super::online::{self, Dmrs, Reoptimise};
 use super::order::Key;
 use super::plan::{Config, plan};
 use super::variant::Variant;
-use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
+use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused};
 
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    name: Variant::Full.name(),
-    summary: "weighted completion on machines of different speed: list scheduling in the order of a linear program",
     source: "dmrs, sections III to V",
     guarantee: "in plans: Theorem 1 of the paper; online: none",
-    capabilities: Capabilities {
-        flows: Flows::ReadyJobs,
-        typed: Typed::Yes,
-        speeds: Speeds::Known,
-        minima: false,
-    },
+    capabilities: Capabilities { flows: Flows::ReadyJobs, ..Capabilities::WITH_SPEEDS },
     params: &[REOPTIMISE, LP, KEY],
-    make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Full, settings))),
-    page: &[],
-    among_all: true,
-    planner: Planner::Tasks(|instance, settings, stop| {
-        propose(instance, stop, config(Variant::Full, settings))
-    }),
+    ..entry::<{ Variant::Full as usize }>(
+        "weighted completion on machines of different speed: list scheduling in the order of a linear program",
+    )
 };
 
 pub const IDENTICAL: PolicyEntry = PolicyEntry {
-    name: Variant::Identical.name(),
-    summary: "dmrs as if all machines had the mean speed",
-    source: "dmrs, section VI",
-    guarantee: "none",
-    capabilities: Capabilities { speeds: Speeds::Ignored, ..ENTRY.capabilities },
-    params: &[],
-    make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Identical, settings))),
-    page: &[],
-    among_all: true,
-    planner: Planner::Tasks(|instance, settings, stop| {
-        propose(instance, stop, config(Variant::Identical, settings))
-    }),
+    capabilities: Capabilities { flows: Flows::ReadyJobs, ..Capabilities::PLAIN },
+    ..entry::<{ Variant::Identical as usize }>("dmrs as if all machines had the mean speed")
 };
 
 pub const MAP_ONLY: PolicyEntry = PolicyEntry {
-    name: Variant::MapOnly.name(),
-    summary: "dmrs for maps alone; reduces go to the first free slot",
     params: &[REOPTIMISE],
-    make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::MapOnly, settings))),
-    page: &[],
-    among_all: true,
-    planner: Planner::Tasks(|instance, settings, stop| {
-        propose(instance, stop, config(Variant::MapOnly, settings))
-    }),
     capabilities: ENTRY.capabilities,
-    ..IDENTICAL
+    ..entry::<{ Variant::MapOnly as usize }>("dmrs for maps alone; reduces go to the first free slot")
 };
+
+/// The entry of the variant with that number.
+const fn entry<const VARIANT: usize>(summary: &'static str) -> PolicyEntry {
+    PolicyEntry {
+        source: "dmrs, section VI",
+        planner: Planner::Tasks(|instance, settings, stop| {
+            propose(instance, stop, config(Variant::ALL[VARIANT], settings))
+        }),
+        ..PolicyEntry::new(Variant::ALL[VARIANT].name(), summary, |cluster, _, settings| {
+            Box::new(Dmrs::new(cluster, config(Variant::ALL[VARIANT], settings)))
+        })
+    }
+}
 
 const REOPTIMISE: Param = Param::new(
     "reoptimise",

@@ -145,7 +145,7 @@ impl InOrder {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
     slot_kinds: [Vec<Slot>; 2],
     /// The first slot of each machine by slot kind, and how many it has.
@@ -165,17 +165,7 @@ pub(super) struct Queues {
 
 impl Queues {
     pub(super) fn new(cluster: &Cluster) -> Self {
-        let mut queues = Self {
-            slot_kinds: [Vec::new(), Vec::new()],
-            machines: [Vec::new(), Vec::new()],
-            ranks: 0,
-            queued: 0,
-            loaded: Default::default(),
-            idle: Default::default(),
-            serving: BTreeMap::new(),
-            in_order: Default::default(),
-            speeds: Vec::new(),
-        };
+        let mut queues = Self::default();
         let mut machines: Vec<MachineId> = (0..cluster.n_machines()).map(MachineId).collect();
         if cluster.uniform_speed().is_none() {
             // Ties go to the first slot, and so must not depend on the order in which groups are listed.

@@ -17,6 +17,8 @@ pub enum Variant {
 }
 
 impl Variant {
+    pub(super) const ALL: [Self; 3] = [Self::Full, Self::Identical, Self::MapOnly];
+
     /// The name in the registry.
     pub const fn name(self) -> &'static str {
         match self {

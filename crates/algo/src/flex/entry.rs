@@ -7,19 +7,17 @@ use slackline_model::{Instance, Span};
 use super::online::{Flex, Hand};
 use super::plan::{Config, Mode};
 use super::plan_instance::{cost_without_minima, plan_instance};
-use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
+use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Typed};
 
 /// FLEX in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    name: "flex",
-    summary: "slots by the malleable packing of the best order for the objective; keeps minima and maxima",
     source: "flex, sections 2 and 3",
     guarantee: "plan: optimal maxima, a bound for sums; online: none",
     capabilities: Capabilities {
         flows: Flows::ReadyJobs,
         typed: Typed::PerKind,
-        speeds: Speeds::Ignored,
         minima: true,
+        ..Capabilities::PLAIN
     },
     params: &[
         Param::new(
@@ -41,13 +39,15 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "plan: whether the slots of a phase may change while it runs (online they may, in every epoch)",
         ),
     ],
-    make: |_, _, settings| {
-        let hand = if settings.choice("hand") == "minima" { Hand::Minima } else { Hand::Targets };
-        Box::new(Flex::new(Span::from_seconds_nearest(settings.real("epoch")), hand))
-    },
-    page: &[],
-    among_all: true,
     planner: Planner::Allocations(propose),
+    ..PolicyEntry::new(
+        "flex",
+        "slots by the malleable packing of the best order for the objective; keeps minima and maxima",
+        |_, _, settings| {
+            let hand = if settings.choice("hand") == "minima" { Hand::Minima } else { Hand::Targets };
+            Box::new(Flex::new(Span::from_seconds_nearest(settings.real("epoch")), hand))
+        },
+    )
 };
 
 fn propose(instance: &Instance, settings: &Settings, stop: &dyn Fn() -> bool) -> Result<Proposal, Refused> {

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn minima_are_normalised_by_largest_remainder() {
-        let job = |min| Job::new(1.0, (min, 9), CostFn::zero());
+        let job = |min| Job::new(1.0, min..=9, CostFn::zero());
         let instance = FlexInstance::new(4, Combine::Sum, vec![job(3), job(3), job(1)]);
         // 12/7, 12/7, 4/7: floors 1, 1, 0; remainders 5, 5, 4.
         assert_eq!(instance.jobs().iter().map(|j| j.min).collect::<Vec<_>>(), [2, 2, 0]);

@@ -55,7 +55,7 @@
 //! use slackline_algo::flex::{Config, FlexInstance, Job, plan};
 //! use slackline_model::{Combine, CostFn};
 //!
-//! let job = Job::new(2.0, (0, 2), CostFn::linear(1.0, 0.0));
+//! let job = Job::new(2.0, 0..=2, CostFn::linear(1.0, 0.0));
 //! let instance = FlexInstance::new(3, Combine::Max, vec![job; 3]);
 //! let plan = plan(&instance, &Config::thorough());
 //! assert!(plan.optimal && (plan.cost - 2.0).abs() < 1e-9);

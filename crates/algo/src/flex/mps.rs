@@ -244,7 +244,7 @@ mod tests {
         (prop::collection::vec(one, 1..12), 1u32..20).prop_flat_map(|(list, slots)| {
             let jobs: Vec<Job> = list
                 .iter()
-                .map(|&(work, min, more)| Job::new(f64::from(work) / 2.0, (min, min + more), CostFn::zero()))
+                .map(|&(work, min, more)| Job::new(f64::from(work) / 2.0, min..=min + more, CostFn::zero()))
                 .collect();
             let order: Vec<usize> = (0..jobs.len()).collect();
             (Just(FlexInstance::new(slots, Combine::Sum, jobs)), Just(order).prop_shuffle())
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn ties_give_no_empty_intervals() {
-        let job = Job::new(4.0, (0, 2), CostFn::zero());
+        let job = Job::new(4.0, 0..=2, CostFn::zero());
         let instance = FlexInstance::new(4, Combine::Sum, vec![job; 4]);
         let mut packer = Packer::new(&instance);
         assert_eq!(packer.completions(&[0, 1, 2, 3]), [2.0, 2.0, 4.0, 4.0]);

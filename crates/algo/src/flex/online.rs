@@ -127,7 +127,7 @@ fn instance_of(phases: &[PhaseId], slot_kind: SlotKind, slots: u32, view: &View<
         let min = minima.next_if(|&(of, _)| of == id).map_or(0, |(_, min)| min);
         let max = view.usable(id).max(min);
         let cost = instance.flow(instance.flow_of(id)).cost.clone();
-        Job { base: view.now.seconds(), ..Job::new(work, (min, max), cost) }
+        Job { base: view.now.seconds(), ..Job::new(work, min..=max, cost) }
     };
     FlexInstance::new(slots, instance.objective().combine, phases.iter().map(job).collect())
 }
@@ -204,7 +204,7 @@ mod tests {
                     1 => CostFn::tardiness(w, d),
                     _ => CostFn::steps(vec![(d, w)]),
                 };
-                Job::new(f64::from(work), (min, min + more), cost)
+                Job::new(f64::from(work), min..=min + more, cost)
             });
             let jobs: Vec<Job> = jobs.collect();
             for combine in [Combine::Sum, Combine::Max] {

@@ -134,11 +134,11 @@ mod tests {
     }
 
     fn linear(work: f64, weight: f64) -> Job {
-        Job::new(work, (0, 2), CostFn::linear(weight, 0.0))
+        Job::new(work, 0..=2, CostFn::linear(weight, 0.0))
     }
 
     fn tardy(work: f64, weight: f64, due: f64) -> Job {
-        Job::new(work, (0, 2), CostFn::steps(vec![(due, weight)]))
+        Job::new(work, 0..=2, CostFn::steps(vec![(due, weight)]))
     }
 
     #[test]
@@ -167,9 +167,9 @@ mod tests {
 
     #[test]
     fn atc_is_smith_when_everything_is_late_and_urgent_first_before() {
-        let late = |work, w| Job::new(work, (0, 2), CostFn::tardiness(w, 0.25));
+        let late = |work, w| Job::new(work, 0..=2, CostFn::tardiness(w, 0.25));
         assert_eq!(order(Rule::Atc, vec![late(8.0, 1.0), late(2.0, 1.0)]), [1, 0]);
-        let due = |work, due| Job::new(work, (0, 2), CostFn::tardiness(1.0, due));
+        let due = |work, due| Job::new(work, 0..=2, CostFn::tardiness(1.0, due));
         assert_eq!(order(Rule::Atc, vec![due(2.0, 90.0), due(8.0, 4.0)]), [1, 0]);
     }
 }

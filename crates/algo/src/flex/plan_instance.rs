@@ -119,7 +119,7 @@ fn job_of(instance: &Instance, id: PhaseId, speed: f64, minima: bool) -> Job {
         }
     };
     let cost = instance.flow(instance.flow_of(id)).cost.clone();
-    Job { firm, ..Job::new(work, (min_slots, phase.cap), cost) }
+    Job { firm, ..Job::new(work, min_slots..=phase.cap, cost) }
 }
 
 /// A FLEX instance for each slot kind.
@@ -179,7 +179,7 @@ fn simplified(instance: &Instance, speed: f64) -> FlexInstance {
         }
         let work = share[0].max(share[1]) * f64::from(slots);
         let max = if alone > 0.0 { (work / alone).round().max(1.0) as u32 } else { 1 };
-        Job::new(work, (0, max), flow.cost.clone())
+        Job::new(work, 0..=max, flow.cost.clone())
     });
     FlexInstance::new(slots, instance.objective().combine, jobs.collect())
 }
@@ -269,7 +269,7 @@ fn relaxed(instance: &Instance, speed: f64, upper: f64) -> f64 {
                     after += own / f64::from(phase.cap.min(cluster.slots(instance.slot_kind_of(id))));
                 }
             }
-            Job { base: after, ..Job::new(work, (0, cap), flow.cost.clone()) }
+            Job { base: after, ..Job::new(work, 0..=cap, flow.cost.clone()) }
         });
         let slot_kind = FlexInstance::new(slots, combine, jobs.collect());
         best = best.max(bound::of(&slot_kind, upper));

@@ -155,7 +155,7 @@ mod tests {
                         Kind::Tardiness => CostFn::tardiness(w, d),
                         Kind::Steps => CostFn::steps(vec![(d, w), (2.0 * d, 3.0 * w)]),
                     };
-                    Job::new(f64::from(work) / 2.0, (min, min + more), cost)
+                    Job::new(f64::from(work) / 2.0, min..=min + more, cost)
                 })
                 .collect();
             let needed: u32 = jobs.iter().map(|job| job.min.max(1)).sum();
@@ -215,7 +215,7 @@ mod tests {
         // Two slots more meet the deadline of the first job; one slot more saves nothing there.
         let steps = |d: f64, c: f64| CostFn::steps(vec![(d, c)]);
         let jobs =
-            vec![Job::new(6.0, (1, 9), steps(2.0, 5.0)), Job::new(2.0, (1, 9), CostFn::linear(1.0, 0.0))];
+            vec![Job::new(6.0, 1..=9, steps(2.0, 5.0)), Job::new(2.0, 1..=9, CostFn::linear(1.0, 0.0))];
         let instance = FlexInstance::new(4, Combine::Sum, jobs);
         assert_eq!(solve(&instance, 1 << 20).unwrap(), [3, 1]);
         assert_eq!(fox(&instance).unwrap(), [1, 3]);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn more_jobs_than_slots_have_no_moldable_schedule() {
-        let jobs = vec![Job::new(1.0, (0, 1), CostFn::linear(1.0, 0.0)); 3];
+        let jobs = vec![Job::new(1.0, 0..=1, CostFn::linear(1.0, 0.0)); 3];
         assert_eq!(solve(&FlexInstance::new(2, Combine::Sum, jobs), 1 << 20), None);
     }
 }

@@ -48,7 +48,7 @@ fn base_case(jobs: u32, cost: &str, metric: Metric, combine: Combine, seed: u64)
 /// The jobs of such a workload.
 fn jobs_of(instance: &Instance) -> FlexInstance {
     let jobs = instance.flows().iter().zip(instance.phases().iter()).map(|(flow, phase)| {
-        Job::new(phase.work().slot_seconds(), (phase.min_slots, phase.cap), flow.cost.clone())
+        Job::new(phase.work().slot_seconds(), phase.min_slots..=phase.cap, flow.cost.clone())
     });
     FlexInstance::new(100, instance.objective().combine, jobs.collect())
 }
@@ -77,7 +77,7 @@ fn best_packing(instance: &FlexInstance) -> f64 {
 
 #[test]
 fn lemma_1_is_false() {
-    let job = Job::new(2.0, (0, 2), CostFn::linear(1.0, 0.0));
+    let job = Job::new(2.0, 0..=2, CostFn::linear(1.0, 0.0));
     let instance = FlexInstance::new(3, Combine::Max, vec![job; 3]);
     let mut packer = Packer::new(&instance);
     for order in permutations(3) {
@@ -88,11 +88,11 @@ fn lemma_1_is_false() {
     assert!(plan.optimal);
     assert_eq!(plan.winner, Winner::WaterFilling);
     // With minima, and for the tardy count.
-    let job = Job::new(20.0, (1, 20), CostFn::linear(1.0, 0.0));
+    let job = Job::new(20.0, 1..=20, CostFn::linear(1.0, 0.0));
     let with_minima = FlexInstance::new(30, Combine::Max, vec![job; 3]);
     assert!((super::plan(&with_minima, &Config::thorough()).cost - 2.0).abs() < 1e-9);
     assert!((best_packing(&with_minima) - 2.225).abs() < 1e-9);
-    let job = Job::new(2.0, (0, 2), CostFn::steps(vec![(2.0, 1.0)]));
+    let job = Job::new(2.0, 0..=2, CostFn::steps(vec![(2.0, 1.0)]));
     let tardy = FlexInstance::new(3, Combine::Sum, vec![job; 3]);
     assert_eq!(super::plan(&tardy, &Config::thorough()).cost, 0.0);
     assert!(best_packing(&tardy) >= 1.0);
@@ -161,7 +161,7 @@ proptest! {
             })
             .collect();
         let jobs = rows.iter().map(|&(work, min, max, slope, intercept)| {
-            Job::new(work, (min, max), CostFn::linear(slope, -intercept / slope))
+            Job::new(work, min..=max, CostFn::linear(slope, -intercept / slope))
         });
         let instance = FlexInstance::new(slots, Combine::Max, jobs.collect());
         let optimum = minimax_by_programs(&rows, slots);
@@ -182,7 +182,7 @@ proptest! {
                 0 => CostFn::linear(f64::from(weight), 0.0),
                 _ => CostFn::steps(vec![(f64::from(due), 1.0)]),
             };
-            Job::new(f64::from(work), (0, 4), cost)
+            Job::new(f64::from(work), 0..=4, cost)
         });
         let instance = FlexInstance::new(4, Combine::Sum, jobs.collect());
         let plan = plan(&instance, &Config { nodes: 0, ..Config::thorough() });
@@ -200,7 +200,7 @@ proptest! {
     ) {
         let slots = list.iter().map(|l| l.1).sum::<u32>() + spare;
         let jobs = list.iter().map(|&(work, min, more, weight)| {
-            Job::new(f64::from(work), (min, min + more), CostFn::linear(f64::from(weight), 0.0))
+            Job::new(f64::from(work), min..=min + more, CostFn::linear(f64::from(weight), 0.0))
         });
         let instance = FlexInstance::new(slots, Combine::Sum, jobs.collect());
         let plan = plan(&instance, &Config { mode: Mode::Moldable, ..Config::thorough() });

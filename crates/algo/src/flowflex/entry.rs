@@ -8,22 +8,13 @@ use slackline_model::{Combine, Instance, Span, tolerance};
 
 use super::online::FlowFlex;
 use super::plan::{Config, plan};
-use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
+use crate::registry::{Capabilities, Planner, PolicyEntry, Proposal, Refused, Typed};
 
 /// FlowFlex in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    name: "flowflex",
-    summary: "flows in the cheapest order for the objective, re-planned every epoch; keeps maxima, ignores minima",
     source: "flowflex, sections 4 and 5.2",
     guarantee: "plan: theorems of the paper, a bound; online: none",
-    capabilities: Capabilities {
-        flows: Flows::Whole,
-        typed: Typed::OnSum,
-        speeds: Speeds::Ignored,
-        minima: false,
-    },
-    page: &[],
-    among_all: true,
+    capabilities: Capabilities { typed: Typed::OnSum, ..Capabilities::PLAIN },
     params: &[
         Param::new(
             "epoch",
@@ -45,12 +36,16 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "online, typed slots: orders look at the kind of slots that has most to do, or at both together",
         ),
     ],
-    make: |_, _, settings| {
-        let letter = FlowFlex::new(Span::from_seconds_nearest(settings.real("epoch")));
-        let ordered = if settings.choice("between") == "order" { letter.in_order() } else { letter };
-        Box::new(if settings.choice("kinds") == "binding" { ordered.by_binding_kind() } else { ordered })
-    },
     planner: Planner::Allocations(propose),
+    ..PolicyEntry::new(
+        "flowflex",
+        "flows in the cheapest order for the objective, re-planned every epoch; keeps maxima, ignores minima",
+        |_, _, settings| {
+            let letter = FlowFlex::new(Span::from_seconds_nearest(settings.real("epoch")));
+            let ordered = if settings.choice("between") == "order" { letter.in_order() } else { letter };
+            Box::new(if settings.choice("kinds") == "binding" { ordered.by_binding_kind() } else { ordered })
+        },
+    )
 };
 
 fn propose(instance: &Instance, _: &Settings, stop: &dyn Fn() -> bool) -> Result<Proposal, Refused> {

@@ -9,38 +9,34 @@ use super::orders::{Candidates, Rule, Times};
 use super::plan::plan;
 use super::split::Config;
 use super::workload::NotOffline;
-use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
+use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused};
 
 pub const MK_JR: PolicyEntry = PolicyEntry {
-    name: Rule::MkJr.name(),
-    summary: "jobs by Johnson's rule, for the makespan on typed slots; keeps maxima, ignores minima",
     source: "ordering, section 5.1, Algorithm 1",
     guarantee: "all released at 0, times=area: makespan within 1 + (longest map + 2 longest reduces) / bound",
-    capabilities: Capabilities {
-        flows: Flows::ReadyJobs,
-        typed: Typed::Yes,
-        speeds: Speeds::Ignored,
-        minima: false,
-    },
+    capabilities: CAPABILITIES,
     params: &[times("best")],
-    make: |_, _, settings| Box::new(Ordering::new(Rule::MkJr, candidates(settings))),
-    page: &[],
-    among_all: true,
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkJr, instance, settings)),
+    ..PolicyEntry::new(
+        Rule::MkJr.name(),
+        "jobs by Johnson's rule, for the makespan on typed slots; keeps maxima, ignores minima",
+        |_, _, settings| Box::new(Ordering::new(Rule::MkJr, candidates(settings))),
+    )
 };
 
 pub const MK_TCT_JR: PolicyEntry = PolicyEntry {
-    name: Rule::MkTctJr.name(),
-    summary: "small jobs before large ones, each by Johnson's rule; keeps maxima, ignores minima",
     source: "ordering, section 5.2, Algorithm 2",
-    guarantee: "none",
+    capabilities: CAPABILITIES,
     params: &[times("area")],
-    make: |_, _, settings| Box::new(Ordering::new(Rule::MkTctJr, candidates(settings))),
-    page: &[],
-    among_all: true,
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkTctJr, instance, settings)),
-    ..MK_JR
+    ..PolicyEntry::new(
+        Rule::MkTctJr.name(),
+        "small jobs before large ones, each by Johnson's rule; keeps maxima, ignores minima",
+        |_, _, settings| Box::new(Ordering::new(Rule::MkTctJr, candidates(settings))),
+    )
 };
+
+const CAPABILITIES: Capabilities = Capabilities { flows: Flows::ReadyJobs, ..Capabilities::PLAIN };
 
 const fn times(default: &'static str) -> Param {
     Param::new(

@@ -2,7 +2,7 @@
 
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{JobId, PhaseId, PhaseKind};
-use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, View};
 use slackline_relax::johnson::Stages;
 
 use super::estimator::{Estimator, Mode};
@@ -165,10 +165,6 @@ impl Policy for Ordering {
 
     fn copy(&self) -> Option<Box<dyn Policy>> {
         Some(Box::new(self.clone()))
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use slackline_model::instance::Flow;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Key, PhaseId};
-use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, View};
 
 use super::orders::{NAMES, Rule, RuleContext, RuleParams};
 use super::residual::Residual;
@@ -50,10 +50,36 @@ pub struct ByRule {
     rule: Rule,
     knobs: RuleParams,
     residual: Residual,
+    serving: ByPlace,
+}
+
+/// Serves the phases that are ready by their places.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ByPlace {
     /// Place of each phase of a live flow: the rank of its flow, and its place by tail among all phases.
-    place: IdTable<PhaseId, Place>,
+    pub(crate) place: IdTable<PhaseId, Place>,
     queue: ReadyQueue<Place>,
     machines: Machines,
+}
+
+impl ByPlace {
+    /// All phases may have other places than before.
+    fn sort(&mut self, view: &View<'_>) {
+        self.queue.rekey(view, |phase| self.place[phase]);
+    }
+
+    /// Takes in events, when the phases of flows that arrived have their places.
+    pub(crate) fn note(&mut self, events: &[Event], view: &View<'_>) {
+        self.machines.look_again();
+        self.queue.update(events, view, |phase| self.place[phase]);
+        for flow in events.iter().filter_map(Event::over) {
+            self.place.forget(view.instance.flow(flow).phases());
+        }
+    }
+
+    pub(crate) fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.machines.grant(ask, view, |ask| self.queue.first(ask, view))
+    }
 }
 
 /// The rank of its flow, and the place of a phase by tail.
@@ -72,9 +98,7 @@ impl ByRule {
             rule,
             knobs,
             residual: if rule.needs_plans() { Residual::with_plans() } else { Residual::default() },
-            place: IdTable::default(),
-            queue: ReadyQueue::new(),
-            machines: Machines::default(),
+            serving: ByPlace::default(),
         }
     }
 
@@ -85,12 +109,13 @@ impl ByRule {
         let ranks = self.rule.ranks(&scene, self.knobs);
         for (flow, &rank) in scene.flows.iter().zip(&ranks) {
             for phase in view.instance.flow(flow.left.flow).phases() {
-                self.place[phase].0 = rank;
+                self.serving.place[phase].0 = rank;
             }
         }
         for (at, phase) in (0..).zip(by_tail(&self.residual, view)) {
-            self.place[phase].1 = at;
+            self.serving.place[phase].1 = at;
         }
+        self.serving.sort(view);
     }
 }
 
@@ -111,30 +136,16 @@ impl Policy for ByRule {
         Some(Box::new(self.clone()))
     }
 
-    fn style(&self) -> Style {
-        Style::Priorities
-    }
-
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
         self.residual.note(events, view);
-        self.machines.look_again();
         let changes = |event: &Event| matches!(event, Event::FlowArrived(_)) || event.over().is_some();
-        let is_changed = events.iter().any(changes);
-        if is_changed {
+        if events.iter().any(changes) {
             self.sort(view);
         }
-        let place = &self.place;
-        if is_changed {
-            self.queue.rekey(view, |phase| place[phase]);
-        }
-        self.queue.update(events, view, |phase| place[phase]);
-        for flow in events.iter().filter_map(Event::over) {
-            self.place.forget(view.instance.flow(flow).phases());
-        }
+        self.serving.note(events, view);
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        let Self { queue, machines, .. } = self;
-        machines.grant(ask, view, |ask| queue.first(ask, view))
+        self.serving.next(ask, view)
     }
 }

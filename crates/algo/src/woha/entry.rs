@@ -6,7 +6,7 @@ use super::generate::{Cap, Progress};
 use super::lag::{Lags, Measure};
 use super::online::{Late, Woha};
 use super::priorities::JobOrder;
-use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
+use crate::registry::{Planner, PolicyEntry};
 
 /// `woha-hlf`: highest level first.
 pub const HLF: PolicyEntry = entry::<{ JobOrder::HighestLevel as usize }>();
@@ -60,24 +60,14 @@ const fn entry<const ORDER: usize>() -> PolicyEntry {
         ),
     };
     PolicyEntry {
-        name,
-        summary,
         source: "woha, sections IV and V-C",
         guarantee: "none; says at arrival if the deadline cannot be met",
-        capabilities: Capabilities {
-            flows: Flows::Whole,
-            typed: Typed::Yes,
-            speeds: Speeds::Ignored,
-            minima: false,
-        },
         params: PARAMS,
-        make: |_, _, settings| Box::new(policy::<ORDER>(settings)),
-        page: &[],
-        among_all: true,
         planner: Planner::Progress {
             generator: generator::<ORDER>,
             follow: |_, _, settings, plans| Box::new(policy::<ORDER>(settings).with_plans(plans)),
         },
+        ..PolicyEntry::new(name, summary, |_, _, settings| Box::new(policy::<ORDER>(settings)))
     }
 }
 

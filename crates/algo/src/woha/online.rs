@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::{FlowId, PhaseId};
-use slackline_policy::{Action, Admission, Ask, Event, Grant, IdTable, Policy, Style, View};
+use slackline_policy::{Action, Admission, Ask, Event, Grant, IdTable, Policy, View};
 
 use super::active::Active;
 use super::generate::{PlanGenerator, admission};
@@ -137,10 +137,6 @@ impl Policy for Woha {
             granted: self.granted,
             admissions: self.admissions.clone(),
         }))
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn admissions(&self) -> &[(FlowId, Admission)] {

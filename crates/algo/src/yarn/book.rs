@@ -23,7 +23,7 @@ type Turn = (Reverse<u32>, Rank);
 /// The order in a leaf: by priority or by use, as the leaf is configured, then by submission.
 type Place = (Key, Rank);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     pub(super) parent: Option<QueueAt>,
     pub(super) children: Vec<QueueAt>,
@@ -120,18 +120,7 @@ pub(super) struct Book {
 impl Queue {
     /// An empty one.
     pub(super) fn new(parent: Option<QueueAt>, turns: Turns, apps_max: u32) -> Self {
-        Self {
-            parent,
-            children: Vec::new(),
-            used: 0,
-            open: [0; 2],
-            apps: 0,
-            apps_max,
-            turns,
-            masters: None,
-            users: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-        }
+        Self { parent, apps_max, turns, ..Self::default() }
     }
 
     /// Whether an application of it could take a slot.

@@ -12,7 +12,7 @@ use slackline_policy::Policy;
 
 use super::book::{Active, Book, LeafUser, MastersMax, Queue as Line, QueueAt};
 use super::online::{Applicant, Rules, Scheduler};
-use super::{CAPABILITIES, Container, ELSE, FILE, MEMORY, Turns, UserApps, VCORES};
+use super::{Container, ELSE, FILE, MEMORY, Turns, UserApps, VCORES};
 use crate::registry::PolicyEntry;
 
 /// The highest priority of an application.
@@ -47,7 +47,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         MEMORY,
         VCORES,
     ],
-    capabilities: CAPABILITIES,
     page: &[
         "Reads the file as Hadoop 3 does: queues, capacity (percent, weights such as 2w, resources such as \
          [memory=10240,vcores=10]), maximum-capacity, minimum-user-limit-percent, user-limit-factor, ordering-policy of leaves \

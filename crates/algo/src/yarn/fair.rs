@@ -9,7 +9,7 @@ use slackline_policy::Policy;
 
 use super::book::{Book, Queue as Line, QueueAt};
 use super::online::{Applicant, Rules, Scheduler};
-use super::{CAPABILITIES, Container, FILE, MEMORY, Turns, UserApps, VCORES};
+use super::{Container, FILE, MEMORY, Turns, UserApps, VCORES};
 use crate::registry::PolicyEntry;
 
 /// `yarn-fair` in tables of policies: without a file, a queue for each pool or user.
@@ -27,7 +27,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         MEMORY,
         VCORES,
     ],
-    capabilities: CAPABILITIES,
     page: &[
         "Reads the allocation file as Hadoop 3 does: nested queues, minResources, maxResources, maxChildResources, weight, \
          maxRunningApps, schedulingPolicy (fifo, fair, drf), defaults for all queues, maxRunningApps of users, and \

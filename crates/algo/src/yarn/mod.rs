@@ -29,17 +29,11 @@ use std::collections::BTreeMap;
 
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::registry::{Capabilities, Flows, Speeds, Typed};
-
 /// The name of the parameter for the scheduler's file. Programs that read files pass the tree instead.
 pub const FILE: &str = "file";
 
 /// The name of the parameter that is the queue of flows whose pool is no queue.
 pub const ELSE: &str = "else";
-
-/// What both take; where slots are typed, a queue's are those of both kinds together.
-const CAPABILITIES: Capabilities =
-    Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Ignored, minima: false };
 
 /// The container of a cluster: what one slot stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

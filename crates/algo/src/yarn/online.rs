@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::{JobId, MachineId, PhaseId, SlotKind};
 use slackline_policy::unfinished::{holders, listed, masters, slots};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, View};
 
 use super::Container;
 use super::book::{AppsLimit, Book, Counts, QueueAt};
@@ -234,10 +234,6 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
 
     fn copy(&self) -> Option<Box<dyn Policy>> {
         Some(Box::new(self.clone()))
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn failure(&self) -> Option<&str> {

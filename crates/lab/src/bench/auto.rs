@@ -13,7 +13,7 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Draft, Instance, Seed};
-use slackline_policy::{Action, Ask, Config, Event, Grant, Policy, Style, View};
+use slackline_policy::{Action, Ask, Config, Event, Grant, Policy, View};
 use slackline_sim::{Options, Sim};
 
 use super::measure::{busy, fnv, hash};
@@ -105,10 +105,6 @@ impl Policy for Probe {
         "probe"
     }
 
-    fn style(&self) -> Style {
-        Style::Priorities
-    }
-
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _: &mut Vec<Action>) {
         if !std::mem::replace(&mut self.is_done, true) {
             self.measure(events, view);
@@ -171,10 +167,6 @@ struct Timed {
 impl Policy for Timed {
     fn name(&self) -> &'static str {
         "timed"
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {

@@ -81,7 +81,7 @@ fn instance(jobs: u32, objective: Objective) -> FlexInstance {
     let model = Instance::new(&draft).expect("generated workloads are valid");
     let model = model.with_objective(objective, Weights::Use).expect("the metric needs no numbers");
     let jobs = model.flows().iter().zip(model.phases().iter()).map(|(flow, phase)| {
-        Job::new(phase.work().slot_seconds(), (phase.min_slots, phase.cap), flow.cost.clone())
+        Job::new(phase.work().slot_seconds(), phase.min_slots..=phase.cap, flow.cost.clone())
     });
     FlexInstance::new(slots, objective.combine, jobs.collect())
 }

@@ -15,6 +15,16 @@ struct SlotInterval {
     slots: f64,
 }
 
+/// Each job on its slots from the start until it is done.
+fn constant(instance: &FlexInstance, slots: &[u32]) -> Vec<SlotInterval> {
+    let jobs = instance.jobs().iter().zip(slots).enumerate();
+    let interval = |(job, (info, &slots)): (usize, (&Job, &u32))| {
+        let slots = f64::from(slots);
+        SlotInterval { job, start: 0.0, end: info.work / slots, slots }
+    };
+    jobs.map(interval).collect()
+}
+
 /// Stacks what jobs hold in every interval between two changes.
 fn stacked(held: &[SlotInterval]) -> Vec<Bar> {
     let mut times: Vec<f64> = held.iter().flat_map(|piece| [piece.start, piece.end]).collect();
@@ -36,7 +46,7 @@ fn stacked(held: &[SlotInterval]) -> Vec<Bar> {
 
 /// Lemma 1: some packing order is optimal for every metric.
 pub(super) fn packing_orders() -> Result<CounterexampleEntry, String> {
-    let job = Job::new(2.0, (0, 2), CostFn::linear(1.0, 0.0));
+    let job = Job::new(2.0, 0..=2, CostFn::linear(1.0, 0.0));
     let instance = FlexInstance::new(3, Combine::Max, vec![job; 3]);
     let mut packer = Packer::new(&instance);
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -75,7 +85,7 @@ pub(super) fn packing_orders() -> Result<CounterexampleEntry, String> {
 
 /// Section 3.2: G_j(s) as the sum of F_j(i) up to s, minimised, gives the least maximum.
 pub(super) fn least_maximum() -> Result<CounterexampleEntry, String> {
-    let job = |work: f64| Job::new(work, (1, 4), CostFn::linear(1.0, 0.0));
+    let job = |work: f64| Job::new(work, 1..=4, CostFn::linear(1.0, 0.0));
     let instance = FlexInstance::new(4, Combine::Max, vec![job(8.0), job(2.0)]);
     let right = rap::threshold(&instance).ok_or("two jobs do not fit four slots")?;
     let ends = |slots: &[u32]| -> Vec<f64> {
@@ -90,13 +100,7 @@ pub(super) fn least_maximum() -> Result<CounterexampleEntry, String> {
         .collect();
     let (worse, better) = (instance.cost(&ends(&literal)), instance.cost(&ends(&right)));
     let draw = |title: &str, slots: &[u32]| {
-        let held: Vec<SlotInterval> = ends(slots)
-            .iter()
-            .zip(slots)
-            .enumerate()
-            .map(|(job, (&end, &slots))| SlotInterval { job, start: 0.0, end, slots: f64::from(slots) })
-            .collect();
-        bars(&format!("{title}: {slots:?} slots"), &stacked(&held), worse, &[])
+        bars(&format!("{title}: {slots:?} slots"), &stacked(&constant(&instance, slots)), worse, &[])
     };
     Ok(CounterexampleEntry {
         id: "flex-minimax",
@@ -117,7 +121,7 @@ pub(super) fn least_maximum() -> Result<CounterexampleEntry, String> {
 /// Section 3.2: which costs are convex in the slots.
 pub(super) fn steps_are_not_convex() -> Result<CounterexampleEntry, String> {
     // Two more slots save 3, of which the first alone saves nothing; one more saves the other job's 1.
-    let job = |work: f64, cost: f64| Job::new(work, (1, 4), CostFn::steps(vec![(2.0, cost)]));
+    let job = |work: f64, cost: f64| Job::new(work, 1..=4, CostFn::steps(vec![(2.0, cost)]));
     let instance = FlexInstance::new(4, Combine::Sum, vec![job(6.0, 3.0), job(4.0, 1.0)]);
     let cost = |slots: &[u32]| -> f64 {
         instance.jobs().iter().zip(slots).map(|(job, &s)| job.cost_at(job.work / f64::from(s))).sum()
@@ -143,21 +147,9 @@ fn steps(
 ) -> Result<CounterexampleEntry, String> {
     let right = knapsack::dynamic_program(instance, 1_000_000).ok_or("two jobs do not fit four slots")?;
     let draw = |title: &str, slots: &[u32]| {
-        let held: Vec<SlotInterval> = instance
-            .jobs()
-            .iter()
-            .zip(slots)
-            .enumerate()
-            .map(|(k, (job, &s))| SlotInterval {
-                job: k,
-                start: 0.0,
-                end: job.work / f64::from(s),
-                slots: f64::from(s),
-            })
-            .collect();
         bars(
             &format!("{title}: {slots:?} slots, cost {}", cost(slots)),
-            &stacked(&held),
+            &stacked(&constant(instance, slots)),
             6.0,
             &[(2.0, "due")],
         )

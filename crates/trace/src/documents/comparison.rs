@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use slackline_model::Objective;
 
 use crate::documents::schedule::wire::Workload;
@@ -61,17 +61,30 @@ pub enum ComparisonEntry {
     },
 }
 
-/// What became of the flows of a pool, of a user, or of a size class.
-#[derive(Clone, Debug, PartialEq)]
+/// Flows that have something in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Group"))]
+#[serde(deny_unknown_fields)]
 pub struct GroupResult {
-    /// What the flows have in common: `pool`, `user` or `size`.
+    /// What the flows have in common: pool, user, or size (total work).
     pub by: String,
-    /// Which pool, user or size class.
+    /// The pool, the user, or the size class: `100..1000` holds flows of at least 100 and less than 1000
+    /// slot-seconds of work.
     pub name: String,
     /// How many flows there are in it.
     pub flows: u64,
     /// Metrics by name.
+    #[serde(serialize_with = "write_metrics", deserialize_with = "read_metrics")]
+    #[cfg_attr(test, schemars(with = "NamedValues<Figure>"))]
     pub metrics: Vec<(String, Figure)>,
+}
+
+fn write_metrics<S: Serializer>(metrics: &[(String, Figure)], out: S) -> Result<S::Ok, S::Error> {
+    NamedValues(metrics.to_vec()).serialize(out)
+}
+
+fn read_metrics<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(String, Figure)>, D::Error> {
+    NamedValues::deserialize(input).map(|metrics| metrics.0)
 }
 
 /// A number of a comparison. Measures are finite; times are seconds.
@@ -238,40 +251,18 @@ struct Entry {
     /// The same metrics for the flows of each pool, each user and each size class, where the workload has
     /// several. `makespan` is that of the group; `utilisation` is its part in that of the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    groups: Vec<Group>,
-}
-
-/// Flows that have something in common.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct Group {
-    /// What the flows have in common: pool, user, or size (total work).
-    by: String,
-    /// The pool, the user, or the size class: `100..1000` holds flows of at least 100 and less than 1000
-    /// slot-seconds of work.
-    name: String,
-    /// How many flows there are in it.
-    flows: u64,
-    /// Metrics by name.
-    metrics: NamedValues<Figure>,
+    groups: Vec<GroupResult>,
 }
 
 impl From<&ComparisonEntry> for Entry {
     fn from(entry: &ComparisonEntry) -> Self {
-        let group = |group: &GroupResult| Group {
-            by: group.by.clone(),
-            name: group.name.clone(),
-            flows: group.flows,
-            metrics: NamedValues(group.metrics.clone()),
-        };
         match entry {
             ComparisonEntry::Ran { policy, objective, metrics, groups } => Self {
                 policy: policy.clone(),
                 refused: None,
                 objective: Some(*objective),
                 metrics: Some(NamedValues(metrics.clone())),
-                groups: groups.iter().map(group).collect(),
+                groups: groups.clone(),
             },
             ComparisonEntry::Refused { policy, reason } => Self {
                 policy: policy.clone(),
@@ -287,15 +278,8 @@ impl From<&ComparisonEntry> for Entry {
 impl Entry {
     /// What it says; nothing if it says both or neither.
     fn read(self) -> Option<ComparisonEntry> {
-        let group = |group: Group| GroupResult {
-            by: group.by,
-            name: group.name,
-            flows: group.flows,
-            metrics: group.metrics.0,
-        };
         match self {
             Self { policy, refused: None, objective: Some(objective), metrics: Some(metrics), groups } => {
-                let groups = groups.into_iter().map(group).collect();
                 Some(ComparisonEntry::Ran { policy, objective, metrics: metrics.0, groups })
             }
             Self { policy, refused: Some(reason), objective: None, metrics: None, groups }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
-use slackline_model::History;
 use slackline_model::history::{PhaseName as ModelName, Record};
+use slackline_model::{History, PhaseKind};
 
 use crate::documents::counts::PhaseCounts;
 use crate::reading::error::{Fault, Faults, TraceError};
@@ -108,7 +108,8 @@ struct Row {
     /// The job.
     job: String,
     /// The phase.
-    phase: PhaseName,
+    #[serde(with = "PhaseName")]
+    phase: PhaseKind,
     /// The group of machines.
     group: String,
     /// How many tasks; at least 1.
@@ -158,12 +159,9 @@ fn add(history: &mut History, row: Row) -> Result<(), (&'static str, String)> {
     }
     let what = format!(
         "found the {} phase of job {:?} of flow {:?} on group {:?} a second time, expected one row for each",
-        slackline_model::PhaseKind::from(row.phase),
-        row.job,
-        row.flow,
-        row.group
+        row.phase, row.job, row.flow, row.group
     );
-    let name = ModelName { flow: row.flow, job: row.job, kind: row.phase.into() };
+    let name = ModelName { flow: row.flow, job: row.job, kind: row.phase };
     let record = Record { tasks: row.tasks, seconds: row.seconds };
     if history.insert(name, row.group, record) { Ok(()) } else { Err(("flow", what)) }
 }
@@ -187,7 +185,7 @@ pub fn write_history_and_runs(out: &mut dyn Write, history: &History, runs: &[Hi
         let row = Row {
             flow: phase.flow.clone(),
             job: phase.job.clone(),
-            phase: phase.kind.into(),
+            phase: phase.kind,
             group: group.to_owned(),
             tasks: record.tasks,
             seconds: record.seconds,
@@ -211,8 +209,6 @@ pub fn write_history_and_runs(out: &mut dyn Write, history: &History, runs: &[Hi
 
 #[cfg(test)]
 mod tests {
-    use slackline_model::PhaseKind;
-
     use super::*;
 
     fn history() -> History {

@@ -23,6 +23,11 @@ pub(crate) fn schemas() -> [(&'static str, String); 8] {
 }
 
 /// The schema of a document, named after it and the version of the documents.
+/// The schema says nothing of the value that a missing field has.
+pub(crate) fn without_default(schema: &mut schemars::Schema) {
+    schema.remove("default");
+}
+
 fn of<T: JsonSchema>(name: &'static str) -> (&'static str, String) {
     let mut schema = schema_for!(T);
     schema.insert("$id".to_owned(), format!("urn:slackline:{name}:{VERSION}").into());

@@ -8,13 +8,8 @@ use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Instance, Metric, Objective};
 
 use super::generator::{GenerateError, Params};
+pub(super) use crate::importers::durations::whole_micros;
 use crate::random::{self, ChaCha8Rng};
-
-/// A number of seconds that is a whole number of microseconds, so that a document and the instance
-/// made of it say the same.
-pub(super) fn whole_micros(seconds: f64) -> f64 {
-    (seconds * 1e6).round() / 1e6
-}
 
 /// Machines called `node` of speed 1.
 pub(super) fn nodes(count: u32, slots: Slots) -> Vec<MachineDraft> {

@@ -44,16 +44,16 @@ const JOB_ROWS: Param = Param::new(
 );
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "alibaba",
-    summary: "batch jobs of Alibaba's cluster trace of 2018: batch_task.csv",
-    endings: &[],
-    looks_like,
     params: &[SLOT_CORES, JOB_ROWS],
     // How long a job is waited for shapes nothing: a job that comes again is refused.
     shaped: |_, name| name == SLOT_CORES.name,
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new(
+        "alibaba",
+        "batch jobs of Alibaba's cluster trace of 2018: batch_task.csv",
+        looks_like,
+        import,
+    )
 };
 
 /// States of tasks in the trace.

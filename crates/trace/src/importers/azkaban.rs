@@ -37,21 +37,22 @@ use crate::reading::source::SourceMap;
 const KIND: &str = "a flow of Azkaban";
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "azkaban",
-    summary: "a .flow file of Azkaban, or a folder of .flow or .job files",
     endings: &["flow", "job"],
-    looks_like: |text| text.lines().any(|line| line.trim_end() == "nodes:") && !text.contains("\nslackline:"),
     params: &[ACTIONS],
     // An empty text is no side file.
     shaped: |settings, name| !settings.text(name).is_empty(),
-    import,
-    lines: None,
     folder: Some(ImportFolder {
         looks_like: |folder| {
             folder.files().iter().any(|file| matches!(ending(file).as_deref(), Some("flow" | "job")))
         },
         import: project::import,
     }),
+    ..Importer::new(
+        "azkaban",
+        "a .flow file of Azkaban, or a folder of .flow or .job files",
+        |text| text.lines().any(|line| line.trim_end() == "nodes:") && !text.contains("\nslackline:"),
+        import,
+    )
 };
 
 #[derive(Deserialize)]

@@ -17,8 +17,8 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 
+use crate::importers::durations::whole_micros;
 use crate::importers::importer::{Importer, Input, Output};
-use crate::importers::log::to_micros;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
@@ -35,15 +35,13 @@ const HEAD: usize = 4096;
 const DEPTH_MAX: usize = 64;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "batsim",
-    summary: "a workload of Batsim, as JSON: jobs whose profiles are delays",
     endings: &["json"],
-    looks_like,
-    params: &[],
-    shaped: Importer::every_setting,
-    import,
-    lines: None,
-    folder: None,
+    ..Importer::new(
+        "batsim",
+        "a workload of Batsim, as JSON: jobs whose profiles are delays",
+        looks_like,
+        import,
+    )
 };
 
 /// Whether a text could be a workload: JSON with what only such a one has at its beginning.
@@ -141,7 +139,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
             Id::Text(id) => id.clone(),
         };
         let tasks =
-            TasksDraft::Uniform { tasks: job.res.max(1), seconds: to_micros(walltime.unwrap_or(delay)) };
+            TasksDraft::Uniform { tasks: job.res.max(1), seconds: whole_micros(walltime.unwrap_or(delay)) };
         let draft = JobDraft { id: id.clone(), map: Some(tasks.into()), ..JobDraft::default() };
         flows.push(FlowDraft { release: job.subtime, ..FlowDraft::new(id, vec![draft]) });
         paths.push(format!("jobs[{k}]"));

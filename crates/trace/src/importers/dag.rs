@@ -32,6 +32,28 @@ pub(super) fn bridge(after: &[Vec<usize>], is_kept: impl Fn(usize) -> bool) -> V
     (0..after.len()).map(of_node).collect()
 }
 
+/// Which nodes can never begin, because they wait for each other or for such nodes. `before` has the nodes
+/// that each waits for.
+pub(super) fn never_ready(before: &[Vec<usize>]) -> Vec<bool> {
+    let mut waits: Vec<usize> = before.iter().map(Vec::len).collect();
+    let mut next = vec![Vec::new(); before.len()];
+    for (k, before) in before.iter().enumerate() {
+        for &other in before {
+            next[other].push(k);
+        }
+    }
+    let mut ready: Vec<usize> = (0..before.len()).filter(|&k| waits[k] == 0).collect();
+    while let Some(k) = ready.pop() {
+        for &other in &next[k] {
+            waits[other] -= 1;
+            if waits[other] == 0 {
+                ready.push(other);
+            }
+        }
+    }
+    waits.into_iter().map(|waits| waits > 0).collect()
+}
+
 /// For each span the spans that had ended when it began, without those that one of them had waited for
 /// already. O(n log n + result).
 pub(super) fn infer_dependencies(spans: &[Span]) -> Vec<Vec<usize>> {

@@ -3,6 +3,13 @@
 
 use slackline_model::random::{self, ChaCha8Rng};
 
+/// A number of seconds as whole microseconds, so that a document and the instance made of it say the same:
+/// more digits than that are noise of arithmetic.
+pub(crate) fn whole_micros(seconds: f64) -> f64 {
+    let micros = seconds * 1e6;
+    if micros.is_finite() { micros.round() / 1e6 } else { seconds }
+}
+
 /// Milliseconds of a map.
 pub(crate) const MAP_MILLIS: LogNormal = LogNormal { mu: 9.9511, sigma: 1.6764 };
 /// Milliseconds of a reduce.

@@ -82,6 +82,27 @@ pub struct Output {
 }
 
 impl Importer {
+    /// A format that is read from whole files, is known by their text alone, and assumes nothing. Struct
+    /// update syntax changes what is different.
+    pub const fn new(
+        name: &'static str,
+        summary: &'static str,
+        looks_like: fn(&str) -> bool,
+        import: Import,
+    ) -> Self {
+        Self {
+            name,
+            summary,
+            endings: &[],
+            looks_like,
+            params: &[],
+            shaped: Self::every_setting,
+            import,
+            lines: None,
+            folder: None,
+        }
+    }
+
     /// Whether it reads documents of ours, which say everything and have no import options.
     pub fn is_native(&self) -> bool {
         Format::from_name(self.name).is_some() || self.name == super::workload::lines::NAME

@@ -16,10 +16,8 @@
 //! - Hadoop 1 wrote lines such as `Job JOBID="…"`, which are refused by their name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use slackline_model::PhaseKind;
 use slackline_model::params::Settings;
 use slackline_model::schedule::Outcome;
@@ -46,15 +44,15 @@ const ENDING: &str = ".jhist";
 const NO_HISTORY: &str = "found something else";
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "jhist",
-    summary: "a job history of Hadoop (.jhist, Avro as JSON or binary), or a folder of them",
     endings: &["jhist"],
-    looks_like: is_job_history,
     params: &[FAILED_JOBS],
-    shaped: Importer::every_setting,
-    import,
-    lines: None,
     folder: Some(ImportFolder { looks_like: has_histories, import: import_folder }),
+    ..Importer::new(
+        "jhist",
+        "a job history of Hadoop (.jhist, Avro as JSON or binary), or a folder of them",
+        is_job_history,
+        import,
+    )
 };
 
 /// Reads the history of one job.
@@ -209,12 +207,26 @@ struct Fields {
 }
 
 /// A value as any version writes it: plain, null, or in a table that names its type.
-#[derive(Default)]
+#[derive(Default, Deserialize)]
+#[serde(from = "serde_json::Value")]
 enum VersionedValue {
     #[default]
     Nothing,
     Text(String),
     Whole(i64),
+}
+
+impl From<serde_json::Value> for VersionedValue {
+    fn from(value: serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::String(text) => Self::Text(text),
+            serde_json::Value::Number(number) => number.as_i64().map_or(Self::Nothing, Self::Whole),
+            serde_json::Value::Object(table) => {
+                table.into_iter().next_back().map_or(Self::Nothing, |(_, value)| value.into())
+            }
+            _ => Self::Nothing,
+        }
+    }
 }
 
 impl VersionedValue {
@@ -231,59 +243,6 @@ impl VersionedValue {
             Self::Whole(number) => Some(*number),
             _ => None,
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for VersionedValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(VersionedValueVisitor)
-    }
-}
-
-struct VersionedValueVisitor;
-
-impl<'de> Visitor<'de> for VersionedValueVisitor {
-    type Value = VersionedValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a number")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<VersionedValue, E> {
-        Ok(VersionedValue::Nothing)
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<VersionedValue, E> {
-        Ok(VersionedValue::Whole(number))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<VersionedValue, E> {
-        Ok(i64::try_from(number).map_or(VersionedValue::Nothing, VersionedValue::Whole))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<VersionedValue, E> {
-        Ok(VersionedValue::Nothing)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<VersionedValue, E> {
-        Ok(VersionedValue::Text(text.to_owned()))
-    }
-
-    fn visit_unit<E>(self) -> Result<VersionedValue, E> {
-        Ok(VersionedValue::Nothing)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<VersionedValue, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(VersionedValue::Nothing)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<VersionedValue, A::Error> {
-        let mut found = VersionedValue::Nothing;
-        while let Some((_, value)) = table.next_entry::<IgnoredAny, VersionedValue>()? {
-            found = value;
-        }
-        Ok(found)
     }
 }
 

@@ -7,6 +7,7 @@ use slackline_model::draft::{PerPhase, PoolDraft};
 use slackline_model::params::{Param, Values};
 use slackline_model::{Draft, Start};
 
+use crate::importers::durations::whole_micros;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::folder::Folder;
@@ -29,12 +30,6 @@ pub(super) fn task_count(tasks: u64) -> Result<u32, String> {
     u32::try_from(tasks).map_err(|_| format!("found {tasks} tasks, expected at most {}", u32::MAX))
 }
 
-/// Whole microseconds: more digits than that are noise of arithmetic.
-pub(super) fn to_micros(seconds: f64) -> f64 {
-    let micros = seconds * 1e6;
-    if micros.is_finite() { micros.round() / 1e6 } else { seconds }
-}
-
 /// Declares the pools that flows name.
 pub(super) fn declare_pools(draft: &mut Draft) {
     let mut known: BTreeSet<String> = draft.pools.iter().map(|pool| pool.id.clone()).collect();
@@ -53,7 +48,7 @@ pub(super) fn from_first(draft: &mut Draft) {
         return;
     }
     for flow in &mut draft.flows {
-        flow.release = to_micros(flow.release - first);
+        flow.release = whole_micros(flow.release - first);
     }
     draft.start = draft.start.take().and_then(|start| start.after(first)).map(Start::from);
 }

@@ -48,10 +48,6 @@ pub(super) const ACTIONS: Param = Param::new(
 );
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "oozie",
-    summary: "a workflow.xml of Oozie",
-    endings: &[],
-    looks_like: |text| xml::root(text) == Some("workflow-app"),
     params: &[
         Param::new("properties", "", Values::TextOfFile, "job.properties of the workflow"),
         ACTIONS,
@@ -59,9 +55,12 @@ pub(super) const IMPORTER: Importer = Importer {
     ],
     // An empty text is no side file.
     shaped: |settings, name| !settings.text(name).is_empty(),
-    import,
-    lines: None,
-    folder: None,
+    ..Importer::new(
+        "oozie",
+        "a workflow.xml of Oozie",
+        |text| xml::root(text) == Some("workflow-app"),
+        import,
+    )
 };
 
 struct Item<'a, 'd> {

@@ -33,10 +33,7 @@ use crate::reading::signatures::is_rumen;
 const KIND: &str = "a job of a Rumen trace";
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "rumen",
-    summary: "a job trace of Hadoop's Rumen: JSON objects, one job each",
     endings: &["json"],
-    looks_like: is_rumen,
     params: &[
         Param::new(
             "topology",
@@ -52,9 +49,8 @@ pub(super) const IMPORTER: Importer = Importer {
         "topology" => !settings.text(name).is_empty(),
         name => name != JOB_SKEW.name,
     },
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new("rumen", "a job trace of Hadoop's Rumen: JSON objects, one job each", is_rumen, import)
 };
 
 #[derive(Deserialize)]

@@ -17,10 +17,11 @@ use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
 
+use crate::importers::durations::whole_micros;
 use crate::importers::hadoop_log::printable;
 use crate::importers::importer::{Importer, Input, Output, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
-use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count, to_micros};
+use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
@@ -35,15 +36,9 @@ pub(super) const TIME_ZONE: Param = Param::new(
 );
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "sacct",
-    summary: "accounts of Slurm: what sacct --parsable2 prints",
-    endings: &[],
-    looks_like,
     params: &[SLOT_CORES, TIME_ZONE],
-    shaped: Importer::every_setting,
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new("sacct", "accounts of Slurm: what sacct --parsable2 prints", looks_like, import)
 };
 
 /// States that jobs end in, or are in, beside `COMPLETED`.
@@ -261,7 +256,7 @@ impl Rows {
         } else {
             (last.id, last.times) = (flow.id.clone(), 1);
         }
-        flow.release = to_micros((submit as f64 - last.first as f64) / 1000.0);
+        flow.release = whole_micros((submit as f64 - last.first as f64) / 1000.0);
         LineContent::Flow(Box::new(flow))
     }
 }
@@ -308,7 +303,7 @@ fn flow(
         1.0
     });
     let tasks = task_count(slots(cores, slot_cores)).map_err(|what| row.line.error(1, what))?;
-    let map = Some(TasksDraft::Uniform { tasks, seconds: to_micros(seconds) }.into());
+    let map = Some(TasksDraft::Uniform { tasks, seconds: whole_micros(seconds) }.into());
     let job = JobDraft { id: id.to_owned(), map, ..JobDraft::default() };
     let text = |column: Option<usize>| column.and_then(|column| row.cell(column)).and_then(printable);
     let (user, pool) = (text(columns.user), text(columns.partition));

@@ -45,10 +45,7 @@ const COUNTED_MAX: u64 = 1_000_000;
 const MILLIS_MAX: i64 = 31_557_600_000_000;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "sls",
-    summary: "a trace of Hadoop's Scheduler Load Simulator (SLS)",
     endings: &["json"],
-    looks_like: is_sls,
     params: &[
         Param::new("nodes", "", Values::TextOfFile, "file of nodes that goes with a trace of SLS"),
         FAILED_JOBS,
@@ -59,9 +56,8 @@ pub(super) const IMPORTER: Importer = Importer {
         "nodes" => !settings.text(name).is_empty(),
         name => name != JOB_SKEW.name,
     },
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new("sls", "a trace of Hadoop's Scheduler Load Simulator (SLS)", is_sls, import)
 };
 
 #[derive(Deserialize)]

@@ -31,8 +31,9 @@ use slackline_model::Draft;
 use slackline_model::calendar::Zone;
 use slackline_model::params::Settings;
 
+use crate::importers::durations::whole_micros;
 use crate::importers::importer::{ImportFolder, Importer, Input, Output};
-use crate::importers::log::{SLOT_CORES, declare_pools, each_line, to_micros};
+use crate::importers::log::{SLOT_CORES, declare_pools, each_line};
 use crate::importers::spark::application::{Application, Reader};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
@@ -40,18 +41,17 @@ use crate::reading::folder::Folder;
 use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "spark",
-    summary: "event logs of Spark: of an application, or a folder of them",
-    endings: &[],
-    looks_like,
     params: &[SLOT_CORES],
-    shaped: Importer::every_setting,
-    import,
-    lines: None,
     folder: Some(ImportFolder {
         looks_like: |folder| folder.files().iter().any(|file| is_log(folder, file)),
         import: import_folder,
     }),
+    ..Importer::new(
+        "spark",
+        "event logs of Spark: of an application, or a folder of them",
+        looks_like,
+        import,
+    )
 };
 
 /// Whether the first line is an event of Spark's.
@@ -154,7 +154,7 @@ fn output(
         }
         let started = application.started().unwrap_or(first);
         let Some(mut flow) = application.flow(id, slot_cores, &mut diagnostics) else { continue };
-        flow.release = to_micros((started as f64 - first as f64) / 1000.0);
+        flow.release = whole_micros((started as f64 - first as f64) / 1000.0);
         draft.flows.push(flow);
         places.push((name.clone(), application.line));
     }

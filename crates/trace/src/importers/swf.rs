@@ -16,23 +16,24 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 use slackline_model::{Draft, Start};
 
+use crate::importers::durations::whole_micros;
 use crate::importers::importer::{Importer, Input, Output, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
-use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count, to_micros};
+use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "swf",
-    summary: "jobs of a parallel machine in the Standard Workload Format (SWF)",
     endings: &["swf"],
-    looks_like,
     params: &[SLOT_CORES],
-    shaped: Importer::every_setting,
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new(
+        "swf",
+        "jobs of a parallel machine in the Standard Workload Format (SWF)",
+        looks_like,
+        import,
+    )
 };
 
 /// How many columns the format has.
@@ -207,7 +208,7 @@ impl Rows {
         let tasks = task_count(slots(processors, self.slot_cores));
         let tasks = tasks.map_err(|what| row.line.error(row.cells[4].0, what))?;
         let id = row.text(Column::Job).to_owned();
-        let map = Some(TasksDraft::Uniform { tasks, seconds: to_micros(run) }.into());
+        let map = Some(TasksDraft::Uniform { tasks, seconds: whole_micros(run) }.into());
         let job = JobDraft { id: id.clone(), map, ..JobDraft::default() };
         let name = |column| Ok::<_, TraceError>(row.number(column)?.map(|_| row.text(column).to_owned()));
         Ok(Some(FlowDraft {

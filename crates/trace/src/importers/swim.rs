@@ -16,9 +16,10 @@ use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Seed, Start};
 
-use crate::importers::durations::{MAP_MILLIS, REDUCE_MILLIS};
+use crate::importers::durations::{MAP_MILLIS, REDUCE_MILLIS, whole_micros};
 use crate::importers::importer::{Importer, Input, Output, SEED, import_lines};
 use crate::importers::line_import::{Line, LineContent, LineImport};
+use crate::importers::log::quoted;
 use crate::random;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
@@ -26,10 +27,7 @@ use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "swim",
-    summary: "a trace of the SWIM project: tab-separated, one job per row",
     endings: &["tsv"],
-    looks_like,
     params: &[
         Param::new("split", "128MiB", Values::Bytes, "bytes of input a map reads"),
         Param::new("reduce-bytes", "1GiB", Values::Bytes, "bytes of shuffle and output a reduce handles"),
@@ -78,9 +76,8 @@ pub(super) const IMPORTER: Importer = Importer {
         }
         _ => true,
     },
-    import,
     lines: Some(open),
-    folder: None,
+    ..Importer::new("swim", "a trace of the SWIM project: tab-separated, one job per row", looks_like, import)
 };
 
 /// What is assumed, from the settings.
@@ -225,9 +222,8 @@ fn parse_row<'a>(line: &Line<'a>, diagnostics: &mut Diagnostics) -> Result<Row<'
         return Err(bad(0, what));
     }
     let wrong = |column: usize| {
-        // A garbage cell may be megabytes long.
-        let cell: String = cells[column].chars().take(40).collect();
-        bad(column, format!("found {cell:?} in column {}, expected {}", column + 1, COLUMNS[column]))
+        let cell = quoted(cells[column]);
+        bad(column, format!("found {cell} in column {}, expected {}", column + 1, COLUMNS[column]))
     };
     if cells[0].is_empty() {
         return Err(wrong(0));
@@ -266,7 +262,7 @@ fn job(
         Durations::Rate(rates) => by_rate(row, maps, reduces, rates),
     };
     let phase = |tasks: u32, seconds: f64| {
-        (tasks > 0).then(|| PhaseDraft::from(TasksDraft::Uniform { tasks, seconds: to_micros(seconds) }))
+        (tasks > 0).then(|| PhaseDraft::from(TasksDraft::Uniform { tasks, seconds: whole_micros(seconds) }))
     };
     let id = row.id.to_owned();
     Ok(JobDraft { id, map: phase(maps, map), reduce: phase(reduces, reduce), ..JobDraft::default() })
@@ -301,11 +297,6 @@ fn by_rate(row: &Row<'_>, maps: u32, reduces: u32, rates: &Rates) -> (f64, f64) 
     (map, reduce)
 }
 
-/// Whole microseconds, so that a trace written as a document shows what is simulated.
-fn to_micros(seconds: f64) -> f64 {
-    (seconds * 1e6).round() / 1e6
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,11 +326,11 @@ mod tests {
         assert_eq!((a.id.as_str(), a.release, a.jobs[0].id.as_str()), ("job0", 49.0, "job0"));
         assert_eq!(tasks(a.jobs[0].map.as_ref()), Some((1, 1.740_773)));
         let reduce = 1.0 + 2_339_561.0 / (16.0 * 1_048_576.0) + 627_471.0 / (24.0 * 1_048_576.0);
-        assert_eq!(tasks(a.jobs[0].reduce.as_ref()), Some((1, to_micros(reduce))));
+        assert_eq!(tasks(a.jobs[0].reduce.as_ref()), Some((1, whole_micros(reduce))));
         // One byte more than two splits; map-only, so the maps write the output.
         let (maps, seconds) = tasks(b.jobs[0].map.as_ref()).unwrap();
         let map = 1.0 + 268_435_457.0 / 3e6 + 9_838_062.0 / 3.0 / (24.0 * 1_048_576.0);
-        assert_eq!((maps, seconds), (3, to_micros(map)));
+        assert_eq!((maps, seconds), (3, whole_micros(map)));
         assert_eq!(b.jobs[0].reduce, None);
         assert_eq!(imported.source.places(&["flows[1].jobs[0].map"])[0].unwrap().line, 3);
     }

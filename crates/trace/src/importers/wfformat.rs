@@ -15,6 +15,7 @@ use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 
+use crate::importers::durations::whole_micros;
 use crate::importers::importer::{Importer, Input, Output};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
@@ -32,15 +33,9 @@ const VERSION: &str = "1.5";
 const HEAD: usize = 4096;
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "wfformat",
-    summary: "a workflow instance of WfCommons: WfFormat 1.5, as JSON",
     endings: &["json"],
-    looks_like,
     params: &[Param::new("runtime-scale", "1", Values::Real(1e-9, 1e9), "factor on all runtimes")],
-    shaped: Importer::every_setting,
-    import,
-    lines: None,
-    folder: None,
+    ..Importer::new("wfformat", "a workflow instance of WfCommons: WfFormat 1.5, as JSON", looks_like, import)
 };
 
 #[derive(Deserialize)]
@@ -136,8 +131,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
             return wrong(format!("workflow.specification.tasks[{k}]"), what);
         };
         marks.push((format!("flows[0].jobs[{k}]"), Place { line: lines.of_task(&task.id), column: 1 }));
-        // Whole microseconds: more digits than that are noise of the recording's arithmetic.
-        let seconds = (seconds * scale * 1e6).round() / 1e6;
+        let seconds = whole_micros(seconds * scale);
         jobs.push(JobDraft {
             id: task.id,
             after: task.parents,

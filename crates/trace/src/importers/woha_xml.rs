@@ -40,6 +40,7 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, duration};
 
+use crate::importers::dag::never_ready;
 use crate::importers::hadoop::TASK_COUNTS;
 use crate::importers::importer::{Importer, Input, Output};
 use crate::reading::diagnostic::Diagnostics;
@@ -63,10 +64,6 @@ const JOB_PARTS: [&str; 10] = [
 ];
 
 pub(super) const IMPORTER: Importer = Importer {
-    name: "woha",
-    summary: "a workflow file of WOHA, as XML",
-    endings: &[],
-    looks_like: |text| matches!(xml::root(text), Some("workflow" | "workflows")),
     params: &[Param::new(
         "missing-inputs",
         "refuse",
@@ -75,9 +72,12 @@ pub(super) const IMPORTER: Importer = Importer {
     )],
     // Refusing shapes nothing.
     shaped: |settings, _| settings.choice("missing-inputs") == "assume",
-    import,
-    lines: None,
-    folder: None,
+    ..Importer::new(
+        "woha",
+        "a workflow file of WOHA, as XML",
+        |text| matches!(xml::root(text), Some("workflow" | "workflows")),
+        import,
+    )
 };
 
 /// Reads a file into a draft without machines.
@@ -443,25 +443,12 @@ fn paths_above_and_below<'t, V>(
 
 /// A job of a cycle, and what it reads of another job of the cycle.
 fn cycle<N: Copy>(after: &[Vec<(usize, N)>]) -> Option<(usize, N)> {
-    let mut waits: Vec<usize> = after.iter().map(Vec::len).collect();
-    let mut next = vec![Vec::new(); after.len()];
-    for (k, list) in after.iter().enumerate() {
-        for &(before, _) in list {
-            next[before].push(k);
-        }
-    }
-    let mut free: Vec<usize> = (0..after.len()).filter(|&k| waits[k] == 0).collect();
-    while let Some(k) = free.pop() {
-        for &later in &next[k] {
-            waits[later] -= 1;
-            if waits[later] == 0 {
-                free.push(later);
-            }
-        }
-    }
+    let before: Vec<Vec<usize>> =
+        after.iter().map(|list| list.iter().map(|&(before, _)| before).collect()).collect();
+    let waits = never_ready(&before);
     // Backwards among what is left, one comes round again.
-    let waiting = |k: usize| after[k].iter().find(|&&(before, _)| waits[before] > 0);
-    let mut at = (0..after.len()).find(|&k| waits[k] > 0)?;
+    let waiting = |k: usize| after[k].iter().find(|&&(before, _)| waits[before]);
+    let mut at = (0..after.len()).find(|&k| waits[k])?;
     for _ in 0..after.len() {
         at = waiting(at)?.0;
     }

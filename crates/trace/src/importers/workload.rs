@@ -42,18 +42,7 @@ const fn importer(
     looks_like: fn(&str) -> bool,
     import: Import,
 ) -> Importer {
-    let (name, endings) = (format.name(), format.endings());
-    Importer {
-        name,
-        summary,
-        endings,
-        looks_like,
-        params: &[],
-        shaped: Importer::every_setting,
-        import,
-        lines: None,
-        folder: None,
-    }
+    Importer { endings: format.endings(), ..Importer::new(format.name(), summary, looks_like, import) }
 }
 
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {

@@ -7,7 +7,7 @@ mod java_lz4;
 
 use std::error::Error;
 use std::ffi::OsStr;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -22,6 +22,9 @@ const BLOCK: usize = 1 << 20;
 
 /// How much a frame of zstd holds, bytes: its encoder takes a whole frame at once.
 const FRAME: usize = 4 << 20;
+
+/// Bytes that say how a file is compressed.
+const MAGIC: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
@@ -67,7 +70,11 @@ impl Compression {
 
     /// What the source holds, decompressed as it is read: all members or frames, their check sums verified.
     pub fn reader(self, source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
-        let source = BufReader::with_capacity(BLOCK, source);
+        self.decoder(BufReader::with_capacity(BLOCK, source))
+    }
+
+    /// The same of a source that has a buffer.
+    pub(crate) fn decoder<'a>(self, source: impl BufRead + Send + 'a) -> Box<dyn Read + Send + 'a> {
         match self {
             Self::Gzip => Box::new(MultiGzDecoder::new(source)),
             Self::Zstd => Box::new(Frames::new(source)),
@@ -75,13 +82,20 @@ impl Compression {
         }
     }
 
-    /// The bytes of a compressed file, decompressed as they are read.
-    pub(crate) fn of_bytes(self, bytes: &[u8]) -> Box<dyn Read + '_> {
-        match self {
-            Self::Gzip => Box::new(MultiGzDecoder::new(bytes)),
-            Self::Zstd => Box::new(Frames::new(bytes)),
-            Self::Lz4 => Box::new(Lz4::new(bytes)),
-        }
+    /// What a source holds, decompressed as it is read where it is compressed, with a buffer of that many
+    /// bytes.
+    pub(crate) fn open(
+        mut source: impl Read + Send + 'static,
+        buffer: usize,
+    ) -> io::Result<Box<dyn BufRead>> {
+        let mut magic = Vec::with_capacity(MAGIC);
+        (&mut source).take(MAGIC as u64).read_to_end(&mut magic)?;
+        let compression = Self::of_content(&magic);
+        let whole = Cursor::new(magic).chain(source);
+        Ok(match compression {
+            Some(compression) => Box::new(BufReader::with_capacity(buffer, compression.reader(whole))),
+            None => Box::new(BufReader::with_capacity(buffer, whole)),
+        })
     }
 
     /// Writes content compressed. The same content gives the same bytes.
@@ -292,7 +306,7 @@ mod tests {
     fn unpacked(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
         let compression = Compression::of_content(bytes).expect("it is compressed");
-        compression.of_bytes(bytes).read_to_end(&mut content)?;
+        compression.decoder(bytes).read_to_end(&mut content)?;
         Ok(content)
     }
 

@@ -1,7 +1,7 @@
 //! A folder that is imported as one workload: the names of its files, which are read one at a time.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use crate::reading::compression::Compression;
@@ -24,6 +24,9 @@ pub struct Folder {
     root: PathBuf,
     files: Vec<String>,
 }
+
+/// Bytes of a file that are read at a time: of most files only the beginning is read.
+const BUFFER: usize = 1 << 13;
 
 impl Folder {
     /// Looks for the files of a folder and of the folders in it. Hidden ones are left out, and links to
@@ -101,11 +104,7 @@ impl Folder {
     }
 
     fn content(&self, file: &str) -> io::Result<Box<dyn BufRead>> {
-        let mut source = BufReader::new(File::open(self.root.join(file))?);
-        Ok(match Compression::of_content(source.fill_buf()?) {
-            Some(compression) => Box::new(BufReader::new(compression.reader(source))),
-            None => Box::new(source),
-        })
+        Compression::open(File::open(self.root.join(file))?, BUFFER)
     }
 
     fn unreadable(&self, file: &str, error: &io::Error) -> TraceError {

@@ -1,6 +1,6 @@
 //! Reads a file once, line by line, and hashes its bytes.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -10,11 +10,8 @@ use super::error::TraceError;
 use super::line_reader::LineReader;
 use super::text::hexadecimal;
 
-/// How much of a file is read at once, bytes.
+/// Bytes that are read at a time.
 const BLOCK: usize = 1 << 18;
-
-/// Enough of a file to tell how it is compressed, bytes.
-const MAGIC: usize = 4;
 
 /// A file that is read once, decompressed if it is gzip or zstd, and its bytes hashed as they are given.
 pub(crate) struct HashedLines {
@@ -39,16 +36,9 @@ impl HashedLines {
     /// Begins to read; `name` is what messages call the file.
     pub(crate) fn open(name: &str, source: impl Read + Send + 'static) -> Result<Self, TraceError> {
         let hash = Arc::new(Mutex::new(Sha256::new()));
-        let mut source = HashingReader { source, hash: Arc::clone(&hash) };
-        let mut magic = Vec::with_capacity(MAGIC);
-        let read = (&mut source).take(MAGIC as u64).read_to_end(&mut magic);
-        read.map_err(|error| TraceError::input(name, None, format!("cannot be read: {error}")))?;
-        let compression = Compression::of_content(&magic);
-        let whole = Cursor::new(magic).chain(source);
-        let source: Box<dyn BufRead> = match compression {
-            Some(compression) => Box::new(BufReader::with_capacity(BLOCK, compression.reader(whole))),
-            None => Box::new(BufReader::with_capacity(BLOCK, whole)),
-        };
+        let source = Compression::open(HashingReader { source, hash: Arc::clone(&hash) }, BLOCK);
+        let source =
+            source.map_err(|error| TraceError::input(name, None, format!("cannot be read: {error}")))?;
         Ok(Self { lines: LineReader::new(name, source), hash })
     }
 

@@ -87,19 +87,15 @@ impl SourceMap {
     /// Of a document of another kind: the path there of each flow.
     pub(crate) fn parts(file: &str, text: &str, format: Format, flows: Vec<String>) -> Self {
         let of = |(k, path)| (format!("flows[{k}]"), path);
-        Self::new(
-            file,
-            Origin::Parts(text.to_owned(), format, flows.into_iter().enumerate().map(of).collect()),
-        )
+        let parts = flows.into_iter().enumerate().map(of).collect();
+        Self::new(file, Origin::Parts(text.to_owned(), format, parts))
     }
 
     /// Of a document of another kind that is one flow: the path there of each of its jobs.
     pub(crate) fn of_jobs(file: &str, text: &str, format: Format, jobs: Vec<String>) -> Self {
         let of = |(k, path)| (format!("flows[0].jobs[{k}]"), path);
-        Self::new(
-            file,
-            Origin::Parts(text.to_owned(), format, jobs.into_iter().enumerate().map(of).collect()),
-        )
+        let parts = jobs.into_iter().enumerate().map(of).collect();
+        Self::new(file, Origin::Parts(text.to_owned(), format, parts))
     }
 
     /// Of the files of a folder: the name of the file of each flow, and its line there.
@@ -131,14 +127,8 @@ impl SourceMap {
     fn places_in_file(&self, paths: &[&str]) -> Vec<Option<Place>> {
         match &self.origin {
             Origin::Document(text, format) => places(text, *format, paths),
-            Origin::Rows(lines) => {
-                let place = |path: &&str| Some(Place { line: *lines.get(flow_of(path)?)?, column: 1 });
-                paths.iter().map(place).collect()
-            }
-            Origin::Files(files) => {
-                let place = |path: &&str| Some(Place { line: files.get(flow_of(path)?)?.1, column: 1 });
-                paths.iter().map(place).collect()
-            }
+            Origin::Rows(lines) => in_rows(paths, |flow| lines.get(flow).copied()),
+            Origin::Files(files) => in_rows(paths, |flow| Some(files.get(flow)?.1)),
             Origin::Lines(text, flows) => paths.iter().map(|path| in_lines(text, flows, path)).collect(),
             Origin::Parts(text, format, parts) => {
                 let within = |part: &str, path: &str| {
@@ -178,6 +168,11 @@ impl SourceMap {
         list.retain(|fault| file_of(fault) == Some(first));
         Some(first.clone())
     }
+}
+
+/// The places of the flows of some paths, by their lines.
+fn in_rows(paths: &[&str], line_of: impl Fn(usize) -> Option<u32>) -> Vec<Option<Place>> {
+    paths.iter().map(|path| Some(Place { line: line_of(flow_of(path)?)?, column: 1 })).collect()
 }
 
 /// The index of the flow that a path goes into.

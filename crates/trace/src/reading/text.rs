@@ -50,7 +50,7 @@ pub fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, TraceError>
 /// The content of a file as it is read, decompressed if it is gzip or zstd.
 pub(crate) fn content(bytes: &[u8]) -> Box<dyn BufRead + '_> {
     match Compression::of_content(bytes) {
-        Some(compression) => Box::new(BufReader::with_capacity(1 << 16, compression.of_bytes(bytes))),
+        Some(compression) => Box::new(BufReader::with_capacity(1 << 16, compression.decoder(bytes))),
         None => Box::new(bytes),
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn content(bytes: &[u8]) -> Box<dyn BufRead + '_> {
 fn decompress(file: &str, bytes: &[u8], compression: Compression) -> Result<Vec<u8>, TraceError> {
     let (mut expanded, name) = (Vec::new(), compression.name());
     compression
-        .of_bytes(bytes)
+        .decoder(bytes)
         .take(EXPANDED_MAX + 1)
         .read_to_end(&mut expanded)
         .map_err(|error| TraceError::input(file, None, format!("found damaged {name} data: {error}")))?;

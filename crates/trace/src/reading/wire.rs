@@ -102,93 +102,35 @@ impl From<Metric> for MetricName {
     }
 }
 
+// Enums of the model as documents write them; fields have them as `with`.
+
 /// How the costs of the flows become one number.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "lowercase")]
+#[serde(remote = "Combine", rename_all = "lowercase")]
 pub(crate) enum CombineName {
-    #[default]
     Sum,
     Max,
 }
 
-impl From<CombineName> for Combine {
-    fn from(name: CombineName) -> Self {
-        match name {
-            CombineName::Sum => Self::Sum,
-            CombineName::Max => Self::Max,
-        }
-    }
-}
-
-impl From<Combine> for CombineName {
-    fn from(combine: Combine) -> Self {
-        match combine {
-            Combine::Sum => Self::Sum,
-            Combine::Max => Self::Max,
-        }
-    }
-}
-
 /// Map or reduce.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "lowercase")]
+#[serde(remote = "PhaseKind", rename_all = "lowercase")]
 pub(crate) enum PhaseName {
     Map,
     Reduce,
 }
 
-impl From<PhaseKind> for PhaseName {
-    fn from(kind: PhaseKind) -> Self {
-        match kind {
-            PhaseKind::Map => Self::Map,
-            PhaseKind::Reduce => Self::Reduce,
-        }
-    }
-}
-
-impl From<PhaseName> for PhaseKind {
-    fn from(name: PhaseName) -> Self {
-        match name {
-            PhaseName::Map => Self::Map,
-            PhaseName::Reduce => Self::Reduce,
-        }
-    }
-}
-
 /// How an attempt ended: `lost` had finished, but its output was lost with its machine.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "lowercase")]
+#[serde(remote = "Outcome", rename_all = "lowercase")]
 pub(crate) enum OutcomeName {
-    #[default]
     Done,
     Failed,
     Killed,
     Lost,
-}
-
-impl From<Outcome> for OutcomeName {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Done => Self::Done,
-            Outcome::Failed => Self::Failed,
-            Outcome::Killed => Self::Killed,
-            Outcome::Lost => Self::Lost,
-        }
-    }
-}
-
-impl From<OutcomeName> for Outcome {
-    fn from(name: OutcomeName) -> Self {
-        match name {
-            OutcomeName::Done => Self::Done,
-            OutcomeName::Failed => Self::Failed,
-            OutcomeName::Killed => Self::Killed,
-            OutcomeName::Lost => Self::Lost,
-        }
-    }
 }
 
 /// What was to be small.
@@ -199,19 +141,29 @@ pub(crate) struct Aim {
     /// The metric of flows that do not bring a cost of their own.
     pub(crate) metric: MetricName,
     /// Sum or maximum.
-    pub(crate) combine: CombineName,
+    #[serde(with = "CombineName")]
+    pub(crate) combine: Combine,
 }
 
 impl From<Objective> for Aim {
     fn from(objective: Objective) -> Self {
-        Self { metric: objective.metric.into(), combine: objective.combine.into() }
+        Self { metric: objective.metric.into(), combine: objective.combine }
     }
 }
 
 impl From<Aim> for Objective {
     fn from(aim: Aim) -> Self {
-        Self::new(aim.metric.into(), aim.combine.into())
+        Self::new(aim.metric.into(), aim.combine)
     }
+}
+
+pub(crate) fn done() -> Outcome {
+    Outcome::Done
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+pub(crate) fn is_done(outcome: &Outcome) -> bool {
+    *outcome == Outcome::Done
 }
 
 /// A number for both phases, or one for each.

@@ -170,10 +170,6 @@ impl Policy for Watched {
         "watched"
     }
 
-    fn style(&self) -> Style {
-        Style::Priorities
-    }
-
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         self.auto.on_events(events, view, out);
         self.seen = view.instance.flows().keys().collect();
@@ -335,10 +331,6 @@ struct Nearby {
 impl Policy for Nearby {
     fn name(&self) -> &'static str {
         "nearby"
-    }
-
-    fn style(&self) -> Style {
-        Style::Priorities
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {

@@ -10,8 +10,8 @@
 use std::io::{self, BufRead, Read, Write};
 use std::ops::ControlFlow;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Schedule, TaskRows};
 use slackline_model::{Instance, SlotRange};
 
@@ -60,7 +60,7 @@ impl<W: Write> ScheduleLines<W> {
             seed: meta.seed,
             policy: origin.policy.clone(),
             minima: origin.minima,
-            clock: origin.clock.into(),
+            clock: origin.clock,
             slowstart: origin.slowstart,
             profile: origin.profile.as_ref().map(write::values),
             objective: instance.objective().into(),
@@ -75,8 +75,7 @@ impl<W: Write> ScheduleLines<W> {
     /// # Errors
     /// Those of the output.
     pub fn row(&mut self, instance: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
-        write::task(&mut self.out, instance, row, places)?;
-        self.out.write_all(b"\n")
+        self.line(&write::task(instance, row, places))
     }
 
     /// The master of a job of a flow that has no line yet; `instance` has that flow.
@@ -84,9 +83,7 @@ impl<W: Write> ScheduleLines<W> {
     /// # Errors
     /// Those of the output.
     pub fn master(&mut self, instance: &Instance, row: &MasterRow) -> io::Result<()> {
-        self.out.write_all(b"{\"master\": ")?;
-        write::master(&mut self.out, instance, row)?;
-        self.out.write_all(b"}\n")
+        self.line(&MasterLine { master: write::master(instance, row) })
     }
 
     /// A flow all of whose rows were written; `instance` has it.
@@ -94,7 +91,11 @@ impl<W: Write> ScheduleLines<W> {
     /// # Errors
     /// Those of the output.
     pub fn flow(&mut self, instance: &Instance, row: &FlowRow) -> io::Result<()> {
-        write::flow(&mut self.out, instance, row)?;
+        self.line(&write::flow(instance, row))
+    }
+
+    fn line(&mut self, row: &impl Serialize) -> io::Result<()> {
+        write::row(&mut self.out, row)?;
         self.out.write_all(b"\n")
     }
 
@@ -251,7 +252,7 @@ pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedu
     Ok(Schedule {
         policy: first.policy.clone(),
         minima: first.minima,
-        clock: first.clock.into(),
+        clock: first.clock,
         slowstart: fraction("slowstart", first.slowstart)?,
         profile: profile(first.profile.as_ref())?,
         segments: Vec::new(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::schedule::{Allocation, FlowResult, FlowRow, MasterRow, NewRow, Schedule, Segment};
+use slackline_model::schedule::{Allocation, FlowRow, MasterRow, NewRow, Schedule, Segment};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{
     Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, Profile, SlotRange, Span, Time,
@@ -15,7 +15,7 @@ use crate::reading::error::{Fault, Faults, TraceError};
 use crate::reading::format::Format;
 use crate::reading::source::places;
 use crate::reading::times::Beginning;
-use crate::reading::wire::{Name, PhaseName};
+use crate::reading::wire::Name;
 
 pub(super) struct ScheduleFault {
     path: String,
@@ -165,10 +165,9 @@ impl Names {
         instance: &Instance,
         flow: &Name<'_>,
         job: &Name<'_>,
-        phase: PhaseName,
+        kind: PhaseKind,
     ) -> Result<PhaseId, ScheduleFault> {
         let id = self.job(flow, job)?;
-        let kind = PhaseKind::from(phase);
         instance.job(id).phase(kind).ok_or_else(|| {
             let what =
                 format!("found a {kind} phase, which job {:?} of flow {:?} does not have", job.0, flow.0);
@@ -183,10 +182,7 @@ impl Names {
             start: row.start.map(|at| seconds("start", at)).transpose()?,
             completion: row.completion.map(|at| seconds("completion", at)).transpose()?,
             cost: finite("cost", row.cost)?,
-            status: match row.status {
-                wire::Status::Done => FlowResult::Done,
-                wire::Status::Failed => FlowResult::Failed,
-            },
+            status: row.status,
         })
     }
 
@@ -229,7 +225,7 @@ impl Names {
             start: time("start", row.start)?,
             up: row.up.map(|up| time("up", up)).transpose()?,
             end: time("end", row.end)?,
-            outcome: row.outcome.into(),
+            outcome: row.outcome,
         })
     }
 
@@ -269,7 +265,7 @@ impl Names {
             end: time("end", row.end)?,
             startup: Span::from_seconds_nearest(seconds("startup", row.startup)?),
             attempt: row.attempt,
-            outcome: row.outcome.into(),
+            outcome: row.outcome,
         };
         Ok((row, places))
     }

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 use slackline_model::Instance;
-use slackline_model::schedule::{Clock, Schedule, TaskRows};
+use slackline_model::schedule::{Schedule, TaskRows};
 
 use super::names::{Names, ScheduleFault, check_finite, check_gap_absolute, check_start, fraction, profile};
 use super::{Head, Meta, lines, wire};
@@ -78,7 +78,7 @@ fn convert(document: wire::FullDocument<'_>, instance: &Instance) -> Result<Sche
     let mut schedule = Schedule {
         policy: document.policy,
         minima: document.minima,
-        clock: document.clock.into(),
+        clock: document.clock,
         slowstart: fraction("slowstart", document.slowstart)?,
         profile: profile(document.profile.as_ref())?,
         segments: Vec::with_capacity(document.segments.len()),
@@ -117,22 +117,4 @@ fn convert(document: wire::FullDocument<'_>, instance: &Instance) -> Result<Sche
         schedule.masters.push(row);
     }
     Ok(schedule)
-}
-
-impl From<wire::Clock> for Clock {
-    fn from(clock: wire::Clock) -> Self {
-        match clock {
-            wire::Clock::Exact => Self::Exact,
-            wire::Clock::Measured => Self::Measured,
-        }
-    }
-}
-
-impl From<Clock> for wire::Clock {
-    fn from(clock: Clock) -> Self {
-        match clock {
-            Clock::Exact => Self::Exact,
-            Clock::Measured => Self::Measured,
-        }
-    }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use slackline_model::PhaseKind;
+use slackline_model::schedule::{self, FlowResult, Outcome};
 
 use super::{Choice, RuleCost};
 use crate::documents::counts::JobCounts;
 use crate::documents::workload::wire::Cluster;
 use crate::reading::times::Beginning;
-use crate::reading::wire::{Aim, Name, NamedValues, OutcomeName, PhaseName, SchemaName};
+use crate::reading::wire::{Aim, Name, NamedValues, OutcomeName, PhaseName, SchemaName, done, is_done};
 
 fn one() -> f64 {
     1.0
@@ -16,6 +18,24 @@ fn one() -> f64 {
 
 fn single() -> u32 {
     1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_single(count: &u32) -> bool {
+    *count == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
+fn exact() -> schedule::Clock {
+    schedule::Clock::Exact
+}
+
+fn flow_done() -> FlowResult {
+    FlowResult::Done
 }
 
 /// A schedule and what is claimed of it. `allocations` are a plan, `tasks` say what ran; if both are
@@ -50,8 +70,8 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     #[serde(default)]
     pub(crate) minima: bool,
     /// What durations mean.
-    #[serde(default)]
-    pub(crate) clock: Clock,
+    #[serde(default = "exact", with = "Clock")]
+    pub(crate) clock: schedule::Clock,
     /// Fraction of maps after which reduces could take slots; 1 for none early. With `segments`: that of the
     /// last one.
     #[serde(default = "one")]
@@ -143,11 +163,10 @@ pub(crate) struct Workload {
 }
 
 /// What durations mean: seconds / speed exactly, or what was measured.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Clock {
-    #[default]
+#[serde(remote = "schedule::Clock", rename_all = "lowercase")]
+enum Clock {
     Exact,
     Measured,
 }
@@ -190,8 +209,8 @@ pub(crate) struct FirstLine {
     #[serde(default)]
     pub(crate) minima: bool,
     /// What durations mean.
-    #[serde(default)]
-    pub(crate) clock: Clock,
+    #[serde(default = "exact", with = "Clock")]
+    pub(crate) clock: schedule::Clock,
     /// Fraction of maps after which reduces could take slots; 1 for none early.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
@@ -247,7 +266,7 @@ pub(crate) enum Line<'a> {
 }
 
 /// What is claimed of one flow; times in seconds.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Flow"))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the contract's names")]
@@ -267,22 +286,22 @@ pub(crate) struct Flow<'a> {
     #[serde(default)]
     pub(crate) cost: Option<f64>,
     /// How it ended.
-    #[serde(default)]
-    pub(crate) status: Status,
+    #[serde(default = "flow_done", with = "Status")]
+    #[cfg_attr(test, schemars(transform = crate::documents::schema::without_default))]
+    pub(crate) status: FlowResult,
 }
 
 /// How a flow ended.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Status {
-    #[default]
+#[serde(remote = "FlowResult", rename_all = "lowercase")]
+enum Status {
     Done,
     Failed,
 }
 
 /// Slots for a phase from a time to a time, in seconds.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Allocation"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Allocation<'a> {
@@ -292,7 +311,8 @@ pub(crate) struct Allocation<'a> {
     /// The job of that flow.
     pub(crate) job: Name<'a>,
     /// The phase of that job.
-    pub(crate) phase: PhaseName,
+    #[serde(with = "PhaseName")]
+    pub(crate) phase: PhaseKind,
     /// From.
     pub(crate) start: f64,
     /// To.
@@ -302,7 +322,7 @@ pub(crate) struct Allocation<'a> {
 }
 
 /// An attempt of a task, on `slot` of `machine`; or of `count` consecutive tasks on `places`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Task"))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the contract's names")]
@@ -313,38 +333,45 @@ pub(crate) struct Task<'a> {
     /// The job of that flow.
     pub(crate) job: Name<'a>,
     /// The phase of that job.
-    pub(crate) phase: PhaseName,
+    #[serde(with = "PhaseName")]
+    pub(crate) phase: PhaseKind,
     /// The task, or the first one, counted from 0 in the phase.
     pub(crate) task: u32,
     /// How many consecutive tasks.
-    #[serde(default = "single")]
+    #[serde(default = "single", skip_serializing_if = "is_single")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) count: u32,
     /// The machine.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) machine: Option<Name<'a>>,
     /// The slot, counted from 0 in the machine; of typed slots the map slots come first.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) slot: Option<u32>,
     /// Slots in task order: `machine/slot` or `machine/first-last`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) places: Option<Vec<Name<'a>>>,
     /// When the slots were taken, in seconds.
     pub(crate) start: f64,
     /// When they were left, in seconds.
     pub(crate) end: f64,
     /// How long after the start the tasks' own code began, in seconds.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) startup: f64,
     /// Which attempt, from 0.
     #[serde(default)]
     pub(crate) attempt: u16,
     /// How it ended.
-    #[serde(default)]
-    pub(crate) outcome: OutcomeName,
+    #[serde(default = "done", with = "OutcomeName", skip_serializing_if = "is_done")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
+    pub(crate) outcome: Outcome,
 }
 
 /// The master of a job, on `slot` of `machine` if masters hold slots.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Master"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Master<'a> {
@@ -354,10 +381,12 @@ pub(crate) struct Master<'a> {
     /// The job of that flow.
     pub(crate) job: Name<'a>,
     /// The machine.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) machine: Option<Name<'a>>,
     /// The slot, counted from 0 in the machine.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) slot: Option<u32>,
     /// When it was begun, in seconds.
     pub(crate) start: f64,
@@ -367,12 +396,13 @@ pub(crate) struct Master<'a> {
     /// When it left its slot, in seconds.
     pub(crate) end: f64,
     /// How it ended: done with its job, or killed with it.
-    #[serde(default)]
-    pub(crate) outcome: OutcomeName,
+    #[serde(default = "done", with = "OutcomeName", skip_serializing_if = "is_done")]
+    #[cfg_attr(test, schemars(!skip_serializing_if))]
+    pub(crate) outcome: Outcome,
 }
 
 /// The master of a job as a line.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "MasterLine"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MasterLine<'a> {

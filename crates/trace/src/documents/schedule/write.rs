@@ -3,16 +3,15 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use slackline_model::schedule::{
-    Allocation, FlowResult, FlowRow, MasterRow, NewRow, Outcome, Schedule, Segment,
-};
-use slackline_model::{Cluster, Instance, JobId, Objective, PhaseId, Profile, SlotKind, SlotRange, Span};
+use serde_json::ser::Formatter;
+use slackline_model::schedule::{Allocation, FlowRow, MasterRow, NewRow, Schedule, Segment};
+use slackline_model::{Cluster, Instance, JobId, Objective, Profile, SlotKind, SlotRange, Time};
 
 use super::wire::ProfileValues;
 use super::{COUNTS, Meta, gap_absolute, wire};
 use crate::documents::comparison::Figure;
 use crate::reading::parse::VERSION;
-use crate::reading::wire::NamedValues;
+use crate::reading::wire::{Name, NamedValues};
 
 /// Writes a schedule of an instance as a document, one row a line. O(rows + machines named in them).
 ///
@@ -28,19 +27,19 @@ pub fn write_schedule(
 ) -> io::Result<()> {
     let out = &mut out;
     head(out, instance, schedule, meta)?;
-    list(out, "flows", &schedule.flows, |out, row| flow(out, instance, row))?;
+    list(out, "flows", &schedule.flows, |out, of| row(out, &flow(instance, of)))?;
     if !schedule.allocations.is_empty() || schedule.tasks.is_empty() {
         out.write_all(b",\n")?;
-        list(out, "allocations", &schedule.allocations, |out, row| allocation(out, instance, row))?;
+        list(out, "allocations", &schedule.allocations, |out, of| row(out, &allocation(instance, of)))?;
     }
     if !schedule.tasks.is_empty() {
         out.write_all(b",\n")?;
         let tasks = &schedule.tasks;
-        list(out, "tasks", tasks.rows(), |out, row| task(out, instance, &row.into(), tasks.places(row)))?;
+        list(out, "tasks", tasks.rows(), |out, of| row(out, &task(instance, &of.into(), tasks.places(of))))?;
     }
     if !schedule.masters.is_empty() {
         out.write_all(b",\n")?;
-        list(out, "masters", &schedule.masters, |out, row| master(out, instance, row))?;
+        list(out, "masters", &schedule.masters, |out, of| row(out, &master(instance, of)))?;
     }
     out.write_all(b"\n}\n")?;
     out.flush()
@@ -153,108 +152,92 @@ fn list<W: Write, T>(
     out.write_all(if rows.is_empty() { b"]" } else { b"\n  ]" })
 }
 
-pub(super) fn flow(out: &mut impl Write, instance: &Instance, row: &FlowRow) -> io::Result<()> {
-    out.write_all(b"{\"flow\": ")?;
-    value(out, &instance.flow(row.flow).id)?;
-    for (key, number) in [
-        ("release", Some(row.release)),
-        ("start", row.start),
-        ("completion", row.completion),
-        ("cost", row.cost),
-    ] {
-        write!(out, ", \"{key}\": ")?;
-        value(out, &number)?;
+/// A row in a line, with a space after each comma and each colon.
+pub(super) fn row(out: &mut impl Write, row: &impl Serialize) -> io::Result<()> {
+    row.serialize(&mut serde_json::Serializer::with_formatter(out, Spaced)).map_err(io::Error::from)
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        out.write_all(if first { b"" } else { b", " })
     }
-    let status = match row.status {
-        FlowResult::Done => "done",
-        FlowResult::Failed => "failed",
-    };
-    write!(out, ", \"status\": \"{status}\"}}")
+
+    fn begin_object_key<W: Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.begin_array_value(out, first)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
 }
 
-/// The beginning of a row: its phase.
-fn phase(out: &mut impl Write, instance: &Instance, phase: PhaseId) -> io::Result<()> {
-    job(out, instance, instance.phase(phase).job)?;
-    write!(out, ", \"phase\": \"{}\"", instance.phase(phase).kind)
+pub(super) fn flow<'a>(instance: &'a Instance, row: &FlowRow) -> wire::Flow<'a> {
+    let FlowRow { flow, release, start, completion, cost, status } = *row;
+    wire::Flow { flow: name(&instance.flow(flow).id), release, start, completion, cost, status }
 }
 
-/// The beginning of a row: its job.
-fn job(out: &mut impl Write, instance: &Instance, job: JobId) -> io::Result<()> {
+/// The names of a job and of its flow.
+fn names(instance: &Instance, job: JobId) -> (Name<'_>, Name<'_>) {
     let job = instance.job(job);
-    out.write_all(b"{\"flow\": ")?;
-    value(out, &instance.flow(job.flow).id)?;
-    out.write_all(b", \"job\": ")?;
-    value(out, &job.id)
+    (name(&instance.flow(job.flow).id), name(&job.id))
 }
 
-pub(super) fn master(out: &mut impl Write, instance: &Instance, row: &MasterRow) -> io::Result<()> {
-    job(out, instance, row.job)?;
-    if let Some(slot) = row.slot {
-        let (machine, slot) = instance.cluster().machine_of(SlotKind::Any, slot);
-        out.write_all(b", \"machine\": ")?;
-        value(out, &instance.cluster().machine_name(machine))?;
-        write!(out, ", \"slot\": {slot}")?;
+fn name(text: &str) -> Name<'_> {
+    Name(text.into())
+}
+
+pub(super) fn master<'a>(instance: &'a Instance, row: &MasterRow) -> wire::Master<'a> {
+    let (flow, job) = names(instance, row.job);
+    let place = row.slot.map(|slot| machine_and_slot(instance.cluster(), SlotKind::Any, slot));
+    let (machine, slot) = place.unzip();
+    wire::Master {
+        flow,
+        job,
+        machine,
+        slot,
+        start: row.start.seconds(),
+        up: row.up.map(Time::seconds),
+        end: row.end.seconds(),
+        outcome: row.outcome,
     }
-    out.write_all(b", \"start\": ")?;
-    value(out, &row.start.seconds())?;
-    out.write_all(b", \"up\": ")?;
-    value(out, &row.up.map(slackline_model::Time::seconds))?;
-    out.write_all(b", \"end\": ")?;
-    value(out, &row.end.seconds())?;
-    outcome(out, row.outcome)?;
-    out.write_all(b"}")
 }
 
-fn outcome(out: &mut impl Write, outcome: Outcome) -> io::Result<()> {
-    if outcome == Outcome::Done {
-        return Ok(());
+fn allocation<'a>(instance: &'a Instance, row: &Allocation) -> wire::Allocation<'a> {
+    let phase = instance.phase(row.phase);
+    let (flow, job) = names(instance, phase.job);
+    wire::Allocation { flow, job, phase: phase.kind, start: row.start, end: row.end, slots: row.slots }
+}
+
+pub(super) fn task<'a>(instance: &'a Instance, row: &NewRow, places: &[SlotRange]) -> wire::Task<'a> {
+    let (phase, cluster) = (instance.phase(row.phase), instance.cluster());
+    let (flow, job) = names(instance, phase.job);
+    let slot_kind = instance.slot_kind_of(row.phase);
+    let one = (row.count == 1).then(|| machine_and_slot(cluster, slot_kind, places[0].first));
+    let several = (row.count != 1)
+        .then(|| machine_by_machine(cluster, slot_kind, places).map(|place| Name(place.into())).collect());
+    let (machine, slot) = one.unzip();
+    wire::Task {
+        flow,
+        job,
+        phase: phase.kind,
+        task: row.first,
+        count: row.count,
+        machine,
+        slot,
+        places: several,
+        start: row.start.seconds(),
+        end: row.end.seconds(),
+        startup: row.startup.seconds(),
+        attempt: row.attempt,
+        outcome: row.outcome,
     }
-    write!(out, ", \"outcome\": \"{}\"", outcome.name())
 }
 
-fn span(out: &mut impl Write, start: f64, end: f64) -> io::Result<()> {
-    out.write_all(b", \"start\": ")?;
-    value(out, &start)?;
-    out.write_all(b", \"end\": ")?;
-    value(out, &end)
-}
-
-fn allocation(out: &mut impl Write, instance: &Instance, row: &Allocation) -> io::Result<()> {
-    phase(out, instance, row.phase)?;
-    span(out, row.start, row.end)?;
-    write!(out, ", \"slots\": {}}}", row.slots)
-}
-
-pub(super) fn task(
-    out: &mut impl Write,
-    instance: &Instance,
-    row: &NewRow,
-    places: &[SlotRange],
-) -> io::Result<()> {
-    phase(out, instance, row.phase)?;
-    write!(out, ", \"task\": {}", row.first)?;
-    let (cluster, slot_kind) = (instance.cluster(), instance.slot_kind_of(row.phase));
-    if row.count == 1 {
-        let (machine, slot) = cluster.machine_of(slot_kind, places[0].first);
-        out.write_all(b", \"machine\": ")?;
-        value(out, &cluster.machine_name(machine))?;
-        write!(out, ", \"slot\": {slot}")?;
-    } else {
-        write!(out, ", \"count\": {}, \"places\": [", row.count)?;
-        for (i, place) in machine_by_machine(cluster, slot_kind, places).enumerate() {
-            out.write_all(if i == 0 { b"" } else { b", " })?;
-            value(out, &place)?;
-        }
-        out.write_all(b"]")?;
-    }
-    span(out, row.start.seconds(), row.end.seconds())?;
-    if row.startup > Span::ZERO {
-        out.write_all(b", \"startup\": ")?;
-        value(out, &row.startup.seconds())?;
-    }
-    write!(out, ", \"attempt\": {}", row.attempt)?;
-    outcome(out, row.outcome)?;
-    out.write_all(b"}")
+fn machine_and_slot<'a>(cluster: &Cluster, slot_kind: SlotKind, slot: u32) -> (Name<'a>, u32) {
+    let (machine, slot) = cluster.machine_of(slot_kind, slot);
+    (Name(cluster.machine_name(machine).into()), slot)
 }
 
 /// Ranges of slots of their kind as `machine/slot` or `machine/first-last`, split where machines end.

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use slackline_model::cluster::{Cluster, Group, Slots};
 use slackline_model::draft::{
     AttemptDraft, CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft,
-    Repeat, RunDraft, SplitDraft, TasksDraft, Weights,
+    Repeat, RunDraft, SplitDraft, TasksDraft,
 };
 use slackline_model::{Objective, Start};
 
@@ -31,11 +31,8 @@ pub(crate) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<
     let wire::Objective { metric, combine, weights } = workload.objective;
     let draft = Draft {
         machines: machines.into_iter().map(machine).collect(),
-        objective: Objective::new(metric.into(), combine.into()),
-        weights: match weights {
-            wire::Weights::Use => Weights::Use,
-            wire::Weights::Ignore => Weights::Ignore,
-        },
+        objective: Objective::new(metric.into(), combine),
+        weights,
         pools: workload
             .pools
             .into_iter()
@@ -182,12 +179,12 @@ fn to_job(path: &str, job: wire::Job, faults: &mut Vec<Fault>) -> JobDraft {
 
 fn to_attempt(attempt: wire::Attempt) -> AttemptDraft {
     let wire::Attempt { phase, task, machine, start, end, outcome } = attempt;
-    AttemptDraft { phase: phase.into(), task, machine, start, end, outcome: outcome.into() }
+    AttemptDraft { phase, task, machine, start, end, outcome }
 }
 
 fn from_attempt(attempt: &AttemptDraft) -> wire::Attempt {
-    let AttemptDraft { phase, task, ref machine, start, end, outcome } = *attempt;
-    wire::Attempt { phase: phase.into(), task, machine: machine.clone(), start, end, outcome: outcome.into() }
+    let AttemptDraft { phase, task, machine, start, end, outcome } = attempt.clone();
+    wire::Attempt { phase, task, machine, start, end, outcome }
 }
 
 fn to_phase(phase: wire::Phase) -> Result<PhaseDraft, String> {
@@ -243,11 +240,8 @@ pub(super) fn from_head(draft: &Draft) -> wire::Workload {
         cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),
         objective: wire::Objective {
             metric: draft.objective.metric.into(),
-            combine: draft.objective.combine.into(),
-            weights: match draft.weights {
-                Weights::Use => wire::Weights::Use,
-                Weights::Ignore => wire::Weights::Ignore,
-            },
+            combine: draft.objective.combine,
+            weights: draft.weights,
         },
         pools: draft
             .pools

@@ -5,9 +5,13 @@ mod run;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use slackline_model::schedule::Outcome;
+use slackline_model::{Combine, PhaseKind, draft};
 
 use crate::reading::times::{Beginning, Duration, Moment};
-use crate::reading::wire::{CombineName, MetricName, Numbers, OutcomeName, PhaseName, SchemaName, Seconds};
+use crate::reading::wire::{
+    CombineName, MetricName, Numbers, OutcomeName, PhaseName, SchemaName, Seconds, done, is_done,
+};
 
 pub(crate) use run::{Arg, Run};
 
@@ -123,27 +127,31 @@ pub(crate) struct Machine {
 }
 
 /// What is to be small.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Objective {
     /// The metric of flows that do not bring a cost of their own.
-    #[serde(default)]
     pub(crate) metric: MetricName,
     /// Sum (minisum) or maximum (minimax).
-    #[serde(default)]
-    pub(crate) combine: CombineName,
+    #[serde(with = "CombineName")]
+    pub(crate) combine: Combine,
     /// Whether weights count.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) weights: Weights,
+    #[serde(with = "Weights", skip_serializing_if = "is_default")]
+    pub(crate) weights: draft::Weights,
+}
+
+impl Default for Objective {
+    fn default() -> Self {
+        Self { metric: MetricName::default(), combine: Combine::Sum, weights: draft::Weights::Use }
+    }
 }
 
 /// Whether weights count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Weights {
-    #[default]
+#[serde(remote = "draft::Weights", rename_all = "lowercase")]
+enum Weights {
     Use,
     Ignore,
 }
@@ -268,7 +276,8 @@ pub(crate) struct Job {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Attempt {
     /// The phase of the task.
-    pub(crate) phase: PhaseName,
+    #[serde(with = "PhaseName")]
+    pub(crate) phase: PhaseKind,
     /// The task's number in its phase, from 0.
     pub(crate) task: u32,
     /// The machine, if the log names one.
@@ -279,13 +288,8 @@ pub(crate) struct Attempt {
     /// When it left it, seconds after the start of the workload.
     pub(crate) end: f64,
     /// How it ended; `lost` had finished, but its output was lost with its machine.
-    #[serde(default, skip_serializing_if = "is_done")]
-    pub(crate) outcome: OutcomeName,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
-fn is_done(outcome: &OutcomeName) -> bool {
-    matches!(outcome, OutcomeName::Done)
+    #[serde(default = "done", with = "OutcomeName", skip_serializing_if = "is_done")]
+    pub(crate) outcome: Outcome,
 }
 
 /// A phase, in one of four forms: `tasks` and `seconds` (equal tasks), `seconds` as a list (one

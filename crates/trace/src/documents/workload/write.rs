@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io;
 
 use serde::Serialize;
-use slackline_model::draft::FlowDraft;
+use slackline_model::draft::{FlowDraft, Weights};
 use slackline_model::{Draft, Time};
 
 use super::{convert, wire};
@@ -155,9 +155,9 @@ fn toml(workload: &wire::Workload) -> String {
     out += "\n[objective]\n";
     let mut entries = Entries { out: &mut out, style, indent: "" };
     entries.put("metric", &workload.objective.metric);
-    entries.put("combine", &workload.objective.combine);
-    if workload.objective.weights == wire::Weights::Ignore {
-        entries.put("weights", &workload.objective.weights);
+    entries.put("combine", &workload.objective.combine.name());
+    if workload.objective.weights == Weights::Ignore {
+        entries.put("weights", &"ignore");
     }
     for pool in &workload.pools {
         out += "\n[[pools]]\n";

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use slackline_model::Problem;
 use slackline_model::names::did_you_mean;
 
-use crate::importers::dag::bridge;
+use crate::importers::dag::{bridge, never_ready};
 
 /// The most jobs that embedded flows may make of a flow.
 const JOBS_MAX: usize = 100_000;
@@ -158,28 +158,12 @@ impl Graph {
 
 /// Nodes that wait for each other, each for the next and the last for the first.
 fn cycle(before: &[Vec<usize>]) -> Option<Vec<usize>> {
-    // Nodes that are over once all before them are.
-    let mut waits: Vec<usize> = before.iter().map(Vec::len).collect();
-    let mut next = vec![Vec::new(); before.len()];
-    for (k, before) in before.iter().enumerate() {
-        for &other in before {
-            next[other].push(k);
-        }
-    }
-    let mut ready: Vec<usize> = (0..before.len()).filter(|&k| waits[k] == 0).collect();
-    while let Some(k) = ready.pop() {
-        for &other in &next[k] {
-            waits[other] -= 1;
-            if waits[other] == 0 {
-                ready.push(other);
-            }
-        }
-    }
+    let waits = never_ready(before);
     // From a node that is never ready, along nodes that are not, until one comes again.
-    let mut way = vec![(0..before.len()).find(|&k| waits[k] > 0)?];
+    let mut way = vec![(0..before.len()).find(|&k| waits[k])?];
     loop {
         let last = *way.last()?;
-        let other = *before[last].iter().find(|&&other| waits[other] > 0)?;
+        let other = *before[last].iter().find(|&&other| waits[other])?;
         if let Some(at) = way.iter().position(|&k| k == other) {
             return Some(way.split_off(at));
         }

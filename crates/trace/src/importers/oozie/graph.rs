@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slackline_model::names::{did_you_mean, one_of};
 
 use super::{Item, Kind, Transition};
+use crate::importers::dag::never_ready;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::xml::Xml;
@@ -114,32 +115,24 @@ fn refuse_cycles(
     xml: &Xml<'_>,
 ) -> Result<(), TraceError> {
     let next = |k: usize| targets(&items[k], false).map(|(target, node)| (index[target.as_str()], node));
-    let mut before = vec![0u32; items.len()];
-    for (to, _) in (0..items.len()).flat_map(next) {
-        before[to] += 1;
-    }
-    let mut free: Vec<usize> = (0..items.len()).filter(|&k| before[k] == 0).collect();
-    let mut left = items.len();
-    while let Some(k) = free.pop() {
-        left -= 1;
-        for (to, _) in next(k) {
-            before[to] -= 1;
-            if before[to] == 0 {
-                free.push(to);
-            }
+    let mut before = vec![Vec::new(); items.len()];
+    for from in 0..items.len() {
+        for (to, _) in next(from) {
+            before[to].push(from);
         }
     }
-    if left == 0 {
+    let is_left = never_ready(&before);
+    if !is_left.contains(&true) {
         return Ok(());
     }
     // What is left has a predecessor that is left: backwards, one comes round again.
     let mut back: BTreeMap<usize, usize> = BTreeMap::new();
-    for k in (0..items.len()).filter(|&k| before[k] > 0) {
+    for k in (0..items.len()).filter(|&k| is_left[k]) {
         for (to, _) in next(k) {
             back.insert(to, k);
         }
     }
-    let mut at = back.iter().find(|&(to, _)| before[*to] > 0).map_or(0, |(&to, _)| to);
+    let mut at = back.iter().find(|&(to, _)| is_left[*to]).map_or(0, |(&to, _)| to);
     for _ in 0..items.len() {
         at = back.get(&at).copied().unwrap_or(at);
     }

@@ -7,8 +7,9 @@ use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use super::events::{self, ApplicationStart, Event, JobEnd, JobStart, StageInfo, TaskEnd, TaskInfo};
 use super::order::{self, JobSpan};
 use crate::importers::dag::Span;
+use crate::importers::durations::whole_micros;
 use crate::importers::hadoop_log::printable;
-use crate::importers::log::{slots, to_micros};
+use crate::importers::log::slots;
 use crate::reading::diagnostic::Diagnostics;
 
 /// The shortest pause between the jobs of a program that is reported, in seconds.
@@ -208,7 +209,7 @@ impl Application {
         let wide = slots(self.cores, slot_cores) as usize;
         let name = |id: i64| format!("stage-{id}");
         let jobs = order::order(&stages, &spans).into_iter().map(|(id, after)| {
-            let seconds = self.stages[&id].done.values().map(|&seconds| to_micros(seconds));
+            let seconds = self.stages[&id].done.values().map(|&seconds| whole_micros(seconds));
             let seconds = seconds.flat_map(|seconds| std::iter::repeat_n(seconds, wide)).collect();
             JobDraft {
                 id: name(id),

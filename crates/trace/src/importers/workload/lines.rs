@@ -21,18 +21,17 @@ use crate::reading::source::{SourceMap, places};
 pub(crate) const NAME: &str = "jsonl";
 
 pub(crate) const LINES: Importer = Importer {
-    name: NAME,
-    summary: "our own document as JSON lines: a first line, then one flow per line",
     endings: &["jsonl"],
-    looks_like: is_head,
-    params: &[],
-    shaped: Importer::every_setting,
-    import: |input, _| {
-        let lines = Box::new(Lines::new(input.now));
-        import_lines(input, lines, |numbers| SourceMap::lines(input.file, input.text, numbers))
-    },
     lines: Some(|now, _| Box::new(Lines::new(now))),
-    folder: None,
+    ..Importer::new(
+        NAME,
+        "our own document as JSON lines: a first line, then one flow per line",
+        is_head,
+        |input, _| {
+            let lines = Box::new(Lines::new(input.now));
+            import_lines(input, lines, |numbers| SourceMap::lines(input.file, input.text, numbers))
+        },
+    )
 };
 
 /// What tells a first line from other documents.

@@ -64,23 +64,17 @@ fn setting(run: &wire::Run) -> Result<(), Fault> {
             return fault(at(), "found a NUL, expected a text without one");
         }
     }
-    if run.cwd.as_deref().is_some_and(is_blank) {
-        return fault(".cwd", "found no path, expected a directory");
-    }
-    if run.shell.as_deref().is_some_and(is_blank) {
-        return fault(
-            ".shell",
-            "found no program, expected a shell with its options such as bash -o pipefail",
-        );
-    }
-    if run.command.as_deref().is_some_and(is_blank) {
-        return fault(".command", "found no command, expected one of the shell");
-    }
-    if run.jar.as_deref().is_some_and(is_blank) {
-        return fault(".jar", "found no path, expected a jar");
-    }
-    if run.main.as_deref().is_some_and(is_blank) {
-        return fault(".main", "found no name, expected that of a class such as org.example.Main");
+    let texts = [
+        ("cwd", &run.cwd, "found no path, expected a directory"),
+        ("shell", &run.shell, "found no program, expected a shell with its options such as bash -o pipefail"),
+        ("command", &run.command, "found no command, expected one of the shell"),
+        ("jar", &run.jar, "found no path, expected a jar"),
+        ("main", &run.main, "found no name, expected that of a class such as org.example.Main"),
+    ];
+    for (key, text, what) in texts {
+        if text.as_deref().is_some_and(is_blank) {
+            return fault(format!(".{key}"), what);
+        }
     }
     match run.arguments.iter().position(|argument| argument.contains('\0')) {
         Some(k) => fault(format!(".arguments[{k}]"), "found a NUL, expected a text without one"),
