@@ -41,7 +41,7 @@ use std::time::Duration;
 use slackline::PolicySpec;
 use slackline::report::headline;
 use slackline::resident::{FlowOverrides, Rules, UserQuota};
-use slackline::run::{Backend, EngineSpec, HistoryStore, ServiceForecast};
+use slackline::run::{self, Backend, EngineSpec, HistoryStore};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
 use slackline_task::base::activity::{self, Duty};
@@ -215,7 +215,7 @@ impl Setup {
 
     /// The forecaster of a service that was first started at `began`.
     fn forecaster(&self, began: Moment, timings: &Timings) -> Forecaster {
-        let outlook = ServiceForecast::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
+        let outlook = run::Forecaster::new(self.policy.clone(), Vec::new(), self.objective(), self.slowstart);
         Forecaster::new(outlook, self.looks_with.clone(), began, timings.predictions.clone())
     }
 

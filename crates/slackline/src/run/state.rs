@@ -21,6 +21,7 @@ use slackline_executor::store::run_schedule;
 use super::figures::JobFigures;
 use super::machines::{MachineState, machines};
 use super::policy::Setting;
+use super::run_model::RunModel;
 use super::{Forecast, Progress, RunError};
 use crate::explain::TaskNow;
 use crate::policy_spec::PolicySpec;
@@ -276,11 +277,13 @@ fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[Ta
     let workload = &look.head.workload;
     let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
     let workload = &Draft { machines: look.head.last_segment().machines.clone(), ..workload.clone() };
-    let mut forecast = Forecast::of_journal(policy.clone(), setting, workload, &look.attempts);
-    look.there.iter().filter(|job| job.failed).for_each(|job| forecast.fail(&job.flow));
+    let mut model = RunModel::new(setting, workload);
+    model.learn(&look.attempts);
+    look.there.iter().filter(|job| job.failed).for_each(|job| model.fail(&job.flow));
     for one in at_work {
-        forecast.at_work(one.id, Time::from_seconds_nearest(one.since));
+        model.start(one.id, Time::from_seconds_nearest(one.since));
     }
+    let forecast = Forecast::new(policy.clone(), model);
     let Some(at) = forecast.simulated(now) else { return Predicted::default() };
     let mut between = forecast.spread(now);
     between.retain(|flow, [least, most]| {

@@ -52,9 +52,8 @@ of one job and all there at 0.
 
 Capacity: sizes of --machines A..B, or of --over slots=A..B, are simulated under --policy until the fewest is \
 known that meets every --until: by halves, and then next to the answer and about 5 % from it, to see whether more is \
-better here (it need not be). --search every tries all sizes up to the answer. A simulation ends early once a \
-condition cannot be met: flows that are open after their deadline count at once. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step (A..B:STEP), and \
-sizes without --until are all simulated to their end, and make a curve (--format csv). Deadlines that --deadlines F makes \
+better here (it need not be). --search every tries all sizes up to the answer. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step (A..B:STEP), and \
+sizes without --until are all simulated, and make a curve (--format csv). Deadlines that --deadlines F makes \
 are those of the largest cluster, for all sizes (of map-slots and reduce-slots those of the cluster as it stands). Where a queue gets another capacity, maximums below \
 a capacity are raised to it. If nothing does, the exit code is 1. Ctrl-C ends the search with what \
 it knows.")]
