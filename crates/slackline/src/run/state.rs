@@ -27,29 +27,19 @@ use crate::explain::TaskNow;
 use crate::policy_spec::PolicySpec;
 use crate::words::doing;
 
-/// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stage {
-    /// A process drives it.
-    Running,
-    /// It was stopped or killed, and can be resumed.
-    Stopped,
-    /// All its flows are finished.
-    Finished,
-    /// It has ended, and at least one flow failed.
-    Failed,
-}
-
-impl Stage {
-    /// Its name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Stopped => "stopped",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-        }
+slackline_model::named_enum! {
+    /// The state of a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Stage {
+        /// A process drives it.
+        Running = "running",
+        /// It was stopped or killed, and can be resumed.
+        Stopped = "stopped",
+        /// All its flows are finished.
+        Finished = "finished",
+        /// It has ended, and at least one flow failed.
+        Failed = "failed",
     }
 }
 
@@ -146,10 +136,7 @@ pub struct TaskAtWork {
 impl FlowState {
     /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
-        self.jobs.iter().map(|job| job.figures.tasks()).fold(Progress::default(), |sum, job| Progress {
-            total: sum.total + job.total,
-            done: sum.done + job.done,
-        })
+        self.jobs.iter().map(|job| job.figures.tasks()).sum()
     }
 
     /// The number of failed attempts.
@@ -230,10 +217,7 @@ impl StateOfRun {
 
     /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
-        self.flows.iter().map(FlowState::tasks).fold(Progress::default(), |sum, flow| Progress {
-            total: sum.total + flow.total,
-            done: sum.done + flow.done,
-        })
+        self.flows.iter().map(FlowState::tasks).sum()
     }
 
     /// Whether a job on a cluster belongs to this run, and not to an earlier one.

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use slackline::capacity::{Axis, Condition, Knob, NoCondition};
-use slackline::import::{KnowledgeOption, Loaded, RecordedOptions, SlotOptions, bounds};
+use slackline::import::{KnowledgeOption, Loaded, RecordedOptions, SlotOptions, WorkloadOptions, bounds};
 use slackline::judge::metrics;
 use slackline::parallel::processors;
 use slackline::report::page::{Drawn, Page};
-use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, tuning};
 use slackline::tune::{
     Candidates, Config, Method, Mode, Request, Splits, Times, Tuned, curve, in_order, tune_with_progress,
@@ -276,17 +275,11 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let head = tuning::headlines(source.short_name(), &loaded.instance, &request, &tuned);
     let instance = &loaded.instance;
     let body = match args.output.form() {
-        Form::Table => {
-            let table = tuning::table(instance, &request, &tuned, args.all, &view);
-            format!("{}\n{table}", fitted(&head, view.width))
-        }
+        Form::Table => tuning::table(instance, &request, &tuned, args.all, &view),
         Form::Csv => tuning::csv(instance, &tuned),
         Form::Json => tuning::json(instance, &tuned),
     };
-    if args.output.form() != Form::Table {
-        out::talk(head.trim_end());
-    }
-    out::text(args.output.file(), &body)?;
+    args.output.write(&head, &body, &view)?;
     Ok(Answer::Yes)
 }
 
@@ -332,11 +325,7 @@ fn splits(shape: &Shape, instance: &Instance) -> anyhow::Result<Splits> {
             instance.cluster().groups().len()
         );
     };
-    let budget = match group.slots {
-        slackline_model::cluster::Slots::Universal(slots) => slots,
-        slackline_model::cluster::Slots::Typed { map, reduce } => map + reduce,
-    };
-    Splits::of_nodes(group.count, budget).context("cannot divide the slots")
+    Splits::of_nodes(group.count, group.slots.total()).context("cannot divide the slots")
 }
 
 fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
@@ -373,7 +362,8 @@ fn write_best(
     let best = &tuned.best;
     let (nodes, split) = (request.splits.nodes(), best.split);
     let slots = SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes };
-    let options = args.shape.options(&tables.importers)?.with_machines(nodes).with_slots(slots);
+    let (machines, slots) = (Some(nodes), Some(slots));
+    let options = WorkloadOptions { machines, slots, ..args.shape.options(&tables.importers)? };
     let mut loaded = source.load(&options)?;
     loaded.prepare(args.simulation.grain)?;
     let instance = &loaded.instance;

@@ -225,13 +225,7 @@ impl ForecastInput {
 
     /// The number of slots of all machines.
     pub fn slots(&self) -> u64 {
-        let of = |machine: &MachineDraft| {
-            let each = match machine.slots {
-                Slots::Universal(slots) => slots,
-                Slots::Typed { map, reduce } => map + reduce,
-            };
-            u64::from(machine.count) * u64::from(each)
-        };
+        let of = |machine: &MachineDraft| u64::from(machine.count) * u64::from(machine.slots.total());
         self.draft.machines.iter().map(of).sum()
     }
 }
