@@ -1,4 +1,4 @@
-//! A command of a hook: `sh -c` in a process group of its own, for `run` and for the service.
+//! A command of a hook: `sh -c` in a separate process group, for `run` and for the service.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub struct HookProcess(Child);
 
 impl HookProcess {
     /// Starts a command line with these variables in its environment. `input` is its standard input, and
-    /// `output` receives its standard output. Its standard error is that of this process if `is_heard`.
+    /// `output` receives its standard output. Its standard error is that of this process if `shows_errors`.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -35,14 +35,14 @@ impl HookProcess {
         variables: [(&str, OsString); N],
         input: &str,
         output: Stdio,
-        is_heard: bool,
+        shows_errors: bool,
     ) -> io::Result<Self> {
         let mut child = Command::new("sh")
             .args(["-c", line])
             .envs(variables)
             .stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(output)
-            .stderr(if is_heard { Stdio::inherit() } else { Stdio::null() })
+            .stderr(if shows_errors { Stdio::inherit() } else { Stdio::null() })
             // Ctrl-C is for this process alone, and all processes of the command can be killed.
             .process_group(0)
             .spawn()?;
