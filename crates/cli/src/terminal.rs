@@ -4,6 +4,7 @@
 pub(crate) mod clock;
 pub(crate) mod input;
 pub(crate) mod jobs;
+pub(crate) mod numbers;
 pub(crate) mod out;
 pub(crate) mod progress;
 pub(crate) mod service;

@@ -135,7 +135,8 @@ impl Workload {
                 generator(name)?.generate(&set, Seed(seed))?
             }
             Origin::File { source, from } => {
-                let shaped = source.shape(&import_options(from.as_ref(), set).with_seed(seed))?;
+                let options = WorkloadOptions { seed: Some(seed), ..import_options(from.as_ref(), set) };
+                let shaped = source.shape(&options)?;
                 shaped.refuse_waiting()?;
                 shaped.into_draft()?.0
             }

@@ -29,6 +29,16 @@ pub enum Slots {
     },
 }
 
+impl Slots {
+    /// The slots of a machine, whatever they are for.
+    pub const fn total(self) -> u32 {
+        match self {
+            Self::Universal(slots) => slots,
+            Self::Typed { map, reduce } => map.saturating_add(reduce),
+        }
+    }
+}
+
 /// Equal machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
@@ -47,15 +57,17 @@ pub struct Group {
     pub first: MachineId,
 }
 
-/// Slots that serve the same phases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SlotKind {
-    /// Typed slots for maps.
-    Map,
-    /// Typed slots for reduces.
-    Reduce,
-    /// Universal slots.
-    Any,
+crate::named_enum! {
+    /// Slots that serve the same phases.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SlotKind {
+        /// Typed slots for maps.
+        Map = "map",
+        /// Typed slots for reduces.
+        Reduce = "reduce",
+        /// Universal slots.
+        Any = "universal",
+    }
 }
 
 impl SlotKind {
@@ -73,15 +85,6 @@ impl SlotKind {
             (self, kind),
             (Self::Any, _) | (Self::Map, PhaseKind::Map) | (Self::Reduce, PhaseKind::Reduce)
         )
-    }
-
-    /// The name for people.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Map => "map",
-            Self::Reduce => "reduce",
-            Self::Any => "universal",
-        }
     }
 }
 

@@ -73,27 +73,21 @@ impl fmt::Display for Metric {
     }
 }
 
-/// How the costs of the flows become one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Combine {
-    /// The sum: a *minisum* objective.
-    Sum,
-    /// The maximum: a *minimax* objective.
-    Max,
+crate::named_enum! {
+    /// How the costs of the flows become one number.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Combine {
+        /// The sum: a *minisum* objective.
+        Sum = "sum",
+        /// The maximum: a *minimax* objective.
+        Max = "max",
+    }
 }
 
 impl Combine {
-    /// The name in documents and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "sum",
-            Self::Max => "max",
-        }
-    }
-
     /// The way of combining of that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Sum, Self::Max].into_iter().find(|c| c.name() == name)
+        Self::ALL.into_iter().find(|c| c.name() == name)
     }
 
     /// Combines costs; 0 of no costs.

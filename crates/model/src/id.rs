@@ -66,25 +66,14 @@ define_id!(
     PoolId
 );
 
-/// Which half of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PhaseKind {
-    /// Reads the input; all of it ends before the reduce phase computes.
-    Map,
-    /// Merges what the maps wrote.
-    Reduce,
-}
-
-impl PhaseKind {
-    /// Both kinds, in the order in which they run.
-    pub const ALL: [Self; 2] = [Self::Map, Self::Reduce];
-
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Map => "map",
-            Self::Reduce => "reduce",
-        }
+crate::named_enum! {
+    /// Which half of a job.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum PhaseKind {
+        /// Reads the input; all of it ends before the reduce phase computes.
+        Map = "map",
+        /// Merges what the maps wrote.
+        Reduce = "reduce",
     }
 }
 

@@ -39,6 +39,7 @@ pub mod history;
 pub mod id;
 pub mod instance;
 pub mod key;
+mod named;
 pub mod names;
 pub mod params;
 pub mod printable;

@@ -107,22 +107,14 @@ pub fn gap(cost: f64, lower_bound: f64) -> Option<f64> {
     (lower_bound > 0.0).then(|| (cost - lower_bound) / lower_bound)
 }
 
-/// What durations in a schedule mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// Durations are exactly seconds / speed.
-    Exact,
-    /// Durations were measured, or distorted on purpose; only the rest can be checked.
-    Measured,
-}
-
-impl Clock {
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Measured => "measured",
-        }
+crate::named_enum! {
+    /// What durations in a schedule mean.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Clock {
+        /// Durations are exactly seconds / speed.
+        Exact = "exact",
+        /// Durations were measured, or distorted on purpose; only the rest can be checked.
+        Measured = "measured",
     }
 }
 
@@ -165,31 +157,18 @@ pub struct Allocation {
     pub slots: u32,
 }
 
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// Finished; this is the attempt that counts.
-    Done,
-    /// Ended with an error.
-    Failed,
-    /// Stopped from outside: its machine died, or another attempt won.
-    Killed,
-    /// Finished, but its output was lost with its machine.
-    Lost,
-}
-
-impl Outcome {
-    /// All outcomes.
-    pub const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::Killed, Self::Lost];
-
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Killed => "killed",
-            Self::Lost => "lost",
-        }
+crate::named_enum! {
+    /// How an attempt ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Outcome {
+        /// Finished; this is the attempt that counts.
+        Done = "done",
+        /// Ended with an error.
+        Failed = "failed",
+        /// Stopped from outside: its machine died, or another attempt won.
+        Killed = "killed",
+        /// Finished, but its output was lost with its machine.
+        Lost = "lost",
     }
 }
 

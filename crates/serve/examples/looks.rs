@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-use slackline::run::{NewRun, RunEvent, RunningAttempt, ServiceForecast, TaskId};
+use slackline::run::{self, NewRun, RunEvent, RunningAttempt, TaskId};
 use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
@@ -94,7 +94,6 @@ fn machines(slots: u32) -> Vec<MachineDraft> {
 
 /// A predictor at work, and when its service began.
 struct Asked {
-    policy: PolicySpec,
     looks: Sender<ForecastRequest>,
     told: Receiver<ForecastResult>,
     began: Moment,
@@ -105,7 +104,7 @@ impl Asked {
         let (looks, to_look) = channel();
         let (tell, told) = channel();
         let began = clock::unix_micros();
-        let outlook = ServiceForecast::new(policy.clone(), machines(slots), objective(), 1.0);
+        let outlook = run::Forecaster::new(policy.clone(), machines(slots), objective(), 1.0);
         let forecaster = Forecaster::new(outlook, policy.clone(), began, SharedHistogram::default());
         let tell = move |event| {
             if let StateEvent::Predicted(outlooked) = event {
@@ -113,7 +112,7 @@ impl Asked {
             }
         };
         std::thread::spawn(move || forecaster.work(&to_look, &tell));
-        Self { policy: policy.clone(), looks, told, began }
+        Self { looks, told, began }
     }
 
     fn track(&self, number: u64, run: &Run, rng: &mut ChaCha8Rng) {
@@ -123,7 +122,7 @@ impl Asked {
                 number,
                 name: format!("{number}"),
                 started: self.began,
-                followed: Box::new(NewRun::of(&run.workload, &self.policy)),
+                followed: Box::new(NewRun::of(&run.workload)),
                 standings: BTreeMap::new(),
                 deadlines: deadlines.into_iter().collect(),
             })
@@ -157,9 +156,9 @@ fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
 
 /// How long the parts of a look take by themselves.
 fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut ChaCha8Rng) {
-    let mut outlook = ServiceForecast::new(policy.clone(), machines(slots), objective(), 1.0);
+    let mut outlook = run::Forecaster::new(policy.clone(), machines(slots), objective(), 1.0);
     for (number, run) in (1..).zip(runs) {
-        outlook.track(number, NewRun::of(&run.workload, policy), 0.0, BTreeMap::new());
+        outlook.track(number, NewRun::of(&run.workload), 0.0, BTreeMap::new());
         for what in run.happened(rng) {
             outlook.note(number, Time::ZERO, &what);
         }
@@ -170,7 +169,7 @@ fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut Ch
         let (ahead, copied) = timed(|| outlook.ahead(now, None));
         let ((_, kept), expected) = timed(|| ahead.resolved().unwrap());
         let (courses, drawn) = timed(|| {
-            (0..ServiceForecast::COURSES)
+            (0..run::Forecaster::COURSES)
                 .map(|k| outlook.course(now, None, k).checked().unwrap())
                 .collect::<Vec<_>>()
         });
@@ -190,9 +189,9 @@ fn apart(policies: &[PolicySpec; 2], slots: u32, (flows, looks): (u64, u64)) {
     for k in 0..looks {
         let mut rng = random::rng(Seed(2 + k), "looks", flows);
         let runs: Vec<Run> = (0..flows).map(|_| Run::drawn(&mut rng, flows)).collect();
-        let mut outlook = ServiceForecast::new(policies[0].clone(), machines(slots), objective(), 1.0);
+        let mut outlook = run::Forecaster::new(policies[0].clone(), machines(slots), objective(), 1.0);
         for (number, run) in (1..).zip(&runs) {
-            outlook.track(number, NewRun::of(&run.workload, &policies[0]), 0.0, BTreeMap::new());
+            outlook.track(number, NewRun::of(&run.workload), 0.0, BTreeMap::new());
             for what in run.happened(&mut rng) {
                 outlook.note(number, Time::ZERO, &what);
             }

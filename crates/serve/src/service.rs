@@ -39,7 +39,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slackline::resident::Order;
-use slackline::run::{Backend, HistoryStore, ServiceForecast};
+use slackline::run::{self, Backend, HistoryStore};
 use slackline_executor::store::log::LogError;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{self, ClockReading};
@@ -201,7 +201,7 @@ impl Service {
         let writer = Writer { store, paths: setup.paths.clone(), messages: messages.clone() };
         spawn("writer", Box::new(move || writer.work(&to_write)))?;
         let (timings, objective) = (Timings::default(), setup.objective());
-        let forecast = ServiceForecast::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
+        let forecast = run::Forecaster::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
         let by = setup.looks_with.clone();
         let forecaster = Forecaster::new(forecast, by, state.began(), timings.predictions.clone());
         let to_state = tell.clone();

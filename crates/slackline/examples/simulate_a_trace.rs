@@ -26,7 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => Source::new("trace.tsv", ROWS),
     };
     let slots = SlotOptions::Typed { map: 2, reduce: 1 };
-    let options = WorkloadOptions::default().with_machines(10).with_slots(slots).with_deadlines(3.0);
+    let (machines, deadlines) = (Some(10), Some(3.0));
+    let options = WorkloadOptions { machines, slots: Some(slots), deadlines, ..WorkloadOptions::default() };
     let mut loaded = source.load(&options)?;
     loaded.prepare(None)?;
     let instance = &loaded.instance;

@@ -8,26 +8,17 @@ use slackline_model::params::{Param, Values};
 
 use crate::policy_spec::PlanForm;
 
-/// A feature of a workload that not every policy supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Feature {
-    /// Flows of several jobs.
-    SeveralJobs,
-    /// Map slots and reduce slots.
-    TypedSlots,
-    /// Machines of different speed.
-    MixedSpeeds,
-}
-
-impl Feature {
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SeveralJobs => "several-jobs",
-            Self::TypedSlots => "typed-slots",
-            Self::MixedSpeeds => "mixed-speeds",
-        }
+slackline_model::named_enum! {
+    /// A feature of a workload that not every policy supports.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum Feature {
+        /// Flows of several jobs.
+        SeveralJobs = "several-jobs",
+        /// Map slots and reduce slots.
+        TypedSlots = "typed-slots",
+        /// Machines of different speed.
+        MixedSpeeds = "mixed-speeds",
     }
 }
 

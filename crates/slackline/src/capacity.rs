@@ -3,12 +3,11 @@
 
 mod bisection;
 mod condition;
-mod early_stop;
 mod search;
 mod search_dimension;
 
 #[cfg(test)]
 pub(crate) use condition::is_time;
 pub use condition::{Condition, NoCondition};
-pub use search::{Capacity, CapacityError, Figures, Method, Outcome, Search, SearchStep, search};
+pub use search::{Capacity, CapacityError, Figures, Method, Search, SearchStep, search};
 pub use search_dimension::{Axis, Knob, Values};

@@ -78,7 +78,7 @@ pub fn compare(
         let cancel = || (how.cancel)(k);
         let mut pass = |row: FinalRow<'_>| how.left.into_iter().for_each(|left| left(k, row));
         let left = how.left.is_some().then_some(&mut pass as &mut dyn FnMut(FinalRow<'_>));
-        let watch = Watch { progress: Some(&mut note), cancel: Some(&cancel), left, ..Watch::default() };
+        let watch = Watch { progress: Some(&mut note), cancel: Some(&cancel), left };
         let policy = policies[k].clone();
         let run = |instance: &Instance| -> Result<Simulated, NotWritten> {
             if policy.name() == recorded::NAME {

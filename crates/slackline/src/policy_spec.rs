@@ -42,16 +42,18 @@ enum Maker {
     Elsewhere(Program),
 }
 
-/// The form of the plan of a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PlanForm {
-    /// The slots of each phase over time. Machines must have equal speeds.
-    Allocations,
-    /// The slot and the times of each task.
-    Tasks,
-    /// The number of tasks of a flow that should have started by each time.
-    Progress,
+slackline_model::named_enum! {
+    /// The form of the plan of a policy.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum PlanForm {
+        /// The slots of each phase over time. Machines must have equal speeds.
+        Allocations = "allocations",
+        /// The slot and the times of each task.
+        Tasks = "tasks",
+        /// The number of tasks of a flow that should have started by each time.
+        Progress = "progress",
+    }
 }
 
 impl PlanForm {
@@ -61,15 +63,6 @@ impl PlanForm {
             Planner::Allocations(_) => Self::Allocations,
             Planner::Tasks(_) | Planner::Rehearsal | Planner::Best => Self::Tasks,
             Planner::Progress { .. } => Self::Progress,
-        }
-    }
-
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allocations => "allocations",
-            Self::Tasks => "tasks",
-            Self::Progress => "progress",
         }
     }
 

@@ -20,6 +20,8 @@ mod events;
 mod figures;
 mod flow_events;
 mod forecast;
+mod forecaster;
+mod hook_process;
 mod hooks;
 mod jobs;
 mod learning;
@@ -31,8 +33,7 @@ mod paths;
 mod policy;
 mod preview;
 mod request;
-mod service_forecast;
-
+mod run_model;
 mod single;
 mod sink;
 mod state;
@@ -44,12 +45,14 @@ pub use error::{DeadlineError, RunError};
 pub use events::Events;
 pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::Forecast;
-pub use hooks::{HookCommands, Hooks, variable};
+pub use forecaster::{CachedOrder, Checked, Completions, ForecastInput, Forecaster, NewRun};
+pub use hook_process::{HookProcess, variable};
+pub use hooks::{HookCommands, Hooks};
 pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use preview::Preview;
 pub use request::{Deadline, Request, set_deadlines};
-pub use service_forecast::{CachedOrder, Checked, Completions, ForecastInput, NewRun, ServiceForecast};
+
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_executor::engine::Settings;
 pub use slackline_executor::engine::backend::{

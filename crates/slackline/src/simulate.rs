@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use slackline_judge::{FlowFacts, Metrics, Violation};
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowTimes};
+use slackline_model::schedule::Clock;
 use slackline_model::{Cluster, FlowId, History, Instance, Schedule, Span};
 use slackline_policy::unfinished::Unfinished;
 use slackline_policy::{Admission, Choice, Config, Figures, Learning, Policy, Style};
@@ -170,8 +170,6 @@ pub struct Watch<'a> {
     pub progress: Option<&'a mut dyn FnMut(u64)>,
     /// Called before every instant; returns whether to stop.
     pub cancel: Option<&'a dyn Fn() -> bool>,
-    /// Called with the times of each flow when it completes or fails.
-    pub ended: Option<&'a dyn Fn(FlowId, FlowTimes)>,
     /// Called with every row that is final.
     pub left: Option<&'a mut dyn FnMut(FinalRow<'_>)>,
 }

@@ -18,31 +18,21 @@ pub use slackline_algo::ordering::split::{Choice, Config, Front};
 pub use slackline_algo::ordering::splits::{NotDivisible, Splits};
 pub use slackline_algo::ordering::workload::NotOffline;
 
-/// The search method for the best split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Method {
-    /// The minimum makespan with the orders of MK_JR.
-    MkSfJr,
-    /// The minimum makespan with the orders of MK_TCT_JR: Algorithm 5 as printed.
-    MkTctSfJr,
-    /// The minimum makespan over all orders, for few jobs.
-    ExMkSfJr,
+slackline_model::named_enum! {
+    /// The search method for the best split.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Method {
+        /// The minimum makespan with the orders of MK_JR.
+        MkSfJr = "mk-sf-jr",
+        /// The minimum makespan with the orders of MK_TCT_JR: Algorithm 5 as printed.
+        MkTctSfJr = "mk-tct-sf-jr",
+        /// The minimum makespan over all orders, for few jobs.
+        ExMkSfJr = "ex-mk-sf-jr",
+    }
 }
 
 impl Method {
-    /// All methods.
-    pub const ALL: [Self; 3] = [Self::MkSfJr, Self::MkTctSfJr, Self::ExMkSfJr];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MkSfJr => "mk-sf-jr",
-            Self::MkTctSfJr => "mk-tct-sf-jr",
-            Self::ExMkSfJr => "ex-mk-sf-jr",
-        }
-    }
-
     /// The rule whose orders it searches or is compared with.
     pub const fn rule(self) -> Rule {
         match self {

@@ -166,11 +166,12 @@ fn options_of_documents_are_refused_by_name() {
     let source =
         Source::new("w.toml", slackline::trace::write_workload(&draft(2), slackline::trace::Format::Toml));
     let none = WorkloadOptions::default;
-    let deadlines = |number: f64| none().with_deadlines(number);
+    let deadlines = |number: f64| WorkloadOptions { deadlines: Some(number), ..none() };
+    let slots = |slots: SlotOptions| WorkloadOptions { slots: Some(slots), ..none() };
     for (options, expected) in [
-        (none().with_machines(0), "option machines: found 0"),
-        (none().with_slots(SlotOptions::Total(0)), "option total-slots: found 0"),
-        (none().with_machines(0).with_slots(SlotOptions::Total(7)), "option machines: found 0"),
+        (WorkloadOptions { machines: Some(0), ..none() }, "option machines: found 0"),
+        (slots(SlotOptions::Total(0)), "option total-slots: found 0"),
+        (WorkloadOptions { machines: Some(0), ..slots(SlotOptions::Total(7)) }, "option machines: found 0"),
         (deadlines(f64::NAN), "option deadlines: found NaN"),
         (deadlines(-1.0), "option deadlines: found -1"),
         (deadlines(f64::INFINITY), "option deadlines: found inf"),
@@ -178,11 +179,11 @@ fn options_of_documents_are_refused_by_name() {
         let error = source.load(&options).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
-    for (machines, slots) in [(u32::MAX, u32::MAX), (1, 0), (3, u32::MAX)] {
-        let options = none().with_machines(machines).with_slots(SlotOptions::Universal(slots));
-        assert!(source.load(&options).is_err(), "{machines} machines of {slots}");
+    for (machines, each) in [(u32::MAX, u32::MAX), (1, 0), (3, u32::MAX)] {
+        let options = WorkloadOptions { machines: Some(machines), ..slots(SlotOptions::Universal(each)) };
+        assert!(source.load(&options).is_err(), "{machines} machines of {each}");
     }
-    assert!(source.load(&none().with_speed(f64::NAN)).is_err());
+    assert!(source.load(&WorkloadOptions { speed: Some(f64::NAN), ..none() }).is_err());
     let mut loaded = source.load(&none()).unwrap();
     for grain in NUMBERS.into_iter().filter(|grain| !(1e-6..=9e10).contains(grain)) {
         assert!(

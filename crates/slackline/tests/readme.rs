@@ -68,12 +68,12 @@ fn the_snippet_simulates_every_workload_as_the_program_does_or_says_what_is_wron
             assert!(!error.to_string().is_empty(), "{}", path.display());
         }
         // A trace says nothing of machines.
-        let slots = SlotOptions::Universal(2);
+        let (machines, slots) = (Some(4), Some(SlotOptions::Universal(2)));
         let options = WorkloadOptions::default();
         let loaded = source.load(&options).or_else(|error| match error {
             ImportError::NoCluster { .. } => {
                 lacking += 1;
-                source.load(&options.with_machines(4).with_slots(slots))
+                source.load(&WorkloadOptions { machines, slots, ..options })
             }
             other => Err(other),
         });

@@ -92,8 +92,8 @@ fn a_stream_has_the_bytes_of_the_whole() {
 
 #[test]
 fn options_are_applied_to_each_flow_as_to_all() {
-    let mut shape = WorkloadOptions::default().with_deadlines(3.0).with_seed(7);
-    shape.metric = Some(slackline_model::Metric::Tardiness);
+    let metric = Some(slackline_model::Metric::Tardiness);
+    let shape = WorkloadOptions { deadlines: Some(3.0), seed: Some(7), metric, ..WorkloadOptions::default() };
     let mut how = SimulationOptions::default();
     how.noise = 0.5;
     let bytes = lines(&generated("facebook-day", &[("jobs", "60"), ("maps", "3000")], 5));
@@ -116,7 +116,8 @@ fn a_swim_trace_is_a_stream() {
         writeln!(rows, "job{k}\t{}\t{gap}\t{bytes}\t{shuffle}\t{output}", 5 * k).unwrap();
     }
     let slots = slackline::import::SlotOptions::Typed { map: 2, reduce: 1 };
-    let shape = WorkloadOptions::default().with_machines(10).with_slots(slots).with_seed(3);
+    let (machines, seed) = (Some(10), Some(3));
+    let shape = WorkloadOptions { machines, slots: Some(slots), seed, ..WorkloadOptions::default() };
     for spec in ["fifo", "fair"] {
         assert_same("day.tsv", rows.as_bytes(), spec, &shape, &SimulationOptions::default());
     }

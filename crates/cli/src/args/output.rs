@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use slackline::names::unknown;
 use slackline::report::View;
-use slackline::report::table::Sort;
+use slackline::report::table::{Sort, fitted};
 use slackline_model::Draft;
 use slackline_trace::reading::format::ending;
 use slackline_trace::{Format, write_workload, write_workload_lines};
@@ -16,17 +16,30 @@ use super::listed::NamedValue;
 use super::path::{WrittenFile, in_a_directory};
 use crate::terminal::out;
 
+/// The name of a form, and the endings of its files.
+pub(crate) type Names = (&'static str, &'static [&'static str]);
+
+pub(crate) const TABLE: Names = ("table", &["txt"]);
+pub(crate) const JSON: Names = ("json", &["json"]);
+pub(crate) const CSV: Names = ("csv", &["csv"]);
+const LINES: Names = ("jsonl", &["jsonl"]);
+
 /// The forms that a verb writes.
 pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
     /// Every one, the usual one first.
-    const ALL: &'static [Self];
+    const ALL: &'static [(Self, Names)];
 
     /// Names of forms that earlier versions wrote, and what each was, with what to do instead.
     const REMOVED: &'static [(&'static str, &'static str)] = &[];
 
-    fn name(self) -> &'static str;
+    fn names(self) -> Names {
+        let of = Self::ALL.iter().find(|(form, _)| *form == self);
+        of.expect("invariant: every form is in the table").1
+    }
 
-    fn endings(self) -> &'static [&'static str];
+    fn name(self) -> &'static str {
+        self.names().0
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,23 +53,7 @@ pub(crate) enum Form {
 }
 
 impl Forms for Form {
-    const ALL: &'static [Self] = &[Self::Table, Self::Json, Self::Csv];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Json => "json",
-            Self::Csv => "csv",
-        }
-    }
-
-    fn endings(self) -> &'static [&'static str] {
-        match self {
-            Self::Table => &["txt"],
-            Self::Json => &["json"],
-            Self::Csv => &["csv"],
-        }
-    }
+    const ALL: &'static [(Self, Names)] = &[(Self::Table, TABLE), (Self::Json, JSON), (Self::Csv, CSV)];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,22 +64,12 @@ pub(crate) enum SimulationForm {
 }
 
 impl Forms for SimulationForm {
-    const ALL: &'static [Self] =
-        &[Self::Of(Form::Table), Self::Of(Form::Json), Self::Lines, Self::Of(Form::Csv)];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Of(form) => form.name(),
-            Self::Lines => "jsonl",
-        }
-    }
-
-    fn endings(self) -> &'static [&'static str] {
-        match self {
-            Self::Of(form) => form.endings(),
-            Self::Lines => &["jsonl"],
-        }
-    }
+    const ALL: &'static [(Self, Names)] = &[
+        (Self::Of(Form::Table), TABLE),
+        (Self::Of(Form::Json), JSON),
+        (Self::Lines, LINES),
+        (Self::Of(Form::Csv), CSV),
+    ];
 }
 
 /// The form of a workload document.
@@ -94,22 +81,16 @@ pub(crate) enum WorkloadForm {
 }
 
 impl Forms for WorkloadForm {
-    const ALL: &'static [Self] =
-        &[Self::Of(Format::Toml), Self::Of(Format::Json), Self::Of(Format::Yaml), Self::Lines];
+    const ALL: &'static [(Self, Names)] = &[
+        (Self::Of(Format::Toml), names_of(Format::Toml)),
+        (Self::Of(Format::Json), names_of(Format::Json)),
+        (Self::Of(Format::Yaml), names_of(Format::Yaml)),
+        (Self::Lines, LINES),
+    ];
+}
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Of(format) => format.name(),
-            Self::Lines => "jsonl",
-        }
-    }
-
-    fn endings(self) -> &'static [&'static str] {
-        match self {
-            Self::Of(format) => format.endings(),
-            Self::Lines => &["jsonl"],
-        }
-    }
+const fn names_of(format: Format) -> Names {
+    (format.name(), format.endings())
 }
 
 impl WorkloadForm {
@@ -140,29 +121,14 @@ pub(crate) enum ExportForm {
 }
 
 impl Forms for ExportForm {
-    const ALL: &'static [Self] = &[Self::Perfetto, Self::Csv, Self::Svg];
+    const ALL: &'static [(Self, Names)] =
+        &[(Self::Perfetto, ("perfetto", &["json"])), (Self::Csv, CSV), (Self::Svg, ("svg", &["svg"]))];
 
     const REMOVED: &'static [(&'static str, &'static str)] = &[
         ("synth", "a workload for Hadoop's simulator: simulate it with --policy yarn-capacity or yarn-fair"),
         ("paje", "a trace for Pajé: export --format perfetto or csv"),
         ("png", "a bitmap: export --format svg and convert it, for example with rsvg-convert"),
     ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Perfetto => "perfetto",
-            Self::Csv => "csv",
-            Self::Svg => "svg",
-        }
-    }
-
-    fn endings(self) -> &'static [&'static str] {
-        match self {
-            Self::Perfetto => &["json"],
-            Self::Csv => &["csv"],
-            Self::Svg => &["svg"],
-        }
-    }
 }
 
 /// `--format` and `--output`.
@@ -182,22 +148,36 @@ impl<F: Forms> OutputArgs<F> {
     pub(crate) fn form(&self) -> F {
         self.form
     }
+
+    /// Writes a result: a table below its head, another form alone, with the head on standard error.
+    ///
+    /// # Errors
+    /// See [`out::text`].
+    pub(crate) fn write(&self, head: &str, body: &str, view: &View) -> anyhow::Result<()> {
+        if self.form == F::ALL[0].0 {
+            return out::text(self.file(), &format!("{}\n{body}", fitted(head, view.width)));
+        }
+        out::talk(head.trim_end());
+        out::text(self.file(), body)
+    }
 }
 
 impl<F: Forms> Args for OutputArgs<F> {
     fn augment_args(command: Command) -> Command {
-        let listed: Vec<&str> = F::ALL.iter().map(|form| form.name()).collect();
+        let listed: Vec<&str> = F::ALL.iter().map(|(_, (name, _))| *name).collect();
         let known = listed.clone();
         let read = move |text: &str| {
-            let found = F::ALL.iter().copied().find(|form| form.name() == text);
-            found.ok_or_else(|| removed::<F>(text).unwrap_or_else(|| unknown("format", text, &known)))
+            let found = F::ALL.iter().find(|(_, (name, _))| *name == text);
+            found
+                .map(|(form, _)| *form)
+                .ok_or_else(|| removed::<F>(text).unwrap_or_else(|| unknown("format", text, &known)))
         };
         let format = Arg::new("format")
             .long("format")
             .value_name("FORMAT")
             .value_parser(NamedValue::new(listed.clone(), read))
             .hide_possible_values(true)
-            .help(format!("{} [default: by FILE, else {}]", listed.join(", "), F::ALL[0].name()))
+            .help(format!("{} [default: by FILE, else {}]", listed.join(", "), listed[0]))
             .help_heading("Output");
         let output = Arg::new("output")
             .short('o')
@@ -244,23 +224,26 @@ fn removed<F: Forms>(name: &str) -> Option<String> {
 /// The form of a file, so that no file holds something else than its name says.
 fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
     let Some((file, ending)) = file.and_then(|file| Some((file, ending(&file.to_string_lossy())?))) else {
-        return Ok(asked.unwrap_or(F::ALL[0]));
+        return Ok(asked.unwrap_or(F::ALL[0].0));
     };
-    let is_named = |form: &F| form.endings().contains(&ending.as_str());
-    let named = F::ALL.iter().copied().find(is_named);
+    let named = F::ALL.iter().find(|(_, (_, endings))| endings.contains(&ending.as_str()));
+    let named = named.map(|(form, _)| *form);
     let name = file.display();
     match (asked, named) {
         (Some(asked), Some(named)) if asked != named => Err(format!(
             "--output: found {name} with --format {}, expected a name that ends in .{}",
             asked.name(),
-            asked.endings()[0]
+            asked.names().1[0]
         )),
         (None, None) => {
             if let Some(removed) = removed::<F>(&ending) {
                 return Err(format!("--output: {removed}"));
             }
-            let mut endings: Vec<String> =
-                F::ALL.iter().flat_map(|form| form.endings()).map(|ending| format!(".{ending}")).collect();
+            let mut endings: Vec<String> = F::ALL
+                .iter()
+                .flat_map(|(_, (_, endings))| *endings)
+                .map(|ending| format!(".{ending}"))
+                .collect();
             endings.dedup();
             Err(format!(
                 "--output: found {name}, which ends in .{ending}, expected {} (.gz or .zst may follow), or --format",
@@ -268,7 +251,7 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
             ))
         }
         // With --format the file may have any name.
-        (asked, named) => Ok(asked.or(named).unwrap_or(F::ALL[0])),
+        (asked, named) => Ok(asked.or(named).unwrap_or(F::ALL[0].0)),
     }
 }
 
@@ -348,7 +331,7 @@ impl TableArgs {
     /// Unknown names; another form than a table.
     pub(crate) fn view<F: Forms>(&self, output: &OutputArgs<F>, names: &[&str]) -> anyhow::Result<View> {
         let flags = [("columns", !self.columns.is_empty()), ("sort", self.sort.is_some())];
-        let is_table = output.form() == F::ALL[0];
+        let is_table = output.form() == F::ALL[0].0;
         if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && !is_table) {
             let form = output.form().name();
             bail!("--{flag}: found --format {form}, expected a table: {form} has everything");

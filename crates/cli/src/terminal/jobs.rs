@@ -5,61 +5,34 @@ use slackline::report::number::Unit;
 use slackline::report::{Column, Table, View};
 use slackline::run::{JobFigures, PhaseFigures};
 
-/// A number of a job.
-struct Number {
-    name: &'static str,
-    heading: &'static str,
-    unit: Unit,
-    /// When the table leaves it out; 0 for only where it is asked for, or where a job has any.
-    rank: u8,
-    /// What of it the table shows: bytes as MB.
-    factor: f64,
-    value: fn(&JobFigures) -> f64,
-}
-
-const fn number(
-    name: &'static str,
-    heading: &'static str,
-    unit: Unit,
-    rank: u8,
-    value: fn(&JobFigures) -> f64,
-) -> Number {
-    Number { name, heading, unit, rank, factor: 1.0, value }
-}
-
-const fn megabytes(
-    name: &'static str,
-    heading: &'static str,
-    rank: u8,
-    value: fn(&JobFigures) -> f64,
-) -> Number {
-    Number { factor: 1e-6, ..number(name, heading, Unit::Measure, rank, value) }
-}
+use crate::terminal::numbers::{Number, megabytes, number};
 
 fn sum(job: &JobFigures, of: fn(&PhaseFigures) -> u64) -> f64 {
     job.phases().map(of).iter().sum::<u64>() as f64
 }
 
-/// Everything that is counted of a job. What it reads is what its maps read, what it writes what its last
+/// Everything that is counted of a job. A number of rank 0 is shown where a job has any. What it reads is what its maps read, what it writes what its last
 /// phase does.
-const NUMBERS: [Number; 13] = [
-    number("failed", "failed\nattempts", Unit::Count, 1, |job| job.failed() as f64),
-    number("map_seconds", "seconds of\nall maps", Unit::Measure, 2, |job| job.maps.seconds),
-    number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 2, |job| job.reduces.seconds),
+const NUMBERS: [Number<JobFigures>; 13] = [
+    number("failed", "failed\nattempts", Unit::Count, 1, |job| Some(job.failed() as f64)),
+    number("map_seconds", "seconds of\nall maps", Unit::Measure, 2, |job| Some(job.maps.seconds)),
+    number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 2, |job| Some(job.reduces.seconds)),
     number("lost_seconds", "seconds\nlost", Unit::Measure, 0, |job| {
-        job.maps.lost_seconds + job.reduces.lost_seconds
+        Some(job.maps.lost_seconds + job.reduces.lost_seconds)
     }),
-    number("records_in", "records\nin", Unit::Count, 3, |job| job.maps.counts.records_in as f64),
-    number("records_out", "records\nout", Unit::Count, 3, |job| job.last().counts.records_out as f64),
-    megabytes("bytes_in", "MB\nin", 4, |job| job.maps.counts.bytes_in as f64),
-    megabytes("bytes_out", "MB\nout", 4, |job| job.last().counts.bytes_out as f64),
-    number("spills", "spills", Unit::Count, 0, |job| sum(job, |phase| phase.counts.spills)),
-    number("spilled", "records\nspilled", Unit::Count, 0, |job| sum(job, |phase| phase.counts.spilled)),
+    number("records_in", "records\nin", Unit::Count, 3, |job| Some(job.maps.counts.records_in as f64)),
+    number("records_out", "records\nout", Unit::Count, 3, |job| Some(job.last().counts.records_out as f64)),
+    megabytes("bytes_in", "MB\nin", 4, |job| Some(job.maps.counts.bytes_in as f64)),
+    megabytes("bytes_out", "MB\nout", 4, |job| Some(job.last().counts.bytes_out as f64)),
+    number("spills", "spills", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.spills))),
+    number("spilled", "records\nspilled", Unit::Count, 0, |job| Some(sum(job, |phase| phase.counts.spilled))),
     number("combine_in", "records\ncombined", Unit::Count, 0, |job| {
-        sum(job, |phase| phase.counts.combine_in)
+        Some(sum(job, |phase| phase.counts.combine_in))
     }),
-    number("combine_out", "to\nrecords", Unit::Count, 0, |job| sum(job, |phase| phase.counts.combine_out)),
-    number("skipped", "records\nskipped", Unit::Count, 0, |job| job.skipped() as f64),
+    number("combine_out", "to\nrecords", Unit::Count, 0, |job| {
+        Some(sum(job, |phase| phase.counts.combine_out))
+    }),
+    number("skipped", "records\nskipped", Unit::Count, 0, |job| Some(job.skipped() as f64)),
 ];
 
 /// `3 of 4`, or how many there are if all are done; nothing of a phase that there is not.
@@ -75,10 +48,9 @@ fn progress(phase: &PhaseFigures) -> String {
 /// A line a job.
 pub(crate) fn table(jobs: &[JobFigures], view: &View) -> String {
     let words = |name: &str, of: fn(&JobFigures) -> String| Column::words(name, jobs.iter().map(of));
-    let column = |number: &Number| {
-        let values: Vec<Option<f64>> =
-            jobs.iter().map(|job| Some((number.value)(job) * number.factor)).collect();
-        let column = Column::numbers(number.name, &values, number.unit).heading(number.heading);
+    let column = |number: &Number<JobFigures>| {
+        let values = number.values(jobs.iter());
+        let column = number.column(&values);
         match number.rank {
             // What is seldom is shown where it is.
             0 if values.iter().flatten().all(|value| *value == 0.0) => column.if_asked(),

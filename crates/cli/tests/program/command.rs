@@ -63,11 +63,10 @@ fn in_a_list_everything_after_the_colon_belongs_to_the_program() {
     done(&["check", NIGHTLY, text(&kept.join(&files[0]))]);
     let smallest =
         done(&["tune", CONTRACT, "--machines", "1..3", "--until", "makespan:30", "--policy", &policy]);
-    assert!(
-        smallest.contains("\n       1  no, given up")
-            && smallest.contains("\n       2  yes               25.0  "),
-        "{smallest}"
-    );
+    let has = |row: &[&str]| {
+        smallest.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().starts_with(row))
+    };
+    assert!(has(&["1", "no"]) && has(&["2", "yes", "25.0"]), "{smallest}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
 use slackline::resident::{FlowOrder, FlowOverrides};
-use slackline::run::{CachedOrder, Checked, Completions, ForecastInput, NewRun, RunEvent, ServiceForecast};
+use slackline::run::{self, CachedOrder, Checked, Completions, ForecastInput, NewRun, RunEvent};
 use slackline::{PolicySpec, parallel};
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
@@ -52,7 +52,7 @@ pub enum ForecastRequest {
 }
 
 pub struct Forecaster {
-    outlook: ServiceForecast,
+    outlook: run::Forecaster,
     /// The start of the engine's time.
     began: Moment,
     runs: BTreeMap<u64, TrackedRun>,
@@ -73,7 +73,7 @@ struct TrackedRun {
 impl Forecaster {
     /// A forecaster that simulates with the policy `by`, for an engine whose time starts at `began`. It adds
     /// its durations to `took`.
-    pub fn new(outlook: ServiceForecast, by: PolicySpec, began: Moment, took: SharedHistogram) -> Self {
+    pub fn new(outlook: run::Forecaster, by: PolicySpec, began: Moment, took: SharedHistogram) -> Self {
         Self { outlook, began, runs: BTreeMap::new(), by, took }
     }
 
@@ -189,7 +189,7 @@ impl Forecaster {
     /// A sample cannot be simulated.
     fn scenarios(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
         let drawn = |k| self.outlook.course(now, freed, k).under(self.by.clone()).checked();
-        (0..ServiceForecast::COURSES).map(drawn).collect()
+        (0..run::Forecaster::COURSES).map(drawn).collect()
     }
 
     /// Simulates the samples on all processors, and sets prediction intervals and chances.
@@ -216,7 +216,7 @@ impl Forecaster {
                 // A guess gets no interval, because the samples do not vary the durations of its own tasks.
                 continue;
             }
-            let [least, most] = ServiceForecast::likely(&mut ends).map(|at| self.at(at));
+            let [least, most] = run::Forecaster::likely(&mut ends).map(|at| self.at(at));
             // The interval always includes the estimate.
             expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
             expected.chance = deadline.map(|deadline| {

@@ -2,15 +2,13 @@
 //! An event reports that all attempts failed.
 
 use std::fmt;
-use std::io::Write;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use slackline::run::variable;
+use slackline::run::{HookProcess, variable};
 use slackline_task::base::clock;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -135,47 +133,29 @@ impl Deadline<'_> {
 /// Runs a command, and waits until it has ended.
 fn run(command: &str, alert: &Alert, text: &str, patience: &mut Deadline<'_>) -> Result<(), String> {
     let said = |error: std::io::Error| error.to_string();
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .env("SLACKLINE_ALERT", alert.kind.name())
-        .env("SLACKLINE_NUMBER", alert.number.to_string())
-        .env("SLACKLINE_NAME", variable(&alert.name))
-        .env("SLACKLINE_FLOW", variable(&alert.flow))
-        .env("SLACKLINE_USER", &alert.user)
+    let variables = [
+        ("SLACKLINE_ALERT", alert.kind.name().into()),
+        ("SLACKLINE_NUMBER", alert.number.to_string().into()),
+        ("SLACKLINE_NAME", variable(&alert.name).into()),
+        ("SLACKLINE_FLOW", variable(&alert.flow).into()),
+        ("SLACKLINE_USER", alert.user.clone().into()),
         // One line, so that it can be the subject of a mail.
-        .env("SLACKLINE_MESSAGE", variable(&alert.message).replace('\n', " "))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        // A new process group, so that all its processes can be killed.
-        .process_group(0)
-        .spawn()
-        .map_err(said)?;
-    if let Some(mut input) = child.stdin.take() {
-        // A command may ignore its input.
-        let _ = input.write_all(text.as_bytes());
-    }
+        ("SLACKLINE_MESSAGE", variable(&alert.message).replace('\n', " ").into()),
+    ];
+    let mut child = HookProcess::start(command, variables, text, Stdio::null(), false).map_err(said)?;
     for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
         match child.try_wait().map_err(said)? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => return Err(status.to_string()),
             None if patience.wait(STEP) => {}
             None => {
-                end(&mut child);
+                child.kill();
                 return Err("the service ended meanwhile".to_owned());
             }
         }
     }
-    end(&mut child);
+    child.kill();
     Err(format!("found no end after {} s", PATIENCE.as_secs()))
-}
-
-/// Kills a command and all its processes. It may have ended already.
-fn end(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let _ = child.wait();
 }
 
 /// The total time for alerts after the service has stopped.

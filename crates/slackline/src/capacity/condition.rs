@@ -184,12 +184,6 @@ impl Condition {
         !matches!(self.metric, "utilisation" | "tasks" | "deadlines") && self.is_upper()
     }
 
-    /// The upper limit of the metric, if `deadlines` flows have deadlines; `None` if the condition is no
-    /// upper limit.
-    pub(super) fn most(&self, deadlines: f64) -> Option<f64> {
-        self.is_upper().then(|| self.limit(deadlines))
-    }
-
     /// Equality with 0 is an upper limit, because no metric is negative.
     fn is_upper(&self) -> bool {
         match self.relation {

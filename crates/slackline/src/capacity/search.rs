@@ -8,7 +8,6 @@ use slackline_model::{Draft, Instance, Invalid, Span};
 
 use super::bisection::{Fewest, fewest, roughly};
 use super::condition::Condition;
-use crate::capacity::early_stop::EarlyStop;
 use crate::capacity::search_dimension::{Axis, Knob, Values};
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
@@ -27,18 +26,6 @@ pub enum Method {
     Every,
 }
 
-/// The result of a value.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// It was simulated to the end.
-    Done(Box<Figures>),
-    /// Flows failed.
-    Failed,
-    /// A condition could not be met any more, so the simulation was stopped.
-    GivenUp,
-}
-
 /// The figures of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
@@ -55,20 +42,10 @@ pub struct Figures {
 pub struct SearchStep {
     /// The value of the axis.
     pub value: f64,
-    /// The result.
-    pub outcome: Outcome,
+    /// The figures; `None` if flows failed.
+    pub figures: Option<Box<Figures>>,
     /// Whether all conditions are met.
     pub meets: bool,
-}
-
-impl SearchStep {
-    /// Its figures, if it was simulated to the end.
-    pub fn figures(&self) -> Option<&Figures> {
-        match &self.outcome {
-            Outcome::Done(figures) => Some(figures),
-            Outcome::Failed | Outcome::GivenUp => None,
-        }
-    }
 }
 
 /// The result of a search.
@@ -204,9 +181,8 @@ impl From<CapacityError> for Stop {
 
 /// Simulates values of the axis until the answer is known.
 ///
-/// A simulation of a size ends early when a condition cannot be met any more. Bisection ([`Method::Bisect`])
-/// simulates O(log n) of n sizes, [`Method::Every`] all sizes up to the answer. For settings, and for sizes
-/// without a condition, all values are simulated.
+/// Bisection ([`Method::Bisect`]) simulates O(log n) of n sizes, [`Method::Every`] all sizes up to the answer.
+/// For settings, and for sizes without a condition, all values are simulated.
 ///
 /// # Errors
 /// A draft that is invalid for some value; an axis without values or with too many; an invalid schedule; a
@@ -260,7 +236,7 @@ impl Work<'_> {
     fn scouted(&self, scout: &PolicySpec, range: RangeInclusive<u32>) -> Result<Option<u32>, Stop> {
         let most = *range.end();
         let mut ask = |sizes: &[u32]| {
-            let tried = self.simulate(scout, sizes, true)?;
+            let tried = self.simulate(scout, sizes)?;
             Ok(tried.iter().map(|tried| tried.meets).collect())
         };
         match roughly(range, self.search.threads, &mut ask) {
@@ -293,12 +269,12 @@ impl Work<'_> {
     fn all(&mut self, values: &[f64]) -> Result<Capacity, Stop> {
         let places: Vec<u32> = (0..values.len() as u32).collect();
         let tried = parallel::map(values.len(), self.search.threads, |k| -> Result<SearchStep, Stop> {
-            let tried = self.one(self.search.policy, values[k], false)?;
+            let tried = self.one(self.search.policy, values[k])?;
             (self.search.on_step)(&tried);
             Ok(tried)
         })?;
         let is_size = self.search.axis.knob.is_size() && !self.search.conditions.is_empty();
-        let cost = |tried: &SearchStep| tried.figures().map_or(f64::INFINITY, |figures| figures.cost);
+        let cost = |tried: &SearchStep| tried.figures.as_ref().map_or(f64::INFINITY, |figures| figures.cost);
         let meets = || places.iter().zip(&tried).filter(|(_, tried)| tried.meets);
         let found = if is_size {
             meets().next()
@@ -331,47 +307,35 @@ impl Work<'_> {
 
     /// Tries sizes and stores their results. Returns whether each one meets the conditions.
     fn sizes(&mut self, policy: &PolicySpec, sizes: &[u32]) -> Result<Vec<bool>, Stop> {
-        let new = self.simulate(policy, sizes, true)?;
+        let new = self.simulate(policy, sizes)?;
         new.iter().for_each(self.search.on_step);
         let does = new.iter().map(|tried| tried.meets).collect();
         self.tried.extend(sizes.iter().copied().zip(new));
         Ok(does)
     }
 
-    fn simulate(
-        &self,
-        policy: &PolicySpec,
-        sizes: &[u32],
-        may_give_up: bool,
-    ) -> Result<Vec<SearchStep>, Stop> {
-        parallel::map(sizes.len(), self.search.threads, |k| {
-            self.one(policy, f64::from(sizes[k]), may_give_up)
-        })
+    fn simulate(&self, policy: &PolicySpec, sizes: &[u32]) -> Result<Vec<SearchStep>, Stop> {
+        parallel::map(sizes.len(), self.search.threads, |k| self.one(policy, f64::from(sizes[k])))
     }
 
-    /// Simulates one value to the end, or until a condition cannot be met any more.
-    fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<SearchStep, Stop> {
+    /// Simulates one value.
+    fn one(&self, policy: &PolicySpec, value: f64) -> Result<SearchStep, Stop> {
         let Search { conditions, cancel, .. } = *self.search;
         let (instance, options) = self.search.at(self.draft, value)?;
         let policy = self.search.at_value(policy, value)?;
-        let early_stop = EarlyStop::new(&instance, conditions, options.sim.heartbeat);
-        let is_over = || may_give_up && early_stop.is_certain() || cancel();
-        let ended = |flow, times| early_stop.ended(flow, times);
-        let watch = Watch { cancel: Some(&is_over), ended: Some(&ended), ..Watch::default() };
-        let outcome = match simulate_figures(&instance, &policy, &options, None, watch) {
-            Ok(simulated) => simulated.schedule.cost.map_or(Outcome::Failed, |cost| {
-                let metrics = simulated.metrics;
-                let machines = f64::from(instance.cluster().n_machines());
-                let machine_hours = machines * metrics.makespan / 3600.0;
-                Outcome::Done(Box::new(Figures { metrics, cost, machine_hours }))
-            }),
-            Err(SimulateError::Stopped) if may_give_up && early_stop.is_certain() => Outcome::GivenUp,
+        let watch = Watch { cancel: Some(cancel), ..Watch::default() };
+        let simulated = match simulate_figures(&instance, &policy, &options, None, watch) {
+            Ok(simulated) => simulated,
             Err(SimulateError::Stopped) => return Err(Stop::Cancelled),
             Err(problem) => return Err(self.search.simulation(value, problem).into()),
         };
-        let mut tried = SearchStep { value, outcome, meets: false };
-        tried.meets = tried.figures().is_some_and(|f| conditions.iter().all(|c| c.holds(&f.metrics)));
-        Ok(tried)
+        let figures = simulated.schedule.cost.map(|cost| {
+            let metrics = simulated.metrics;
+            let machine_hours = f64::from(instance.cluster().n_machines()) * metrics.makespan / 3600.0;
+            Box::new(Figures { metrics, cost, machine_hours })
+        });
+        let meets = figures.as_ref().is_some_and(|found| conditions.iter().all(|c| c.holds(&found.metrics)));
+        Ok(SearchStep { value, figures, meets })
     }
 }
 

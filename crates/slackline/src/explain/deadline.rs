@@ -44,35 +44,23 @@ pub struct SlotKindNeed {
     pub slots: u32,
 }
 
-/// The verdict on a deadline. All except [`Verdict::Met`] are for flows that are late or unfinished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// The flow met its deadline.
-    Met,
-    /// The flow failed. More slots would not have helped.
-    Failed,
-    /// No number of slots is enough: the chain of its phases is too long.
-    Impossible,
-    /// The flow would be late even alone on this cluster.
-    TooSmall,
-    /// Unlimited slots would have saved at least its lateness.
-    Slots,
-    /// More slots along its chain would not have been enough.
-    NotEnough,
-}
-
-impl Verdict {
-    /// A keyword for programs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Failed => "failed",
-            Self::Impossible => "impossible",
-            Self::TooSmall => "too-small",
-            Self::Slots => "slots",
-            Self::NotEnough => "not-enough",
-        }
+slackline_model::named_enum! {
+    /// The verdict on a deadline. All except [`Verdict::Met`] are for flows that are late or unfinished.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Verdict {
+        /// The flow met its deadline.
+        Met = "met",
+        /// The flow failed. More slots would not have helped.
+        Failed = "failed",
+        /// No number of slots is enough: the chain of its phases is too long.
+        Impossible = "impossible",
+        /// The flow would be late even alone on this cluster.
+        TooSmall = "too-small",
+        /// Unlimited slots would have saved at least its lateness.
+        Slots = "slots",
+        /// More slots along its chain would not have been enough.
+        NotEnough = "not-enough",
     }
 }
 

@@ -48,39 +48,23 @@ const OTHERS: RGBColor = RGBColor(170, 176, 184);
 /// The name of the font in plotters.
 pub const FONT: &str = "sans-serif";
 
-/// A kind of chart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chart {
-    /// The slots held by each flow over time, stacked, with the largest flows by name. For schedules of any
-    /// size.
-    Flows,
-    /// The tasks on each slot over time. At most 50,000 tasks on 1,000 slots.
-    Gantt,
-    /// The fraction of held slots, and the number of active flows.
-    Utilisation,
-    /// The distribution of response times (from release to completion).
-    Response,
-    /// The distribution of waiting times (from release to the first start).
-    Wait,
-    /// The distribution of slowdowns (response time divided by the run time on an empty cluster).
-    Slowdown,
-}
-
-impl Chart {
-    /// All charts, the default one first.
-    pub const ALL: [Self; 6] =
-        [Self::Flows, Self::Gantt, Self::Utilisation, Self::Response, Self::Wait, Self::Slowdown];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flows => "flows",
-            Self::Gantt => "gantt",
-            Self::Utilisation => "utilisation",
-            Self::Response => "response",
-            Self::Wait => "wait",
-            Self::Slowdown => "slowdown",
-        }
+slackline_model::named_enum! {
+    /// A kind of chart.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Chart {
+        /// The slots held by each flow over time, stacked, with the largest flows by name. For schedules of any
+        /// size.
+        Flows = "flows",
+        /// The tasks on each slot over time. At most 50,000 tasks on 1,000 slots.
+        Gantt = "gantt",
+        /// The fraction of held slots, and the number of active flows.
+        Utilisation = "utilisation",
+        /// The distribution of response times (from release to completion).
+        Response = "response",
+        /// The distribution of waiting times (from release to the first start).
+        Wait = "wait",
+        /// The distribution of slowdowns (response time divided by the run time on an empty cluster).
+        Slowdown = "slowdown",
     }
 }
 

@@ -43,16 +43,18 @@ pub struct SimulationOptions {
     pub profile: Option<Profile>,
 }
 
-/// The knowledge of a policy about durations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KnowledgeOption {
-    /// The mean of each phase, and the speeds of machines.
-    #[default]
-    Mean,
-    /// The duration of each task, for policies that use it, and the speeds of machines.
-    Exact,
-    /// No durations and no speeds: only finished tasks, of this run or of earlier ones.
-    Learned,
+slackline_model::named_enum! {
+    /// The knowledge of a policy about durations.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum KnowledgeOption {
+        /// The mean of each phase, and the speeds of machines.
+        #[default]
+        Mean = "mean",
+        /// The duration of each task, for policies that use it, and the speeds of machines.
+        Exact = "exact",
+        /// No durations and no speeds: only finished tasks, of this run or of earlier ones.
+        Learned = "learned",
+    }
 }
 
 /// A machine failure: `MACHINE@T`, or `MACHINE@T+D` if the machine returns.
@@ -91,17 +93,6 @@ impl Default for SimulationOptions {
             known_releases: false,
             timings: false,
             profile: None,
-        }
-    }
-}
-
-impl KnowledgeOption {
-    /// The name of the value.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::Exact => "exact",
-            Self::Learned => "learned",
         }
     }
 }

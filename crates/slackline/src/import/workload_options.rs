@@ -60,41 +60,6 @@ pub enum SlotOptions {
 }
 
 impl WorkloadOptions {
-    /// Sets the number of machines.
-    #[must_use]
-    pub fn with_machines(mut self, machines: impl Into<Option<u32>>) -> Self {
-        self.machines = machines.into();
-        self
-    }
-
-    /// Sets the slots.
-    #[must_use]
-    pub fn with_slots(mut self, slots: impl Into<Option<SlotOptions>>) -> Self {
-        self.slots = slots.into();
-        self
-    }
-
-    /// Sets the speed of machines.
-    #[must_use]
-    pub fn with_speed(mut self, speed: impl Into<Option<f64>>) -> Self {
-        self.speed = speed.into();
-        self
-    }
-
-    /// Sets the deadlines; see [`WorkloadOptions::deadlines`].
-    #[must_use]
-    pub fn with_deadlines(mut self, deadlines: impl Into<Option<f64>>) -> Self {
-        self.deadlines = deadlines.into();
-        self
-    }
-
-    /// Sets the seed of all random draws.
-    #[must_use]
-    pub fn with_seed(mut self, seed: impl Into<Option<u64>>) -> Self {
-        self.seed = seed.into();
-        self
-    }
-
     /// The seed; 0 by default.
     pub fn root_seed(&self) -> u64 {
         self.seed.unwrap_or(0)
@@ -202,10 +167,7 @@ fn alike(machines: &[MachineDraft]) -> Option<MachineDraft> {
 
 /// `2 to 3 slots each`, `speeds 1 to 2`.
 fn differences(machines: &[MachineDraft]) -> String {
-    let slots = |machine: &MachineDraft| match machine.slots {
-        Slots::Universal(slots) => slots,
-        Slots::Typed { map, reduce } => map.saturating_add(reduce),
-    };
+    let slots = |machine: &MachineDraft| machine.slots.total();
     let least = machines.iter().map(slots).min().unwrap_or(0);
     let most = machines.iter().map(slots).max().unwrap_or(0);
     if least != most {

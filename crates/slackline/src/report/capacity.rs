@@ -2,7 +2,7 @@
 
 use slackline_trace::documents::tuning::{Capacity as Document, TriedValue, write_capacity};
 
-use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, Outcome, SearchStep};
+use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, SearchStep};
 use crate::policy_spec::PolicySpec;
 use crate::report::comparison;
 use crate::report::names::shown_alone;
@@ -41,7 +41,8 @@ fn sentence(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
     let Some(value) = found.found else {
         return format!("no {} in {axis} gives {wanted}", what(knob)) + unproven(found);
     };
-    let hours = found.tried.iter().find(|tried| tried.value == value).and_then(SearchStep::figures);
+    let hours =
+        found.tried.iter().find(|tried| tried.value == value).and_then(|tried| tried.figures.as_ref());
     let price = asked.price.zip(hours).map_or_else(String::new, |(price, figures)| {
         format!(
             "; {} machine-hours cost {}",
@@ -181,7 +182,7 @@ pub(crate) fn tried_columns(shown: &[SearchStep], asked: &SearchQuestion<'_>) ->
     let mut columns =
         vec![axis_column(&asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
     let figure = |of: &dyn Fn(&Figures) -> f64| -> Vec<Option<f64>> {
-        shown.iter().map(|tried| tried.figures().map(of)).collect()
+        shown.iter().map(|tried| tried.figures.as_deref().map(of)).collect()
     };
     let asked_for: Vec<&str> = metrics(asked.conditions).collect();
     for metric in Condition::metrics() {
@@ -218,11 +219,10 @@ fn first_shown(found: &Capacity) -> usize {
 }
 
 fn verdict(tried: &SearchStep) -> &'static str {
-    match (&tried.outcome, tried.meets) {
-        (_, true) => "yes",
-        (Outcome::Done(_), false) => "no",
-        (Outcome::Failed, false) => "no, flows fail",
-        (Outcome::GivenUp, false) => "no, given up",
+    match tried.figures {
+        _ if tried.meets => "yes",
+        Some(_) => "no",
+        None => "no, flows fail",
     }
 }
 
@@ -236,7 +236,9 @@ pub fn csv(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
         let is_found = found.found == Some(value);
         let mut cells = vec![value.to_string(), meets.to_string(), is_found.to_string(), outcome];
         cells.extend([cost, machine_hours, price].map(exact));
-        cells.extend(Condition::metrics().map(|metric| exact(tried.figures().map(|f| entry(f, metric)))));
+        cells.extend(
+            Condition::metrics().map(|metric| exact(tried.figures.as_ref().map(|f| entry(f, metric)))),
+        );
         cells
     };
     crate::report::csv(&header, found.tried.iter().map(row))
@@ -260,19 +262,14 @@ pub fn json(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
 }
 
 fn document_of(tried: &SearchStep, asked: &SearchQuestion<'_>) -> TriedValue {
-    let figures = tried.figures();
-    let outcome = match &tried.outcome {
-        Outcome::Done(_) => "done",
-        Outcome::Failed => "failed",
-        Outcome::GivenUp => "given-up",
-    };
+    let figures = tried.figures.as_deref();
     let named = |figures: &Figures| {
         figures.metrics.entries().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     };
     TriedValue {
         value: tried.value,
         meets: tried.meets,
-        outcome: outcome.to_owned(),
+        outcome: if figures.is_some() { "done" } else { "failed" }.to_owned(),
         cost: figures.map(|figures| figures.cost),
         machine_hours: figures.map(|figures| figures.machine_hours),
         price: asked.price.zip(figures).map(|(price, figures)| price * figures.machine_hours),

@@ -6,8 +6,8 @@ mod remarks;
 mod sizes;
 
 use slackline_judge::Metrics;
-use slackline_model::Schedule;
 use slackline_model::schedule::FlowResult;
+use slackline_model::{Instance, Schedule};
 use slackline_policy::unfinished::Unfinished;
 
 use crate::recorded::DISTANCE;
@@ -29,6 +29,15 @@ pub struct Row {
     pub policy: String,
     /// Its figures, or the reason why there are none.
     pub result: Result<Figures, String>,
+}
+
+impl Row {
+    /// A simulation, with the figures of each group of flows.
+    pub fn of_simulation(instance: &Instance, simulated: &Simulated) -> Self {
+        let groups = groups(instance, &simulated.flows);
+        let figures = Figures { groups, ..Figures::of_simulation(simulated) };
+        Self { policy: simulated.schedule.policy.clone(), result: Ok(figures) }
+    }
 }
 
 /// Metrics by their names in the comparison document, in its order. A metric of finished flows is `None` if

@@ -1,6 +1,5 @@
 //! The lines above a table: the workload, the cluster and the load.
 
-use slackline_model::cluster::Slots;
 use slackline_model::schedule::Clock;
 use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, Start};
 use slackline_policy::Admission;
@@ -50,10 +49,7 @@ pub fn cluster(instance: &Instance) -> String {
     let total: u64 = cluster.slot_kinds().iter().map(|&slot_kind| u64::from(cluster.slots(slot_kind))).sum();
     let slot_kinds = slot_kinds.collect::<Vec<_>>().join(" and ");
     let slots = if total == 1 { "slot" } else { "slots" };
-    let used = |group: &&slackline_model::cluster::Group| match group.slots {
-        Slots::Universal(n) => n > 0,
-        Slots::Typed { map, reduce } => map + reduce > 0,
-    };
+    let used = |group: &&slackline_model::cluster::Group| group.slots.total() > 0;
     let speeds = || cluster.groups().iter().filter(used).map(|group| group.speed);
     let (slowest, fastest) = (speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max));
     let speeds = match (slowest, fastest) {

@@ -100,8 +100,7 @@ impl JobFigures {
 
     /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
-        let [maps, reduces] = self.phases().map(|phase| phase.tasks);
-        Progress { total: maps.total + reduces.total, done: maps.done + reduces.done }
+        self.phases().into_iter().map(|phase| phase.tasks).sum()
     }
 
     /// Whether all its tasks are finished.

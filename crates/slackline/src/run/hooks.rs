@@ -5,7 +5,7 @@
 //! failed command causes a warning and does not affect the run.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use slackline_executor::engine::event::RunEvent;
@@ -14,6 +14,7 @@ use slackline_task::base::clock;
 
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
 use crate::run::flow_events::{Cause, Turn, Turns};
+use crate::run::hook_process::{HookProcess, variable};
 
 /// The longest wait for commands at the end of a run.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,19 +33,6 @@ pub struct HookCommands {
     pub on_late: Option<String>,
 }
 
-/// The longest text that an environment variable of a command holds, bytes. Linux starts no command with a
-/// variable above 128 KiB.
-const VARIABLE_MAX: usize = 64 << 10;
-
-/// Converts a text to the value of an environment variable: replaces NUL bytes, which would end it, and cuts
-/// it if it is too long.
-pub fn variable(text: &str) -> String {
-    let most = VARIABLE_MAX.min(text.len());
-    let end = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    let cut = if end < text.len() { "…" } else { "" };
-    format!("{}{cut}", text[..end].replace('\0', " "))
-}
-
 /// A sink that runs commands.
 pub struct Hooks<F: FnMut(&str)> {
     commands: HookCommands,
@@ -52,7 +40,7 @@ pub struct Hooks<F: FnMut(&str)> {
     turns: Turns,
     /// By flow: whether `on_late` was run.
     is_reported: Vec<bool>,
-    children: Vec<(&'static str, Child)>,
+    children: Vec<(&'static str, HookProcess)>,
     /// Receives a warning for each command that fails.
     warn: F,
 }
@@ -75,26 +63,19 @@ impl<F: FnMut(&str)> Hooks<F> {
         let log = cause.and_then(|cause| cause.log.as_deref());
         // The command may change its working directory.
         let log = log.map(|log| std::path::absolute(log).unwrap_or_else(|_| log.to_owned()));
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", line])
-            .env("SLACKLINE_EVENT", event)
-            .env("SLACKLINE_FLOW", variable(flow))
-            .env("SLACKLINE_STATE", &self.state)
-            .env("SLACKLINE_MESSAGE", variable(message))
-            .env("SLACKLINE_JOB", cause.map_or_else(String::new, |cause| variable(&cause.job)))
-            .env("SLACKLINE_CAUSE", cause.map_or_else(String::new, |cause| variable(&cause.message)))
-            .env("SLACKLINE_LOG", log.unwrap_or_default())
-            .stdin(Stdio::null())
-            // Standard output is for the result of the run alone.
-            .stdout(Stdio::from(std::io::stderr()));
-        #[cfg(unix)]
-        {
-            use std::os::unix::process::CommandExt;
-            // Ctrl-C is for the run, which has a hook for its end.
-            command.process_group(0);
-        }
-        match command.spawn() {
+        let of_cause =
+            |text: fn(&Cause) -> &str| cause.map_or_else(String::new, |cause| variable(text(cause)));
+        let variables = [
+            ("SLACKLINE_EVENT", event.into()),
+            ("SLACKLINE_FLOW", variable(flow).into()),
+            ("SLACKLINE_STATE", self.state.clone().into()),
+            ("SLACKLINE_MESSAGE", variable(message).into()),
+            ("SLACKLINE_JOB", of_cause(|cause| &cause.job).into()),
+            ("SLACKLINE_CAUSE", of_cause(|cause| &cause.message).into()),
+            ("SLACKLINE_LOG", log.unwrap_or_default().into()),
+        ];
+        // Standard output is for the result of the run alone.
+        match HookProcess::start(line, variables, "", std::io::stderr().into(), true) {
             Ok(child) => self.children.push((event, child)),
             Err(error) => (self.warn)(&format!("--on-{event}: {line:?} cannot be started: {error}")),
         }
@@ -187,18 +168,5 @@ impl<F: FnMut(&str)> Sink for Hooks<F> {
                 "--on-{event}: its command has not ended after {waited} s, and goes on alone"
             ));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_is_never_too_long_for_the_system() {
-        assert_eq!(variable("a\0b"), "a b");
-        let long = variable(&"é".repeat(VARIABLE_MAX));
-        assert_eq!(long.len(), VARIABLE_MAX + "…".len());
-        assert!(long.ends_with("é…"));
     }
 }

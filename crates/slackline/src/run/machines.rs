@@ -3,7 +3,6 @@
 use slackline_executor::store::journal::{Attempt, AttemptOutcome};
 use slackline_executor::store::machine_slots::MachineSlots;
 use slackline_executor::store::running_attempt::RunningAttempt;
-use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_task::base::task_id::TaskId;
 
@@ -66,11 +65,7 @@ pub(super) fn machines(
 
 /// The machines of a group.
 fn each(draft: &MachineDraft) -> impl Iterator<Item = MachineState> {
-    let slots = match draft.slots {
-        Slots::Universal(slots) => slots,
-        Slots::Typed { map, reduce } => map + reduce,
-    };
-    let (name, count, speed) = (draft.name.clone(), draft.count, draft.speed);
+    let (name, count, speed, slots) = (draft.name.clone(), draft.count, draft.speed, draft.slots.total());
     (0..count).map(move |nth| {
         let name = if count > 1 { format!("{name}-{nth}") } else { name.clone() };
         MachineState { name, slots, speed, ..MachineState::default() }
@@ -80,6 +75,7 @@ fn each(draft: &MachineDraft) -> impl Iterator<Item = MachineState> {
 #[cfg(test)]
 mod tests {
     use slackline_model::PhaseKind;
+    use slackline_model::cluster::Slots;
 
     use slackline_task::process::spec::Outcome;
 

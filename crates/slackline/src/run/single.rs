@@ -12,6 +12,7 @@ use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::remaining::remaining;
 use slackline_model::{Instance, Span, Time};
 
+use super::run_model::RunModel;
 use super::sink::Sink;
 use super::{Forecast, Note, Overview, Run, RunError, learning, recalled};
 use crate::resident::{Admission, Drove, Host, Order, Returned, Rules, drive};
@@ -29,7 +30,8 @@ impl Run {
         }
         let past = recalled(&self.request, self.store.as_ref(), self.record().workload)?;
         let known = learning::known(&self.record(), &Instance::new(&left)?, &past);
-        let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), &self.record());
+        let model = RunModel::of_record(self.setting.clone(), &self.record());
+        let forecast = Forecast::new(self.request.policy.clone(), model);
         let overview = Overview::of(&self.record(), self.request.attempts_max);
         let rules = Rules {
             policy: self.request.policy.clone(),

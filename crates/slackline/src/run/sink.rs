@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::{JobVerdict, LostOutput, Recovery};
 use slackline_executor::store::machine_slots::MachineSlots;
-use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{PhaseKind, Start, Time, TimeSpec};
 use slackline_task::base::task_id::TaskId;
@@ -227,6 +226,12 @@ pub struct Progress {
     pub done: usize,
 }
 
+impl std::iter::Sum for Progress {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self { total: sum.total + one.total, done: sum.done + one.done })
+    }
+}
+
 impl Overview {
     /// The overview of a session. O(tasks · log tasks).
     pub(super) fn of(record: &RunRecord<'_>, attempts_max: u16) -> Self {
@@ -255,11 +260,7 @@ impl Overview {
 
 /// The number of slots of machines, of all kinds.
 fn slots(machines: &[MachineDraft]) -> u32 {
-    let slots = machines.iter().map(|machine| match machine.slots {
-        Slots::Universal(slots) => machine.count * slots,
-        Slots::Typed { map, reduce } => machine.count * (map + reduce),
-    });
-    slots.sum()
+    machines.iter().map(|machine| machine.count * machine.slots.total()).sum()
 }
 
 /// The number of tasks of a phase.

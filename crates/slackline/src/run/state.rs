@@ -20,34 +20,25 @@ use slackline_executor::store::run_schedule;
 use super::figures::JobFigures;
 use super::machines::{MachineState, machines};
 use super::policy::Setting;
+use super::run_model::RunModel;
 use super::{Forecast, Progress, RunError};
 use crate::explain::TaskNow;
 use crate::policy_spec::PolicySpec;
 use crate::words::doing;
 
-/// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stage {
-    /// A process drives it.
-    Running,
-    /// It was stopped or killed, and can be resumed.
-    Stopped,
-    /// All its flows are finished.
-    Finished,
-    /// It has ended, and at least one flow failed.
-    Failed,
-}
-
-impl Stage {
-    /// Its name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Stopped => "stopped",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-        }
+slackline_model::named_enum! {
+    /// The state of a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Stage {
+        /// A process drives it.
+        Running = "running",
+        /// It was stopped or killed, and can be resumed.
+        Stopped = "stopped",
+        /// All its flows are finished.
+        Finished = "finished",
+        /// It has ended, and at least one flow failed.
+        Failed = "failed",
     }
 }
 
@@ -145,10 +136,7 @@ impl NamedAttempt {
 impl FlowState {
     /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
-        self.jobs.iter().map(|job| job.figures.tasks()).fold(Progress::default(), |sum, job| Progress {
-            total: sum.total + job.total,
-            done: sum.done + job.done,
-        })
+        self.jobs.iter().map(|job| job.figures.tasks()).sum()
     }
 
     /// The number of failed attempts.
@@ -230,10 +218,7 @@ impl StateOfRun {
 
     /// Its tasks, and how many of them are finished.
     pub fn tasks(&self) -> Progress {
-        self.flows.iter().map(FlowState::tasks).fold(Progress::default(), |sum, flow| Progress {
-            total: sum.total + flow.total,
-            done: sum.done + flow.done,
-        })
+        self.flows.iter().map(FlowState::tasks).sum()
     }
 
     /// Whether a job on a cluster belongs to this run, and not to an earlier one.
@@ -277,11 +262,13 @@ fn predicted(look: &RunInspection, policy: &PolicySpec, now: Time, at_work: &[Na
     let workload = &look.head.workload;
     let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
     let workload = &Draft { machines: look.head.last_segment().machines.clone(), ..workload.clone() };
-    let mut forecast = Forecast::of_journal(policy.clone(), setting, workload, &look.attempts);
-    look.there.iter().filter(|job| job.failed).for_each(|job| forecast.fail(&job.flow));
+    let mut model = RunModel::new(setting, workload);
+    model.learn(&look.attempts);
+    look.there.iter().filter(|job| job.failed).for_each(|job| model.fail(&job.flow));
     for one in at_work {
-        forecast.at_work(one.attempt.id, Time(one.attempt.since));
+        model.start(one.attempt.id, Time(one.attempt.since));
     }
+    let forecast = Forecast::new(policy.clone(), model);
     let Some(at) = forecast.simulated(now) else { return Predicted::default() };
     let mut between = forecast.spread(now);
     between.retain(|flow, [least, most]| {

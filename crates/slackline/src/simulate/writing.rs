@@ -147,10 +147,8 @@ pub(crate) fn simulate_watched(
     let judged = Judged::new(instance, &schedule, &leave, capabilities.faults);
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
-    let ended = watch.ended;
     let left = watch.left.map(|left| left as &mut dyn FnMut(FinalRow<'_>));
-    let mut leaving =
-        Leaving { instance, leave, judged, masters: Vec::new(), times, ended, left, failed: &failed };
+    let mut leaving = Leaving { instance, leave, judged, masters: Vec::new(), times, left, failed: &failed };
     let empty = instance.without_flows();
     let mut driver = Driver::new(empty, built.as_mut(), &mut engine, &mut leaving, config);
     while failed.get().is_none() {
@@ -250,8 +248,6 @@ struct Leaving<'a, 'o, 'f> {
     masters: Vec<MasterRow>,
     /// By flow that has ended: its times.
     times: TiVec<FlowId, Option<FlowTimes>>,
-    /// Receives each of these flows.
-    ended: Option<&'f dyn Fn(FlowId, FlowTimes)>,
     /// Receives each row.
     left: Option<&'f mut dyn FnMut(FinalRow<'_>)>,
     failed: &'f OnceCell<NotWritten>,
@@ -303,9 +299,6 @@ impl Leaving<'_, '_, '_> {
         let row = FlowRow::new(live, id, times);
         let place = live.flow(id).place;
         self.times[place] = Some(times);
-        if let Some(ended) = self.ended {
-            ended(place, times);
-        }
         if let Judged::AsTheyCome(stream) = &mut self.judged {
             stream.flow(&FlowRow { flow: place, ..row }).map_err(SimulateError::Infeasible)?;
         }

@@ -71,8 +71,7 @@ pub struct TriedValue {
     pub value: f64,
     /// Whether all conditions hold.
     pub meets: bool,
-    /// Simulated to its end (done), flows failed (failed), or stopped when a condition could not be met any
-    /// more (given-up).
+    /// Simulated to its end (done), or flows failed (failed).
     pub outcome: String,
     /// The cost of the schedule by the objective of the workload; null unless done.
     pub cost: Option<f64>,
@@ -127,7 +126,7 @@ mod tests {
             search: "bisect".into(),
             monotone: Some(true),
             interrupted: false,
-            tried: vec![value(1.0, "given-up"), value(2.0, "done")],
+            tried: vec![value(1.0, "failed"), value(2.0, "done")],
         };
         for (name, text) in [("tuning", write_tuning(&tuning)), ("capacity", write_capacity(&capacity))] {
             let schemas = crate::documents::schema::schemas();

@@ -10,8 +10,7 @@ use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, 
 use slackline::import::{SlotOptions, WorkloadOptions, grain_span, quick_bound};
 use slackline::report::capacity as report;
 use slackline::report::page::{Collector, Page};
-use slackline::report::table::fitted;
-use slackline::report::{Figures, Row, comparison, headline};
+use slackline::report::{Row, headline};
 use slackline::simulate::{FinalRow, Options, Watch, simulate_figures};
 use slackline_model::Instance;
 use slackline_task::base::system::on_stop_signal;
@@ -76,8 +75,8 @@ impl Capacity<'_> {
         let machines = if is_machines { None } else { self.shape.machines.clone() };
         let options = Shape { machines, ..self.shape.clone() }.options(self.importers)?;
         Ok(match axis.knob {
-            Knob::Machines => options.with_machines(value as u32),
-            Knob::Slots => options.with_slots(SlotOptions::Universal(value as u32)),
+            Knob::Machines => WorkloadOptions { machines: Some(value as u32), ..options },
+            Knob::Slots => WorkloadOptions { slots: Some(SlotOptions::Universal(value as u32)), ..options },
             _ => options,
         })
     }
@@ -148,16 +147,11 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         report::outcome(&found, &question)
     );
     let body = match asked.output.form() {
-        Form::Table => {
-            format!("{}\n{}", fitted(&head, view.width), report::table(&found, &question, asked.all, &view))
-        }
+        Form::Table => report::table(&found, &question, asked.all, &view),
         Form::Csv => report::csv(&found, &question),
         Form::Json => report::json(&found, &question),
     };
-    if asked.output.form() != Form::Table {
-        out::talk(head.trim_end());
-    }
-    out::text(asked.output.file(), &body)?;
+    asked.output.write(&head, &body, &view)?;
     if asked.report.is_asked() {
         // The cluster that is drawn is that of the answer.
         let mut recorded = match found.found {
@@ -195,11 +189,7 @@ fn drawn<'a>(
     let watch = Watch { left: Some(&mut collect), ..Watch::default() };
     let simulated = simulate_figures(instance, policy, options, bound, watch)
         .map_err(|error| anyhow!("{}: {error}", policy.spec()))?;
-    let figures = Figures {
-        groups: comparison::groups(instance, &simulated.flows),
-        ..Figures::of_simulation(&simulated)
-    };
-    let row = Row { policy: simulated.schedule.policy.clone(), result: Ok(figures) };
+    let row = Row::of_simulation(instance, &simulated);
     Ok(page.with_policy(row, Some(collector.finish_simulation(&simulated))))
 }
 

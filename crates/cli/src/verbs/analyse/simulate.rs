@@ -263,9 +263,7 @@ fn page<'a>(
         collector.take_schedule(&simulated.schedule);
     }
     let instance = &loaded.instance;
-    let groups = comparison::groups(instance, &simulated.flows);
-    let figures = Figures { groups, ..Figures::of_simulation(simulated) };
-    let row = Row { policy: simulated.schedule.policy.clone(), result: Ok(figures) };
+    let row = Row::of_simulation(instance, simulated);
     let seeds = vec![args.shape.root_seed()];
     let about = about(name, "simulate", seeds, recorded(args, loaded, past), loaded.sha256.clone());
     Page::new(instance, about).with_policy(row, Some(collector.finish_simulation(simulated)))

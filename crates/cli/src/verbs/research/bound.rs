@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use slackline::import::bounds;
-use slackline::report::table::fitted;
 use slackline::report::{self, headline};
 
 use crate::args::output::Form;
@@ -39,18 +38,15 @@ pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
     report_diagnostics(&source.name, &loaded.diagnostics);
     let bounds = bounds(&loaded.instance);
     let head = headline::lines(source.short_name(), &loaded.instance);
+    let view = out::view(args.output.file());
     let body = match args.output.form() {
         Form::Table => {
-            let view = out::view(args.output.file());
             let uncut = if loaded.instance.work_uncut().slot_seconds() > 0.0 { UNCUT } else { "" };
-            format!("{}\n{}{uncut}", fitted(&head, view.width), report::bounds::table(&bounds, &view))
+            report::bounds::table(&bounds, &view) + uncut
         }
         Form::Csv => report::bounds::csv(&bounds),
         Form::Json => report::bounds::json(&bounds),
     };
-    if args.output.form() != Form::Table {
-        out::talk(head.trim_end());
-    }
-    out::text(args.output.file(), &body)?;
+    args.output.write(&head, &body, &view)?;
     Ok(Answer::Yes)
 }

@@ -13,7 +13,7 @@ use slackline::report::{Figures, Row, flows, headline, plan_remarks, requirement
 use slackline::{PlanForm, PolicySpec};
 use slackline_model::Instance;
 
-use crate::args::output::Forms;
+use crate::args::output::{CSV, Forms, JSON, Names, TABLE};
 use crate::args::report::about;
 use crate::args::{OutputArgs, PlanArgs, PolicyTimeout, ReportArgs, Shape, TableArgs, policy, value};
 use crate::tables::Tables;
@@ -79,25 +79,8 @@ enum Form {
 }
 
 impl Forms for Form {
-    const ALL: &'static [Self] = &[Self::Table, Self::Json, Self::Csv, Self::Plan];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::Plan => "plan",
-        }
-    }
-
-    fn endings(self) -> &'static [&'static str] {
-        match self {
-            Self::Table => &["txt"],
-            Self::Json => &["json"],
-            Self::Csv => &["csv"],
-            Self::Plan => &["plan"],
-        }
-    }
+    const ALL: &'static [(Self, Names)] =
+        &[(Self::Table, TABLE), (Self::Json, JSON), (Self::Csv, CSV), (Self::Plan, ("plan", &["plan"]))];
 }
 
 pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
@@ -164,7 +147,7 @@ fn augmented(
     if options.speed.is_none() {
         return Ok(None);
     }
-    let given = source.load(&options.with_speed(None))?;
+    let given = source.load(&WorkloadOptions { speed: None, ..options })?;
     let base = given.instance.cluster().uniform_speed();
     Ok(base.and_then(|base| plan::augmented(&loaded.instance, policy, base)))
 }
@@ -232,25 +215,20 @@ fn write_requirements(
 ) -> anyhow::Result<Answer> {
     let (output, file) = (&args.output, args.output.file());
     let summary = headline::lines(name, instance) + &requirements::outcome(instance, policy, plans);
-    if output.form() != Form::Table {
-        out::talk(summary.trim_end());
-    }
     if output.form() == Form::Plan {
+        out::talk(summary.trim_end());
         let bytes = requirements::plan_file(instance, policy, plans).encode();
         let (plans, size) = (counted(plans.len() as u64, "plan"), counted(bytes.len() as u64, "byte"));
         out::talk(format_args!("{plans} in {size}"));
         out::data(file, |out| out.write_all(&bytes))?;
     } else {
+        let view = out::view(file);
         let text = match output.form() {
-            Form::Table => {
-                let view = out::view(file);
-                let table = requirements::table(instance, plans, args.all, &view);
-                format!("{}\n{table}", fitted(&summary, view.width))
-            }
+            Form::Table => requirements::table(instance, plans, args.all, &view),
             Form::Csv => requirements::csv(instance, plans),
             Form::Json | Form::Plan => requirements::json(instance, policy, plans),
         };
-        out::text(file, &text)?;
+        output.write(&summary, &text, &view)?;
     }
     Ok(if requirements::hopeless(plans) > 0 { Answer::No } else { Answer::Yes })
 }

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use slackline::capacity::{Axis, Condition, Knob, NoCondition};
-use slackline::import::{KnowledgeOption, Loaded, RecordedOptions, SlotOptions, bounds};
+use slackline::import::{KnowledgeOption, Loaded, RecordedOptions, SlotOptions, WorkloadOptions, bounds};
 use slackline::judge::metrics;
 use slackline::parallel::processors;
 use slackline::report::page::{Drawn, Page};
-use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, tuning};
 use slackline::tune::{
     Candidates, Config, Method, Mode, Request, Splits, Times, Tuned, curve, in_order, tune_with_progress,
@@ -52,9 +51,8 @@ of one job and all there at 0.
 
 Capacity: sizes of --machines A..B, or of --over slots=A..B, are simulated under --policy until the fewest is \
 known that meets every --until: by halves, and then next to the answer and about 5 % from it, to see whether more is \
-better here (it need not be). --search every tries all sizes up to the answer. A simulation ends early once a \
-condition cannot be met: flows that are open after their deadline count at once. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step (A..B:STEP), and \
-sizes without --until are all simulated to their end, and make a curve (--format csv). Deadlines that --deadlines F makes \
+better here (it need not be). --search every tries all sizes up to the answer. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step (A..B:STEP), and \
+sizes without --until are all simulated, and make a curve (--format csv). Deadlines that --deadlines F makes \
 are those of the largest cluster, for all sizes (of map-slots and reduce-slots those of the cluster as it stands). Where a queue gets another capacity, maximums below \
 a capacity are raised to it. If nothing does, the exit code is 1. Ctrl-C ends the search with what \
 it knows.")]
@@ -277,17 +275,11 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let head = tuning::headlines(source.short_name(), &loaded.instance, &request, &tuned);
     let instance = &loaded.instance;
     let body = match args.output.form() {
-        Form::Table => {
-            let table = tuning::table(instance, &request, &tuned, args.all, &view);
-            format!("{}\n{table}", fitted(&head, view.width))
-        }
+        Form::Table => tuning::table(instance, &request, &tuned, args.all, &view),
         Form::Csv => tuning::csv(instance, &tuned),
         Form::Json => tuning::json(instance, &tuned),
     };
-    if args.output.form() != Form::Table {
-        out::talk(head.trim_end());
-    }
-    out::text(args.output.file(), &body)?;
+    args.output.write(&head, &body, &view)?;
     Ok(Answer::Yes)
 }
 
@@ -333,11 +325,7 @@ fn splits(shape: &Shape, instance: &Instance) -> anyhow::Result<Splits> {
             instance.cluster().groups().len()
         );
     };
-    let budget = match group.slots {
-        slackline_model::cluster::Slots::Universal(slots) => slots,
-        slackline_model::cluster::Slots::Typed { map, reduce } => map + reduce,
-    };
-    Splits::of_nodes(group.count, budget).context("cannot divide the slots")
+    Splits::of_nodes(group.count, group.slots.total()).context("cannot divide the slots")
 }
 
 fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
@@ -374,7 +362,8 @@ fn write_best(
     let best = &tuned.best;
     let (nodes, split) = (request.splits.nodes(), best.split);
     let slots = SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes };
-    let options = args.shape.options(&tables.importers)?.with_machines(nodes).with_slots(slots);
+    let (machines, slots) = (Some(nodes), Some(slots));
+    let options = WorkloadOptions { machines, slots, ..args.shape.options(&tables.importers)? };
     let mut loaded = source.load(&options)?;
     loaded.prepare(args.simulation.grain)?;
     let instance = &loaded.instance;

@@ -13,6 +13,7 @@ use slackline_model::history::{History as Known, Record};
 
 use crate::args::output::Form;
 use crate::args::{OutputArgs, TableArgs};
+use crate::terminal::numbers::{Number, megabytes, number};
 use crate::terminal::out;
 use crate::verbs::answer::Answer;
 
@@ -34,38 +35,12 @@ pub(crate) struct History {
     table: TableArgs,
 }
 
-/// A column of numbers, in the table and in CSV.
-struct Number {
-    name: &'static str,
-    heading: &'static str,
-    unit: Unit,
-    /// When the table leaves it out; 0 for only where it is asked for.
-    rank: u8,
-    /// What of it the table shows: bytes as MB.
-    factor: f64,
-    value: fn(&JobCost) -> Option<f64>,
-}
-
-/// The columns of words, with what the table does with them: as `Number::rank`, `None` for never left out.
+/// The columns of words, with what the table does with them: as [`Number::rank`], `None` for never left out.
 const WORDS: [(&str, Option<u8>); 5] =
     [("started", None), ("workload", Some(4)), ("policy", Some(5)), ("flow", None), ("job", None)];
 
-const fn number(
-    name: &'static str,
-    heading: &'static str,
-    unit: Unit,
-    rank: u8,
-    value: fn(&JobCost) -> Option<f64>,
-) -> Number {
-    Number { name, heading, unit, rank, factor: 1.0, value }
-}
-
-const fn megabytes(name: &'static str, heading: &'static str, value: fn(&JobCost) -> Option<f64>) -> Number {
-    Number { factor: 1e-6, ..number(name, heading, Unit::Measure, 3, value) }
-}
-
-/// Every number that is kept of a job.
-const NUMBERS: [Number; 8] = [
+/// Every number that is kept of a job. One of rank 0 is shown only where it is asked for.
+const NUMBERS: [Number<JobCost>; 8] = [
     number("maps", "maps", Unit::Count, 2, |cost| Some(cost.maps as f64)),
     number("map_seconds", "seconds of\nall maps", Unit::Measure, 0, |cost| {
         Some(cost.record(PhaseKind::Map).seconds)
@@ -76,8 +51,8 @@ const NUMBERS: [Number; 8] = [
         Some(cost.record(PhaseKind::Reduce).seconds)
     }),
     number("seconds_per_reduce", "seconds\na reduce", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Reduce)),
-    megabytes("bytes_in", "read\nMB", |cost| Some(cost.bytes_in as f64)),
-    megabytes("bytes_out", "written\nMB", |cost| Some(cost.bytes_out as f64)),
+    megabytes("bytes_in", "read\nMB", 3, |cost| Some(cost.bytes_in as f64)),
+    megabytes("bytes_out", "written\nMB", 3, |cost| Some(cost.bytes_out as f64)),
 ];
 
 /// The names of all columns, in order.
@@ -173,10 +148,8 @@ fn table(runs: &[PastRun], view: &View) -> String {
         let column = Column::words(*name, cells(k));
         if let Some(rank) = *rank { column.rank(rank) } else { column }
     };
-    let of = |number: &Number| {
-        let value = |cost: &JobCost| Some((number.value)(cost)? * number.factor);
-        let values: Vec<Option<f64>> = rows(runs).map(|(_, _, cost)| value(cost)).collect();
-        let column = Column::numbers(number.name, &values, number.unit).heading(number.heading);
+    let of = |number: &Number<JobCost>| {
+        let column = number.column(&number.values(rows(runs).map(|(.., cost)| cost)));
         if number.rank > 0 { column.rank(number.rank) } else { column.if_asked() }
     };
     let table = Table::of(WORDS.iter().enumerate().map(word).chain(NUMBERS.iter().map(of)).collect());

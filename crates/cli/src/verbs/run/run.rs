@@ -20,8 +20,6 @@ use slackline::run::{
     Overview, Request, RunEnd, RunError, RunEvent, Sink, Stop, TimeSpec, Verdict,
 };
 use slackline_executor::fleet::concurrent_runs::{self, ConcurrentRun};
-use slackline_model::cluster::Slots;
-use slackline_model::draft::MachineDraft;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric, Time};
 
@@ -323,7 +321,13 @@ impl Run {
         if !self.engine.is_local() {
             return None;
         }
-        let slots = here.engine.description().machines.iter().map(slots_of).sum();
+        let slots = here
+            .engine
+            .description()
+            .machines
+            .iter()
+            .map(|machine| machine.count * machine.slots.total())
+            .sum();
         let others = concurrent_runs::others();
         if !others.is_empty() && !self.quiet {
             let total: u32 = others.iter().map(|other| other.slots).sum();
@@ -391,13 +395,6 @@ impl Run {
         request.history.clone_from(&self.history);
         request.choices = self.choice.choices();
         request
-    }
-}
-
-fn slots_of(machine: &MachineDraft) -> u32 {
-    match machine.slots {
-        Slots::Universal(slots) => machine.count * slots,
-        Slots::Typed { map, reduce } => machine.count * (map + reduce),
     }
 }
 

@@ -175,7 +175,7 @@ impl Page<'_> {
                 marked: found.found,
                 lines: vec![CurveLine {
                     name: shown_alone(asked.policy.spec()),
-                    values: found.tried.iter().map(|tried| tried.figures().map(value)).collect(),
+                    values: found.tried.iter().map(|tried| tried.figures.as_deref().map(value)).collect(),
                 }],
             });
         }

@@ -1,11 +1,12 @@
 //! Estimated durations and predicted completions, against numbers calculated by hand.
 
 use slackline_executor::store::running_attempt::RunningAttempt;
-use slackline_model::Profile;
-use slackline_model::draft::TasksDraft;
+use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::{PhaseKind, Profile};
+use slackline_task::base::task_id::TaskId;
 
 use super::*;
-use crate::run::forecast::scenarios::SCENARIO_TASKS_MAX;
+use crate::run::run_model::SAMPLED_TASKS_MAX;
 use crate::run::tests::{fake::Fake, request};
 use crate::run::{Run, Silent};
 
@@ -16,8 +17,9 @@ fn forecast() -> Forecast {
     let dir = tempfile::tempdir().unwrap();
     let request = request(dir.path());
     let run = Run::open(&fake, request.clone(), &mut Silent).unwrap();
-    let mut forecast = Forecast::new(request.policy, run.setting.clone(), &run.record());
-    forecast.draft.flows.truncate(1);
+    let model = RunModel::of_record(run.setting.clone(), &run.record());
+    let mut forecast = Forecast::new(request.policy, model);
+    forecast.model.draft.flows.truncate(1);
     forecast
 }
 
@@ -40,21 +42,22 @@ fn estimates_of_durations_follow_finished_and_running_tasks() {
     let at = Time::from_seconds_nearest;
     for task in 0..2 {
         forecast
+            .model
             .record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(0, Map, task), 0)));
     }
-    forecast.record(at(4.0), &RunEvent::TaskFinished { task: id(0, Map, 0), seconds: 4.0 });
-    let now = forecast.estimated(at(5.0));
+    forecast.model.record(at(4.0), &RunEvent::TaskFinished { task: id(0, Map, 0), seconds: 4.0 });
+    let now = forecast.model.estimated(at(5.0));
     // The finished map took four times its estimate, so all maps are scaled by four. The overdue map gets a
     // tenth of its elapsed 5 s.
     assert_eq!(seconds(&now, 0), [vec![4.0, 0.5, 4.0, 4.0], vec![2.0]]);
     assert_eq!(seconds(&now, 1), [vec![40.0, 40.0], vec![3.0]]);
     // A task halfway through has half its duration left. Reduces are scaled separately.
-    assert_eq!(seconds(&forecast.estimated(at(3.0)), 0)[0][1], 1.0);
-    forecast.record(at(6.0), &RunEvent::TaskFinished { task: id(0, Reduce, 0), seconds: 1.0 });
-    assert_eq!(seconds(&forecast.estimated(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
+    assert_eq!(seconds(&forecast.model.estimated(at(3.0)), 0)[0][1], 1.0);
+    forecast.model.record(at(6.0), &RunEvent::TaskFinished { task: id(0, Reduce, 0), seconds: 1.0 });
+    assert_eq!(seconds(&forecast.model.estimated(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
     // The estimate of a task is at least the elapsed time of any running task of its phase.
-    forecast.record(at(10.0), &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(1, Map, 0), 0)));
-    assert_eq!(seconds(&forecast.estimated(at(60.0)), 1)[0], [5.0, 50.0]);
+    forecast.model.record(at(10.0), &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(1, Map, 0), 0)));
+    assert_eq!(seconds(&forecast.model.estimated(at(60.0)), 1)[0], [5.0, 50.0]);
 }
 
 #[test]
@@ -64,9 +67,11 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     let map = |task| id(0, PhaseKind::Map, task);
     assert_eq!(forecast.of("f"), None);
     for task in 0..2 {
-        forecast.record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(task), 0)));
+        forecast
+            .model
+            .record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(task), 0)));
     }
-    forecast.record(at(4.0), &RunEvent::TaskFinished { task: map(0), seconds: 4.0 });
+    forecast.model.record(at(4.0), &RunEvent::TaskFinished { task: map(0), seconds: 4.0 });
     // Left of a: 0.5 s and 4 s, then 4 s from 5.5 on, reduce from 9.5. Left of b: 40 s from 11.5 on, then the
     // reduce.
     forecast.look_ahead(at(5.0));
@@ -78,10 +83,10 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
         RunEvent::AttemptFailed { task: map(1), message, log, other_runs, is_final }
     };
     for _ in 0..9 {
-        forecast.record(at(6.0), &failed(false));
+        forecast.model.record(at(6.0), &failed(false));
         assert_eq!(forecast.of("f"), Some(54.5));
     }
-    forecast.record(at(6.0), &failed(true));
+    forecast.model.record(at(6.0), &failed(true));
     assert!(forecast.has_failed("f") && forecast.of("f").is_none());
 }
 
@@ -99,7 +104,7 @@ fn on_a_cluster_the_starts_of_application_masters_and_containers_are_expected() 
     // On two slots: two pairs of 1 s maps, then the reduce of 2 s; both 10 s maps at once, then the reduce of
     // 3 s.
     assert_eq!(expected(&forecast, 0.0), 2.0 + 2.0 + 10.0 + 3.0);
-    forecast.setting.profile = profile();
+    forecast.model.setting.profile = profile();
     // The ApplicationMaster takes one slot and leaves one for tasks. The second ApplicationMaster starts when
     // the first has left.
     let first = 0.5 + 6.0 + 4.0 * (3.0 + 1.0) + 3.0 + 2.0;
@@ -107,6 +112,7 @@ fn on_a_cluster_the_starts_of_application_masters_and_containers_are_expected() 
     assert_eq!(expected(&forecast, 0.0), first + second);
     // The first ApplicationMaster is up, and one map is nearly finished. Neither start-up is predicted again.
     forecast
+        .model
         .record(at(9.5), &RunEvent::AttemptStarted(RunningAttempt::unnumbered(id(0, PhaseKind::Map, 0), 0)));
     assert_eq!(expected(&forecast, 10.0), 10.0 + 0.5 + 3.0 * (3.0 + 1.0) + 3.0 + 2.0 + second);
 }
@@ -129,37 +135,39 @@ fn the_spread_is_that_of_durations_of_tasks_of_the_phase() {
     let map = |task| id(0, PhaseKind::Map, task);
     let mut forecast = forecast();
     for (task, took) in [(0, 1.0), (1, 3.0)] {
-        forecast.record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(task), 0)));
-        forecast.record(at(took), &RunEvent::TaskFinished { task: map(task), seconds: took });
+        forecast
+            .model
+            .record(Time::ZERO, &RunEvent::AttemptStarted(RunningAttempt::unnumbered(map(task), 0)));
+        forecast.model.record(at(took), &RunEvent::TaskFinished { task: map(task), seconds: took });
     }
-    forecast.each.insert((0, PhaseKind::Map), vec![1.0, 3.0]);
+    forecast.model.each.insert((0, PhaseKind::Map), vec![1.0, 3.0]);
     // The reduces and the second job are unknown, so their ratios go up to a factor of two.
     let [least, most] = forecast.spread(at(3.0))["f"];
     let expected = forecast.simulated(at(3.0)).unwrap()["f"];
     assert!(least < 0.8 * expected && most > 1.3 * expected, "{least} to {most}, expected {expected}");
     // Two maps are left, of 1 s or 3 s, one on each slot.
-    let jobs = std::mem::take(&mut forecast.draft.flows[0].jobs);
-    forecast.draft.flows[0].jobs = vec![JobDraft { reduce: None, ..jobs[0].clone() }];
+    let jobs = std::mem::take(&mut forecast.model.draft.flows[0].jobs);
+    forecast.model.draft.flows[0].jobs = vec![JobDraft { reduce: None, ..jobs[0].clone() }];
     let spread = forecast.spread(at(3.0));
     assert_eq!(spread["f"], [3.0 + 1.0, 3.0 + 3.0]);
     assert_eq!(spread, forecast.spread(at(3.0)));
     // Equal durations have no spread. A single finished task does not show that.
-    forecast.each.insert((0, PhaseKind::Map), vec![2.0; 2]);
+    forecast.model.each.insert((0, PhaseKind::Map), vec![2.0; 2]);
     assert_eq!(forecast.spread(at(3.0))["f"], [5.0; 2]);
-    forecast.each.insert((0, PhaseKind::Map), vec![2.0]);
+    forecast.model.each.insert((0, PhaseKind::Map), vec![2.0]);
     let [least, most] = forecast.spread(at(3.0))["f"];
     assert!(least < 5.0 && most > 5.0, "{least} to {most}");
-    forecast.draft.flows[0].jobs = jobs;
+    forecast.model.draft.flows[0].jobs = jobs;
     // Too many tasks: sampling would take long.
-    let many = PhaseDraft::from(TasksDraft::Each(vec![1.0; SCENARIO_TASKS_MAX + 5]));
-    forecast.draft.flows[0].jobs[1].map = Some(many);
+    let many = PhaseDraft::from(TasksDraft::Each(vec![1.0; SAMPLED_TASKS_MAX + 5]));
+    forecast.model.draft.flows[0].jobs[1].map = Some(many);
     assert!(forecast.spread(at(3.0)).is_empty());
 }
 
 #[test]
 fn eight_of_ten_ends_lie_between_those_that_are_said() {
-    assert_eq!(likely(&mut [7.0]), [7.0, 7.0]);
-    assert_eq!(likely(&mut [2.0, 0.0, 1.0]), [0.2, 1.8]);
+    assert_eq!(interval(&mut [7.0]), [7.0, 7.0]);
+    assert_eq!(interval(&mut [2.0, 0.0, 1.0]), [0.2, 1.8]);
     let mut ends: Vec<f64> = (0..11).rev().map(f64::from).collect();
-    assert_eq!(likely(&mut ends), [1.0, 9.0]);
+    assert_eq!(interval(&mut ends), [1.0, 9.0]);
 }

@@ -5,7 +5,6 @@ use slackline::import::{Loaded, RecordedOptions};
 use slackline::report::comparison::{ComparisonSubject, OnSize};
 use slackline::report::number::counted;
 use slackline::report::page::Page;
-use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, View, comparison, headline, spread};
 
 use super::flags::Compare;
@@ -54,7 +53,7 @@ impl ResultWriter<'_> {
             let crowding = spread::crowding(&self.by_policy(rounds));
             crowding.lines().for_each(out::talk);
         }
-        self.put(&head, &body)
+        self.args.output.write(&head, &body, self.view)
     }
 
     /// Writes what all samples gave on clusters of several sizes, as a table or CSV.
@@ -84,7 +83,7 @@ impl ResultWriter<'_> {
                 comparison::csv_of_spreads(&sizes, sample)
             }
         };
-        self.put(&head, &body)
+        self.args.output.write(&head, &body, self.view)
     }
 
     /// Writes the page of `--report`: the first sample on the first cluster is drawn, whose workload this is.
@@ -108,16 +107,6 @@ impl ResultWriter<'_> {
             page = page.with_sizes(&of_sizes(sizes));
         }
         self.args.report.write(&page)
-    }
-
-    fn put(&self, head: &str, body: &str) -> anyhow::Result<()> {
-        let file = self.args.output.file();
-        if self.args.output.form() == Form::Table {
-            let head = fitted(head, self.view.width);
-            return out::text(file, &format!("{head}\n{body}"));
-        }
-        out::talk(head);
-        out::text(file, body)
     }
 
     /// What is to be known of the figures: how they are made, and what the bound is of.

@@ -154,10 +154,7 @@ fn line(setting: &Setting<'_>, row: &Row, seconds: f64) -> String {
 impl Setting<'_> {
     fn row(&self, instance: &Instance, compared: &Compared) -> Row {
         let result = match &compared.result {
-            Ok(simulated) => {
-                let groups = comparison::groups(instance, &simulated.flows);
-                Ok(Figures { groups, ..Figures::of_simulation(simulated) })
-            }
+            Ok(simulated) => Row::of_simulation(instance, simulated).result,
             Err(SimulateError::Infeasible(violation)) => {
                 Err(format!("its schedule is not feasible: {violation}"))
             }

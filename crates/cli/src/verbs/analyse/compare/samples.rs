@@ -45,7 +45,7 @@ impl Samples<'_> {
         shape: &WorkloadOptions,
         seed: u64,
     ) -> Result<Vec<Sample>, ImportError> {
-        let shaped = source.shape(&shape.clone().with_seed(seed))?;
+        let shaped = source.shape(&WorkloadOptions { seed: Some(seed), ..shape.clone() })?;
         shaped.refuse_waiting()?;
         let pieces = match self.every {
             None => vec![(None, shaped)],

@@ -15,8 +15,8 @@ use slackline_model::{Draft, History, Objective, Time};
 
 use crate::policy_spec::PolicySpec;
 use crate::run::Run;
-use crate::run::forecast::{Forecast, SCENARIOS, likely};
 use crate::run::policy::Setting;
+use crate::run::run_model::{RunModel, SAMPLES, interval};
 
 pub(super) mod flow_quotas;
 mod forecast_engine;
@@ -26,25 +26,24 @@ pub(super) mod scenario;
 #[cfg(test)]
 mod tests;
 
-use forecast_input::Quotas;
+use forecast_input::SlotUse;
 pub use forecast_input::{CachedOrder, Checked, Completions, ForecastInput};
-use running_tasks::TasksByFlow;
 
 /// Name prefix of a held flow. Only its running tasks are simulated.
 const HELD: &str = "held:";
 
 /// The state of the flows of several runs, from which their completions are predicted.
-pub struct ServiceForecast {
+pub struct Forecaster {
     policy: PolicySpec,
     machines: Vec<MachineDraft>,
     objective: Objective,
-    slowstart: f64,
-    runs: BTreeMap<u64, RunModel>,
+    setting: Setting,
+    runs: BTreeMap<u64, TrackedRun>,
 }
 
 /// A run that is tracked.
-struct RunModel {
-    forecast: Forecast,
+struct TrackedRun {
+    model: RunModel,
     /// The start of the run minus the start of the service, seconds.
     later: f64,
     /// The sum of all jumps of the wall clock since the run started, seconds. The run's own time does not
@@ -58,17 +57,16 @@ struct RunModel {
 
 /// A run that has just started and is about to be tracked.
 pub struct NewRun {
-    forecast: Forecast,
+    model: RunModel,
     known: BTreeSet<PhaseName>,
     quota: Option<UserQuota>,
 }
 
 impl NewRun {
     /// A run that has just started and of which only the workload is known; its engine reports each task.
-    pub fn of(workload: &Draft, policy: &PolicySpec) -> Self {
-        let setting = Setting { slowstart: 1.0, profile: None };
-        let forecast = Forecast::of_journal(policy.clone(), setting, workload, &[]);
-        Self { forecast, known: BTreeSet::new(), quota: None }
+    pub fn of(workload: &Draft) -> Self {
+        let model = RunModel::new(Setting { slowstart: 1.0, profile: None }, workload);
+        Self { model, known: BTreeSet::new(), quota: None }
     }
 
     /// With the quota of its user; `None` for no limit.
@@ -79,35 +77,35 @@ impl NewRun {
 
     /// By job of the run: its flow.
     pub fn flows(&self) -> &[String] {
-        self.forecast.flows()
+        self.model.flows()
     }
 }
 
 impl Run {
     /// The current state of the run, to be tracked. `known` is the result of [`Run::known`].
     pub fn follow(&self, known: &History) -> NewRun {
-        let mut forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), &self.record());
+        let mut model = RunModel::of_record(self.setting.clone(), &self.record());
         // The finished tasks of a resumed run tell how long the remaining ones take.
-        forecast.learn(self.record().attempts);
+        model.learn(self.record().attempts);
         let known = known.records().map(|(name, ..)| name.clone()).collect();
-        NewRun { forecast, known, quota: None }
+        NewRun { model, known, quota: None }
     }
 }
 
-impl RunModel {
+impl TrackedRun {
     /// Converts `now` to the time of the run.
     fn own(&self, now: Time) -> Time {
         Time::from_seconds_nearest((now.seconds() - self.later - self.jumped).max(0.0))
     }
 }
 
-impl ServiceForecast {
+impl Forecaster {
     /// The number of samples in a prediction interval.
-    pub const COURSES: usize = SCENARIOS as usize;
+    pub const COURSES: usize = SAMPLES as usize;
 
     /// The 80 % interval of at least one completion time. Sorts `ends`.
     pub fn likely(ends: &mut [f64]) -> [f64; 2] {
-        likely(ends)
+        interval(ends)
     }
 
     /// A state without runs, under `policy` on these machines.
@@ -117,7 +115,8 @@ impl ServiceForecast {
         objective: Objective,
         slowstart: f64,
     ) -> Self {
-        Self { policy, machines, objective, slowstart, runs: BTreeMap::new() }
+        let setting = Setting { slowstart, profile: None };
+        Self { policy, machines, objective, setting, runs: BTreeMap::new() }
     }
 
     /// Replaces the machines. An empty list keeps the last ones, as if they came back at once.
@@ -135,8 +134,8 @@ impl ServiceForecast {
         later: f64,
         overrides: BTreeMap<String, FlowOverrides>,
     ) {
-        let NewRun { forecast, known, quota } = followed;
-        self.runs.insert(number, RunModel { forecast, later, jumped: 0.0, overrides, known, quota });
+        let NewRun { model, known, quota } = followed;
+        self.runs.insert(number, TrackedRun { model, later, jumped: 0.0, overrides, known, quota });
     }
 
     /// The wall clock jumped by `seconds`.
@@ -148,13 +147,13 @@ impl ServiceForecast {
     /// tasks. Only phases whose jobs ran before count. `None` if there is no such task.
     pub fn off(&self, number: u64, flow: &str) -> Option<(f64, u64)> {
         let run = self.runs.get(&number)?;
-        run.forecast.off(flow, &run.known)
+        run.model.off(flow, &run.known)
     }
 
     /// Records an event of a run at time `now` of the run.
     pub fn note(&mut self, number: u64, now: Time, event: &RunEvent) {
         if let Some(run) = self.runs.get_mut(&number) {
-            run.forecast.record(now, event);
+            run.model.record(now, event);
         }
     }
 
@@ -168,7 +167,7 @@ impl ServiceForecast {
     /// Marks a flow as failed.
     pub fn fail(&mut self, number: u64, flow: &str) {
         if let Some(run) = self.runs.get_mut(&number) {
-            run.forecast.fail(flow);
+            run.model.fail(flow);
         }
     }
 
@@ -180,24 +179,21 @@ impl ServiceForecast {
     /// The remaining work, with estimated durations. A held flow contributes only its running tasks and gets
     /// no prediction. The flows of the run `freed` do not count as held.
     pub fn ahead(&self, now: Time, freed: Option<u64>) -> ForecastInput {
-        self.made(now, freed, |run, own| run.forecast.estimated(own))
+        self.made(now, freed, |run, own| run.model.estimated(own))
     }
 
-    /// The remaining work in sample `k` of [`ServiceForecast::COURSES`], with drawn durations. The same `k`
+    /// The remaining work in sample `k` of [`Forecaster::COURSES`], with drawn durations. The same `k`
     /// at the same moment draws the same durations.
     pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
-        self.made(now, freed, |run, own| run.forecast.drawn_among_others(own, k as u64, &run.known))
+        self.made(now, freed, |run, own| run.model.sample(own, k as u64, &run.known))
     }
 
     /// The flows whose task durations are unknown, so that their estimates are guesses. Such a flow has an
     /// unfinished job that never ran before and has no finished task.
     pub fn guesses(&self) -> BTreeSet<String> {
-        let of = |(number, run): (&u64, &RunModel)| {
-            run.forecast
-                .guesses(&run.known)
-                .into_iter()
-                .map(|flow| format!("{number}/{flow}"))
-                .collect::<Vec<_>>()
+        let of = |(number, run): (&u64, &TrackedRun)| {
+            let guesses = run.model.guesses(&run.known);
+            guesses.into_iter().map(|flow| format!("{number}/{flow}")).collect::<Vec<_>>()
         };
         self.runs.iter().flat_map(of).collect()
     }
@@ -206,15 +202,15 @@ impl ServiceForecast {
         &self,
         now: Time,
         freed: Option<u64>,
-        durations: impl Fn(&RunModel, Time) -> Draft,
+        durations: impl Fn(&TrackedRun, Time) -> Draft,
     ) -> ForecastInput {
         let mut draft =
             Draft { machines: self.machines.clone(), objective: self.objective, ..Draft::default() };
-        let (mut quotas, mut at_work) = (Quotas::new(), TasksByFlow::new());
+        let mut slots = SlotUse::default();
         for (number, run) in &self.runs {
             let own = run.own(now);
-            let left = run.forecast.ahead(&durations(run, own), own);
-            let mut all_seats = run.forecast.running();
+            let left = run.model.ahead(&durations(run, own), own);
+            let mut all_seats = run.model.running();
             draft.add_pools(&left.pools);
             for mut flow in left.flows {
                 let overrides = run.overrides.get(&flow.id).copied().unwrap_or_default();
@@ -227,10 +223,11 @@ impl ServiceForecast {
                     }
                     flow = running_tasks::alone(flow, &mut running);
                     id.insert_str(0, HELD);
+                    slots.held.insert(id.clone());
                 }
                 flow.id = id;
-                quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
-                at_work.insert(flow.id.clone(), running);
+                slots.quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
+                slots.running.insert(flow.id.clone(), running);
                 // The deadline is a date. The remaining tasks are in the time of the run.
                 let deadline = flow.deadline.map(|at| (at + run.later).max(0.0));
                 draft.flows.push(FlowDraft { deadline, ..flow.later(run.later + run.jumped) });
@@ -240,9 +237,8 @@ impl ServiceForecast {
             draft,
             now,
             policy: self.policy.clone(),
-            slowstart: self.slowstart,
-            quotas: Arc::new(quotas),
-            at_work: Arc::new(at_work),
+            setting: self.setting.clone(),
+            slots: Arc::new(slots),
             kept: CachedOrder::default(),
         }
     }

@@ -7,9 +7,9 @@ use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::{Config, Driver, FlowEnd, Policy, Sink};
 
-use crate::run::service_forecast::flow_quotas::FlowQuotas;
-use crate::run::service_forecast::forecast_engine::ForecastEngine;
-use crate::run::service_forecast::running_tasks::RunningTasks;
+use crate::run::forecaster::flow_quotas::FlowQuotas;
+use crate::run::forecaster::forecast_engine::ForecastEngine;
+use crate::run::forecaster::running_tasks::RunningTasks;
 
 /// By flow of an instance: its completion time; `None` if it never completes. O(log) per instant, batch and
 /// decision.

@@ -1,20 +1,22 @@
 //! The remaining work of all flows at a moment, ready to be simulated, and variants of it for "what if"
 //! questions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slackline_algo::auto::{Auto, OrderRecorder, OrderReplay, Resolve};
 use slackline_executor::engine::backend::UserQuota;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
+use slackline_model::schedule::FlowRow;
 use slackline_model::{Draft, FlowId, Instance, Time};
 use slackline_policy::Policy;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::service_forecast::flow_quotas::FlowQuotas;
-use crate::run::service_forecast::running_tasks::{RunningTasks, TasksByFlow};
-use crate::run::service_forecast::{HELD, scenario};
+use crate::run::forecaster::flow_quotas::FlowQuotas;
+use crate::run::forecaster::running_tasks::{RunningTasks, TasksByFlow};
+use crate::run::forecaster::scenario;
+use crate::run::policy::{self, Setting};
 
 /// By name of a flow: its predicted completion time.
 pub type Completions = BTreeMap<String, f64>;
@@ -30,10 +32,18 @@ pub struct ForecastInput {
     pub draft: Draft,
     pub(super) now: Time,
     pub(super) policy: PolicySpec,
-    pub(super) slowstart: f64,
-    pub(super) quotas: Arc<Quotas>,
-    pub(super) at_work: Arc<TasksByFlow>,
+    pub(super) setting: Setting,
+    pub(super) slots: Arc<SlotUse>,
     pub(super) kept: CachedOrder,
+}
+
+/// What limits the slots of flows beside the policy.
+#[derive(Debug, Default)]
+pub(super) struct SlotUse {
+    pub(super) quotas: Quotas,
+    pub(super) running: TasksByFlow,
+    /// The held flows, whose running tasks alone are simulated. They get no prediction.
+    pub(super) held: BTreeSet<String>,
 }
 
 /// The remaining work of all flows, checked and ready to be simulated.
@@ -87,6 +97,18 @@ impl Order {
 }
 
 impl ForecastInput {
+    /// The remaining work of one run that has the machines for itself.
+    pub(in crate::run) fn of_run(
+        draft: Draft,
+        now: Time,
+        policy: PolicySpec,
+        setting: Setting,
+        running: TasksByFlow,
+    ) -> Self {
+        let slots = Arc::new(SlotUse { running, ..SlotUse::default() });
+        Self { draft, now, policy, setting, slots, kept: CachedOrder::default() }
+    }
+
     /// The completions of the flows.
     ///
     /// # Errors
@@ -130,6 +152,14 @@ impl ForecastInput {
         instance: &Instance,
         kept: &CachedOrder,
     ) -> Result<(Completions, CachedOrder), String> {
+        // On a cluster, jobs start ApplicationMasters and containers first. The full simulator models them, and
+        // a sample does not.
+        if self.setting.profile.is_some() {
+            let simulated = policy::simulated(&self.policy, instance, &self.setting);
+            let rows = simulated.map_err(|error| error.to_string())?.schedule.flows;
+            let end = |row: &FlowRow| Some((row.flow, Time::from_seconds_nearest(row.completion?)));
+            return Ok((self.named(instance, rows.iter().filter_map(end)), kept.clone()));
+        }
         if let Some(order) = &kept.0 {
             let completions = self.ends(instance, &mut order.policy(instance))?;
             return Ok((completions, kept.clone()));
@@ -145,14 +175,17 @@ impl ForecastInput {
     }
 
     fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Result<Completions, String> {
-        let quotas = FlowQuotas::new(instance.flows().iter().map(|flow| self.quotas.get(&flow.id)));
-        let running = RunningTasks::new(instance, &self.at_work);
-        let ends = scenario::ends(instance, policy, self.slowstart, &quotas, &running)?;
-        let named = |(flow, end): (FlowId, Option<Time>)| {
-            Some((instance.flow(flow).id.clone(), end?.max(self.now).seconds()))
-        };
-        let named = |end| named(end).filter(|(name, _)| !name.starts_with(HELD));
-        Ok(ends.into_iter_enumerated().filter_map(named).collect())
+        let SlotUse { quotas, running, .. } = &*self.slots;
+        let quotas = FlowQuotas::new(instance.flows().iter().map(|flow| quotas.get(&flow.id)));
+        let running = RunningTasks::new(instance, running);
+        let ends = scenario::ends(instance, policy, self.setting.slowstart, &quotas, &running)?;
+        Ok(self.named(instance, ends.into_iter_enumerated().filter_map(|(flow, end)| Some((flow, end?)))))
+    }
+
+    /// The completions by name, never before now.
+    fn named(&self, instance: &Instance, ends: impl Iterator<Item = (FlowId, Time)>) -> Completions {
+        let named = ends.map(|(flow, end)| (instance.flow(flow).id.clone(), end.max(self.now).seconds()));
+        named.filter(|(name, _)| !self.slots.held.contains(name)).collect()
     }
 
     /// The same work under a policy that keeps the decision `kept`.
@@ -165,24 +198,9 @@ impl ForecastInput {
     /// The same work without some flows.
     #[must_use]
     pub fn without(&self, is_one: impl Fn(&str) -> bool) -> Self {
-        let flows = self.draft.flows.iter().filter(|flow| !is_one(&flow.id)).cloned().collect();
-        let Draft { start, machines, pools, objective, weights, .. } = &self.draft;
-        let draft = Draft {
-            start: start.clone(),
-            machines: machines.clone(),
-            pools: pools.clone(),
-            objective: *objective,
-            weights: *weights,
-            flows,
-        };
-        Self {
-            draft,
-            policy: self.policy.clone(),
-            quotas: self.quotas.clone(),
-            at_work: self.at_work.clone(),
-            kept: self.kept.clone(),
-            ..*self
-        }
+        let mut other = self.clone();
+        other.draft.flows.retain(|flow| !is_one(&flow.id));
+        other
     }
 
     /// The same work under another policy.
@@ -207,13 +225,7 @@ impl ForecastInput {
 
     /// The number of slots of all machines.
     pub fn slots(&self) -> u64 {
-        let of = |machine: &MachineDraft| {
-            let each = match machine.slots {
-                Slots::Universal(slots) => slots,
-                Slots::Typed { map, reduce } => map + reduce,
-            };
-            u64::from(machine.count) * u64::from(each)
-        };
+        let of = |machine: &MachineDraft| u64::from(machine.count) * u64::from(machine.slots.total());
         self.draft.machines.iter().map(of).sum()
     }
 }

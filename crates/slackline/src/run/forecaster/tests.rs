@@ -10,7 +10,7 @@ use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Combine, Instance, Metric, PhaseKind, Seed};
 use slackline_task::base::task_id::TaskId;
 
-use crate::run::service_forecast::*;
+use crate::run::forecaster::*;
 use crate::{Options, Registry, simulate};
 
 fn machines(slots: u32) -> Vec<MachineDraft> {
@@ -47,13 +47,12 @@ fn forecast_of(
     slots: u32,
     apart: f64,
     runs: Vec<(Draft, Option<(String, u32)>)>,
-) -> ServiceForecast {
+) -> Forecaster {
     let policy = Registry::standard().parse(policy).unwrap();
     let objective = Objective::new(Metric::Response, Combine::Sum);
-    let mut forecast = ServiceForecast::new(policy.clone(), machines(slots), objective, 1.0);
+    let mut forecast = Forecaster::new(policy.clone(), machines(slots), objective, 1.0);
     for (number, (workload, quota)) in (1..).zip(runs) {
-        let followed =
-            NewRun::of(&workload, &policy).with_quota(quota.map(|(user, slots)| UserQuota { user, slots }));
+        let followed = NewRun::of(&workload).with_quota(quota.map(|(user, slots)| UserQuota { user, slots }));
         forecast.track(number, followed, apart * (number - 1) as f64, BTreeMap::new());
     }
     forecast
@@ -160,10 +159,8 @@ fn a_user_with_a_quota_of_one_slot_runs_one_task_at_a_time() {
 }
 
 /// The completion times of the flow of the first run in all samples.
-fn completions(forecast: &ServiceForecast, now: Time) -> Vec<f64> {
-    (0..ServiceForecast::COURSES)
-        .map(|k| forecast.course(now, None, k).completions().unwrap()["1/f"])
-        .collect()
+fn completions(forecast: &Forecaster, now: Time) -> Vec<f64> {
+    (0..Forecaster::COURSES).map(|k| forecast.course(now, None, k).completions().unwrap()["1/f"]).collect()
 }
 
 #[test]
@@ -202,10 +199,9 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
 #[test]
 fn tasks_of_less_than_a_millisecond_are_looked_ahead_at() {
     let flow = workload("f", &[(&[0.000_383; 3], &[0.000_477])]);
-    let policy = Registry::standard().parse("fifo").unwrap();
     let known = PhaseKind::ALL.map(|kind| PhaseName { flow: "f".into(), job: "j0".into(), kind });
     let mut forecast = forecast_of("fifo", 4, 0.0, Vec::new());
-    let followed = NewRun { known: known.into(), ..NewRun::of(&flow, &policy) };
+    let followed = NewRun { known: known.into(), ..NewRun::of(&flow) };
     forecast.track(1, followed, 0.0, BTreeMap::new());
     let ends = completions(&forecast, Time::ZERO);
     assert!(ends.iter().all(|end| (0.000_6..=0.001_1).contains(end)), "{ends:?}");
@@ -214,12 +210,11 @@ fn tasks_of_less_than_a_millisecond_are_looked_ahead_at() {
 #[test]
 fn a_flow_whose_jobs_ran_before_is_no_guess_and_its_times_differ() {
     let flow = workload("f", &[(&[10.0], &[10.0])]);
-    let policy = Registry::standard().parse("fifo").unwrap();
     let name = |kind| PhaseName { flow: "f".into(), job: "j0".into(), kind };
     let known: BTreeSet<PhaseName> = PhaseKind::ALL.map(name).into();
     let mut forecast = forecast_of("fifo", 2, 0.0, Vec::new());
     for (number, known) in [(1, known.clone()), (2, [name(PhaseKind::Map)].into())] {
-        let followed = NewRun { known, ..NewRun::of(&flow, &policy) };
+        let followed = NewRun { known, ..NewRun::of(&flow) };
         forecast.track(number, followed, 0.0, BTreeMap::new());
     }
     assert_eq!(

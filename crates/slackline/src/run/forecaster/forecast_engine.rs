@@ -8,8 +8,8 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, Running, Start};
 use slackline_sim::{Options, Sim};
 
-use crate::run::service_forecast::flow_quotas::FlowQuotas;
-use crate::run::service_forecast::running_tasks::{PlacedTask, RunningTasks};
+use crate::run::forecaster::flow_quotas::FlowQuotas;
+use crate::run::forecaster::running_tasks::{PlacedTask, RunningTasks};
 
 /// Each running task gets the first slot that no other one has, because the real slot is unknown here. A task
 /// without a free slot waits.

@@ -1,0 +1,50 @@
+//! Columns of numbers of records, in the order of their documents.
+
+use slackline::report::Column;
+use slackline::report::number::Unit;
+
+/// A number of a record: a column of a table, and of CSV.
+pub(crate) struct Number<T> {
+    pub(crate) name: &'static str,
+    heading: &'static str,
+    unit: Unit,
+    /// When the table leaves it out. What 0 means is up to the table.
+    pub(crate) rank: u8,
+    /// What of it the table shows: bytes as MB.
+    factor: f64,
+    pub(crate) value: fn(&T) -> Option<f64>,
+}
+
+pub(crate) const fn number<T>(
+    name: &'static str,
+    heading: &'static str,
+    unit: Unit,
+    rank: u8,
+    value: fn(&T) -> Option<f64>,
+) -> Number<T> {
+    Number { name, heading, unit, rank, factor: 1.0, value }
+}
+
+/// A number of bytes, which a table shows as MB.
+pub(crate) const fn megabytes<T>(
+    name: &'static str,
+    heading: &'static str,
+    rank: u8,
+    value: fn(&T) -> Option<f64>,
+) -> Number<T> {
+    Number { name, heading, unit: Unit::Measure, rank, factor: 1e-6, value }
+}
+
+impl<T> Number<T> {
+    /// What the table shows of each record.
+    pub(crate) fn values<'r>(&self, records: impl Iterator<Item = &'r T>) -> Vec<Option<f64>>
+    where
+        T: 'r,
+    {
+        records.map(|record| Some((self.value)(record)? * self.factor)).collect()
+    }
+
+    pub(crate) fn column(&self, values: &[Option<f64>]) -> Column {
+        Column::numbers(self.name, values, self.unit).heading(self.heading)
+    }
+}
