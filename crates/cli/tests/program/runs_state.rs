@@ -265,7 +265,10 @@ fn without_its_journal_a_run_keeps_what_is_finished() {
     fs::write(&path, &journal).expect("the journal can be replaced");
     for verb in [&RUN[..], &["status", "--state", "state"]] {
         refused(&family.slackline(&dir, verb), "the file is damaged at byte 20");
-        refused(&family.slackline(&dir, verb), "move it away and run again: the jobs that jobs.log");
+        refused(
+            &family.slackline(&dir, verb),
+            "move it away and run again: jobs that are finished in jobs.log",
+        );
     }
     let stays = family.slackline(&dir, &["clean", "--state", "state"]);
     refused(&stays, "the file is damaged at byte 20");

@@ -9,7 +9,6 @@ import { SortedTable, type Column } from "./table";
 
 /** So many figures, and so many policies, have room beside each other on paper. */
 const WIDE = 8, TURNED = 6;
-const GIVEN_UP = "given up";
 const TIMES = "times are seconds unless they show units";
 
 export class Comparison {
@@ -174,9 +173,7 @@ function given(title: string, columns: TableColumn[]): HTMLElement {
   const table = new SortedTable(made, rows, { caption: title, page: 60 }).element, turned = turnedFor(shown, rows.length, title);
   table.classList.add("figures");
   if (turned) table.classList.add("no-print");
-  const isGivenUp = shown.some((column) => column.texts.some((text) => text.includes(GIVEN_UP)));
-  return h("div", {}, table, turned && h("div", { class: "only-print" }, turned), isGivenUp && h("p", { class: "muted" },
-    `${GIVEN_UP}: at some point of the simulation a condition could not be met any more, so it was stopped there and has no figures.`));
+  return h("div", {}, table, turned && h("div", { class: "only-print" }, turned));
 }
 
 function brief(name: string, most: number): string { return name.length > most ? `${name.slice(0, most - 1)}…` : name; }
