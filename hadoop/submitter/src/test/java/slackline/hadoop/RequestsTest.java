@@ -89,7 +89,7 @@ class RequestsTest {
     assertEquals(0, done("\"do\":\"list\",\"path\":\"DIR/in/*.gz\"").get("entries").size());
     checkFailed("\"do\":\"list\",\"path\":\"DIR/none\"", "input", "none");
 
-    assertEquals(base64("new"),
+    assertEquals(base64("ext"),
         done("\"do\":\"read\",\"path\":\"DIR/in/a\",\"offset\":1,\"length\":100").get("base64").asText());
     assertEquals("", done("\"do\":\"read\",\"path\":\"DIR/in/a\",\"offset\":9,\"length\":1").get("base64").asText());
     checkFailed("\"do\":\"read\",\"path\":\"DIR/none\",\"offset\":0,\"length\":1", "input", "none");
