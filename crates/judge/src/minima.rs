@@ -3,7 +3,7 @@
 //!
 //! At each instant at which tasks start, after all starts of that instant: if a phase that started
 //! one holds more than its minimum, no ready phase of the slot kind with tasks not yet started holds fewer
-//! than its own. Where the rows leave room, they are believed:
+//! than its own. Where the rows leave room, the judge accepts them:
 //! - only tasks without any attempt are waiting to start; when a failed one could be repeated the rows
 //!   do not say;
 //! - a reduce phase is ready once its maps are done, or enough of them for slow-start and waiting
@@ -11,7 +11,7 @@
 //!   the slots in use are those that certainly are. Nor do they say when output was lost: a reduce whose
 //!   job lost some may wait again whenever it runs;
 //! - nor do they say when output was lost and a flow failed. A slot kind with a guaranteed phase of which
-//!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile;
+//!   for which this leaves open whether it is ready or how many tasks it has left is not judged meanwhile;
 //! - nor when, within an instant, tasks of no length ended: with those of a guaranteed phase its minimum
 //!   shrinks, and those of others grow. Such an instant is not judged;
 //! - nor whether a reduce that waits was given its slot before or after others within an instant. It may bar
@@ -36,7 +36,7 @@ struct Guaranteed {
     ready: Time,
     /// From when on the rule about waiting reduces does not bar it.
     free: Time,
-    /// Until when the rows leave its needs in doubt; from the start if they never do.
+    /// Until when the rows leave its needs open; from the start if they never do.
     doubtful: Time,
 }
 
@@ -91,7 +91,7 @@ fn guaranteed(ledger: &Ledger<'_>, progress: &Progress, id: PhaseId) -> Option<G
     let barrier = progress.barriers[phase.job].as_ref().filter(|_| map.is_some());
     let (ready, free) = match (barrier, doubtful) {
         (Some(barrier), None) => {
-            // Maps that never finish are those of a failed flow, which is in doubt as a whole.
+            // Maps that never finish are those of a failed flow, whose needs are all unknown.
             // Runs promise no minima: there is one segment.
             let Some((enough, all)) = barrier.enough(0).at.zip(barrier.first()) else {
                 return Some(Guaranteed { phase: id, ready, free: ready, doubtful: Time(u64::MAX) });

@@ -175,7 +175,7 @@ pub enum Violation {
         event: ReduceEvent,
         /// How many maps should be done; none for the whole map phase.
         needed: Option<u32>,
-        /// When so many maps are done, if ever.
+        /// When that number of maps is done, if ever.
         done: Option<f64>,
     },
     /// A reduce that takes a slot early and leaves none to the maps.

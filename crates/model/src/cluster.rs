@@ -30,7 +30,7 @@ pub enum Slots {
 }
 
 impl Slots {
-    /// The slots of a machine, whatever they are for.
+    /// The slots of a machine, of all kinds.
     pub const fn total(self) -> u32 {
         match self {
             Self::Universal(slots) => slots,

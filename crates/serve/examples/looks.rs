@@ -1,4 +1,4 @@
-//! How long looks ahead take, with so many flows live.
+//! How long forecasts take, by the number of running flows.
 //!
 //! ```console
 //! cargo run --release --package slackline-serve --example looks -- auto:ends=no 32 20 10 100 300 1000

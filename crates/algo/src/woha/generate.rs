@@ -101,7 +101,7 @@ fn scan(workflow: &Workflow, rehearsal: &mut Rehearsal<'_>, budget: Span) -> u32
     (cap_min(workflow, budget)..most).find(|&cap| rehearsal.run(cap, budget).is_some()).unwrap_or(most)
 }
 
-/// What a flow with this plan and deadline is told when it is submitted now.
+/// The answer to a flow with this plan and deadline that is submitted now.
 pub fn admission(plan: &Plan, deadline: Option<Time>, now: Time) -> Admission {
     let earliest_completion = Time(now.0.saturating_add(plan.shortest().0));
     Admission {

@@ -10,7 +10,7 @@
 //! 1. The submitting side puts the jobs of a flow in an order ([`priorities`]).
 //! 2. It rehearses the flow alone on the cluster, list scheduling by that order, and notes how many
 //!    tasks have been started by which time ([`generate`]). Counted back from the end these are the
-//!    progress requirements: so many tasks so long before the deadline.
+//!    progress requirements: a number of tasks for each time before the deadline.
 //! 3. It may cap the slots of the rehearsal at the fewest with which the deadline is still met, so that
 //!    the plan does not count on the whole cluster shortly before the deadline.
 //! 4. Order and requirements are the [`plan`], a few kilobytes at most. The master does no analysis.

@@ -1,7 +1,7 @@
 //! WOHA as a policy: plans in at submission, the most lagging flow out at every free slot.
 //!
 //! The policy only follows: what to follow comes from a [`PlanGenerator`] or was handed in, and who is
-//! next is said by a [`WorkflowScheduler`]. How many tasks were started it reads from the view, before
+//! next is chosen by a [`WorkflowScheduler`]. How many tasks were started it reads from the view, before
 //! every decision, because an engine may start fewer than were granted.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::request::Request;
 use super::scheduler::{Goal, WorkflowScheduler};
 
-/// What becomes of a flow that cannot meet its deadline even with the whole cluster.
+/// How to treat a flow that cannot meet its deadline even with the whole cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Late {
     /// It gives way to flows that lag (deviation D11).

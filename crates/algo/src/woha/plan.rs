@@ -193,7 +193,7 @@ impl Plan {
     /// Reads the binary form. Never panics, and never allocates more than a few times the input.
     ///
     /// # Errors
-    /// Whatever keeps the bytes from being a plan.
+    /// The reason why the bytes are no plan.
     pub fn decode(bytes: &[u8]) -> Result<Self, PlanError> {
         let mut reader = Reader { bytes };
         if reader.take(3)? != MAGIC {

@@ -110,7 +110,7 @@ pub(super) struct Rehearsal<'a> {
     ready: [BinaryHeap<Reverse<(u32, PhaseKind)>>; 2],
     /// Ends of batches: when, job, phase, tasks.
     events: BinaryHeap<Reverse<(u64, u32, PhaseKind, u32)>>,
-    /// Jobs that are complete and whose dependents have not been told.
+    /// Complete jobs whose dependents do not know it yet.
     complete: Vec<u32>,
     /// How many tasks started when.
     starts: Vec<(u64, u64)>,

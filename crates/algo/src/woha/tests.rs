@@ -211,7 +211,7 @@ proptest! {
     #[test]
     fn rubbish_is_no_plan(bytes in prop::collection::vec(any::<u8>(), 0..60), head in any::<bool>()) {
         let bytes = if head { [b"SWP\x01".as_slice(), &bytes].concat() } else { bytes };
-        // Whatever is accepted is a plan: it can be written and read again.
+        // Bytes that are accepted are a plan: it can be written and read again.
         if let Ok(plan) = Plan::decode(&bytes) {
             prop_assert_eq!(Plan::decode(&plan.encode()), Ok(plan));
         }

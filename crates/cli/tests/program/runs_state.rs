@@ -129,7 +129,7 @@ fn what_another_run_has_made_is_neither_mixed_nor_removed() {
     first.kill().expect("it can be killed");
     first.wait().expect("it is gone");
     fs::write(dir.join("go"), "").expect("a file");
-    refused(&family.slackline(&dir, &other), "expected");
+    refused(&family.slackline(&dir, &other), "give each run its own output directory");
     // A user who removes them by hand gives them to the other run, from which the first takes nothing.
     for output in ["waited", "good"] {
         fs::remove_dir_all(dir.join(output)).expect("it can go");

@@ -1,7 +1,7 @@
 // What the rows of a timeline hold: boxes over time, of every task, flow or phase.
 import type { Model, Ran } from "./data";
 
-/** Rectangles to be drawn, as columns: when, which rows, of which flow, and of what. */
+/** Rectangles to be drawn, as columns: times, rows, flow, and kind. */
 export interface Boxes {
   start: Float64Array; end: Float64Array; row: Int32Array; rows: Int32Array;
   flow: Int32Array; phase: Int32Array;

@@ -6,7 +6,7 @@ const FLOWS = [
 ];
 const OTHER = "#8d949c";
 export const POLICIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f", "#5b4bb5"];
-/** Lines are told apart without colours, too. */
+/** Lines differ without colours, too. */
 export const DASHES = ["", "7 3", "2 2", "9 3 2 3", "12 4", "4 4 1 4", "1 3", "6 2 2 2"];
 
 export const FATES = { met: "#0072b2", late: "#d55e00", free: "#8d949c", failed: "#8a2d6b" };

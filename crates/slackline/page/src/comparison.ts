@@ -7,7 +7,7 @@ import { marks, number, short } from "./format";
 import type { State } from "./state";
 import { SortedTable, type Column } from "./table";
 
-/** So many figures, and so many policies, have room beside each other on paper. */
+/** The numbers of figures and of policies that have room beside each other on paper. */
 const WIDE = 8, TURNED = 6;
 const TIMES = "times are seconds unless they show units";
 

@@ -61,7 +61,7 @@ export class LiveTable {
   draw(): void {
     if (!this.element.open) return;
     const fresh = this.make();
-    // Whoever reads or scrolls it stays where they are.
+    // A reader keeps the scroll position.
     if (this.made === null) this.element.append(this.made = fresh);
     else if (this.made.textContent !== fresh.textContent) this.made.replaceChildren(...fresh.childNodes);
   }

@@ -70,7 +70,7 @@ export function moments(doc: Clocked): { unit: string; text: (ticks: number) => 
   return { unit, text: (ticks) => text(ticks * doc.tick) };
 }
 
-/** A heading with the unit of what is below it. */
+/** A heading with the unit of its column. */
 export function headed(heading: string, unit: string): string { return unit ? `${heading} [${unit}]` : heading; }
 
 function signOf(value: number): string { return value < 0 ? "−" : ""; }
@@ -84,7 +84,7 @@ export function timeScale(most: number, about: number): { unit: string; marks: {
 
 /** Seconds of the local clock at a second of the workload, as if it were UTC; null without a clock. */
 function local(doc: Clocked, seconds: number): number | null {
-  // What takes seconds is told in seconds: the clock would hide them.
+  // Short times are shown in seconds: the clock would hide them.
   if (!doc.clock || doc.end * doc.tick < 100) return null;
   let ahead = 0;
   for (const [at, shift] of doc.clock.shifts) if (seconds >= at) ahead = shift;
@@ -107,7 +107,7 @@ function dayName(moment: Date): string {
 
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
-/** Marks of a time axis between two ticks: at most about so many, at round times of the clock. */
+/** Marks of a time axis between two ticks: about `most` at most, at round times of the clock. */
 export function timeMarks(doc: Clocked, from: number, to: number, most: number): { at: number; label: string }[] {
   const a = from * doc.tick, b = to * doc.tick, least = (b - a) / Math.max(1, most);
   const step = least < 1 ? niceStep(least) : STEPS.find((step) => step >= least) ?? Math.ceil(least / 604800) * 604800;

@@ -9,7 +9,7 @@ export function keys(model: Model, state: State, does: { turn: () => void; help:
     const at = state.selected ? order.indexOf(state.selected.flow) + by : by > 0 ? 0 : order.length - 1;
     state.select({ flow: order[(at + order.length) % order.length], bar: null, policy: state.policy });
   };
-  // Whoever has chosen a flow looks at that.
+  // The chosen flow stays in view.
   const zoom = (factor: number) => {
     const ran = model.doc.policies[state.policy].ran, flow = state.selected?.flow;
     const middle = ran && flow !== undefined ? model.release(flow) + Math.max(0, ran.took[flow]) / 2 : NaN;

@@ -95,10 +95,10 @@ function firstShown(model: Model): number {
   return known.reduce((a, b) => cost!.values[b]! < cost!.values[a]! ? b : a);
 }
 
-/** The page is drawn for so many pixels on paper: what lies between the margins of A4, and what is around charts on a screen. */
+/** The width of the page on paper in pixels: A4 without its margins. */
 const PAPER = 780;
 
-/** Paper is light and narrow, whatever the screen is. Charts are drawn for its width, so that letters keep their size. */
+/** Paper is light and narrow, also where the screen is not. Charts are drawn for its width, so that letters keep their size. */
 function printed(page: HTMLElement, state: State, draw: () => void): void {
   const root = document.documentElement;
   let before: string | undefined;

@@ -102,7 +102,7 @@ function quantile(sorted: number[], share: number): number | null {
   return sorted.length ? sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] : null;
 }
 
-/** What share of values is at most x, as steps; of many values at so many x that no eye misses one. */
+/** The share of values that are at most x, as steps; many values are sampled finer than a pixel. */
 function steps(sorted: number[], low: number, high: number): [number, number][] {
   const n = sorted.length;
   if (n === 0) return [];

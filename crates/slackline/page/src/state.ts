@@ -1,4 +1,4 @@
-// What is being looked at; whoever shows it is told when it changes.
+// The state of the view; its listeners are called when it changes.
 
 export interface Selection { flow: number; bar: number | null; policy: number }
 
@@ -50,7 +50,7 @@ export class State {
     this.changed("window");
   }
 
-  /** Makes the window so many times as long, and leaves one point of it where it is. */
+  /** Makes the window `factor` times as long, and leaves one point of it in place. */
   zoom(factor: number, at = (this.from + this.to) / 2): void {
     this.look(at - (at - this.from) * factor, at + (this.to - at) * factor);
   }

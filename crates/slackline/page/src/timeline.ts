@@ -8,7 +8,7 @@ import { GUTTER, Gantt } from "./gantt";
 import type { State } from "./state";
 
 const HEIGHT = 430, BESIDE = 300, ROWS = 300;
-/** Within so many milliseconds two clicks are one double click. */
+/** Two clicks within this time are a double click, milliseconds. */
 const DOUBLE_CLICK = 350;
 const WORDS = { slots: "slots (every task)", flows: "flows", jobs: "jobs", shares: "slots per flow" } as const;
 

@@ -1,7 +1,7 @@
 //! Flows in the order of their lag (section IV-B, Algorithm 2, deviations D7–D9): two lists, one by
 //! when the next requirement falls due, one by lag.
 //!
-//! Only flows whose requirement changed are looked at, and the list by lag has a copy for each slot kind
+//! Only flows whose requirement changed are updated, and the list by lag has a copy for each slot kind
 //! that holds only flows with tasks to run there, so that no search has to skip flows.
 //!
 //! - `record`: how far a flow is and what it ranks by;

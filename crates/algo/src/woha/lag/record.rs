@@ -27,7 +27,7 @@ impl Measure {
     }
 
     /// Where flows rank that have no deadline: after all others, fewest started tasks first (deviation
-    /// D10). No flow has so many tasks, and no instant is so late.
+    /// D10). No flow has this number of tasks, and no instant is as late.
     pub(super) fn whenever(self, started: i64) -> Rank {
         let base = match self {
             Self::Tasks => 1 << 52,

@@ -30,7 +30,7 @@ impl Draw {
     }
 }
 
-/// A scheduler and the naive one, told the same.
+/// A scheduler and the naive one, with the same input.
 struct Pair<'a> {
     naive: Naive,
     fast: &'a mut dyn WorkflowScheduler,

@@ -100,9 +100,9 @@ export function kept<T>(of: () => T): T | undefined {
   }
 }
 
-/** The service, asked with the token that somebody gave for as long as this tab is open. */
+/** The service. Requests carry the token that the user entered, for as long as this tab is open. */
 export class Client {
-  /** Told when the service knows nobody by the token, or there is none. */
+  /** Called when the service does not know the token, or there is none. */
   onUnknown: (message: string) => void = () => {};
 
   private mine: string | null = kept(() => sessionStorage.getItem(KEPT)) ?? null;
@@ -138,7 +138,7 @@ export class Client {
   async text(path: string): Promise<string> { return (await this.ask("GET", path)).text(); }
   async send<T>(method: string, path: string, sent?: unknown): Promise<T> { return read<T>(await this.ask(method, path, sent)); }
 
-  /** Has something done, and gives what is said of it. */
+  /** Sends a command and returns the message of the answer. */
   async act(method: string, path: string, sent?: unknown): Promise<string> {
     return (await this.send<{ message: string }>(method, path, sent)).message;
   }

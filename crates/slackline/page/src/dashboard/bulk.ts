@@ -1,4 +1,4 @@
-// What is done with several rows at once: they are held, let go, or cancelled, after it was asked how many are meant.
+// Commands for several rows at once: hold, resume, or cancel, after a question with their number.
 import { h, write } from "../dom";
 import { count } from "../format";
 import { at, Refused } from "./api";

@@ -18,7 +18,7 @@ const LOGS_MOST = 400_000;
 const WORDS_FOR = 10_000;
 const OVER = ["finished", "failed", "cancelled"];
 
-/** Whether somebody may change what is somebody's. */
+/** Whether a user may change what belongs to another. */
 export function mayChange(me: Me | null, user: string): boolean {
   return me !== null && (me.role === "operate" || me.role === "submit" && me.name === user);
 }
@@ -54,12 +54,12 @@ export class Details {
     this.told.replaceChildren();
     this.dialog.querySelector(".notice")!.replaceChildren();
     if (!this.dialog.open) this.dialog.showModal();
-    // An address of its own, that can be sent to others.
+    // An address that can be sent to others.
     history.replaceState(null, "", `#${number}`);
     void this.look();
   }
 
-  /** Asks for it anew, and shows it if it is another. */
+  /** Asks for it again, and shows it if it has changed. */
   private async look(): Promise<void> {
     const { number } = this;
     if (number === null) return;
@@ -258,7 +258,7 @@ function wrong(message: string): false {
   return false;
 }
 
-/** Draws something anew; the button of the same key has the focus afterwards. */
+/** Draws something again; the button with the same key keeps the focus. */
 export function keepingFocus(holder: HTMLElement, draw: () => void): void {
   const on = document.activeElement, key = on && holder.contains(on) ? on.getAttribute("data-key") : null;
   draw();

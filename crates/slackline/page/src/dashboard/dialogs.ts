@@ -1,9 +1,9 @@
-// What is asked in a window of its own, and what is said of what was done.
+// Dialogs, and messages about what was done.
 import { freshId, h } from "../dom";
 import { Refused } from "./api";
 import { localised } from "./time";
 
-/** A place where it is said what was done, and what was not. */
+/** A place for messages about what was done and what was not. */
 export function notice(): HTMLElement { return h("div", { class: "notice", role: "status" }); }
 
 /** Says something where it is seen: in the window that is open on top, or on the page. */
@@ -80,7 +80,7 @@ export function confirmed(title: string, text: string, yes: string, no: string):
   return asks(title, [h("p", {}, text)], yes, no, () => true, true);
 }
 
-/** Asks for something that is filled in; what is wrong with it is said, and asked again. */
+/** Shows a form; errors are shown, and the form stays open. */
 export function filled(title: string, parts: Node[], yes: string, act: () => Promise<boolean>): Promise<boolean> {
   return asks(title, parts, yes, "Leave it", act);
 }

@@ -1,4 +1,4 @@
-// What happened, the latest first; what somebody may want to act on by itself.
+// What happened, the latest first; alerts have a separate list.
 import { h, write } from "../dom";
 import type { Happening, Submission } from "./api";
 import { isAlert, type Store } from "./store";
@@ -26,7 +26,7 @@ export class Events {
     this.all.draw(events, now);
   }
 
-  /** What is said of an alert whose flow is done since, or one of a later submission of its name: which may be of another night. */
+  /** The text about an alert whose flow is done since, or a later submission of its name, which may be of another night. */
   private settled(): (alert: Happening) => string {
     const { store } = this, done = new Map<string, [number, string][]>();
     const add = (one: Submission, flow: string, at?: string) => {

@@ -10,7 +10,7 @@ export function unforeseen({ unpredicted }: Submission): string | undefined {
   return unpredicted && `No prediction yet: ${unpredicted}.`;
 }
 
-/** With what is over it is told as it was. */
+/** A submission that is over shows its last prediction. */
 export function foretold(prediction: Prediction, now: number, isOver = false): HTMLElement {
   const { flows, makes_late, remedies, made } = prediction, at = (text: string) => clock(millis(text), now);
   return h("div", { class: "foretold" },

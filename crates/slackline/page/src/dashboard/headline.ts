@@ -38,7 +38,7 @@ export class Headline {
       large.className = isBad ? "bad" : "";
     });
     write(this.good, calibration(service.calibration));
-    // A tab that is not looked at says what it is about.
+    // The title of a tab in the background shows the number of late flows.
     const late = rows.filter((row) => ["late", "likely"].includes(row.verdict.fate) && row.state !== "finished").length;
     document.title = late > 0 ? `(${late} late) Slackline` : "Slackline";
   }

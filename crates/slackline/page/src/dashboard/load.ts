@@ -34,7 +34,7 @@ export class LoadOverTime {
 
   draw(): void {
     const to = this.store.now, known = to - millis(this.store.load[0]?.at ?? this.store.service?.started ?? "");
-    // As far back as anything is known, as long as nobody has asked for something else.
+    // As far back as anything is known, unless the user has chosen a span.
     if (!this.isChosen) this.span.value = String(Math.max(0, SPANS.findLastIndex(([, span]) => span >= known)));
     const asked = SPANS[Number(this.span.value)][1];
     const points = [...this.store.load, ...this.current()].filter((point) => millis(point.at) >= to - asked);

@@ -18,7 +18,7 @@ import { Store } from "./store";
 import { SubmitForm } from "./submit";
 
 const THEME = "slackline-theme";
-/** Charts of the time that passes are drawn anew so often, milliseconds. */
+/** The interval between two drawings of charts whose time passes, milliseconds. */
 const CHARTS_EVERY = 5_000;
 
 const client = new Client(), store = new Store(client);

@@ -7,7 +7,7 @@ import { millis } from "./time";
 
 export type Fate = "met" | "likely" | "late" | "free" | "failed" | "unknown";
 
-/** What is said of a deadline, by colour and by word. */
+/** Whether a deadline holds, as colour and words. */
 export interface Verdict { fate: Fate; words: string }
 
 export const FATE_COLOURS: Record<Fate, string> = { ...FATES, likely: "#e69f00", unknown: FATES.free };
@@ -20,7 +20,7 @@ export interface Row {
   state: FlowStatus | SubmissionState;
   deadline: number | null; predicted: number | null;
   verdict: Verdict;
-  /** The less, the sooner somebody should look. */
+  /** The smaller, the more urgent. */
   urgency: number;
   words: string;
 }
@@ -46,11 +46,11 @@ export function verdict(flow: Flow, now: number): Verdict {
     return early >= 0 ? { fate: "met", words: `in time, ${seconds(early)} early` } : { fate: "late", words: `late by ${seconds(-early)}` };
   }
   if (due < now) return { fate: "late", words: `late by ${seconds(now - due)} so far` };
-  // Whatever was expected of it before it was held.
+  // Also if it had a prediction before it was held.
   if (flow.state === "held") return { fate: "unknown", words: "held, not predicted" };
   if (!flow.predicted) return { fate: flow.late ? "likely" : "unknown", words: flow.late ? "likely late" : "not predicted yet" };
   if (now - millis(flow.predicted) > GRACE && !flow.late) return { fate: "unknown", words: "was expected before now" };
-  // What is not done yet is not done before now, whatever was expected.
+  // What is not done yet is not done before now, even if it was predicted for earlier.
   const spare = due - Math.max(now, millis(flow.predicted));
   return spare >= 0 && !flow.late ? { fate: "met", words: `in time, ${seconds(spare)} to spare` } : { fate: "likely", words: `likely late by ${seconds(Math.max(0, -spare))}` };
 }

@@ -52,7 +52,7 @@ export class SlotsOverTime {
   private redraw(): void {
     this.drawn = this.store.attempts;
     const known = this.store.now - (this.store.attempts[0]?.from ?? NaN);
-    // As far back as anything is known, as long as nobody has asked for something else.
+    // As far back as anything is known, unless the user has chosen a span.
     if (!this.isChosen) this.span.value = String(Math.max(0, SPANS.findLastIndex(([, span]) => span >= known)));
     const span = SPANS[Number(this.span.value)][1], width = Math.max(280, this.element.clientWidth);
     this.to = this.store.now;

@@ -11,11 +11,11 @@ export interface Link { isThere: boolean; status: number; since: number; why: st
 const PAGE = 1_000;
 /** Submissions of the queue that are shown, and those over that are asked for at a time. */
 const QUEUED_MOST = 5_000, OVER_PAGE = 50;
-/** So many are asked for one by one; if more have changed, all are. */
+/** At most this number is requested one by one; if more have changed, all are requested. */
 const ONE_BY_ONE = 5;
 /** Events that are kept, and the past that is drawn, milliseconds. */
 const EVENTS_MOST = 2_000, ALERTS_MOST = 1_000, ATTEMPTS_FOR = 3_600_000, LOAD_FOR = 86_400_000;
-/** What nothing is told of is looked at every so often, milliseconds. */
+/** The intervals at which what has no events is requested, milliseconds. */
 const LIVE_EVERY = 2_000, SERVICE_EVERY = 5_000, ALL_EVERY = 60_000, RECURRENCES_EVERY = 30_000, LOAD_EVERY = 10_000, ALERTS_EVERY = 600_000;
 const STEP = 1_000;
 /** How long events are listened to after the page was seen the last time, milliseconds. */
@@ -27,7 +27,7 @@ export function isOpen(submission: Submission): boolean { return OPEN.has(submis
 /** Whether nothing of it is scheduled yet. */
 export function hasNotBegun(submission: Submission): boolean { return submission.state === "queued" || submission.state === "opening"; }
 
-/** Events that somebody may want to act on. */
+/** Events that are alerts. */
 const ALERTS = new Set(["likely_late", "late", "failed", "estimates_off", "alert_failed"]);
 export function isAlert(event: Happening): boolean { return ALERTS.has(event.kind); }
 
@@ -57,7 +57,7 @@ export class Store {
   private readonly dirty = new Set<number>();
   private isBusy = false;
   private notBefore = 0;
-  /** How long the last look at those at work took, milliseconds: what is large is looked at less often. */
+  /** How long the last request for running submissions took, milliseconds: many are requested less often. */
   private liveTook = 0;
   /** How much the clock of the service is ahead of this one, milliseconds. */
   private ahead = 0;
@@ -153,7 +153,7 @@ export class Store {
   /** Asks for what may have changed, unless it was just asked. */
   private async refresh(): Promise<void> {
     if (this.isBusy || !this.link.isThere || Date.now() < this.notBefore) return;
-    // What nobody looks at is looked up once in a while.
+    // A page in the background asks rarely.
     if (document.hidden && Date.now() - this.asked.all < ALL_EVERY) return;
     this.isBusy = true;
     const begun = Date.now();
@@ -203,7 +203,7 @@ export class Store {
     this.changed("service");
   }
 
-  /** Pages of submissions in some states, the latest first, at most so many. */
+  /** Pages of submissions in some states, the latest first, up to `most` submissions. */
   private async pages(state: string, most: number): Promise<{ found: Submission[]; isAll: boolean }> {
     const found: Submission[] = [];
     for (let before: number | undefined; found.length < most;) {
@@ -255,7 +255,7 @@ export class Store {
   private async lookLive(): Promise<void> {
     const begun = performance.now(), { found } = await this.pages("opening,running", Infinity), seen = new Set(found.map((one) => one.number));
     this.liveTook = performance.now() - begun;
-    // What is not among them any more has ended, whatever events have said.
+    // A submission that is no longer among them has ended, even if no event said so.
     for (const one of this.open.values()) if (one.state !== "queued" && !seen.has(one.number)) this.dirty.add(one.number);
     for (const one of found) this.open.set(one.number, one);
     this.changed("open");

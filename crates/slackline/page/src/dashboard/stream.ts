@@ -3,9 +3,9 @@ import type { Client, Happening } from "./api";
 import { Refused, wordsOf } from "./api";
 
 export interface Hears {
-  /** The stream begins; whether it goes on where the last one ended. */
+  /** The stream begins; `complete` if it continues where the last one ended. */
   begins: (complete: boolean) => void;
-  /** Something happened; all that before everything is looked at anew says nothing of what that will not. */
+  /** Something happened; `isBefore` if the next complete request covers it. */
   happened: (events: Happening[], isBefore: boolean) => void;
   /** It is gone, and is tried again then, milliseconds from now. */
   gone: (why: Refused, again: number) => void;
@@ -46,7 +46,7 @@ export class Stream {
     this.stop?.abort();
   }
 
-  /** Goes on if it sleeps. */
+  /** Restarts it if it sleeps. */
   awake(): void { if (this.isAsleep) this.restart(); }
 
   /** Tries again now. */

@@ -1,4 +1,4 @@
-// A flow file is submitted: what is wrong with it is said with its lines, and then what is expected of it.
+// Submits a flow file: shows its errors with their lines, then its prediction.
 import { h } from "../dom";
 import type { Accepted, Prediction, Submission, Submit } from "./api";
 import { Refused, wordsOf } from "./api";
@@ -187,7 +187,7 @@ function pairs(what: string, text: string): Record<string, string> {
   return Object.fromEntries(found);
 }
 
-/** A word that nobody else has; pages that come without TLS have no other way to it. */
+/** A unique word; pages without TLS have no other way to make one. */
 function fresh(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,4 +1,4 @@
-// Instants by the clock of whoever looks.
+// Instants by the clock of the user.
 import { duration, type Clocked } from "../format";
 
 export function millis(at: string): number { return Date.parse(at); }
@@ -36,6 +36,6 @@ export function clockOf(from: number, to: number): Clocked {
     before = ahead(at);
   }
   const local = new Date(from + first * 1000).toISOString();
-  // What takes less than this is told in seconds, which do not say when.
+  // A shorter axis would be labelled in seconds, which do not say when.
   return { clock: { local, zone: "", shifts }, tick: 1, end: Math.max(100, (to - from) / 1000) };
 }
