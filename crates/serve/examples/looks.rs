@@ -169,8 +169,8 @@ fn parts(policy: &PolicySpec, slots: u32, runs: &[Run], looks: u64, rng: &mut Ch
         let (ahead, copied) = timed(|| outlook.ahead(now, None));
         let ((_, kept), expected) = timed(|| ahead.resolved().unwrap());
         let (courses, drawn) = timed(|| {
-            (0..run::Forecaster::COURSES)
-                .map(|k| outlook.course(now, None, k).checked().unwrap())
+            (0..run::Forecaster::SAMPLES)
+                .map(|k| outlook.sample(now, None, k).checked().unwrap())
                 .collect::<Vec<_>>()
         });
         let ((), simulated) =

@@ -188,8 +188,8 @@ impl Forecaster {
     /// # Errors
     /// A sample cannot be simulated.
     fn scenarios(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
-        let drawn = |k| self.outlook.course(now, freed, k).under(self.by.clone()).checked();
-        (0..run::Forecaster::COURSES).map(drawn).collect()
+        let drawn = |k| self.outlook.sample(now, freed, k).under(self.by.clone()).checked();
+        (0..run::Forecaster::SAMPLES).map(drawn).collect()
     }
 
     /// Simulates the samples on all processors, and sets prediction intervals and chances.

@@ -101,7 +101,7 @@ impl TrackedRun {
 
 impl Forecaster {
     /// The number of samples in a prediction interval.
-    pub const COURSES: usize = SAMPLES as usize;
+    pub const SAMPLES: usize = SAMPLES as usize;
 
     /// The 80 % interval of at least one completion time. Sorts `ends`.
     pub fn likely(ends: &mut [f64]) -> [f64; 2] {
@@ -182,9 +182,9 @@ impl Forecaster {
         self.made(now, freed, |run, own| run.model.estimated(own))
     }
 
-    /// The remaining work in sample `k` of [`Forecaster::COURSES`], with drawn durations. The same `k`
+    /// The remaining work in sample `k` of [`Forecaster::SAMPLES`], with drawn durations. The same `k`
     /// at the same moment draws the same durations.
-    pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
+    pub fn sample(&self, now: Time, freed: Option<u64>, k: usize) -> ForecastInput {
         self.made(now, freed, |run, own| run.model.sample(own, k as u64, &run.known))
     }
 
