@@ -21,6 +21,7 @@ use std::{fs, io};
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Draft, Instance, Span, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, RunClock};
+use slackline_task::base::error::may_pass;
 use slackline_task::base::files::clear_away;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::cgroups::{Groups, Linux};
@@ -267,8 +268,8 @@ impl Session {
     }
 
     /// Locks the outputs of the remaining jobs. A lock of another run blocks jobs of a resumed run, and fails
-    /// a new run.
-    fn lock_outputs(&mut self, resumes: bool) -> Result<(), EngineError> {
+    /// a new run. A run that can be opened again later waits for what may pass.
+    fn lock_outputs(&mut self, resumes: bool, waits: bool) -> Result<(), EngineError> {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());
         for (index, job) in (0..).zip(&self.jobs) {
             let is_hindered = self.obstacles.iter().any(|obstacle| obstacle.job == index as usize);
@@ -278,6 +279,9 @@ impl Session {
             let Err(error) = locks.acquire(job, &self.made) else { continue };
             let output = job.output.display();
             let is_taken = error.kind() == io::ErrorKind::AlreadyExists;
+            if resumes && waits && !is_taken && may_pass(&error) {
+                return Err(file(&job.output)(error));
+            }
             if !resumes {
                 self.release();
                 return Err(if is_taken {
@@ -291,7 +295,7 @@ impl Session {
             } else {
                 format!("output {output}: cannot be made: {error}")
             };
-            self.obstacles.push(Obstacle { job: index as usize, problem });
+            self.obstacles.push(Obstacle::lasting(index as usize, problem));
         }
         Ok(())
     }

@@ -384,6 +384,36 @@ fn nothing_is_accepted_while_the_disk_is_full() {
     stall.ends();
 }
 
+/// The full disk is found by the checks before the run ("_temporary.probe") or when the output is locked.
+#[test]
+fn a_submission_that_opens_or_resumes_while_the_disk_is_full_waits() {
+    for full in ["_temporary", "out-a"] {
+        for is_resumed in [false, true] {
+            let Some(mut stall) = Stall::new("stall-opening", &[]) else { return };
+            let number = if is_resumed {
+                let number = stall.submit("a", "sleep 1; cat");
+                stall.place.until_state(&number, "running");
+                signal("KILL", stall.service.id());
+                stall.service.wait().unwrap();
+                fs::remove_dir_all(stall.dir("out-a")).unwrap();
+                stall.system.fill_disk_at(full);
+                stall.service = started(&stall.place, &stall.system, &[]);
+                number
+            } else {
+                stall.system.fill_disk_at(full);
+                stall.submit("a", "cat")
+            };
+            until("the service says what it waits for", || {
+                stall.place.shown(&number).to_string().contains("No space left on device")
+            });
+            stall.system.fill_disk(false);
+            stall.place.until_state(&number, "finished");
+            assert_eq!(fs::read_to_string(stall.dir("out-a/part-00000")).unwrap(), "a\n");
+            stall.ends();
+        }
+    }
+}
+
 #[test]
 fn a_run_that_ends_while_the_disk_is_full_waits_for_its_documents() {
     for is_killed in [false, true] {

@@ -66,6 +66,9 @@ pub enum EngineError {
     /// The file system refused something.
     #[error("{path}: {problem}")]
     File { path: String, problem: io::Error },
+    /// A run beside others cannot be opened now, and can later without a change by the user.
+    #[error("{0}")]
+    Passing(String),
     /// An output directory is in the way.
     #[error(transparent)]
     Resolve(#[from] ResolveError),

@@ -92,7 +92,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
     let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
     let mut prevented = chosen.obstacles(&done_tasks(&chosen.attempts));
     prevented.extend(foreign(&OutputLocks::of(owner), &chosen, &made, &forgotten)?);
-    for Obstacle { job, problem } in &prevented {
+    for Obstacle { job, problem, .. } in &prevented {
         let plan = &chosen.plans[*job];
         let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
         if let Some(it) = it {
@@ -183,7 +183,7 @@ fn open_as_written(
     }
     let mut begun = PreviousRun::of(&layout, content)?;
     refuse_engine(begun.as_ref(), &opening)?;
-    let Opening { setup, started, choices, .. } = opening;
+    let Opening { setup, started, choices, beside_others, .. } = opening;
     let resumes = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
     let layout = place(layout, resolved, resumes)?;
     resolve::refuse_state(resolved, [state, layout.data()])?;
@@ -196,8 +196,19 @@ fn open_as_written(
     };
     let is_first = begun.is_none() && made.is_empty();
     let left = layout.clone();
-    let new =
-        RunBuilder { layout, setup, started, choices, made, made_log, known_parts, cut_short, lost, acquire };
+    let new = RunBuilder {
+        layout,
+        setup,
+        started,
+        choices,
+        beside_others,
+        made,
+        made_log,
+        known_parts,
+        cut_short,
+        lost,
+        acquire,
+    };
     let opened = new.session(journal, begun, resolved);
     if opened.is_err() && is_first {
         forget(&left);
@@ -240,6 +251,7 @@ struct RunBuilder<'a> {
     setup: Setup,
     started: u64,
     choices: Choices,
+    beside_others: bool,
     made: FinishedJobs,
     made_log: FinishedLog,
     known_parts: KnownParts,
@@ -375,6 +387,11 @@ impl RunBuilder<'_> {
         let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
         let mut obstacles = chosen.obstacles(&done);
         obstacles.extend(foreign(&locks, &chosen, &self.made, &forgotten)?);
+        if self.beside_others
+            && let Some(obstacle) = obstacles.iter().find(|obstacle| obstacle.may_pass)
+        {
+            return Err(EngineError::Passing(obstacle.problem.clone()));
+        }
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
@@ -405,13 +422,13 @@ impl RunBuilder<'_> {
         let is_same = kept.as_ref().is_some_and(|kept| kept.head == head && kept.done == done);
         let journal =
             if is_same { journal } else { Journal::replace(&self.layout.journal(), &head, &attempts)? };
-        let starts_over = self.choices.again && !is_first;
+        let (starts_over, waits) = (self.choices.again && !is_first, self.beside_others);
         let recovered = Recovery { cut_short: self.cut_short, starts_over, ..Recovery::default() };
         let session = self.session_of(layout, journal, head, chosen.plans, attempts, verdicts);
         let mut session = Session { recovered, obstacles, ..session };
         kept.iter().chain(&dropped).for_each(|run| session.release_outputs_of(run));
         session.recover(&resumed)?;
-        session.lock_outputs(kept.is_some())?;
+        session.lock_outputs(kept.is_some(), waits)?;
         Ok(session)
     }
 
@@ -550,7 +567,7 @@ fn foreign(
                  where that was made (run --state, submit --name)"
             )
         };
-        found.push(Obstacle { job, problem });
+        found.push(Obstacle::lasting(job, problem));
     }
     Ok(found)
 }

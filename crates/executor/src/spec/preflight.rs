@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
 use slackline_model::PhaseKind;
+use slackline_task::base::error::may_pass;
 use slackline_task::base::regular_file;
 use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
@@ -29,6 +30,15 @@ pub struct Obstacle {
     pub job: usize,
     /// What was found and what was expected.
     pub problem: String,
+    /// Whether it may pass without a change by the user: a full disk, a file server that does not answer.
+    pub may_pass: bool,
+}
+
+impl Obstacle {
+    /// An obstacle that stays until somebody changes something.
+    pub(crate) fn lasting(job: usize, problem: String) -> Self {
+        Self { job, problem, may_pass: false }
+    }
 }
 
 /// What first prevents each job from running; tasks that are `done` need nothing any more. An attempt may ask
@@ -43,11 +53,11 @@ pub(crate) fn preflight(
         if plan.is_complete(index, done) {
             return None;
         }
-        let problem = (machine.and_then(|machine| plan.limits.too_large(machine)))
+        (machine.and_then(|machine| plan.limits.too_large(machine)))
             .or_else(|| missing_file(plan))
             .or_else(|| missing_input(plan, index, jobs, done))
-            .or_else(|| unwritable(&plan.output))?;
-        Some(Obstacle { job, problem })
+            .map(|problem| Obstacle::lasting(job, problem))
+            .or_else(|| unwritable(job, &plan.output))
     };
     let mut obstacles: Vec<Obstacle> = jobs.iter().enumerate().filter_map(of_job).collect();
     spread(jobs, done, &mut obstacles);
@@ -71,7 +81,7 @@ fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, obstacles: &mut Vec<Obstacl
             });
             let (_, from) = others.find(|(_, other)| paths().any(|path| other.writes(path)))?;
             let problem = format!("it reads from {}/{}, which cannot be run", from.flow, from.job);
-            Some(Obstacle { job: index, problem })
+            Some(Obstacle::lasting(index, problem))
         };
         let more: Vec<Obstacle> = jobs.iter().enumerate().filter(is_open).filter_map(reads).collect();
         if more.is_empty() {
@@ -141,17 +151,18 @@ fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format
 }
 
 /// Whether files can be made in a directory, or it can be made itself: tried, and undone.
-fn unwritable(output: &Path) -> Option<String> {
+fn unwritable(job: usize, output: &Path) -> Option<Obstacle> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
     let there = whole.ancestors().find(|path| path.exists() || path.is_symlink())?;
     if !there.exists() {
         let to = fs::read_link(there).unwrap_or_default();
-        return Some(format!(
+        let problem = format!(
             "output {}: cannot be made: {} is a link to {}, which does not exist: make that directory, or mount its disk",
             output.display(),
             there.display(),
             to.display()
-        ));
+        );
+        return Some(Obstacle::lasting(job, problem));
     }
     let tried = if there.is_dir() {
         // Several runs may be opened at a time, by one process too.
@@ -165,5 +176,6 @@ fn unwritable(output: &Path) -> Option<String> {
         Err(io::ErrorKind::NotADirectory.into())
     };
     let error = tried.err()?;
-    Some(format!("output {}: cannot be made: {}: {error}", output.display(), there.display()))
+    let problem = format!("output {}: cannot be made: {}: {error}", output.display(), there.display());
+    Some(Obstacle { job, problem, may_pass: may_pass(&error) })
 }

@@ -16,6 +16,7 @@ use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, PhaseKind};
 use slackline_task::base::activity::{self, Duty, during};
+use slackline_task::base::error::may_pass;
 use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
@@ -186,11 +187,10 @@ impl LauncherPool {
 fn is_passing(error: &RunError) -> bool {
     match error {
         // A service that runs with the engine of the run resumes it.
-        RunError::Away(_) | RunError::File { .. } | RunError::Engine(EngineError::OtherEngine { .. }) => true,
-        // Missing permissions have to be corrected by an administrator.
-        RunError::Engine(EngineError::File { problem, .. }) => {
-            !matches!(problem.kind(), ErrorKind::PermissionDenied | ErrorKind::NotADirectory)
-        }
+        RunError::Away(_)
+        | RunError::File { .. }
+        | RunError::Engine(EngineError::OtherEngine { .. } | EngineError::Passing(_)) => true,
+        RunError::Engine(EngineError::File { problem, .. }) => may_pass(problem),
         RunError::Engine(EngineError::Log(error)) | RunError::History(error) => match error {
             // The path is not a regular file, or the file is larger than any log.
             LogError::File { problem, .. } => {
