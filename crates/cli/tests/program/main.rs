@@ -3,6 +3,7 @@
 //! - `verbs`: every verb does what it says;
 //! - `samples`: figures over days, files and seeds;
 //! - `same`: same command, same bytes; another seed, other bytes;
+//! - `pins`: results stay as they are;
 //! - `plans`: plans pass `check`, refusals say why;
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
 //! - `runs`: flows that really run, also after kill -9;
@@ -79,6 +80,7 @@ mod nightly_run;
 mod outputs;
 mod parameters;
 mod paths;
+mod pins;
 mod plans;
 mod processes;
 mod profiles;
