@@ -7,6 +7,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// Microseconds in a second.
 pub const MICROS: u64 = 1_000_000;
 
@@ -21,9 +23,9 @@ pub const SECONDS_MAX: f64 = 9.0e10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// A moment of the wall clock: microseconds since 1970. It is a date, and no monotonic time: the wall clock
+/// A time of the wall clock: microseconds since 1970. It is a date, and no monotonic time: the wall clock
 /// jumps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WallTime(pub u64);
 
 /// A length of time in microseconds.
@@ -83,6 +85,31 @@ impl Span {
     }
 }
 
+impl WallTime {
+    /// The end of time.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The time `seconds` later; negative seconds count as 0.
+    pub fn after_seconds(self, seconds: f64) -> Self {
+        self + round_micros(seconds)
+    }
+
+    /// Microseconds from `earlier` to here, zero if `earlier` is later.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// Seconds from `earlier` to here, zero if `earlier` is later.
+    pub fn seconds_since(self, earlier: Self) -> f64 {
+        self.since(earlier) as f64 / MICROS as f64
+    }
+
+    /// The time that many microseconds earlier, not before 1970.
+    pub fn earlier_by(self, micros: u64) -> Self {
+        Self(self.0.saturating_sub(micros))
+    }
+}
+
 impl Work {
     /// No work.
     pub const ZERO: Self = Self(0);
@@ -95,6 +122,15 @@ impl Work {
     /// The work in slot-seconds.
     pub fn slot_seconds(self) -> f64 {
         self.0 as f64 / MICROS as f64
+    }
+}
+
+impl Add<u64> for WallTime {
+    type Output = Self;
+
+    /// That many microseconds later, at most the end of time.
+    fn add(self, micros: u64) -> Self {
+        Self(self.0.saturating_add(micros))
     }
 }
 

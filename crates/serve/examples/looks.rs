@@ -21,11 +21,11 @@ use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Combine, Metric, Objective, PhaseKind, Seed, Time};
+use slackline_model::{Combine, Metric, Objective, PhaseKind, Seed, Time, WallTime};
+use slackline_serve::SECOND;
 use slackline_serve::service::durations::SharedHistogram;
 use slackline_serve::service::forecaster::{ForecastRequest, Forecaster};
 use slackline_serve::state::{ForecastResult, StateEvent};
-use slackline_serve::{Moment, SECOND};
 use slackline_task::base::clock;
 
 #[global_allocator]
@@ -96,14 +96,14 @@ fn machines(slots: u32) -> Vec<MachineDraft> {
 struct Asked {
     looks: Sender<ForecastRequest>,
     told: Receiver<ForecastResult>,
-    began: Moment,
+    began: WallTime,
 }
 
 impl Asked {
     fn new(policy: &PolicySpec, slots: u32) -> Self {
         let (looks, to_look) = channel();
         let (tell, told) = channel();
-        let began = clock::unix_micros();
+        let began = WallTime(clock::unix_micros());
         let outlook = run::Forecaster::new(policy.clone(), machines(slots), objective(), 1.0);
         let forecaster = Forecaster::new(outlook, policy.clone(), began, SharedHistogram::default());
         let tell = move |event| {
@@ -116,7 +116,7 @@ impl Asked {
     }
 
     fn track(&self, number: u64, run: &Run, rng: &mut ChaCha8Rng) {
-        let deadlines = run.deadline.map(|at| ("f".to_owned(), self.began + (at * 1e6) as Moment));
+        let deadlines = run.deadline.map(|at| ("f".to_owned(), self.began.after_seconds(at)));
         self.looks
             .send(ForecastRequest::Track {
                 number,

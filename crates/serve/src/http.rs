@@ -41,11 +41,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use slackline_model::WallTime;
 use slackline_task::base::system::try_threads;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::Moment;
 use crate::http::audit::Audit;
 use crate::http::metrics::{Metrics, SchedulerMetrics};
 use crate::http::tls::{Tls, TlsFiles};
@@ -271,7 +271,7 @@ pub(crate) struct Inner {
     connections: AtomicU64,
     streams: AtomicU64,
     /// The start of the process.
-    epoch: Moment,
+    epoch: WallTime,
     stopped: watch::Receiver<bool>,
 }
 

@@ -10,8 +10,7 @@ pub use http::tls::TlsFiles;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A moment: microseconds since 1970.
-pub type Moment = u64;
+use slackline_model::WallTime;
 
 /// Microseconds per second.
 pub const SECOND: u64 = 1_000_000;
@@ -21,18 +20,13 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The moment `seconds` after `start`. Negative seconds count as 0.
-pub(crate) fn after(start: Moment, seconds: f64) -> Moment {
-    start.saturating_add((seconds.max(0.0) * SECOND as f64) as Moment)
-}
-
-/// A moment as a document's timestamp. Later moments become the last possible timestamp.
-pub fn timestamp(at: Moment) -> jiff::Timestamp {
-    let micros = i64::try_from(at).ok();
+/// A date as a document's timestamp. Later dates become the last possible timestamp.
+pub fn timestamp(at: WallTime) -> jiff::Timestamp {
+    let micros = i64::try_from(at.0).ok();
     micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok()).unwrap_or(jiff::Timestamp::MAX)
 }
 
-/// A document's timestamp as a moment. Timestamps before 1970 become 0.
-pub fn moment(at: jiff::Timestamp) -> Moment {
-    u64::try_from(at.as_microsecond()).unwrap_or(0)
+/// A document's timestamp as a date. Timestamps before 1970 become 0.
+pub fn wall_time(at: jiff::Timestamp) -> WallTime {
+    WallTime(u64::try_from(at.as_microsecond()).unwrap_or(0))
 }

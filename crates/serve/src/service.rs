@@ -41,10 +41,12 @@ use std::time::Duration;
 use slackline::resident::Order;
 use slackline::run::{self, Backend, HistoryStore};
 use slackline_executor::store::log::LogError;
+use slackline_model::WallTime;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::{self, ClockReading};
 
 use crate::api::Alert;
+use crate::lock;
 use crate::service::finalizer::Finalizer;
 use crate::service::forecaster::{ForecastRequest, Forecaster};
 use crate::service::handle::{Events, ServiceHandle, Timings};
@@ -60,7 +62,6 @@ use crate::service::watchdog::{Blockage, Watchdog};
 use crate::service::writer::{Write, Writer};
 use crate::state::record::Record;
 use crate::state::{Answer, Effect, HealthProblem, Refusal, RefusalKind, ServiceState, Transition, WorkItem};
-use crate::{Moment, lock};
 
 /// How long the stop waits for the last records, and then for the other threads.
 const LAST: Duration = Duration::from_millis(2_500);
@@ -371,7 +372,7 @@ impl EventLoop {
             Effect::Forget { name, at } => Some((*at, name.clone())),
             _ => None,
         };
-        let forgotten: Vec<(Moment, String)> = batch.out.effects.iter().filter_map(name).collect();
+        let forgotten: Vec<(WallTime, String)> = batch.out.effects.iter().filter_map(name).collect();
         if batch.out.records.is_empty() && forgotten.is_empty() {
             return self.finish(batch);
         }
@@ -457,7 +458,7 @@ impl EventLoop {
                     let _ = self.looks.send(ForecastRequest::Track {
                         number,
                         name,
-                        started: run.record().started,
+                        started: WallTime(run.record().started),
                         followed: Box::new(followed.with_quota(quota.clone())),
                         standings: standings.clone(),
                         deadlines,

@@ -41,11 +41,12 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use slackline::resident::{FlowOrder, FlowOverrides, UserQuota};
+use slackline_model::WallTime;
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
+use crate::SECOND;
 use crate::api::{self, Alert};
 use crate::state::record::{Record, SubmissionSpec};
-use crate::{Moment, SECOND};
 
 pub use commands::{Answer, Command, Refusal, RefusalKind};
 pub use forecasts::{ForecastResult, Impact};
@@ -138,7 +139,7 @@ pub enum WorkItem {
     /// Read the first deadline of a queued submission from its file. The event is [`StateEvent::Read`].
     Read(u64, Arc<SubmissionSpec>),
     /// Remove the directories moved aside before this time of the age clock.
-    RemoveAside(Moment),
+    RemoveAside(WallTime),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -151,7 +152,7 @@ pub enum Effect {
         quota: Option<UserQuota>,
         standings: BTreeMap<String, FlowOverrides>,
         /// The deadlines of its flows.
-        deadlines: BTreeMap<String, Moment>,
+        deadlines: BTreeMap<String, WallTime>,
     },
     /// Change one flow of a run.
     Change {
@@ -170,7 +171,7 @@ pub enum Effect {
     Forget {
         name: String,
         /// The time of the move, by the age clock.
-        at: Moment,
+        at: WallTime,
     },
     /// The wall clock jumped by this many microseconds.
     ClockJumped(i64),
@@ -205,7 +206,7 @@ pub struct ServiceState {
     forecasts: Forecasts,
     alerts: Alerts,
     /// Future deadlines, with the submission and the flow.
-    deadlines: BTreeSet<(Moment, u64, String)>,
+    deadlines: BTreeSet<(WallTime, u64, String)>,
     usage: Usage,
     machines: Machines,
     /// The problems of the service itself.
@@ -272,10 +273,10 @@ pub enum HealthProblem {
 impl ServiceState {
     /// The state of a new service, and its first record.
     pub fn new(facts: ServiceFacts, now: ClockReading) -> (Self, Record) {
-        (Self::empty(facts, now.wall.0, now), Record::Began(now.wall.0))
+        (Self::empty(facts, now.wall, now), Record::Began(now.wall))
     }
 
-    fn empty(facts: ServiceFacts, began: Moment, now: ClockReading) -> Self {
+    fn empty(facts: ServiceFacts, began: WallTime, now: ClockReading) -> Self {
         Self {
             facts,
             clock: ServiceClock::new(now, began),
@@ -292,18 +293,18 @@ impl ServiceState {
     }
 
     /// The first start of the service; the time of its engine starts there.
-    pub fn began(&self) -> Moment {
+    pub fn began(&self) -> WallTime {
         self.clock.began
     }
 
     /// The start of this process.
-    pub fn started(&self) -> Moment {
+    pub fn started(&self) -> WallTime {
         self.clock.started
     }
 
     /// The wall time of the current call.
-    fn now(&self) -> Moment {
-        self.clock.now.wall.0
+    fn now(&self) -> WallTime {
+        self.clock.now.wall
     }
 
     /// Sets a problem of the service, or clears it with `None`.
@@ -335,7 +336,7 @@ impl ServiceState {
     }
 
     /// Answers a query.
-    pub fn query(&mut self, now: ClockReading, out: &mut Transition, query: impl FnOnce(&Self, Moment)) {
+    pub fn query(&mut self, now: ClockReading, out: &mut Transition, query: impl FnOnce(&Self, WallTime)) {
         self.turn(now, out, |state| query(state, state.now()));
     }
 
@@ -349,7 +350,7 @@ impl ServiceState {
         let load = self.usage.next_load(!open.is_empty());
         let dates =
             recurring.chain([deadlines, queue.dues.first().map(|(at, _)| *at)].into_iter().flatten()).min();
-        let by_date = dates.map(|at| at.saturating_sub(now.wall.0));
+        let by_date = dates.map(|at| at.since(now.wall));
         let timers = [looks, self.next_forecast(), purge, load, queue.tries.first().map(|(at, _)| *at)]
             .into_iter()
             .flatten();
@@ -381,7 +382,7 @@ impl ServiceState {
     fn forget(&mut self) {
         let Limits { remembered, remembered_for, .. } = self.facts.limits;
         let at = self.clock.age();
-        let least = at.saturating_sub(remembered_for);
+        let least = at.earlier_by(remembered_for);
         self.alerts.forget(least);
         self.usage.forget(self.clock.elapsed());
         let Submissions { finished, keys, series, .. } = &mut self.submissions;

@@ -179,7 +179,7 @@ mod tests {
 
     fn line(n: u16) -> Line {
         Line {
-            at: crate::timestamp(7),
+            at: crate::timestamp(slackline_model::WallTime(7)),
             principal: Some("anna".into()),
             role: None,
             from: "unix:1000".into(),

@@ -552,7 +552,7 @@ mod tests {
     fn events_are_read_in_pieces_of_any_size() {
         let event = Event {
             id: 3,
-            at: crate::timestamp(5),
+            at: crate::timestamp(slackline_model::WallTime(5)),
             kind: "late".into(),
             number: Some(2),
             name: None,

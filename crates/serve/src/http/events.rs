@@ -13,13 +13,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use slackline_model::WallTime;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 
 use super::answer::{ApiError, ApiResult, Problems, Query, json};
 use super::{AppState, guard};
-use crate::Moment;
 use crate::api::{Event, StreamStart};
 
 /// The most events that are sent together.
@@ -42,7 +42,9 @@ pub(super) async fn events(State(app): State<AppState>, headers: HeaderMap, mut 
     query.end(&["after"])?;
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = asked.as_deref().or(header).map(|id| {
-        let read = id.split_once('-').and_then(|(epoch, id)| Some((epoch.parse().ok()?, id.parse().ok()?)));
+        let read = id
+            .split_once('-')
+            .and_then(|(epoch, id)| Some((WallTime(epoch.parse().ok()?), id.parse().ok()?)));
         let wrong = || ApiError::bad(format!("after: found {id:?}, expected the id of an event"));
         read.ok_or_else(wrong)
     });
@@ -78,7 +80,7 @@ struct Listener {
 
 impl Listener {
     /// A stream for a client that has received all events up to `after`.
-    fn new(app: &AppState, after: Option<(Moment, u64)>) -> Self {
+    fn new(app: &AppState, after: Option<(WallTime, u64)>) -> Self {
         let epoch = app.epoch;
         let had = after.map(|(of, id)| if of == epoch { id } else { 0 });
         let (missed, events) = app.handle.events().after(had);
@@ -144,10 +146,10 @@ impl Drop for Listener {
     }
 }
 
-fn write(text: &mut String, epoch: Moment, event: &Event) {
+fn write(text: &mut String, epoch: WallTime, event: &Event) {
     use std::fmt::Write;
     let data = json(event);
-    let _ = write!(text, "id: {epoch}-{}\nevent: {}\ndata: {data}\n\n", event.id, event.kind);
+    let _ = write!(text, "id: {}-{}\nevent: {}\ndata: {data}\n\n", epoch.0, event.id, event.kind);
 }
 
 /// Counts events by kind until the service stops.

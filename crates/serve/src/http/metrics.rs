@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 
+use slackline_model::WallTime;
+
 use crate::api::{Calibration, Service, State};
 use crate::lock;
 use crate::service::durations::{BUCKETS, Histogram, SharedHistogram};
-use crate::{SECOND, moment};
+use crate::wall_time;
 
 /// Method and route of a request, as in the OpenAPI description.
 type Kind = (String, String);
@@ -143,7 +145,11 @@ impl Page {
         let help = "Whether something is wrong with the service itself, such as a full disk.";
         self.one("slackline_trouble", help, flag(service.trouble.is_some()));
         let help = "When the service was begun, the first time, in seconds since 1970.";
-        self.one("slackline_begin_time_seconds", help, moment(service.began) as f64 / SECOND as f64);
+        self.one(
+            "slackline_begin_time_seconds",
+            help,
+            wall_time(service.began).seconds_since(WallTime::default()),
+        );
     }
 
     fn predictions(&mut self, calibration: &Calibration) {
@@ -219,7 +225,7 @@ impl Page {
 
     fn process(&mut self, service: &Service) {
         let help = "When this process started, in seconds since 1970.";
-        let started = moment(service.started) as f64 / SECOND as f64;
+        let started = wall_time(service.started).seconds_since(WallTime::default());
         self.one("process_start_time_seconds", help, started);
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
@@ -250,7 +256,7 @@ mod tests {
     use super::*;
 
     fn service() -> Service {
-        let at = crate::timestamp(90_500_000);
+        let at = crate::timestamp(WallTime(90_500_000));
         Service {
             version: "0.1.0".into(),
             began: at,

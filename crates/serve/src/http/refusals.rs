@@ -109,7 +109,7 @@ mod tests {
 
     fn line(from: &str, status: u16) -> Line {
         Line {
-            at: crate::timestamp(7),
+            at: crate::timestamp(slackline_model::WallTime(7)),
             principal: None,
             role: None,
             from: from.to_owned(),

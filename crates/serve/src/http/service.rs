@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use slackline_model::WallTime;
 
 use super::AppState;
 use super::answer::{ApiError, ApiResult, Problems, Query, document, done, text};
@@ -10,7 +11,7 @@ use super::guard::Caller;
 use crate::api::{self, Alerts, Done, Health, Identity, Load, Timeline};
 use crate::state::auth::Principal;
 use crate::state::{Answer, Command, ServiceState};
-use crate::{Moment, SECOND, moment};
+use crate::{SECOND, wall_time};
 
 /// How long `readyz` waits for the state.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
@@ -19,7 +20,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The default time span of the timeline.
-const BACK: Moment = 3600 * SECOND;
+const BACK: u64 = 3600 * SECOND;
 
 fn ok() -> Response {
     document(StatusCode::OK, &Health { status: "ok".to_owned() })
@@ -83,7 +84,7 @@ pub(super) async fn service(State(app): State<AppState>) -> ApiResult {
     params(("since" = Option<jiff::Timestamp>, Query, description = "The moments from then on; by default all that are known")),
     responses((status = 200, body = Load), Problems))]
 pub(super) async fn load(State(app): State<AppState>, query: Query) -> ApiResult {
-    let since = since(query)?.unwrap_or(0);
+    let since = since(query)?.unwrap_or_default();
     Ok(document(StatusCode::OK, &app.handle.query(move |state, _| state.loads(since)).await?))
 }
 
@@ -96,11 +97,11 @@ pub(super) async fn alerts(State(app): State<AppState>) -> ApiResult {
 }
 
 /// The parameter `since`.
-fn since(mut query: Query) -> ApiResult<Option<Moment>> {
+fn since(mut query: Query) -> ApiResult<Option<WallTime>> {
     let since = query
         .read("since", "a time such as 2026-03-01T06:00:00Z", |text| text.parse::<jiff::Timestamp>().ok())?;
     query.end(&["since"])?;
-    Ok(since.map(moment))
+    Ok(since.map(wall_time))
 }
 
 /// Get recently ended attempts and running attempts, in the order of their starts.
@@ -108,7 +109,7 @@ fn since(mut query: Query) -> ApiResult<Option<Moment>> {
     params(("since" = Option<jiff::Timestamp>, Query, description = "Of those that have ended: those that ended then or later; by default within the last hour")),
     responses((status = 200, body = Timeline), Problems))]
 pub(super) async fn timeline(State(app): State<AppState>, query: Query) -> ApiResult {
-    let since = since(query)?.unwrap_or_else(|| app.handle.now().saturating_sub(BACK));
+    let since = since(query)?.unwrap_or_else(|| app.handle.now().earlier_by(BACK));
     Ok(document(StatusCode::OK, &app.handle.timeline(since)))
 }
 

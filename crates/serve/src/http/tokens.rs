@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     fn now() -> Timestamp {
-        crate::timestamp(7)
+        crate::timestamp(slackline_model::WallTime(7))
     }
 
     #[test]

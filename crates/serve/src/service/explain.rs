@@ -10,25 +10,25 @@ use slackline::report::number::duration;
 use slackline::report::table::View;
 use slackline::run::logs::{Logs, LogsOf, TaskOf};
 use slackline::run::{Attempt, RunInspection, SoFar, look, so_far_together};
-use slackline_model::{FlowId, Instance, JobId, PhaseKind};
+use slackline_model::{FlowId, Instance, JobId, PhaseKind, WallTime};
 
 use crate::api::{self, Explanation, FlowStatus, State, Submission};
 use crate::service::handle::ServiceHandle;
 use crate::state::{Filter, Refusal, RefusalKind};
-use crate::{Moment, SECOND, timestamp};
+use crate::{SECOND, timestamp};
 
 /// A run with the current deadlines in place of those of its journal. No flow is released before it could
 /// start.
 fn as_now(mut look: RunInspection, shown: &Submission) -> RunInspection {
-    let started = look.head.started;
-    let could_start = could_start(&look, shown).map_or(0, |at| at.saturating_sub(started));
+    let started = WallTime(look.head.started);
+    let could_start = could_start(&look, shown).map_or(0, |at| at.since(started));
     for flow in &mut look.head.workload.flows {
         // Until then the flow did not wait for slots.
         flow.release = flow.release.max(could_start as f64 / SECOND as f64);
     }
     for flow in look.head.workload.flows.iter_mut().filter(|flow| flow.repeat.is_none()) {
         if let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow.id) {
-            let seconds = |at| crate::moment(at).saturating_sub(started) as f64 / SECOND as f64;
+            let seconds = |at| crate::wall_time(at).seconds_since(started);
             flow.deadline = seen.deadline.map(seconds);
         }
     }
@@ -37,9 +37,9 @@ fn as_now(mut look: RunInspection, shown: &Submission) -> RunInspection {
 
 /// The time from which the flows of a submission could start. `None` if unknown: a submission resumed after a
 /// restart may have started tasks earlier.
-fn could_start(look: &RunInspection, shown: &Submission) -> Option<Moment> {
-    let began = shown.began.map(crate::moment)?;
-    let first = look.attempts.iter().map(|attempt| look.head.started.saturating_add(attempt.start)).min();
+fn could_start(look: &RunInspection, shown: &Submission) -> Option<WallTime> {
+    let began = shown.began.map(crate::wall_time)?;
+    let first = look.attempts.iter().map(|attempt| WallTime(look.head.started) + attempt.start).min();
     first.is_none_or(|first| began <= first).then_some(began)
 }
 
@@ -96,7 +96,7 @@ impl ServiceHandle {
         schedule.flows.retain(|row| row.completion.is_some() || has_failed && row.flow == id);
         let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
         let (began, now) = (began(&looks), self.now());
-        let seconds = |at: Moment| at.saturating_sub(began) as f64 / SECOND as f64;
+        let seconds = |at: WallTime| at.seconds_since(began);
         let (at_work, now) = (now_at_work(&instance, &self.recent.open(), seconds), seconds(now));
         // A held flow does not wait for slots.
         let is_held = seen.is_some_and(|seen| seen.state == FlowStatus::Held);
@@ -247,9 +247,9 @@ fn distinct(mut look: RunInspection, of: &Submission, all: &[Submission]) -> Vec
         all.iter().filter(is_of_name).map(|one| (one.number, one)).collect();
     let mut attempts: BTreeMap<u64, Vec<Attempt>> = [(of.number, Vec::new())].into();
     for attempt in std::mem::take(&mut look.attempts) {
-        let start = look.head.started.saturating_add(attempt.start);
+        let start = WallTime(look.head.started) + attempt.start;
         // Only one submission of a name runs at a time.
-        let was_over = |one: &Submission| one.ended.is_some_and(|ended| crate::moment(ended) <= start);
+        let was_over = |one: &Submission| one.ended.is_some_and(|ended| crate::wall_time(ended) <= start);
         let owner = of_name.values().find(|one| !was_over(one)).map_or(of.number, |one| one.number);
         attempts.entry(owner).or_default().push(attempt);
     }
@@ -263,8 +263,8 @@ fn distinct(mut look: RunInspection, of: &Submission, all: &[Submission]) -> Vec
 }
 
 /// The start of the first of these runs.
-fn began(looks: &[(String, RunInspection)]) -> Moment {
-    looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0)
+fn began(looks: &[(String, RunInspection)]) -> WallTime {
+    WallTime(looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0))
 }
 
 /// The running tasks of these runs. The journals do not have them, because the tasks are processes of the
@@ -272,7 +272,7 @@ fn began(looks: &[(String, RunInspection)]) -> Moment {
 fn now_at_work(
     instance: &Instance,
     attempts: &[api::Attempt],
-    seconds: impl Fn(Moment) -> f64,
+    seconds: impl Fn(WallTime) -> f64,
 ) -> Vec<TaskNow> {
     let flows: BTreeMap<&str, FlowId> =
         instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id)).collect();
@@ -282,7 +282,7 @@ fn now_at_work(
         let job = jobs.find(|job| job.id == attempt.job)?;
         let is_map = attempt.phase == PhaseKind::Map.name();
         let phase = if is_map { job.map } else { job.reduce };
-        Some(TaskNow { phase: phase?, since: seconds(crate::moment(attempt.start)) })
+        Some(TaskNow { phase: phase?, since: seconds(crate::wall_time(attempt.start)) })
     };
     attempts.iter().filter_map(task).collect()
 }
@@ -343,8 +343,8 @@ impl io::Write for LogBuffer {
 }
 
 /// How long a submission waited before its flows could start, if that is at least 1 s.
-fn waited(shown: &Submission, began: Moment) -> Option<String> {
-    let seconds = began.saturating_sub(crate::moment(shown.submitted)) as f64 / SECOND as f64;
+fn waited(shown: &Submission, began: WallTime) -> Option<String> {
+    let seconds = began.seconds_since(crate::wall_time(shown.submitted));
     (seconds >= 1.0).then(|| {
         format!(
             "its flows could start at {}, {} after it was submitted: until then it was held, waited for files, for another of its \

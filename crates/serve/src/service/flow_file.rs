@@ -11,12 +11,11 @@ use slackline::trace::{
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
-use slackline_model::{Draft, Instance, shell};
+use slackline_model::{Draft, Instance, WallTime, shell};
 use slackline_task::base::clock;
 
 use crate::api::Submit;
 use crate::state::record::SubmissionSpec;
-use crate::{Moment, after};
 
 /// The file name in messages if the request has none.
 const UNNAMED: &str = "flow.toml";
@@ -71,14 +70,14 @@ impl SubmissionSpec {
     }
 
     /// The first deadline of the flows of the file. `None` if it has no deadline or cannot be read.
-    pub fn first_deadline(&self) -> Option<Moment> {
+    pub fn first_deadline(&self) -> Option<WallTime> {
         self.draft().ok().and_then(|draft| self.first_of(&draft))
     }
 
-    fn first_of(&self, draft: &Draft) -> Option<Moment> {
+    fn first_of(&self, draft: &Draft) -> Option<WallTime> {
         // The first repetition of a flow has its first deadline.
         let deadlines = draft.flows.iter().filter_map(|flow| flow.deadline);
-        deadlines.min_by(f64::total_cmp).map(|seconds| after(self.since, seconds))
+        deadlines.min_by(f64::total_cmp).map(|seconds| self.since.after_seconds(seconds))
     }
 
     /// The patterns of files that the submission waits for. Each has to match a file.
@@ -119,8 +118,8 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 
 /// Parses a flow file whose times count from `since`. Returns also the error of a deadline of the submission
 /// that had passed at `since`. Such a deadline is set to `since`.
-fn read(submit: &Submit, since: Moment) -> Result<(ImportedWorkload, Option<String>), String> {
-    let start = clock::local(since);
+fn read(submit: &Submit, since: WallTime) -> Result<(ImportedWorkload, Option<String>), String> {
+    let start = clock::local(since.0);
     let options =
         ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
     let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
@@ -144,7 +143,7 @@ pub fn flows(draft: &Draft) -> impl Iterator<Item = FlowDraft> {
 ///
 /// # Errors
 /// The errors of the file, with their lines.
-pub fn check(submit: Submit, user: &str, now: Moment) -> Result<(SubmissionSpec, Option<String>), String> {
+pub fn check(submit: Submit, user: &str, now: WallTime) -> Result<(SubmissionSpec, Option<String>), String> {
     // A schedule fills its time conversions only at a submission. Here they stay unchanged.
     let (ImportedWorkload { draft, source, .. }, passed) = read(&submit, now)?;
     check_parts(&submit, &draft, &source)?;
@@ -275,20 +274,23 @@ jobs = [
         Submit { document: FLOW.into(), file: Some("jobs/night.toml".into()), ..Submit::default() }
     }
 
-    fn check(submit: &Submit, now: Moment) -> Result<(SubmissionSpec, Option<String>), String> {
+    fn check(submit: &Submit, now: WallTime) -> Result<(SubmissionSpec, Option<String>), String> {
         super::check(submit.clone(), "anna", now)
     }
 
     #[test]
     fn a_file_is_called_by_its_name_and_the_values_that_are_set() {
-        assert_eq!(check(&submit(), 0).unwrap().0.name, "night");
+        assert_eq!(check(&submit(), WallTime(0)).unwrap().0.name, "night");
         let parameters = BTreeMap::from([("night".to_owned(), "2026-03-01".to_owned())]);
-        assert_eq!(check(&Submit { parameters, ..submit() }, 0).unwrap().0.name, "night[2026-03-01]");
+        assert_eq!(
+            check(&Submit { parameters, ..submit() }, WallTime(0)).unwrap().0.name,
+            "night[2026-03-01]"
+        );
     }
 
     #[test]
     fn errors_name_their_line() {
-        let wrong = |submit: Submit| check(&submit, 0).unwrap_err();
+        let wrong = |submit: Submit| check(&submit, WallTime(0)).unwrap_err();
         let broken =
             Submit { document: FLOW.replace("mapper = \"cat\", inputs = [\"@a\"]", "maper = 1"), ..submit() };
         assert!(wrong(broken.clone()).contains("jobs/night.toml:9"), "{}", wrong(broken));
@@ -302,8 +304,8 @@ jobs = [
         assert!(wrong(Submit { deadlines, ..submit() }).starts_with("deadlines: f: found"));
         let deadlines = BTreeMap::from([("f".to_owned(), "1970-01-01T00:00:00Z".to_owned())]);
         let late = Submit { deadlines, ..submit() };
-        assert_eq!(check(&late, 0).unwrap().1, None);
-        let passed = check(&late, SECOND).unwrap().1.unwrap();
+        assert_eq!(check(&late, WallTime(0)).unwrap().1, None);
+        let passed = check(&late, WallTime(SECOND)).unwrap().1.unwrap();
         assert!(passed.starts_with("deadlines: f: found 1970-01-01T00:00:00Z, which has passed"), "{passed}");
         let relative = Submit { directory: Some("x".into()), ..submit() };
         assert!(wrong(relative).contains("expected an absolute path"));
@@ -319,12 +321,12 @@ jobs = [
             + "[[flows]]\nid = \"g\"\ndeadline = \"90m\"\njobs = [{ id = \"c\", run = { command = \"true\", output = \"c\" } }]\n";
         let dated = Submit { document, ..submit() };
         let minutes = |submit: &Submit| {
-            let (wanted, _) = check(submit, SECOND).unwrap();
+            let (wanted, _) = check(submit, WallTime(SECOND)).unwrap();
             assert_eq!(
                 wanted.due,
                 SubmissionSpec { draft: OnceLock::new(), ..wanted.clone() }.first_deadline()
             );
-            wanted.due.map(|at| (at - SECOND) / SECOND / 60)
+            wanted.due.map(|at| at.since(WallTime(SECOND)) / SECOND / 60)
         };
         assert_eq!(minutes(&submit()), None);
         assert_eq!(minutes(&dated), Some(90));
@@ -337,7 +339,7 @@ jobs = [
         let dir = tempfile::tempdir().unwrap();
         let directory = Some(dir.path().display().to_string());
         let submit = Submit { directory, when: vec!["ready*".into()], when_inputs: true, ..submit() };
-        let patterns = check(&submit, 0).unwrap().0.awaited().unwrap();
+        let patterns = check(&submit, WallTime(0)).unwrap().0.awaited().unwrap();
         assert_eq!(patterns.len(), 2);
         assert_eq!(missing(&patterns), Some(&patterns[0]));
         std::fs::write(dir.path().join("ready.mark"), "").unwrap();
@@ -352,7 +354,7 @@ jobs = [
         let of = |jobs: &str| {
             let document = format!("slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n{jobs}\n]\n");
             let submit = Submit { document, file: Some("z.toml".into()), ..Submit::default() };
-            check(&submit, 0).map(drop)
+            check(&submit, WallTime(0)).map(drop)
         };
         let job = |id: &str, more: &str, inputs: &str| {
             format!(
@@ -383,7 +385,7 @@ jobs = [
         let deadline = |when: &str| {
             let deadlines = [("f".to_owned(), when.to_owned())].into();
             let submit = Submit { deadlines, schedule: Some(schedule.clone()), ..submit() };
-            check(&submit, 0).map(drop)
+            check(&submit, WallTime(0)).map(drop)
         };
         for good in ["2h", "06:00", "300"] {
             assert_eq!(deadline(good), Ok(()), "{good}");

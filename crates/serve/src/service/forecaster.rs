@@ -8,13 +8,14 @@ use slackline::resident::{FlowOrder, FlowOverrides};
 use slackline::run::{self, CachedOrder, Checked, Completions, ForecastInput, NewRun, RunEvent};
 use slackline::{PolicySpec, parallel};
 use slackline_model::Time;
+use slackline_model::WallTime;
 use slackline_model::draft::MachineDraft;
 use slackline_task::base::clock::ClockReading;
 
 use crate::api::{DelayedFlow, Remedy};
 use crate::service::durations::SharedHistogram;
 use crate::state::{FlowEstimate, ForecastResult, Impact, StateEvent};
-use crate::{Moment, SECOND, timestamp};
+use crate::{SECOND, timestamp};
 
 /// The flow's estimates are reported as wrong if its tasks take more than `OFF` times the estimate or less
 /// than 1/`OFF` of it, once `OFF_TASKS` tasks have finished.
@@ -30,12 +31,12 @@ pub enum ForecastRequest {
     Track {
         number: u64,
         name: String,
-        started: Moment,
+        started: WallTime,
         followed: Box<NewRun>,
         /// The overrides of its flows.
         standings: BTreeMap<String, FlowOverrides>,
         /// The deadline of each flow.
-        deadlines: BTreeMap<String, Moment>,
+        deadlines: BTreeMap<String, WallTime>,
     },
     /// An event of a run, at this time of the run.
     RunEvent(u64, Time, RunEvent),
@@ -54,7 +55,7 @@ pub enum ForecastRequest {
 pub struct Forecaster {
     outlook: run::Forecaster,
     /// The start of the engine's time.
-    began: Moment,
+    began: WallTime,
     runs: BTreeMap<u64, TrackedRun>,
     /// The policy that simulates forecasts.
     by: PolicySpec,
@@ -63,9 +64,9 @@ pub struct Forecaster {
 
 struct TrackedRun {
     name: String,
-    started: Moment,
+    started: WallTime,
     /// The deadline of each flow.
-    deadlines: BTreeMap<String, Moment>,
+    deadlines: BTreeMap<String, WallTime>,
     /// The flow of each job of the run.
     flows: Vec<String>,
 }
@@ -73,7 +74,7 @@ struct TrackedRun {
 impl Forecaster {
     /// A forecaster that simulates with the policy `by`, for an engine whose time starts at `began`. It adds
     /// its durations to `took`.
-    pub fn new(outlook: run::Forecaster, by: PolicySpec, began: Moment, took: SharedHistogram) -> Self {
+    pub fn new(outlook: run::Forecaster, by: PolicySpec, began: WallTime, took: SharedHistogram) -> Self {
         Self { outlook, began, runs: BTreeMap::new(), by, took }
     }
 
@@ -89,8 +90,8 @@ impl Forecaster {
         match look {
             ForecastRequest::Track { number, name, started, followed, standings, deadlines } => {
                 // A start in the future was recorded by a wrong clock. It counts as now.
-                let started = started.min(ClockReading::read().wall.0);
-                let later = started.saturating_sub(self.began) as f64 / SECOND as f64;
+                let started = started.min(ClockReading::read().wall);
+                let later = started.seconds_since(self.began);
                 let flows = followed.flows().to_vec();
                 self.outlook.track(number, *followed, later, standings);
                 self.runs.insert(number, TrackedRun { name, started, deadlines, flows });
@@ -105,7 +106,7 @@ impl Forecaster {
                 if let Some(run) = self.runs.get_mut(&number)
                     && let Some(deadline) = overrides.deadline
                 {
-                    let at = run.started + (deadline.max(0.0) * SECOND as f64) as Moment;
+                    let at = run.started.after_seconds(deadline);
                     run.deadlines.insert(flow.clone(), at);
                 }
                 self.outlook.stand(number, &flow, overrides);
@@ -118,7 +119,7 @@ impl Forecaster {
             }
             ForecastRequest::ClockJumped(by) => self.outlook.clock_jumped(by as f64 / SECOND as f64),
             ForecastRequest::Predict(number) => {
-                let forecast = self.look(ClockReading::read().wall.0, number);
+                let forecast = self.look(ClockReading::read().wall, number);
                 self.took.add(forecast.took as f64 / SECOND as f64);
                 return Some(StateEvent::Predicted(forecast));
             }
@@ -137,14 +138,14 @@ impl Forecaster {
         Some(StateEvent::EstimatesOff { number, flow: flow.clone(), message })
     }
 
-    fn at(&self, seconds: f64) -> Moment {
-        self.began + (seconds.max(0.0) * SECOND as f64).round() as Moment
+    fn at(&self, seconds: f64) -> WallTime {
+        self.began.after_seconds(seconds)
     }
 
-    pub fn look(&self, now: Moment, number: Option<u64>) -> ForecastResult {
+    pub fn look(&self, now: WallTime, number: Option<u64>) -> ForecastResult {
         let begun = ClockReading::read().elapsed;
         let took = || ClockReading::read().elapsed.since(begun);
-        let time = Time(now.saturating_sub(self.began));
+        let time = Time(now.since(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
         // A policy that searches for an order uses one processor; the samples are drawn on another.
         let (scenarios, resolved) = parallel::both(|| self.scenarios(time, number), || ahead.resolved());
@@ -179,7 +180,7 @@ impl Forecaster {
         with.iter().filter_map(one).collect()
     }
 
-    fn deadline(&self, number: u64, flow: &str) -> Option<Moment> {
+    fn deadline(&self, number: u64, flow: &str) -> Option<WallTime> {
         self.runs.get(&number)?.deadlines.get(flow).copied()
     }
 
@@ -242,7 +243,7 @@ impl Forecaster {
                 deadline: timestamp(deadline),
                 without: timestamp(before),
                 with: timestamp(after),
-                late_by: (after - deadline) as f64 / SECOND as f64,
+                late_by: after.seconds_since(deadline),
             })
         };
         let makes_late = without.iter().filter_map(late).collect();
@@ -265,7 +266,7 @@ impl Forecaster {
         name: &str,
         flow: &str,
         at: f64,
-        deadline: Moment,
+        deadline: WallTime,
     ) -> Vec<Remedy> {
         let holds = |ahead: &ForecastInput| {
             let ends = ahead.completions().ok()?;

@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
+use slackline_model::WallTime;
 use slackline_task::base::clock::ClockReading;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};
+use crate::lock;
 use crate::service::durations::SharedHistogram;
 use crate::service::flow_file::check;
 use crate::service::message::Message;
@@ -17,7 +19,6 @@ use crate::service::watchdog::Blockage;
 use crate::state::auth::Principal;
 use crate::state::times::deadline;
 use crate::state::{Answer, Command, Refusal, RefusalKind, ServiceState};
-use crate::{Moment, lock};
 
 /// The number of events kept for clients that reconnect.
 const EVENTS: usize = 10_000;
@@ -81,8 +82,8 @@ fn gone() -> Refusal {
 }
 
 impl ServiceHandle {
-    pub fn now(&self) -> Moment {
-        ClockReading::read().wall.0
+    pub fn now(&self) -> WallTime {
+        ClockReading::read().wall
     }
 
     /// The state directory.
@@ -120,7 +121,7 @@ impl ServiceHandle {
     /// The service has ended.
     pub async fn query<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&ServiceState, Moment) -> T + Send + 'static,
+        query: impl FnOnce(&ServiceState, WallTime) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
         self.ask(query)?.await.map_err(|_| gone())
     }
@@ -131,14 +132,14 @@ impl ServiceHandle {
     /// See [`Self::query`].
     pub fn query_and_wait<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&ServiceState, Moment) -> T + Send + 'static,
+        query: impl FnOnce(&ServiceState, WallTime) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
         self.ask(query)?.blocking_recv().map_err(|_| gone())
     }
 
     fn ask<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&ServiceState, Moment) -> T + Send + 'static,
+        query: impl FnOnce(&ServiceState, WallTime) -> T + Send + 'static,
     ) -> Result<oneshot::Receiver<T>, Refusal> {
         let (answer, answered) = oneshot::channel();
         // The client may have disconnected.
@@ -220,7 +221,7 @@ impl ServiceHandle {
     }
 
     /// Attempts that ended at a moment or later, and running attempts.
-    pub fn timeline(&self, since: Moment) -> Timeline {
+    pub fn timeline(&self, since: WallTime) -> Timeline {
         self.recent.since(since)
     }
 }

@@ -209,7 +209,7 @@ mod tests {
     fn alert() -> Alert {
         Alert {
             kind: AlertKind::Late,
-            at: crate::timestamp(7),
+            at: crate::timestamp(slackline_model::WallTime(7)),
             number: 3,
             name: "night".into(),
             flow: "f".into(),

@@ -14,18 +14,18 @@ use slackline::run::{
 };
 use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
-use slackline_model::{History, PhaseKind};
+use slackline_model::{History, PhaseKind, WallTime};
 use slackline_task::base::activity::{self, Duty, during};
 use slackline_task::base::error::may_pass;
 use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
+use crate::lock;
 use crate::service::flow_file::{deadlines, file_of, missing, parameters};
 use crate::service::message::Tell;
 use crate::service::setup::Setup;
 use crate::state::record::SubmissionSpec;
 use crate::state::{FlowProgress, RunningSubmission, StateEvent, WorkItem};
-use crate::{Moment, after, lock};
 
 /// The number of threads that open runs.
 const OPENERS: usize = 4;
@@ -95,10 +95,10 @@ impl Launcher {
     }
 
     /// Removes directories that were moved aside before a moment. A failed removal is retried later.
-    fn remove_aside(&self, before: Moment) {
+    fn remove_aside(&self, before: WallTime) {
         for gone in std::fs::read_dir(self.setup.paths.all_gone()).into_iter().flatten().flatten() {
             let name = gone.file_name();
-            let moved = name.to_string_lossy().split('-').next().and_then(|at| at.parse::<Moment>().ok());
+            let moved = name.to_string_lossy().split('-').next().and_then(|at| at.parse().ok()).map(WallTime);
             if moved.is_none_or(|moved| moved < before) {
                 let _ = during("remove", gone.path().display(), || files::remove(&gone.path()));
             }
@@ -132,7 +132,7 @@ impl Launcher {
         request.slowstart = setup.slowstart;
         request.attempts_max = setup.attempts_max;
         request.directory = submit.directory.as_ref().map(PathBuf::from);
-        request.since = Some(wanted.since);
+        request.since = Some(wanted.since.0);
         request.past = Some(lock(&self.past).clone());
         request.owner = Some(wanted.user.clone());
         request.beside_others = Some(lock(&self.machines).clone());
@@ -216,13 +216,13 @@ impl Sink for UnrunnableFlows {
 /// The progress of an open run.
 fn progress(run: &Run) -> RunningSubmission {
     let record = run.record();
-    let started = record.started;
+    let started = WallTime(record.started);
     let (done, failed) = (done(&record), failed(&record));
     let mut index = 0..;
     let flows = record.workload.flows.iter().map(|flow| FlowProgress {
         flow: flow.id.clone(),
-        release: after(started, flow.release),
-        deadline: run.due(&flow.id),
+        release: started.after_seconds(flow.release),
+        deadline: run.due(&flow.id).map(WallTime),
         weight: flow.weight,
         jobs: flow.jobs.iter().zip(index.by_ref()).map(|(job, k)| job_of(k, job, &done, &failed)).collect(),
         reads: reads(flow),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use slackline_model::WallTime;
 use tokio::sync::oneshot;
 
-use crate::Moment;
 use crate::state::auth::Principal;
 use crate::state::record::Record;
 use crate::state::{Answer, Command, HealthProblem, Refusal, ServiceState, StateEvent};
@@ -16,7 +16,7 @@ pub type StatusCallback = Arc<dyn Fn(&str) + Send + Sync>;
 pub(crate) type AnswerSender = oneshot::Sender<Result<Answer, Refusal>>;
 
 /// A query of the state, which sends its own answer.
-pub(crate) type Query = Box<dyn FnOnce(&ServiceState, Moment) + Send>;
+pub(crate) type Query = Box<dyn FnOnce(&ServiceState, WallTime) + Send>;
 
 /// Sends events to the state.
 pub type Tell = Arc<dyn Fn(StateEvent) + Send + Sync>;

@@ -16,9 +16,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use slackline_model::WallTime;
 use slackline_task::base::regular_file;
 
-use crate::Moment;
 use crate::http::users::{Users, group, own};
 
 /// The state directory of a service.
@@ -50,8 +50,8 @@ impl ServicePaths {
     }
 
     /// The new place of a state directory that is forgotten at `at`, by the age clock of the service.
-    pub fn gone(&self, at: Moment, name: &str) -> PathBuf {
-        self.0.join("gone").join(format!("{at}-{name}"))
+    pub fn gone(&self, at: WallTime, name: &str) -> PathBuf {
+        self.0.join("gone").join(format!("{}-{name}", at.0))
     }
 
     /// The directory of state directories that were moved aside.

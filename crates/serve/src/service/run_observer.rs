@@ -9,7 +9,7 @@ use slackline_model::{Draft, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, TimeBase};
 
 use crate::lock;
-use crate::{Moment, api, timestamp};
+use crate::{api, timestamp};
 
 /// The number of attempts kept for the timeline.
 const ATTEMPTS: usize = 20_000;
@@ -39,7 +39,7 @@ impl RecentAttempts {
     }
 
     /// Attempts that ended at a moment or later, and running attempts, in the order of their starts.
-    pub fn since(&self, at: Moment) -> api::Timeline {
+    pub fn since(&self, at: WallTime) -> api::Timeline {
         let least = timestamp(at);
         let ran = lock(&self.0);
         let mut attempts: Vec<api::Attempt> = ran
@@ -69,7 +69,7 @@ impl Watch {
     /// Calls `tell` with the events that change tasks and flows.
     pub fn new(
         number: u64,
-        started: Moment,
+        started: WallTime,
         workload: &Draft,
         recent: RecentAttempts,
         tell: impl FnMut(Time, &RunEvent) + Send + 'static,
@@ -79,7 +79,7 @@ impl Watch {
             .iter()
             .flat_map(|flow| flow.jobs.iter().map(|job| (flow.id.clone(), job.id.clone())));
         let jobs = jobs.collect();
-        let base = TimeBase::measured(WallTime(started), Time::ZERO);
+        let base = TimeBase::measured(started, Time::ZERO);
         Self { number, base, jobs, recent, tell: Box::new(tell) }
     }
 
@@ -93,7 +93,7 @@ impl Watch {
             phase: id.phase.name().to_owned(),
             task: id.task,
             slot: attempt.slot(),
-            start: timestamp(self.base.wall(Time(since)).0),
+            start: timestamp(self.base.wall(Time(since))),
             end: None,
             outcome: None,
             progress,
@@ -110,7 +110,7 @@ impl Watch {
             AttemptOutcome::Killed => "killed",
             AttemptOutcome::Lost(_) => "lost",
         };
-        let end = Some(timestamp(self.base.wall(Time(attempt.end)).0));
+        let end = Some(timestamp(self.base.wall(Time(attempt.end))));
         let mut recent = lock(&self.recent.0);
         recent.open.remove(&(self.number, attempt.number));
         *recent.counts.entry(outcome.to_owned()).or_default() += 1;

@@ -11,7 +11,7 @@ use slackline::resident::{
 };
 use slackline::run::{Backend, DetachedRun, JobHistory, Request, Run, RunEvent, RunRecord};
 use slackline_model::cluster::Slots;
-use slackline_model::{History, Time};
+use slackline_model::{History, Time, WallTime};
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock::ClockReading;
 
@@ -22,7 +22,7 @@ use crate::service::message::Tell;
 use crate::service::run_observer::{RecentAttempts, Watch};
 use crate::service::setup::Setup;
 use crate::state::StateEvent;
-use crate::{Moment, api, lock};
+use crate::{api, lock};
 
 /// The admitted runs, without the sessions that the engine has, by number.
 pub type DetachedRuns = Arc<Mutex<BTreeMap<u64, DetachedRun>>>;
@@ -64,7 +64,7 @@ impl Scheduler {
     /// The engine cannot be started.
     pub fn start(
         setup: &Setup,
-        began: Moment,
+        began: WallTime,
         now: ClockReading,
         past: Arc<JobHistory>,
         engine: Arc<dyn Backend>,
@@ -77,11 +77,11 @@ impl Scheduler {
         let (policy, objective) = (setup.policy.clone(), setup.objective());
         let rules = Rules { policy, objective, slowstart: setup.slowstart };
         // The time of the engine starts when the service started first.
-        let seen = Time(now.wall.0.saturating_sub(began));
+        let seen = Time(now.wall.since(began));
         let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
             let says = |what: &str| says(what);
             let residence =
-                SharedEngineConfig { files: &files, started: began, seen, past: &past, status: &says };
+                SharedEngineConfig { files: &files, started: began.0, seen, past: &past, status: &says };
             let mut resident = match engine.shared_engine(residence) {
                 Ok(resident) => resident,
                 Err(error) => {
@@ -132,7 +132,7 @@ impl Scheduler {
             // A forecaster that is gone needs nothing.
             let _ = looks.send(ForecastRequest::RunEvent(number, now, event.clone()));
         };
-        let mut watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell);
+        let mut watch = Watch::new(number, WallTime(started), workload, self.ports.recent.clone(), tell);
         let on_event = Box::new(move |now: Time, event: &RunEvent| watch.happened(now, event));
         self.order(Order::Admit(Box::new(Admission { number, session, config, known, on_event })));
     }

@@ -120,24 +120,24 @@ mod tests {
         {
             let (mut store, records) = Store::open(&state).unwrap();
             assert!(records.is_empty());
-            store.append(&[Record::Began(7)]).unwrap();
+            store.append(&[Record::Began(slackline_model::WallTime(7))]).unwrap();
             store.append(&some(3)).unwrap();
             store.append(&[]).unwrap();
             assert!(matches!(Store::open(&state), Err(LogError::Busy { .. })));
         }
         let (mut store, records) = Store::open(&state).unwrap();
-        assert_eq!(records, [vec![Record::Began(7)], some(3)].concat());
+        assert_eq!(records, [vec![Record::Began(slackline_model::WallTime(7))], some(3)].concat());
         assert!(!store.is_grown(0));
         store.append(&some(400_000)).unwrap();
         assert!(store.is_grown(1) && !store.is_grown(300_000), "most of it may be needed");
-        store.replace(&[Record::Began(7)]).unwrap();
+        store.replace(&[Record::Began(slackline_model::WallTime(7))]).unwrap();
         assert!(!store.is_grown(0));
         store.append(&some(1)).unwrap();
         // An unfinished rewrite is ignored.
         std::fs::write(state.join("service.next"), "slackline service 1\nhalf").unwrap();
         drop(store);
         let (mut store, records) = Store::open(&state).unwrap();
-        assert_eq!(records, [vec![Record::Began(7)], some(1)].concat());
+        assert_eq!(records, [vec![Record::Began(slackline_model::WallTime(7))], some(1)].concat());
         store.replace(&records).unwrap();
         drop(store);
         assert_eq!(Store::open(&state).unwrap().1.len(), 2);
@@ -152,7 +152,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         {
             let (mut store, _) = Store::open(dir.path()).unwrap();
-            store.append(&[Record::Began(7)]).unwrap();
+            store.append(&[Record::Began(slackline_model::WallTime(7))]).unwrap();
             store.append(&[Record::LetIn(1)]).unwrap();
         }
         let mut bytes = std::fs::read(&path).unwrap();

@@ -3,10 +3,10 @@
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+use slackline_model::WallTime;
 use slackline_task::base::activity::{self, Duty};
 use slackline_task::base::clock;
 
-use crate::Moment;
 use crate::service::message::{Message, WriteResult};
 use crate::service::paths::ServicePaths;
 use crate::service::store::Store;
@@ -21,7 +21,7 @@ pub(crate) enum Write {
     Append {
         records: Vec<Record>,
         /// The names, and the times of the age clock at which they are forgotten.
-        forgotten: Vec<(Moment, String)>,
+        forgotten: Vec<(WallTime, String)>,
         /// The least number of records that the state needs.
         needed: usize,
     },
@@ -64,7 +64,7 @@ impl Writer {
 
     /// Moves the state directory of a name aside, so that the name can be used again at once. A failed move
     /// does no harm.
-    fn move_aside(&self, at: Moment, name: &str) {
+    fn move_aside(&self, at: WallTime, name: &str) {
         let run = self.paths.run(name);
         let _ = activity::during("move aside", run.display(), || {
             std::fs::rename(&run, self.paths.gone(at, name))

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
+use slackline_model::WallTime;
+
 use crate::api::{self, Alert, AlertKind};
 use crate::state::record::{Record, SubmissionSpec};
 use crate::state::{Effect, ServiceState};
-use crate::{Moment, timestamp};
+use crate::timestamp;
 
 /// The number of alerts kept, across restarts too.
 pub(super) const ALERTS: usize = 1_000;
@@ -28,8 +30,8 @@ impl Alerts {
     }
 
     /// Forgets the alerts before a moment.
-    pub(super) fn forget(&mut self, before: Moment) {
-        while self.kept.front().is_some_and(|alert| crate::moment(alert.at) < before) {
+    pub(super) fn forget(&mut self, before: WallTime) {
+        while self.kept.front().is_some_and(|alert| crate::wall_time(alert.at) < before) {
             self.kept.pop_front();
         }
     }

@@ -8,12 +8,13 @@
 use std::sync::{Arc, OnceLock};
 
 use slackline::report::number::duration;
+use slackline_model::WallTime;
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::state::record::Record;
 use crate::state::submissions::Entry;
 use crate::state::{Effect, HealthProblem, LATE, ServiceState, WorkItem};
-use crate::{Moment, SECOND, timestamp};
+use crate::{SECOND, timestamp};
 
 const HOUR: u64 = 3600 * SECOND;
 const DAY: u64 = 24 * HOUR;
@@ -24,13 +25,13 @@ const TROUBLE_FOR: u64 = 30 * SECOND;
 #[derive(Debug)]
 pub(super) struct ServiceClock {
     /// The first start of the service.
-    pub(super) began: Moment,
+    pub(super) began: WallTime,
     /// The start of this process.
-    pub(super) started: Moment,
+    pub(super) started: WallTime,
     /// The last reading of both clocks.
     pub(super) now: ClockReading,
     /// The age clock at `since`.
-    age: Moment,
+    age: WallTime,
     since: Elapsed,
     /// The time until which a jump is reported as a problem.
     trouble_until: Option<Elapsed>,
@@ -40,10 +41,10 @@ pub(super) struct ServiceClock {
 
 impl ServiceClock {
     /// The clock of a service that was first started at `began`.
-    pub(super) fn new(now: ClockReading, began: Moment) -> Self {
+    pub(super) fn new(now: ClockReading, began: WallTime) -> Self {
         Self {
             began,
-            started: now.wall.0,
+            started: now.wall,
             now,
             age: began,
             since: now.elapsed,
@@ -57,12 +58,12 @@ impl ServiceClock {
     }
 
     /// The current time of the age clock.
-    pub(super) fn age(&self) -> Moment {
+    pub(super) fn age(&self) -> WallTime {
         self.age + self.now.elapsed.since(self.since)
     }
 
     /// Sets the age clock from a record.
-    pub(super) fn recall(&mut self, age: Moment) {
+    pub(super) fn recall(&mut self, age: WallTime) {
         self.age = age;
     }
 
@@ -70,7 +71,7 @@ impl ServiceClock {
     /// `most`.
     fn gain(&mut self, most: u64) {
         let age = self.age();
-        self.age = age.max(self.now.wall.0.min(age + most));
+        self.age = age.max(self.now.wall.min(age + most));
         self.since = self.now.elapsed;
     }
 
@@ -105,12 +106,12 @@ impl ServiceState {
     fn age_by(&mut self, most: u64) {
         self.clock.gain(most);
         self.out.records.push(Record::Aged(self.clock.age));
-        self.out.effects.push(Effect::Launch(WorkItem::RemoveAside(self.clock.age.saturating_sub(DAY))));
+        self.out.effects.push(Effect::Launch(WorkItem::RemoveAside(self.clock.age.earlier_by(DAY))));
     }
 
     /// Starts the clock after the records are read. Only the wall clock knows how long the service was down.
     pub(super) fn start_clock(&mut self) {
-        let (wall, last) = (self.clock.now.wall.0, self.clock.age);
+        let (wall, last) = (self.clock.now.wall, self.clock.age);
         self.age_by(DAY);
         self.submissions.finished.none_later_than(self.clock.age);
         if wall + LATE < last {
@@ -125,7 +126,7 @@ impl ServiceState {
     }
 
     fn clock_jumped(&mut self, by: i64) {
-        let (wall, span) = (self.clock.now.wall.0, duration(by.unsigned_abs() as f64 / 1e6));
+        let (wall, span) = (self.clock.now.wall, duration(by.unsigned_abs() as f64 / 1e6));
         let direction = if by < 0 { "back" } else { "forward" };
         let message = format!("the clock jumped {direction} by {span}, to {}", timestamp(wall));
         self.tell_of_clock(by.unsigned_abs() >= DAY, message);
@@ -146,7 +147,7 @@ impl ServiceState {
     /// Corrects times of schedules and submissions that are in the future: they were recorded while the clock
     /// was wrong, and count as now.
     fn clamp_future(&mut self) {
-        let (now, age) = (self.clock.now.wall.0, self.clock.age());
+        let (now, age) = (self.clock.now.wall, self.clock.age());
         let mut names: Vec<String> = Vec::new();
         for (name, again) in &mut self.schedules {
             if again.clamp(now, age) {

@@ -5,9 +5,9 @@ mod change;
 mod hold;
 mod submit;
 
+use slackline_model::WallTime;
 use slackline_task::base::clock::ClockReading;
 
-use crate::Moment;
 use crate::api::{Accepted, Change};
 use crate::state::auth::{Principal, Role};
 use crate::state::record::{Record, SubmissionSpec};
@@ -34,7 +34,7 @@ pub enum Command {
         /// The change, as the client sent it.
         change: Change,
         /// The parsed deadline of `change`, if it has one.
-        deadline: Option<Moment>,
+        deadline: Option<WallTime>,
     },
     /// Remove a schedule.
     Remove(String),

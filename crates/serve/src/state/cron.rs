@@ -7,12 +7,13 @@ use cronexpr::{Crontab, MakeTimestamp};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use slackline_model::WallTime;
 
 use crate::api::Schedule;
-use crate::{Moment, SECOND, moment, timestamp};
+use crate::{SECOND, timestamp, wall_time};
 
 /// No daylight saving change is larger.
-const CHANGE_MOST: Moment = 3 * 3600 * SECOND;
+const CHANGE_MOST: u64 = 3 * 3600 * SECOND;
 
 #[derive(Clone, Debug)]
 pub struct Times {
@@ -47,18 +48,18 @@ impl Times {
             )
         })?;
         let times = Self { crontab, zone };
-        if times.after(0).is_none() {
+        if times.after(WallTime::default()).is_none() {
             return Err(format!("schedule: found {cron:?}, which never comes"));
         }
         Ok(times)
     }
 
     /// The first time after a moment. `None` if there is none.
-    pub fn after(&self, at: Moment) -> Option<Moment> {
+    pub fn after(&self, at: WallTime) -> Option<WallTime> {
         #[cfg(test)]
         SEARCHES.with(|searches| searches.set(searches.get() + 1));
         let mut wall = self.wall(at);
-        let before = at.saturating_sub(CHANGE_MOST);
+        let before = at.earlier_by(CHANGE_MOST);
         if self.zone.to_offset(timestamp(before)) != self.zone.to_offset(timestamp(at)) {
             // A clock that is set back repeats times. Skipped times are moved after the change. So the search
             // starts earlier.
@@ -66,7 +67,7 @@ impl Times {
         }
         for _ in 0..1_000 {
             wall = self.next_on_wall(wall)?;
-            let next = moment(self.instant(wall)?);
+            let next = wall_time(self.instant(wall)?);
             if next > at {
                 return Some(next);
             }
@@ -76,26 +77,26 @@ impl Times {
 
     /// The last time up to `until`, which is `first` or later. O(log of the time between), without listing
     /// the times.
-    pub fn last(&self, first: Moment, until: Moment) -> Moment {
-        let next = |at: Moment| self.after(at).filter(|&next| next <= until);
+    pub fn last(&self, first: WallTime, until: WallTime) -> WallTime {
+        let next = |at: WallTime| self.after(at).filter(|&next| next <= until);
         let mut last = first;
         // The search goes back twice as far each time. The last time of a frequent schedule is near.
         let mut back = 60 * SECOND;
-        while back < until - first {
-            if let Some(found) = next(until - back) {
+        while back < until.since(first) {
+            if let Some(found) = next(until.earlier_by(back)) {
                 last = found;
                 break;
             }
             back *= 2;
         }
         while let Some(found) = next(last) {
-            last = next(Moment::midpoint(found, until)).unwrap_or(found);
+            last = next(found + until.since(found) / 2).unwrap_or(found);
         }
         last
     }
 
     /// The local time.
-    fn wall(&self, at: Moment) -> DateTime {
+    fn wall(&self, at: WallTime) -> DateTime {
         self.zone.to_datetime(timestamp(at))
     }
 
@@ -113,7 +114,7 @@ impl Times {
     ///
     /// # Errors
     /// The value found, and the value expected.
-    pub fn filled(&self, text: &str, at: Moment) -> Result<String, String> {
+    pub fn filled(&self, text: &str, at: WallTime) -> Result<String, String> {
         if !text.contains('%') {
             return Ok(text.to_owned());
         }
@@ -160,11 +161,11 @@ mod tests {
 
     #[test]
     fn times_are_those_of_a_search_that_begins_hours_before() {
-        let slow = |times: &Times, at: Moment| {
+        let slow = |times: &Times, at: WallTime| {
             let mut wall = times.wall(at).checked_sub(jiff::Span::new().hours(3)).unwrap();
             loop {
                 wall = times.next_on_wall(wall)?;
-                let next = moment(times.instant(wall)?);
+                let next = wall_time(times.instant(wall)?);
                 if next > at {
                     return Some(next);
                 }
@@ -188,8 +189,8 @@ mod tests {
         Times::new(&schedule, &TimeZone::UTC).unwrap()
     }
 
-    fn at(text: &str) -> Moment {
-        moment(text.parse::<Timestamp>().unwrap())
+    fn at(text: &str) -> WallTime {
+        wall_time(text.parse::<Timestamp>().unwrap())
     }
 
     /// The first `n` times after a moment, in UTC.

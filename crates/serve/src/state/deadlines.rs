@@ -3,11 +3,13 @@
 //! The deadline of a flow is in [`FlowProgress`](crate::state::progress::FlowProgress), and so is the key by which
 //! it is removed.
 
+use slackline_model::WallTime;
+
 use crate::api::AlertKind;
 use crate::state::ServiceState;
 use crate::state::record::FlowChange;
 use crate::state::submissions::{Entry, SubmissionState};
-use crate::{Moment, timestamp};
+use crate::timestamp;
 
 impl ServiceState {
     /// Removes the deadline of a flow.
@@ -49,7 +51,7 @@ impl ServiceState {
     }
 
     /// Deadlines that are in the future by the corrected clock can still be missed.
-    pub(super) fn await_deadlines_again(&mut self, now: Moment) {
+    pub(super) fn await_deadlines_again(&mut self, now: WallTime) {
         for (&number, Entry { state, alerted, .. }) in &mut self.submissions.open {
             let SubmissionState::Running(run) = state else { continue };
             for flow in run.flows.iter().filter(|flow| !flow.state.is_over()) {

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
+use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
-use crate::Moment;
 use crate::api::{Flow, Submission};
 
 /// The most jobs and predicted flows that are remembered together, some tens of megabytes.
@@ -18,7 +18,7 @@ pub(super) struct FinishedSubmissions {
     pub(super) next_purge: Elapsed,
     all: VecDeque<Submission>,
     /// The end of each, by the age clock of the service.
-    ages: VecDeque<Moment>,
+    ages: VecDeque<WallTime>,
     /// The number of submissions at the front without details.
     bare: usize,
     /// The number of details of the others.
@@ -31,8 +31,8 @@ impl FinishedSubmissions {
     }
 
     /// Adds a submission that ended at `age` by the age clock.
-    pub(super) fn push(&mut self, one: Submission, age: Moment) {
-        self.ages.push_back(age.max(self.ages.back().copied().unwrap_or(0)));
+    pub(super) fn push(&mut self, one: Submission, age: WallTime) {
+        self.ages.push_back(age.max(self.ages.back().copied().unwrap_or_default()));
         self.details += details(&one);
         self.all.push_back(one);
         while self.details > DETAILS && self.bare < self.all.len() {
@@ -56,7 +56,7 @@ impl FinishedSubmissions {
     }
 
     /// The end of the submission that ended first, by the age clock.
-    pub(super) fn first(&self) -> Option<Moment> {
+    pub(super) fn first(&self) -> Option<WallTime> {
         self.ages.front().copied()
     }
 
@@ -74,12 +74,12 @@ impl FinishedSubmissions {
     }
 
     /// Limits the recorded ends to `age`, a time of the age clock.
-    pub(super) fn none_later_than(&mut self, age: Moment) {
+    pub(super) fn none_later_than(&mut self, age: WallTime) {
         self.ages.iter_mut().for_each(|ended| *ended = age.min(*ended));
     }
 
     /// All submissions, with their ends by the age clock.
-    pub(super) fn with_ages(&self) -> impl Iterator<Item = (&Submission, Moment)> {
+    pub(super) fn with_ages(&self) -> impl Iterator<Item = (&Submission, WallTime)> {
         self.all.iter().zip(self.ages.iter().copied())
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn the_oldest_lose_their_jobs_where_there_are_too_many_together() {
         let mut over = FinishedSubmissions::default();
         for number in 0..10 {
-            over.push(one(number, DETAILS / 4), 0);
+            over.push(one(number, DETAILS / 4), WallTime(0));
         }
         let jobs =
             |over: &FinishedSubmissions| over.iter().map(|one| one.flows[0].jobs.len()).collect::<Vec<_>>();
@@ -164,11 +164,11 @@ mod tests {
         for number in 0..8 {
             assert_eq!(over.pop().map(|one| one.number), Some(number));
         }
-        over.push(one(10, DETAILS / 2 + 1), 0);
+        over.push(one(10, DETAILS / 2 + 1), WallTime(0));
         assert_eq!(jobs(&over), [0, DETAILS / 4, DETAILS / 2 + 1]);
-        over.push(one(11, 2 * DETAILS), 0);
+        over.push(one(11, 2 * DETAILS), WallTime(0));
         assert_eq!(jobs(&over), [0, 0, 0, 0]);
-        over.push(one(12, 1), 0);
+        over.push(one(12, 1), WallTime(0));
         assert_eq!((jobs(&over)[4], over.len()), (1, 5));
     }
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
+use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
 use crate::api::{self, AlertKind, FlowStatus, Prediction};
@@ -102,8 +103,9 @@ impl Impact {
         for remedy in &mut self.remedies {
             if let api::Remedy::Deadline { flow, deadline } = remedy {
                 let between = flows.get(&(self.number, flow.clone())).and_then(|expected| expected.between);
-                let at = crate::moment(*deadline).max(between.map_or(0, |[_, most]| most));
-                *deadline = timestamp(at.div_ceil(SECOND) * SECOND);
+                let at =
+                    crate::wall_time(*deadline).max(between.map_or_else(WallTime::default, |[_, most]| most));
+                *deadline = timestamp(WallTime(at.0.div_ceil(SECOND) * SECOND));
             }
         }
         self
@@ -247,7 +249,7 @@ impl ServiceState {
         let is_late = expected.completion > deadline && !is_on_trial;
         let was_late = std::mem::replace(&mut progress.is_likely_late, is_late);
         if is_late && !was_late {
-            let by = duration((expected.completion - deadline) as f64 / 1e6);
+            let by = duration(expected.completion.seconds_since(deadline));
             let mut message = format!(
                 "{flow} is not expected to be done by its deadline {}, but {by} later",
                 timestamp(deadline)

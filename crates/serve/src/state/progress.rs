@@ -1,15 +1,17 @@
 //! The progress of a submission whose flows are scheduled.
 
+use slackline_model::WallTime;
+
 use crate::api::{self, FlowStatus};
-use crate::{Moment, timestamp};
+use crate::timestamp;
 
 /// A submission whose flows are scheduled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningSubmission {
     /// The start of its run.
-    pub(super) started: Moment,
+    pub(super) started: WallTime,
     /// The time from which its flows could start: the run was open and not held.
-    pub(super) could_start: Moment,
+    pub(super) could_start: WallTime,
     /// Whether the whole submission has been held since its run was opened.
     pub(super) is_held_so_far: bool,
     pub(super) flows: Vec<FlowProgress>,
@@ -22,15 +24,15 @@ pub struct RunningSubmission {
 pub struct FlowProgress {
     pub flow: String,
     pub(crate) state: FlowStatus,
-    pub release: Moment,
-    pub deadline: Option<Moment>,
+    pub release: WallTime,
+    pub deadline: Option<WallTime>,
     pub weight: f64,
     /// The jobs, numbered in `RunEvent` from the first flow of the submission on.
     pub jobs: Vec<api::Job>,
     /// The outputs of other flows of the submission that this flow reads, by flow and job. No task of the
     /// flow starts before all of them exist.
     pub reads: Vec<(String, String)>,
-    pub(crate) completion: Option<Moment>,
+    pub(crate) completion: Option<WallTime>,
     pub(crate) expected: Option<FlowEstimate>,
     pub(crate) cause: Option<String>,
     /// Whether a task of the flow has started.
@@ -41,7 +43,7 @@ pub struct FlowProgress {
 
 impl FlowProgress {
     /// The number of unfinished tasks and the estimated completion, as the rest of a sentence.
-    pub(super) fn left(&self, now: Moment) -> String {
+    pub(super) fn left(&self, now: WallTime) -> String {
         let counts = self.counts();
         let tasks = match counts.tasks.saturating_sub(counts.done) {
             1 => "1 task is not done".to_owned(),
@@ -71,7 +73,7 @@ impl FlowProgress {
     }
 
     /// Whether the flow was late or will be late by its estimate. `None` if unknown.
-    pub(super) fn is_late(&self, now: Moment) -> Option<bool> {
+    pub(super) fn is_late(&self, now: WallTime) -> Option<bool> {
         let deadline = self.deadline?;
         match (self.completion, self.expected) {
             (Some(at), _) => Some(at > deadline),
@@ -85,14 +87,14 @@ impl FlowProgress {
 
 impl RunningSubmission {
     /// An open run that was started at `started`.
-    pub fn new(started: Moment, flows: Vec<FlowProgress>) -> Self {
+    pub fn new(started: WallTime, flows: Vec<FlowProgress>) -> Self {
         let jobs = flows.iter().enumerate().flat_map(|(f, flow)| (0..flow.jobs.len()).map(move |j| (f, j)));
         let jobs = jobs.collect();
         Self { started, could_start: started, is_held_so_far: true, flows, jobs }
     }
 
     /// Ends the hold of the whole submission.
-    pub(super) fn end_hold(&mut self, now: Moment) {
+    pub(super) fn end_hold(&mut self, now: WallTime) {
         if std::mem::take(&mut self.is_held_so_far) {
             self.could_start = now;
         }
@@ -132,9 +134,9 @@ impl RunningSubmission {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowEstimate {
     /// The estimated completion.
-    pub completion: Moment,
+    pub completion: WallTime,
     /// The 80 % prediction interval of the completion. `None` for a guess.
-    pub between: Option<[Moment; 2]>,
+    pub between: Option<[WallTime; 2]>,
     /// Whether the estimate is a guess, because the durations of its tasks are unknown.
     pub is_guess: bool,
     /// The chance of meeting the deadline, percent. `None` without a deadline, or for a guess.

@@ -6,9 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
-use crate::Moment;
 use crate::api::Overlap;
 use crate::state::submissions::{Entry, SubmissionState};
 use crate::state::{Effect, LOOK_EVERY, Limits, ServiceState, WorkItem};
@@ -55,7 +55,7 @@ pub(super) struct Queue {
     /// Submissions that wait for files.
     pub(super) files: BTreeSet<u64>,
     /// The first deadlines of submissions that have not started.
-    pub(super) dues: BTreeSet<(Moment, u64)>,
+    pub(super) dues: BTreeSet<(WallTime, u64)>,
     /// The submissions that are being opened or running.
     pub(super) begun: UserCounts,
     /// Submissions that are being opened.
@@ -68,7 +68,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Removes one submission that has not started by its deadline, and returns it.
-    pub(super) fn overdue(&mut self, now: Moment) -> Option<(Moment, u64)> {
+    pub(super) fn overdue(&mut self, now: WallTime) -> Option<(WallTime, u64)> {
         let is_over = self.dues.first().is_some_and(|(at, _)| *at < now);
         is_over.then(|| self.dues.pop_first()).flatten()
     }

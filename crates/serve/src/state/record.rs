@@ -8,9 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
+use slackline_model::WallTime;
 
 use crate::api::{self, AlertKind, Calibration, CatchUp, State};
-use crate::{Moment, moment};
+use crate::wall_time;
 
 /// A submission and its user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,13 +21,13 @@ pub struct SubmissionSpec {
     pub name: String,
     pub user: String,
     /// The release time: the time of the submission, or the time of its schedule.
-    pub since: Moment,
+    pub since: WallTime,
     /// The name of the schedule, if a schedule submitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<String>,
     /// The first deadline of its flows, if its file was read and has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub due: Option<Moment>,
+    pub due: Option<WallTime>,
     /// Its flow file, once it is parsed. Times count from `since`.
     #[serde(skip)]
     pub(crate) draft: OnceLock<Arc<Draft>>,
@@ -51,16 +52,16 @@ pub struct ScheduleRecord {
     /// The submission, with its schedule.
     pub submit: api::Submit,
     /// All times up to this one are handled.
-    pub handled: Moment,
+    pub handled: WallTime,
     /// The latest time that was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<Moment>,
+    pub last: Option<WallTime>,
     #[serde(default)]
     pub paused: bool,
     /// After the clock was set back: the former value of `handled`. Times up to it are not submitted again
     /// when the clock is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Moment>,
+    pub before: Option<WallTime>,
 }
 
 impl ScheduleRecord {
@@ -74,7 +75,7 @@ impl ScheduleRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Moment>,
+    pub deadline: Option<WallTime>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,20 +130,20 @@ impl Scores {
     pub fn add(
         &mut self,
         first: &api::FlowPrediction,
-        submitted: Moment,
-        deadline: Option<Moment>,
-        done: Moment,
+        submitted: WallTime,
+        deadline: Option<WallTime>,
+        done: WallTime,
     ) {
-        let completion = moment(first.completion);
-        let took = (done.saturating_sub(submitted) as f64).max(1.0);
-        let later = (done as f64 - completion as f64) / took;
+        let completion = wall_time(first.completion);
+        let took = (done.since(submitted) as f64).max(1.0);
+        let later = (done.0 as f64 - completion.0 as f64) / took;
         if first.guess {
             self.guesses = self.guesses * Self::KEPT + 1.0;
             self.guess_error = self.guess_error * Self::KEPT + later.abs();
             return;
         }
         // The intervals could not be simulated. This error is reported where it happens.
-        let Some([least, most]) = first.between.map(|between| between.map(moment)) else { return };
+        let Some([least, most]) = first.between.map(|between| between.map(wall_time)) else { return };
         let Self { flows, inside, error, bias, deadlines, right, .. } = self;
         for sum in [&mut *flows, inside, error, bias, deadlines, right] {
             *sum *= Self::KEPT;
@@ -204,7 +205,7 @@ impl CancelReason {
 #[serde(rename_all = "snake_case")]
 pub enum Record {
     /// The first start of the service. The time of its engine starts here.
-    Began(Moment),
+    Began(WallTime),
     /// Sums and counters whose source records have been removed.
     Sums {
         /// The number of the next submission.
@@ -212,7 +213,7 @@ pub enum Record {
         scores: Scores,
     },
     /// A submission was accepted. If a schedule submitted it, its time is handled.
-    Submitted { number: u64, at: Moment, wanted: Box<SubmissionSpec> },
+    Submitted { number: u64, at: WallTime, wanted: Box<SubmissionSpec> },
     /// A schedule was added, replaced or changed.
     Recurs(Box<ScheduleRecord>),
     /// A schedule was removed.
@@ -221,7 +222,7 @@ pub enum Record {
     LeftOut {
         recurrence: String,
         /// The last skipped time.
-        until: Moment,
+        until: WallTime,
     },
     /// A submission or one flow was held or resumed.
     Held {
@@ -253,7 +254,7 @@ pub enum Record {
     Predicted {
         number: u64,
         /// The time of the prediction.
-        made: Moment,
+        made: WallTime,
         first: api::FlowPrediction,
     },
     /// An alert was sent. It is shown while it is remembered.
@@ -264,11 +265,11 @@ pub enum Record {
     Ended {
         /// The end by the age clock, if that differs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        age: Option<Moment>,
+        age: Option<WallTime>,
         ended: Box<api::Submission>,
     },
     /// A reading of the age clock.
-    Aged(Moment),
+    Aged(WallTime),
     /// Whether the service starts no new submissions.
     Draining(bool),
 }

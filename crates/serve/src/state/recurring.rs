@@ -4,13 +4,15 @@
 
 use std::sync::OnceLock;
 
+use slackline_model::WallTime;
+
 use crate::api::{self, Accepted, CatchUp, Overlap};
 use crate::state::auth::Principal;
 use crate::state::commands::{Refusal, RefusalKind};
 use crate::state::cron::Times;
 use crate::state::record::{Record, ScheduleRecord, SubmissionSpec};
 use crate::state::{HealthProblem, LATE, ServiceState};
-use crate::{Moment, timestamp};
+use crate::timestamp;
 
 /// A schedule and its times.
 #[derive(Debug)]
@@ -18,7 +20,7 @@ pub(super) struct RecurringSubmission {
     pub(super) recurring: ScheduleRecord,
     times: Times,
     /// The first time that has not been handled.
-    pub(super) next: Option<Moment>,
+    pub(super) next: Option<WallTime>,
 }
 
 impl RecurringSubmission {
@@ -32,18 +34,18 @@ impl RecurringSubmission {
     }
 
     /// Marks all times up to this one as handled.
-    fn handle(&mut self, until: Moment) {
+    fn handle(&mut self, until: WallTime) {
         self.recurring.handled = self.recurring.handled.max(until);
         self.next = self.times.after(self.recurring.handled);
     }
 
     /// The first unhandled time, if it has come.
-    fn due(&self, now: Moment) -> Option<Moment> {
+    fn due(&self, now: WallTime) -> Option<WallTime> {
         self.next.filter(|&at| at <= now)
     }
 
     /// The first time to submit, of those from `first` on. Earlier times are skipped.
-    fn first_wanted(&self, first: Moment, now: Moment) -> Option<Moment> {
+    fn first_wanted(&self, first: WallTime, now: WallTime) -> Option<WallTime> {
         match self.recurring.catch_up() {
             // Each occurrence would replace the previous one, so only the last one is submitted.
             CatchUp::All if self.recurring.submit.overlap == Overlap::Replace => {
@@ -53,13 +55,13 @@ impl RecurringSubmission {
             CatchUp::Last => Some(self.times.last(first, now)),
             // A time that is at most `LATE` ago was not missed.
             CatchUp::None if first + LATE >= now => Some(first),
-            CatchUp::None => self.times.after((now - LATE).saturating_sub(1)).filter(|&at| at <= now),
+            CatchUp::None => self.times.after(now.earlier_by(LATE + 1)).filter(|&at| at <= now),
         }
     }
 
     /// Corrects times that were marked as handled while the clock was ahead: they are submitted when they
     /// come. `age` is the age clock of the service. Returns whether something changed.
-    pub(super) fn clamp(&mut self, now: Moment, age: Moment) -> bool {
+    pub(super) fn clamp(&mut self, now: WallTime, age: WallTime) -> bool {
         let ScheduleRecord { handled, last, before, .. } = &mut self.recurring;
         if *handled > now + LATE {
             // The clock is wrong now, and was right then.
@@ -68,7 +70,7 @@ impl RecurringSubmission {
             }
             *handled = now;
         } else if now + LATE >= age && before.is_some() {
-            *handled = (*handled).max(before.take().map_or(0, |before| before.min(now)));
+            *handled = (*handled).max(before.take().map_or_else(WallTime::default, |before| before.min(now)));
         } else {
             return false;
         }
@@ -81,7 +83,7 @@ impl RecurringSubmission {
     ///
     /// # Errors
     /// A parameter or pattern has a conversion that cannot be filled.
-    fn at(&self, at: Moment) -> Result<SubmissionSpec, String> {
+    fn at(&self, at: WallTime) -> Result<SubmissionSpec, String> {
         let mut submit = self.recurring.submit.clone();
         submit.schedule = None;
         for (name, value) in &mut submit.parameters {
@@ -168,7 +170,7 @@ impl ServiceState {
     }
 
     /// Marks times of a schedule as handled, from a record.
-    pub(super) fn handled(&mut self, name: &str, until: Moment, is_submitted: bool) {
+    pub(super) fn handled(&mut self, name: &str, until: WallTime, is_submitted: bool) {
         if let Some(again) = self.schedules.get_mut(name) {
             again.handle(until);
             if is_submitted {
@@ -179,7 +181,7 @@ impl ServiceState {
 
     /// The next time of a schedule, unless the schedule is paused. Under `CatchUp::All` it also waits until
     /// the clock is settled.
-    pub(super) fn recurs_by(&self, again: &RecurringSubmission) -> Option<Moment> {
+    pub(super) fn recurs_by(&self, again: &RecurringSubmission) -> Option<WallTime> {
         let waits = self.clock.is_unsettled() && again.recurring.catch_up() == CatchUp::All;
         again.next.filter(|_| !again.recurring.paused && !waits)
     }
@@ -196,16 +198,16 @@ impl ServiceState {
     }
 
     /// The first due time of a schedule.
-    fn due_of(&self, now: Moment, name: &str) -> Option<(&RecurringSubmission, Moment)> {
+    fn due_of(&self, now: WallTime, name: &str) -> Option<(&RecurringSubmission, WallTime)> {
         self.schedules.get(name).and_then(|again| Some((again, again.due(now)?)))
     }
 
     /// Submits the due times of a schedule, at most `AT_ONCE`, so that nothing else waits for them.
-    fn recur_one(&mut self, now: Moment, name: &str) {
+    fn recur_one(&mut self, now: WallTime, name: &str) {
         let Some((again, first)) = self.due_of(now, name) else { return };
         let wanted = again.first_wanted(first, now);
         if wanted != Some(first) {
-            let until = again.times.last(first, wanted.map_or(now, |wanted| wanted - 1));
+            let until = again.times.last(first, wanted.map_or(now, |wanted| wanted.earlier_by(1)));
             self.leave_out(name, first, until, "they were missed");
         }
         for _ in 0..AT_ONCE {
@@ -230,7 +232,7 @@ impl ServiceState {
     }
 
     /// Skips times of a schedule, with a record of the reason.
-    fn leave_out(&mut self, name: &str, first: Moment, until: Moment, why: &str) {
+    fn leave_out(&mut self, name: &str, first: WallTime, until: WallTime, why: &str) {
         self.out.records.push(Record::LeftOut { recurrence: name.to_owned(), until });
         let times = if first == until {
             format!("its time {} is", timestamp(first))
@@ -245,7 +247,7 @@ impl ServiceState {
     ///
     /// # Errors
     /// The reason why the time is skipped.
-    fn wanted_at(&self, name: &str, at: Moment) -> Result<SubmissionSpec, String> {
+    fn wanted_at(&self, name: &str, at: WallTime) -> Result<SubmissionSpec, String> {
         let again = self.schedules.get(name).ok_or("it recurs no more")?;
         // The replaced submission frees a place in the queue.
         let replaces = again.recurring.submit.overlap == api::Overlap::Replace
@@ -258,7 +260,7 @@ impl ServiceState {
 
     /// The next time of the schedule of a submission. `None` if the schedule is paused, if its submissions
     /// are held, or if a later occurrence exists already.
-    pub(super) fn comes_again(&self, number: u64) -> Option<Moment> {
+    pub(super) fn comes_again(&self, number: u64) -> Option<WallTime> {
         let wanted = self.wanted(number)?;
         let again = self.schedules.get(wanted.recurrence.as_ref()?)?;
         let is_last =

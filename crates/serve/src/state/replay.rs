@@ -1,12 +1,13 @@
 //! The state rebuilt from records, and the shortest list of records that gives the same state.
 
+use slackline_model::WallTime;
 use slackline_task::base::clock::ClockReading;
 
 use crate::api::{self, FlowPrediction};
 use crate::state::record::{CancelReason, Record, SubmissionSpec};
 use crate::state::submissions::Entry;
 use crate::state::{LATE, ServiceFacts, ServiceState, Transition};
-use crate::{Moment, moment};
+use crate::wall_time;
 
 impl ServiceState {
     /// The state after a restart, and the effects that start its work again: runs that were open are opened
@@ -68,7 +69,7 @@ impl ServiceState {
                 self.recall(number, |entry| entry.alerted.extend([(flow, kind)]));
             }
             Record::Ended { age, ended } => {
-                let end = ended.ended.map_or(0, moment);
+                let end = ended.ended.map_or_else(WallTime::default, wall_time);
                 if let Some(entry) = self.take_out(ended.number) {
                     self.recall_scores(&entry, &ended.flows);
                 }
@@ -89,8 +90,8 @@ impl ServiceState {
     fn recall_scores(&mut self, entry: &Entry, flows: &[api::Flow]) {
         for flow in flows {
             if let (Some((_, first)), Some(done)) = (entry.first.get(&flow.flow), flow.completion) {
-                let submitted = entry.submitted.max(moment(flow.release));
-                self.forecasts.scores.add(first, submitted, flow.deadline.map(moment), moment(done));
+                let submitted = entry.submitted.max(wall_time(flow.release));
+                self.forecasts.scores.add(first, submitted, flow.deadline.map(wall_time), wall_time(done));
             }
         }
     }
@@ -109,7 +110,7 @@ impl ServiceState {
         // Those of unfinished submissions come first, because a change may allow a second alert.
         records.extend(self.alerts.kept.iter().map(|alert| Record::Alert(Box::new(alert.clone()))));
         for (ended, age) in self.submissions.finished.with_ages() {
-            let is_usual = ended.ended.is_some_and(|at| moment(at).abs_diff(age) <= LATE);
+            let is_usual = ended.ended.is_some_and(|at| wall_time(at).0.abs_diff(age.0) <= LATE);
             let age = (!is_usual).then_some(age);
             records.push(Record::Ended { age, ended: Box::new(ended.clone()) });
         }
@@ -135,7 +136,7 @@ impl ServiceState {
             };
             records.extend(entry.cancelled.iter().map(cancelled));
             records.extend(entry.is_let_in.then_some(Record::LetIn(number)));
-            let first = |(made, first): &(Moment, _)| Record::Predicted {
+            let first = |(made, first): &(WallTime, _)| Record::Predicted {
                 number,
                 made: *made,
                 first: FlowPrediction::clone(first),

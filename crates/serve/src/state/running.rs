@@ -6,9 +6,9 @@ use std::sync::Arc;
 use slackline::resident::FlowOrder;
 use slackline::run::{RunEvent, TaskId};
 use slackline_model::PhaseKind;
+use slackline_model::WallTime;
 use slackline_task::base::clock::ClockReading;
 
-use crate::Moment;
 use crate::api::{self, AlertKind, FlowStatus, State};
 use crate::state::forecasts::ForecastResult;
 use crate::state::progress::{FlowProgress, RunningSubmission};
@@ -55,7 +55,7 @@ pub enum StateEvent {
     Read {
         number: u64,
         /// The first deadline of its flows.
-        due: Option<Moment>,
+        due: Option<WallTime>,
     },
     /// The result of a check for the files that a submission waits for.
     Files {
@@ -111,7 +111,7 @@ impl ServiceState {
     }
 
     /// Stores the first deadline of a queued submission.
-    fn is_due(&mut self, number: u64, due: Option<Moment>) {
+    fn is_due(&mut self, number: u64, due: Option<WallTime>) {
         if self.submissions.open.get(&number).is_some_and(Entry::is_queued) {
             self.requeue(number, |entry| Arc::make_mut(&mut entry.wanted).due = due);
         }
@@ -271,7 +271,7 @@ impl ServiceState {
         }
         let message = match deadline {
             Some(deadline) if now > deadline => {
-                format!("{name} is done, {:.0} s after its deadline", (now - deadline) as f64 / 1e6)
+                format!("{name} is done, {:.0} s after its deadline", now.seconds_since(deadline))
             }
             Some(_) => format!("{name} is done by its deadline"),
             None => format!("{name} is done"),

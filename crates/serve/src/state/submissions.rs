@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slackline::resident::FlowOverrides;
+use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
 use crate::api::{self, AlertKind, IfLate, Prediction, State};
 use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::record::{CancelReason, Changes, FlowChange, Record, SubmissionSpec};
 use crate::state::{LATE, PURGE_EVERY, ServiceState, Submissions};
-use crate::{Moment, SECOND, timestamp};
+use crate::{SECOND, timestamp};
 
 /// The state of an unfinished submission. One that ends becomes an [`api::Submission`] that is
 /// remembered.
@@ -41,7 +42,7 @@ pub(super) enum SubmissionState {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) wanted: Arc<SubmissionSpec>,
-    pub(super) submitted: Moment,
+    pub(super) submitted: WallTime,
     pub(super) state: SubmissionState,
     pub(super) held: bool,
     pub(super) changes: Changes,
@@ -52,7 +53,7 @@ pub(super) struct Entry {
     /// Whether a submission with `IfLate::Reject` has been accepted.
     pub(super) is_let_in: bool,
     /// The first prediction of each flow, and its time.
-    pub(super) first: BTreeMap<String, (Moment, api::FlowPrediction)>,
+    pub(super) first: BTreeMap<String, (WallTime, api::FlowPrediction)>,
     pub(super) alerted: BTreeSet<(String, AlertKind)>,
     pub(super) prediction: Option<Prediction>,
     /// The number of failed openings and runs.
@@ -90,7 +91,7 @@ impl Submissions {
     }
 
     /// Remembers a finished submission that ended at `age` by the age clock.
-    pub(super) fn remember(&mut self, ended: api::Submission, age: Moment) {
+    pub(super) fn remember(&mut self, ended: api::Submission, age: WallTime) {
         self.next = self.next.max(ended.number + 1);
         if let Some(key) = &ended.key {
             self.keys.insert((ended.user.clone(), key.clone()), ended.number);
@@ -111,7 +112,7 @@ impl SubmissionState {
 }
 
 impl Entry {
-    fn new(wanted: SubmissionSpec, submitted: Moment) -> Self {
+    fn new(wanted: SubmissionSpec, submitted: WallTime) -> Self {
         Self {
             held: wanted.submit.held,
             has_files: !wanted.awaits_files(),
@@ -167,7 +168,7 @@ impl Entry {
     }
 
     /// The first deadline of a submission that has not started.
-    pub(super) fn due(&self) -> Option<Moment> {
+    pub(super) fn due(&self) -> Option<WallTime> {
         self.changes.get(&None).and_then(|changed| changed.deadline).or(self.wanted.due)
     }
 
@@ -208,14 +209,13 @@ impl Entry {
     pub(super) fn overrides(
         &self,
         flow: &FlowProgress,
-        started: Moment,
-        next: Option<Moment>,
+        started: WallTime,
+        next: Option<WallTime>,
     ) -> FlowOverrides {
         let FlowChange { deadline, weight, priority } = self.changed(&flow.flow);
         let held = self.is_held(&flow.flow) || self.is_cancelled(&flow.flow);
-        let next = next.map(|at| at + flow.release.saturating_sub(started));
-        let [deadline, next] =
-            [deadline, next].map(|at| at.map(|at| at.saturating_sub(started) as f64 / SECOND as f64));
+        let next = next.map(|at| at + flow.release.since(started));
+        let [deadline, next] = [deadline, next].map(|at| at.map(|at| at.seconds_since(started)));
         FlowOverrides { held, deadline, weight, priority, next }
     }
 }
@@ -227,7 +227,7 @@ impl ServiceState {
     }
 
     /// Adds a submission to the state.
-    pub(super) fn enter(&mut self, number: u64, at: Moment, wanted: SubmissionSpec) {
+    pub(super) fn enter(&mut self, number: u64, at: WallTime, wanted: SubmissionSpec) {
         let Submissions { next, open, series, keys, .. } = &mut self.submissions;
         *next = (*next).max(number + 1);
         if let Some(key) = wanted.key() {
@@ -302,8 +302,10 @@ impl ServiceState {
             ..entry.shown(number, now, true)
         };
         let age = self.clock.age();
-        let record =
-            Record::Ended { age: (age.abs_diff(now) > LATE).then_some(age), ended: Box::new(ended.clone()) };
+        let record = Record::Ended {
+            age: (age.0.abs_diff(now.0) > LATE).then_some(age),
+            ended: Box::new(ended.clone()),
+        };
         self.out.records.push(record);
         let finished = &mut self.submissions.finished;
         finished.push(ended, age);

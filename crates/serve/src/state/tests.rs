@@ -9,6 +9,7 @@ mod year;
 
 use std::collections::BTreeMap;
 
+use slackline_model::WallTime;
 use slackline_model::random::test_seeds;
 
 use crate::api::{CatchUp, Change, FlowStatus, IfLate, Overlap, Schedule, State};
@@ -306,7 +307,7 @@ fn each_cause_is_reported_once_and_predictions_are_scored() {
     assert_eq!(world.show(number).why.as_deref(), Some("f: job j: map 0: it does not work"));
     assert_eq!(world.service().calibration.flows, 0, "what failed says nothing of predictions");
     let other = world.submit(&anna(), submit("other"));
-    let done = world.now - START + minutes(10);
+    let done = world.now.since(START) + minutes(10);
     world.expected.insert((other, "f".into()), done);
     world.open(other, &[("f", 1, Some(done + minutes(1)))]);
     world.pass(minutes(15));
@@ -329,7 +330,7 @@ fn guesses_are_counted_apart_from_predictions() {
     let done = |world: &mut World, name: &str, is_guess: bool, after: u64| {
         world.guesses = is_guess;
         let number = world.submit(&anna(), submit(name));
-        world.expected.insert((number, "f".into()), world.now - START + minutes(10));
+        world.expected.insert((number, "f".into()), world.now.since(START) + minutes(10));
         world.open(number, &[("f", 1, None)]);
         world.pass(minutes(after));
         world.start(number, 0);
@@ -391,9 +392,9 @@ fn a_deadline_that_is_offered_leaves_room() {
         let meaning = Impact { number: 3, makes_late: Vec::new(), remedies: vec![remedy] };
         let mut meaning = meaning.with_room(&[((3, "f".to_owned()), expected)].into());
         let Some(api::Remedy::Deadline { deadline, .. }) = meaning.remedies.pop() else { panic!() };
-        crate::moment(deadline)
+        crate::wall_time(deadline)
     };
-    let whole = |seconds: u64| (START / SECOND + seconds) * SECOND;
+    let whole = |seconds: u64| WallTime((START.0 / SECOND + seconds) * SECOND);
     assert_eq!(offered(None), whole(1));
     assert_eq!(offered(Some([START, START + 2 * SECOND + 1])), whole(3));
 }
@@ -507,7 +508,7 @@ fn times_that_were_missed_are_made_up_for_as_it_is_wanted() {
         world.play = true;
         world.execute(&anna(), sent(nightly(catch_up), "nightly")).unwrap();
         // The service is down for five nights.
-        world.now += minutes(5 * 24 * 60);
+        world.now = world.now + minutes(5 * 24 * 60);
         world.restart();
         world.pass(minutes(1));
         assert_eq!(world.submitted().len(), expected, "{catch_up:?}");
@@ -557,11 +558,11 @@ fn flows_of_a_schedule_have_its_next_time_while_there_is_one() {
     world.open(number, &[("f", 2, None)]);
     let next = |world: &World| world.standings[&(number, "f".to_owned())].next;
     let of = |world: &World| {
-        let next = crate::moment(world.recurrences().first()?.next?);
+        let next = crate::wall_time(world.recurrences().first()?.next?);
         // The run started at the start of the world.
-        Some((next - START) as f64 / SECOND as f64)
+        Some(next.seconds_since(START))
     };
-    assert!(of(&world).is_some_and(|next| START + (next * 1e6) as Moment > world.now + minutes(22 * 60)));
+    assert!(of(&world).is_some_and(|next| START.after_seconds(next) > world.now + minutes(22 * 60)));
     assert_eq!(next(&world), of(&world));
     let pause = |paused| Command::Pause { name: "nightly".into(), paused };
     world.execute(&anna(), pause(true)).unwrap();
@@ -715,7 +716,7 @@ fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
     assert_eq!(world.submit(&anna(), submit("next2")), 52);
 }
 
-fn due(name: &str, at: Moment) -> Command {
+fn due(name: &str, at: WallTime) -> Command {
     sent_with(api::Submit { held: true, ..submit(name) }, name, |wanted| wanted.due = Some(at))
 }
 
@@ -755,7 +756,7 @@ fn a_flow_that_becomes_late_while_the_service_is_away_is_reported_after_another_
     world.open(1, &flows);
     world.pass(minutes(5));
     assert_eq!(world.alerts(), ["late"]);
-    world.now += minutes(20);
+    world.now = world.now + minutes(20);
     world.restart();
     world.open(1, &flows);
     world.pass(minutes(1));
@@ -853,9 +854,9 @@ fn running_tasks_are_reported_from_a_moment_on() {
     world.open(number, &[("f", 1, None)]);
     world.pass(minutes(2));
     let points = |since| world.state.loads(since).points;
-    let all = points(0);
+    let all = points(WallTime(0));
     assert!(all.len() > 5, "{all:?}");
-    assert_eq!(points(crate::moment(all[3].at)), all[3..]);
+    assert_eq!(points(crate::wall_time(all[3].at)), all[3..]);
     assert_eq!(points(START + minutes(60)), []);
 }
 

@@ -3,10 +3,10 @@
 use std::ops::Bound;
 
 use jiff::Timestamp;
-use slackline_model::TimeSpec;
+use slackline_model::{TimeSpec, WallTime};
 use slackline_task::base::clock;
 
-use crate::{Moment, SECOND, moment, timestamp};
+use crate::{timestamp, wall_time};
 
 /// Parses a deadline: a duration after `after`, the first such time of day after it, or a date and time.
 /// Clock times without a zone are in the time zone of this machine. The deadline has to be in the future: a
@@ -14,10 +14,10 @@ use crate::{Moment, SECOND, moment, timestamp};
 ///
 /// # Errors
 /// The value found, and the value expected.
-pub fn deadline(text: &str, after: Timestamp, now: Moment) -> Result<Moment, String> {
+pub fn deadline(text: &str, after: Timestamp, now: WallTime) -> Result<WallTime, String> {
     let wrong = |expected: &str| format!("deadline: found {text:?}, expected {expected}");
     let when = TimeSpec::parse_option(text).map_err(|expected| wrong(&expected))?;
-    let start = clock::local(moment(after));
+    let start = clock::local(wall_time(after).0);
     if matches!(when, TimeSpec::Seconds(seconds) if seconds < 0.0) {
         return Err(wrong("a duration that is not negative"));
     }
@@ -26,7 +26,7 @@ pub fn deadline(text: &str, after: Timestamp, now: Moment) -> Result<Moment, Str
     }
     let seconds = when.seconds(Some(&start), Bound::Excluded(0.0));
     let seconds = seconds.map_err(|problem| format!("deadline: {problem}"))?;
-    let at = moment(after).saturating_add((seconds.max(0.0) * SECOND as f64).round() as u64);
+    let at = wall_time(after).after_seconds(seconds);
     if at < now {
         let (at, counts) = (
             timestamp(at),
@@ -48,7 +48,7 @@ mod tests {
 
     fn at(text: &str, now: &str) -> Result<String, String> {
         let [release, now] = ["2026-03-01T10:00:00Z", now].map(|at| at.parse::<Timestamp>().unwrap());
-        deadline(text, release, moment(now)).map(|at| timestamp(at).to_string())
+        deadline(text, release, wall_time(now)).map(|at| timestamp(at).to_string())
     }
 
     #[test]

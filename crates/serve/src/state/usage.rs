@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use slackline::resident::UserQuota;
+use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
 use crate::api::{Load, LoadPoint};
 use crate::state::commands::{Refusal, RefusalKind};
 use crate::state::progress::RunningSubmission;
 use crate::state::{Limits, ServiceState};
-use crate::{Moment, SECOND, timestamp};
+use crate::{SECOND, timestamp};
 
 /// The interval between two load points, and the number of load points kept (one day).
 const LOAD_EVERY: u64 = 10 * SECOND;
@@ -147,7 +148,7 @@ impl ServiceState {
     }
 
     /// The load points from a moment on.
-    pub fn loads(&self, since: Moment) -> Load {
+    pub fn loads(&self, since: WallTime) -> Load {
         let (since, points) = (timestamp(since), &self.usage.load.points);
         let first = points.partition_point(|point| point.at < since);
         Load { points: points.range(first..).copied().collect() }

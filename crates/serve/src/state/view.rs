@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use slackline_model::WallTime;
+
 use crate::api::{self, FlowStatus, Prediction, State};
 use crate::state::ServiceState;
 use crate::state::commands::Refusal;
@@ -10,10 +12,10 @@ use crate::state::finished::listed;
 use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::record::{Changes, SubmissionSpec};
 use crate::state::submissions::Entry;
-use crate::{Moment, timestamp};
+use crate::timestamp;
 
 impl FlowProgress {
-    fn shown(&self, now: Moment, with_jobs: bool) -> api::Flow {
+    fn shown(&self, now: WallTime, with_jobs: bool) -> api::Flow {
         let counts = self.counts();
         // An estimate of a held flow is outdated, or valid only from the resume on.
         let is_expected = !self.state.is_over() && self.state != FlowStatus::Held;
@@ -44,7 +46,7 @@ impl FlowProgress {
 
 impl RunningSubmission {
     /// The current prediction of its flows.
-    pub(super) fn prediction(&self, now: Moment) -> Prediction {
+    pub(super) fn prediction(&self, now: WallTime) -> Prediction {
         let flow = |here: &FlowProgress| {
             let expected = here.expected.filter(|_| !here.state.is_over())?;
             Some(api::FlowPrediction {
@@ -98,7 +100,7 @@ impl Filter {
 impl Entry {
     /// The document of the submission, without the parts that depend on others
     /// ([`ServiceState::shown_among`]).
-    pub(super) fn shown(&self, number: u64, now: Moment, is_whole: bool) -> api::Submission {
+    pub(super) fn shown(&self, number: u64, now: WallTime, is_whole: bool) -> api::Submission {
         let Self { wanted, submitted, state, held, prediction, .. } = self;
         let state = state.shown();
         let occurrence = wanted.recurrence.clone();
@@ -128,7 +130,7 @@ impl Entry {
 
 impl ServiceState {
     /// The document of an unfinished submission, with the reason why it waits.
-    fn shown_among(&self, number: u64, entry: &Entry, now: Moment, is_whole: bool) -> api::Submission {
+    fn shown_among(&self, number: u64, entry: &Entry, now: WallTime, is_whole: bool) -> api::Submission {
         let mut shown = entry.shown(number, now, is_whole);
         shown.why = self.why(entry);
         shown.missing = self.missing(number, entry).cloned();
@@ -143,7 +145,7 @@ impl ServiceState {
     ///
     /// # Errors
     /// The number is unknown, or the submission is forgotten.
-    pub fn show(&self, now: Moment, number: u64) -> Result<api::Submission, Refusal> {
+    pub fn show(&self, now: WallTime, number: u64) -> Result<api::Submission, Refusal> {
         if let Some(entry) = self.submissions.open.get(&number) {
             return Ok(self.shown_among(number, entry, now, true));
         }
@@ -159,7 +161,7 @@ impl ServiceState {
     }
 
     /// The unfinished and the remembered submissions, the latest first.
-    pub fn list(&self, now: Moment, filter: &Filter) -> Vec<api::Submission> {
+    pub fn list(&self, now: WallTime, filter: &Filter) -> Vec<api::Submission> {
         let has = |(number, entry): &(&u64, &Entry)| {
             filter.has(entry.state.shown(), &entry.wanted.name, &entry.wanted.user, **number)
         };
@@ -178,7 +180,7 @@ impl ServiceState {
         self.alerts.kept.iter().rev().cloned().collect()
     }
 
-    pub fn service(&self, now: Moment) -> api::Service {
+    pub fn service(&self, now: WallTime) -> api::Service {
         let mut submissions: BTreeMap<String, u64> = BTreeMap::new();
         let open = self.submissions.open.values().map(|entry| entry.state.shown());
         for state in open.chain(self.submissions.finished.iter().map(|one| one.state)) {

@@ -3,11 +3,13 @@
 //! Reasons that depend on other submissions (limits, a drain, quotas, outputs of other flows) are computed on
 //! demand and not stored, so they are never outdated.
 
+use slackline_model::WallTime;
+
 use crate::api::{self, FlowStatus};
 use crate::state::ServiceState;
 use crate::state::progress::{FlowProgress, RunningSubmission};
 use crate::state::submissions::{Entry, SubmissionState};
-use crate::{Moment, timestamp};
+use crate::timestamp;
 
 /// The reason during a drain.
 const DRAINS: &str = "the service drains: nothing new begins (slackline drain --undo)";
@@ -103,14 +105,14 @@ impl ServiceState {
 
     /// The first estimated end of a running submission, of all users or of one. `None` if no estimate is
     /// known.
-    fn first_end(&self, user: Option<&str>) -> Option<Moment> {
+    fn first_end(&self, user: Option<&str>) -> Option<WallTime> {
         let running = self.submissions.running();
         let of_user = running.filter(|(_, entry, _)| user.is_none_or(|user| entry.wanted.user == user));
         of_user.filter_map(|(_, _, run)| run.expected_end()).min()
     }
 
     /// Sets the reason why no more tasks of a flow start, unless the flow only waits for slots.
-    pub(super) fn tell_waits(&self, number: u64, entry: &Entry, now: Moment, shown: &mut api::Submission) {
+    pub(super) fn tell_waits(&self, number: u64, entry: &Entry, now: WallTime, shown: &mut api::Submission) {
         let Some(live) = entry.running() else { return };
         for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
             flow.why = match here.state {
@@ -131,7 +133,7 @@ impl ServiceState {
         entry: &Entry,
         live: &RunningSubmission,
         here: &FlowProgress,
-        now: Moment,
+        now: WallTime,
     ) -> Option<String> {
         if here.release > now {
             return Some(format!("it is released at {}", timestamp(here.release)));
@@ -163,10 +165,10 @@ fn without(outputs: &[&(String, String)]) -> String {
 
 impl RunningSubmission {
     /// The estimated end of all unfinished flows. `None` if one has no estimate.
-    fn expected_end(&self) -> Option<Moment> {
+    fn expected_end(&self) -> Option<WallTime> {
         let open = self.flows.iter().filter(|here| !here.state.is_over());
         open.map(|here| here.expected.map(|expected| expected.completion))
-            .try_fold(0, |last: Moment, at| Some(last.max(at?)))
+            .try_fold(WallTime::default(), |last, at: Option<WallTime>| Some(last.max(at?)))
     }
 
     /// The missing outputs of other flows that a flow reads.

@@ -165,7 +165,7 @@ fn several(dir: &Path) {
         assert_eq!(made(dir, name), (0..4).map(|k| format!("{name} {k}")).collect::<Vec<_>>());
         judged(dir, name);
     }
-    let timeline = service.handle().timeline(0);
+    let timeline = service.handle().timeline(slackline_model::WallTime(0));
     assert_eq!(timeline.attempts.len(), 12);
     // Whose run it is, a slot has one attempt at a time.
     let mut free = std::collections::BTreeMap::new();
@@ -186,7 +186,7 @@ fn held(dir: &Path) {
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", gate.display());
     let a = submit(&service, flow(dir, "a", &waits, 4));
     until(&service, a, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
-    let at_work = service.handle().timeline(0).attempts;
+    let at_work = service.handle().timeline(slackline_model::WallTime(0)).attempts;
     let mut slots: Vec<_> = at_work.iter().map(|open| (open.number, open.slot, open.end)).collect();
     slots.sort_unstable();
     assert_eq!(slots, [(a, Some(0), None), (a, Some(1), None)], "{at_work:#?}");
@@ -207,12 +207,16 @@ fn held(dir: &Path) {
     assert_eq!(deadline, 3_600_000_000);
     let explained = service.handle().explain(a, None, None).unwrap();
     assert!(!explained.text.contains("no deadline"), "it was given one since: {}", explained.text);
-    assert_eq!(service.handle().timeline(0).attempts.len(), 6, "nothing was done twice");
+    assert_eq!(
+        service.handle().timeline(slackline_model::WallTime(0)).attempts.len(),
+        6,
+        "nothing was done twice"
+    );
     let c = submit(&service, flow(dir, "c", "sleep 300", 2));
     until(&service, c, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     execute(&service, Command::Cancel { number: c, flow: None }).unwrap();
     assert_eq!(over(&service, c).state, State::Cancelled);
-    let ended = service.handle().timeline(0).attempts;
+    let ended = service.handle().timeline(slackline_model::WallTime(0)).attempts;
     assert!(ended.iter().all(|attempt| attempt.end.is_some()), "nothing is at work: {ended:#?}");
     service.stop().unwrap();
 }
@@ -299,7 +303,14 @@ fn taken_over(dir: &Path) {
     let again = [0, 1].map(|_| {
         let again = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
         assert_eq!(over(&service, again).state, State::Finished);
-        assert!(service.handle().timeline(0).attempts.iter().all(|one| one.number != again));
+        assert!(
+            service
+                .handle()
+                .timeline(slackline_model::WallTime(0))
+                .attempts
+                .iter()
+                .all(|one| one.number != again)
+        );
         format!("{again}/a")
     });
     fs::write(&gate, "").unwrap();
@@ -327,7 +338,7 @@ fn queued(dir: &Path) {
 
 fn stopped(dir: &Path) {
     let done = |service: &Service| {
-        let attempts = service.handle().timeline(0).attempts;
+        let attempts = service.handle().timeline(slackline_model::WallTime(0)).attempts;
         attempts.iter().filter(|attempt| attempt.outcome.as_deref() == Some("done")).count()
     };
     let mut attempts = 0;
@@ -342,7 +353,7 @@ fn stopped(dir: &Path) {
         until(&service, 1, |shown| shown.state.is_over() || shown.flows.iter().any(|flow| flow.done >= goal));
         let handle = service.handle().clone();
         service.stop().unwrap();
-        let ended = handle.timeline(0).attempts;
+        let ended = handle.timeline(slackline_model::WallTime(0)).attempts;
         attempts += ended.iter().filter(|attempt| attempt.outcome.as_deref() == Some("done")).count();
     }
     let service = Service::start(&setup(dir)).unwrap();
@@ -415,7 +426,11 @@ fn late(dir: &Path) {
     let rejected = submit(&service, due("0.2"));
     let shown = over(&service, rejected);
     assert_eq!(shown.state, State::Rejected, "{shown:#?}");
-    assert_eq!(service.handle().timeline(0).attempts.len(), 6, "nothing of it was begun");
+    assert_eq!(
+        service.handle().timeline(slackline_model::WallTime(0)).attempts.len(),
+        6,
+        "nothing of it was begun"
+    );
     let accepted = submit(&service, due("10m"));
     let shown = over(&service, accepted);
     assert_eq!((shown.state, shown.flows[0].late), (State::Finished, Some(false)));

@@ -1,11 +1,13 @@
 //! The command `change`.
 
+use slackline_model::WallTime;
+
 use crate::api::{AlertKind, Change};
 use crate::state::ServiceState;
 use crate::state::auth::Principal;
 use crate::state::commands::{Refusal, named};
 use crate::state::record::{FlowChange, Record};
-use crate::{Moment, timestamp};
+use crate::timestamp;
 
 impl ServiceState {
     pub(super) fn change(
@@ -13,7 +15,7 @@ impl ServiceState {
         principal: &Principal,
         number: u64,
         change: Change,
-        deadline: Option<Moment>,
+        deadline: Option<WallTime>,
     ) -> Result<String, Refusal> {
         self.own(principal, number, change.flow.as_deref())?;
         let Change { flow, weight, priority, .. } = change;

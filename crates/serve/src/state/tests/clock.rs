@@ -1,5 +1,7 @@
 //! The wall clock jumps: dates follow it, ages and durations do not.
 
+use slackline_model::WallTime;
+
 use crate::state::tests::*;
 
 const HOUR: i64 = 3600 * SECOND.cast_signed();
@@ -30,8 +32,8 @@ fn jump(world: &mut World, to: i64) {
 }
 
 fn next(world: &World) -> i64 {
-    let next = crate::moment(world.recurrences()[0].next.unwrap());
-    next.cast_signed() - world.wall().cast_signed()
+    let next = crate::wall_time(world.recurrences()[0].next.unwrap());
+    next.0.cast_signed() - world.wall().0.cast_signed()
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn times_that_were_done_with_do_not_come_again_when_a_clock_that_was_set_back_is
             world.restart();
         }
         world.pass(minutes(3));
-        let later: Vec<Moment> = world.submitted()[before..].iter().map(|wanted| wanted.since).collect();
+        let later: Vec<WallTime> = world.submitted()[before..].iter().map(|wanted| wanted.since).collect();
         assert!(later.len() <= 6 && later.iter().all(|&at| at > done), "{later:?}");
     }
 }
@@ -120,7 +122,7 @@ fn nothing_is_forgotten_by_a_clock_that_is_wrong_and_everything_by_its_age() {
         let mut world = World::new(limits.clone());
         world.play = true;
         world.submit(&anna(), submit("first"));
-        for shift in [61 * DAY, 0, -61 * DAY, 0, YEAR, -START.cast_signed(), 0] {
+        for shift in [61 * DAY, 0, -61 * DAY, 0, YEAR, -START.0.cast_signed(), 0] {
             world.shift = shift;
             if is_restarted {
                 world.restart();
@@ -208,7 +210,7 @@ fn a_month_of_minutes_of_a_hundred_schedules_is_handled_at_once() {
         for k in 0..100 {
             world.execute(&anna(), every_minute(&format!("m{k}"), catch_up)).unwrap();
         }
-        world.now += minutes(31 * 24 * 60);
+        world.now = world.now + minutes(31 * 24 * 60);
         world.restart();
         world.predicting.clear();
         let searches = crate::state::cron::searches();

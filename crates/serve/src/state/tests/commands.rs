@@ -77,7 +77,7 @@ fn of_times_that_are_made_up_for_the_first_runs_all_do_or_the_last() {
         let submit = api::Submit { overlap, schedule, ..submit("hourly") };
         world.execute(&anna(), sent(submit, "hourly")).unwrap();
         // The service is down for three hours.
-        world.now += minutes(3 * 60 + 1);
+        world.now = world.now + minutes(3 * 60 + 1);
         world.pass(1);
         world.list().iter().rev().map(|one| one.state).collect::<Vec<_>>()
     };

@@ -12,10 +12,10 @@ use slackline_task::base::clock::{ClockReading, Elapsed};
 use crate::api::{AlertKind, CatchUp, Change, Overlap, Schedule, State};
 use crate::state::auth::{Principal, Role};
 use crate::state::*;
-use crate::{Moment, SECOND, timestamp};
+use crate::{SECOND, timestamp};
 
 /// Tuesday 24 November 2026, noon in UTC.
-pub(super) const START: Moment = 1_795_521_600 * SECOND;
+pub(super) const START: WallTime = WallTime(1_795_521_600 * SECOND);
 
 pub(super) fn minutes(n: u64) -> u64 {
     n * 60 * SECOND
@@ -66,7 +66,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
 pub(super) struct World {
     pub(super) state: ServiceState,
     /// The elapsed time, which is also the wall clock while `shift` is 0.
-    pub(super) now: Moment,
+    pub(super) now: WallTime,
     /// The error of the wall clock.
     pub(super) shift: i64,
     /// The records on disk.
@@ -111,7 +111,7 @@ fn facts(limits: &Limits) -> ServiceFacts {
 
 impl World {
     pub(super) fn new(limits: Limits) -> Self {
-        let start = ClockReading { wall: WallTime(START), elapsed: Elapsed(START) };
+        let start = ClockReading { wall: START, elapsed: Elapsed(START.0) };
         let (state, began) = ServiceState::new(facts(&limits), start);
         Self {
             state,
@@ -217,7 +217,7 @@ impl World {
                     let completion = START + self.expected.get(&key).copied().unwrap_or(minutes(5));
                     let is_guess = self.guesses;
                     let between = (!is_guess && !self.unspread)
-                        .then(|| [completion - minutes(2), completion + minutes(2)]);
+                        .then(|| [completion.earlier_by(minutes(2)), completion + minutes(2)]);
                     flows.insert(key, FlowEstimate { completion, between, is_guess, chance: None });
                 }
             }
@@ -270,14 +270,14 @@ impl World {
 
     pub(super) fn clock(&self) -> ClockReading {
         ClockReading {
-            wall: WallTime(self.now.saturating_add_signed(self.shift)),
-            elapsed: Elapsed(self.now),
+            wall: WallTime(self.now.0.saturating_add_signed(self.shift)),
+            elapsed: Elapsed(self.now.0),
         }
     }
 
     /// The time of the wall clock.
-    pub(super) fn wall(&self) -> Moment {
-        self.clock().wall.0
+    pub(super) fn wall(&self) -> WallTime {
+        self.clock().wall
     }
 
     /// Lets time pass, and calls `tick` whenever it is due.
@@ -290,7 +290,7 @@ impl World {
             }
             self.now = due;
             // A deadline is missed just after its time.
-            self.now += 1;
+            self.now = self.now + 1;
             self.tick();
         }
         self.now = self.now.max(until);
@@ -555,8 +555,12 @@ fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
     let running: u64 = all.iter().flat_map(|one| &one.flows).map(|flow| flow.running).sum();
     assert_eq!(world.service().running, running, "seed {seed}");
     // Each time of a schedule is submitted once, and in order.
-    let times: Vec<Moment> =
-        all.iter().rev().filter_map(|one| one.occurrence.as_ref()).map(|one| crate::moment(one.at)).collect();
+    let times: Vec<WallTime> = all
+        .iter()
+        .rev()
+        .filter_map(|one| one.occurrence.as_ref())
+        .map(|one| crate::wall_time(one.at))
+        .collect();
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "seed {seed}: {times:?}");
     // No alert is sent twice.
     let causes: Vec<(u64, String, AlertKind, Option<String>)> = world

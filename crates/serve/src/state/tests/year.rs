@@ -4,7 +4,7 @@
 use slackline::{Options, PolicySpec, Registry, simulate};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline_model::{Instance, Seed, random};
+use slackline_model::{Instance, Seed, WallTime, random};
 
 use crate::state::tests::world::{START, World, minutes, sent, submit};
 use crate::state::tests::*;
@@ -30,14 +30,14 @@ const RECURRING: [(&str, &str, u32, f64); 8] = [
 /// results stay the same, because no policy sees the future.
 struct Engine {
     policy: PolicySpec,
-    began: Moment,
+    began: WallTime,
     flows: Vec<(u64, FlowDraft)>,
     /// The ends of unfinished runs.
-    ends: BTreeMap<u64, Moment>,
+    ends: BTreeMap<u64, WallTime>,
 }
 
 impl Engine {
-    fn admit(&mut self, now: Moment, number: u64, name: &str) {
+    fn admit(&mut self, now: WallTime, number: u64, name: &str) {
         if self.ends.is_empty() {
             self.flows.clear();
             self.began = now;
@@ -45,10 +45,10 @@ impl Engine {
         let (_, _, tasks, minutes) = RECURRING.into_iter().find(|(known, ..)| *known == name).unwrap();
         let map = Some(TasksDraft::Uniform { tasks, seconds: 60.0 * minutes }.into());
         let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
-        let release = (now - self.began) as f64 / SECOND as f64;
+        let release = now.seconds_since(self.began);
         let flow = FlowDraft { release, ..FlowDraft::new(format!("{number}"), vec![job]) };
         self.flows.push((number, flow));
-        self.ends.insert(number, Moment::MAX);
+        self.ends.insert(number, WallTime::MAX);
         let slots = Slots::Universal(2);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = self.flows.iter().map(|(_, flow)| flow.clone()).collect();
@@ -57,7 +57,7 @@ impl Engine {
         let simulated = simulate(&instance, &self.policy, &Options::exact(), None, None).unwrap();
         for row in &simulated.schedule.flows {
             let (number, _) = self.flows[row.flow.index()];
-            let at = self.began + (row.completion.unwrap() * SECOND as f64).round() as Moment;
+            let at = self.began.after_seconds(row.completion.unwrap());
             if let Some(end) = self.ends.get_mut(&number) {
                 assert!(at > now, "{number} was done before it was known");
                 *end = at;
@@ -65,14 +65,14 @@ impl Engine {
         }
     }
 
-    fn next(&self) -> Option<(Moment, u64)> {
+    fn next(&self) -> Option<(WallTime, u64)> {
         self.ends.iter().map(|(&number, &at)| (at, number)).min()
     }
 }
 
 /// The expected times of a schedule, found minute by minute in local time. A skipped time counts at the
 /// change of the clock, and a repeated time counts once, the first time.
-fn expected(cron: &str, from: Moment, until: Moment) -> Vec<Moment> {
+fn expected(cron: &str, from: WallTime, until: WallTime) -> Vec<WallTime> {
     let fields: Vec<&str> = cron.split(' ').collect();
     let is_in = |field: &str, value: i8| match (field, field.split_once('-')) {
         ("*", _) => true,
@@ -80,7 +80,7 @@ fn expected(cron: &str, from: Moment, until: Moment) -> Vec<Moment> {
         _ => field.parse() == Ok(value),
     };
     let zone = jiff::tz::TimeZone::get(ZONE).unwrap();
-    let mut wall = timestamp(from - DAY).to_zoned(zone.clone()).datetime();
+    let mut wall = timestamp(from.earlier_by(DAY)).to_zoned(zone.clone()).datetime();
     wall = wall.with().second(0).subsec_nanosecond(0).build().unwrap();
     let mut times = Vec::new();
     while times.last().is_none_or(|&at| at < until) {
@@ -89,7 +89,7 @@ fn expected(cron: &str, from: Moment, until: Moment) -> Vec<Moment> {
         let values = [wall.minute(), wall.hour(), wall.day(), wall.month(), weekday];
         if fields.iter().zip(values).all(|(field, value)| is_in(field, value)) {
             let at = zone.to_ambiguous_zoned(wall).compatible().unwrap().timestamp();
-            times.push(crate::moment(at));
+            times.push(crate::wall_time(at));
         }
     }
     times.retain(|&at| at > from && at <= until);
@@ -130,14 +130,14 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
     }
     let mut rng = random::rng(Seed(2027), "year", 0);
     let until = START + 365 * DAY;
-    let mut restarts: Vec<Moment> =
+    let mut restarts: Vec<WallTime> =
         (0..RESTARTS).map(|_| START + SECOND * random::integer(&mut rng, 1, 365 * 24 * 3600 - 1)).collect();
     restarts.sort_unstable();
     let mut restarts = restarts.into_iter().peekable();
-    let mut submitted: Vec<(String, Moment)> = Vec::new();
+    let mut submitted: Vec<(String, WallTime)> = Vec::new();
     let (mut sizes, mut ended, mut quarter) = (Vec::<usize>::new(), 0_u64, 1);
     while world.now < until {
-        if world.now >= START + quarter * (until - START) / 4 {
+        if world.now >= START + quarter * until.since(START) / 4 {
             tell(quarter, memory(), sizes.last(), ended);
             quarter += 1;
         }
@@ -147,11 +147,11 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
             restarts.peek().copied(),
         ];
         let next = next.into_iter().flatten().min().unwrap().clamp(world.now, until);
-        world.pass(next - world.now);
+        world.pass(next.since(world.now));
         if restarts.next_if(|&at| at <= world.now).is_some() {
             // In some steps the service is down for hours.
             if random::integer(&mut rng, 0, 9) == 0 {
-                world.now += SECOND * random::integer(&mut rng, 1, 6 * 3600);
+                world.now = world.now + SECOND * random::integer(&mut rng, 1, 6 * 3600);
             }
             submitted.extend(world.submitted().into_iter().map(|wanted| (wanted.name, wanted.since)));
             world.records = world.state.records();
@@ -179,7 +179,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
         for number in world.opening.clone() {
             let (now, name) = (world.now, world.show(number).name);
             let (_, _, tasks, _) = RECURRING.into_iter().find(|(known, ..)| *known == name).unwrap();
-            world.open(number, &[("f", tasks.into(), Some(now - START + minutes(240)))]);
+            world.open(number, &[("f", tasks.into(), Some(now.since(START) + minutes(240)))]);
             engine.admit(now, number, &name);
         }
     }
@@ -189,7 +189,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
     // A rewrite repeats the records of unfinished submissions.
     submitted.dedup();
     for (name, cron, ..) in RECURRING {
-        let found: Vec<Moment> = submitted.iter().filter(|(of, _)| of == name).map(|(_, at)| *at).collect();
+        let found: Vec<WallTime> = submitted.iter().filter(|(of, _)| of == name).map(|(_, at)| *at).collect();
         assert_eq!(found, expected(cron, START, world.now), "{name}");
     }
     assert_eq!(restarts.count(), 0);
