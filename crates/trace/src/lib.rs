@@ -35,7 +35,7 @@ pub use documents::comparison::{
 };
 pub use documents::counts::{JobCounts, PhaseCounts};
 pub use documents::history::{
-    HistoryJob, HistoryMachine, HistoryRun, read_history, read_history_and_runs, write_history,
+    HistoryJob, HistoryRun, MachineCost, read_history, read_history_and_runs, write_history,
     write_history_and_runs,
 };
 pub use documents::parameters::{ParameterError, Parameters};

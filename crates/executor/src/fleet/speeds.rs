@@ -92,8 +92,10 @@ fn digits(speed: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use slackline_trace::MachineCost;
+
     use super::*;
-    use crate::spec::job_cost::{JobName, MachineCost};
+    use crate::spec::job_cost::JobName;
 
     /// A job of which each machine has done this many maps, of this many microseconds each.
     fn job(on: &[(&str, u64, u64)]) -> JobHistory {

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use slackline_model::draft::JobDraft;
 use slackline_model::{Draft, PhaseKind, Span};
 use slackline_task::base::task_id::TaskId;
+use slackline_trace::MachineCost;
 
 use crate::run::reuse::Verdict;
-use crate::spec::job_cost::{JobCost, JobHistory, JobName, MachineCost};
+use crate::spec::job_cost::{JobCost, JobHistory, JobName};
 use crate::spec::preflight::Obstacle;
 use crate::store::journal::{Attempt, AttemptOutcome, Segment, done_tasks};
 use crate::store::machine_slots::MachineSlots;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use slackline_model::history::{History, PhaseName, Record, recurring};
 use slackline_model::{Draft, PhaseKind};
+use slackline_trace::MachineCost;
 
 use crate::spec::job_plan::JobPlan;
 
@@ -43,47 +44,6 @@ impl JobName {
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> Self {
         Self { flow: format!("{owner}\t{}", self.flow), job: self.job.clone() }
-    }
-}
-
-/// What tasks of a job took on one machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MachineCost {
-    pub maps: u64,
-    /// How long they took together, microseconds.
-    pub map_micros: u64,
-    pub reduces: u64,
-    /// How long they took together, microseconds.
-    pub reduce_micros: u64,
-}
-
-impl MachineCost {
-    /// That of a task.
-    pub fn of(kind: PhaseKind, micros: u64) -> Self {
-        match kind {
-            PhaseKind::Map => Self { maps: 1, map_micros: micros, ..Self::default() },
-            PhaseKind::Reduce => Self { reduces: 1, reduce_micros: micros, ..Self::default() },
-        }
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            maps: self.maps.saturating_add(other.maps),
-            map_micros: self.map_micros.saturating_add(other.map_micros),
-            reduces: self.reduces.saturating_add(other.reduces),
-            reduce_micros: self.reduce_micros.saturating_add(other.reduce_micros),
-        }
-    }
-
-    /// The record of a phase.
-    pub fn record(&self, kind: PhaseKind) -> Record {
-        let (tasks, micros) = match kind {
-            PhaseKind::Map => (self.maps, self.map_micros),
-            PhaseKind::Reduce => (self.reduces, self.reduce_micros),
-        };
-        Record { tasks, seconds: micros as f64 / 1e6 }
     }
 }
 

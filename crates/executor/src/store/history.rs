@@ -19,11 +19,11 @@ use slackline_model::{Draft, History};
 use slackline_task::base::file_lock::lock_within;
 use slackline_task::base::regular_file;
 use slackline_trace::{
-    Compression, HistoryJob, HistoryMachine, HistoryRun, PhaseCounts, atomic_file, read_history_and_runs,
+    Compression, HistoryJob, HistoryRun, PhaseCounts, atomic_file, read_history_and_runs,
     write_history_and_runs,
 };
 
-use crate::spec::job_cost::{JobCost, JobHistory, JobName, MachineCost, of_workload, records};
+use crate::spec::job_cost::{JobCost, JobHistory, JobName, of_workload, records};
 use crate::store::log::LogError;
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
@@ -329,20 +329,6 @@ fn together(runs: &BTreeMap<u64, PastRun>) -> JobHistory {
     known
 }
 
-impl From<HistoryMachine> for MachineCost {
-    fn from(took: HistoryMachine) -> Self {
-        let HistoryMachine { maps, map_micros, reduces, reduce_micros } = took;
-        Self { maps, map_micros, reduces, reduce_micros }
-    }
-}
-
-impl From<MachineCost> for HistoryMachine {
-    fn from(took: MachineCost) -> Self {
-        let MachineCost { maps, map_micros, reduces, reduce_micros } = took;
-        Self { maps, map_micros, reduces, reduce_micros }
-    }
-}
-
 impl From<HistoryRun> for PastRun {
     fn from(run: HistoryRun) -> Self {
         let note = Note { workload: run.workload, policy: run.policy };
@@ -354,7 +340,7 @@ impl From<HistoryRun> for PastRun {
             if !counted.iter().all(PhaseCounts::is_nothing) {
                 counts.insert(name.clone(), counted);
             }
-            let machines = job.machines.into_iter().map(|(machine, took)| (machine, took.into())).collect();
+            let machines = job.machines;
             let cost = JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out, machines };
             jobs.insert(name, cost);
         }
@@ -377,7 +363,7 @@ impl From<&PastRun> for HistoryRun {
                 bytes_out: cost.bytes_out,
                 map_counts,
                 reduce_counts,
-                machines: cost.machines.iter().map(|(name, took)| (name.clone(), (*took).into())).collect(),
+                machines: cost.machines.clone(),
             }
         };
         Self {

@@ -80,14 +80,14 @@ pub struct HistoryJob {
     pub reduce_counts: PhaseCounts,
     /// What of this was on which of several machines, by their names; nothing of runs on one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub machines: BTreeMap<String, HistoryMachine>,
+    pub machines: BTreeMap<String, MachineCost>,
 }
 
 /// What tasks of a job took on one of several machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct HistoryMachine {
+pub struct MachineCost {
     /// Map tasks.
     pub maps: u64,
     /// How long they took together, microseconds.
@@ -96,6 +96,36 @@ pub struct HistoryMachine {
     pub reduces: u64,
     /// How long they took together, microseconds.
     pub reduce_micros: u64,
+}
+
+impl MachineCost {
+    /// That of a task.
+    pub fn of(kind: PhaseKind, micros: u64) -> Self {
+        match kind {
+            PhaseKind::Map => Self { maps: 1, map_micros: micros, ..Self::default() },
+            PhaseKind::Reduce => Self { reduces: 1, reduce_micros: micros, ..Self::default() },
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            maps: self.maps.saturating_add(other.maps),
+            map_micros: self.map_micros.saturating_add(other.map_micros),
+            reduces: self.reduces.saturating_add(other.reduces),
+            reduce_micros: self.reduce_micros.saturating_add(other.reduce_micros),
+        }
+    }
+
+    /// The record of a phase.
+    pub fn record(&self, kind: PhaseKind) -> Record {
+        let (tasks, micros) = match kind {
+            PhaseKind::Map => (self.maps, self.map_micros),
+            PhaseKind::Reduce => (self.reduces, self.reduce_micros),
+        };
+        Record { tasks, seconds: micros as f64 / 1e6 }
+    }
 }
 
 /// What a group of machines has finished of a phase.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use slackline_executor::spec::job_cost::{JobCost, JobName, MachineCost};
+use slackline_executor::spec::job_cost::{JobCost, JobName};
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, Invalid, PhaseKind, Time};
+use slackline_trace::MachineCost;
 
 use crate::attach::job_name::AppTags;
 use crate::attach::watcher::Stage;
