@@ -195,7 +195,7 @@ impl ProcessEngine {
         let seconds = end.since(running.began);
         let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
-        *self.skipped.entry(id.job).or_default() += outcome.skipped;
+        *self.skipped.entry(id.job).or_default() += outcome.counts.skipped;
         let recorded = self.attempt(&running, AttemptOutcome::Done(outcome));
         (self.on_event)(end, &RunEvent::AttemptRecorded(Box::new(recorded)));
         (self.on_event)(end, &RunEvent::TaskFinished { task: id, seconds: seconds.seconds() });

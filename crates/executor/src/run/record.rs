@@ -124,7 +124,7 @@ impl<'a> RunRecord<'a> {
             let took = MachineCost::of(id.phase, attempt.micros());
             cost.add(took, places.at(id.phase, attempt.slot).map(|place| place.group));
             let is_final = id.phase == PhaseKind::Reduce || jobs[id.job as usize].1.reduce.is_none();
-            cost.bytes_out += if is_final { outcome.bytes_out } else { 0 };
+            cost.bytes_out += if is_final { outcome.counts.bytes_out } else { 0 };
         }
         let mut finished = JobHistory::new();
         for ((index, (flow, job)), cost) in jobs.into_iter().enumerate().zip(costs) {

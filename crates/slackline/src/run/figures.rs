@@ -158,7 +158,7 @@ impl PhaseFigures {
             AttemptOutcome::Done(outcome) if counts => {
                 self.tasks.done += 1;
                 self.seconds += seconds;
-                self.counts = std::mem::take(&mut self.counts).and(outcome.counts());
+                self.counts = std::mem::take(&mut self.counts).and(outcome.counts.clone());
                 return;
             }
             AttemptOutcome::Done(_) | AttemptOutcome::Lost(_) => {}

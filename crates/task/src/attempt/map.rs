@@ -88,8 +88,8 @@ impl Map<'_> {
                 }
                 Format::Fixed(_) => {
                     while let Some(record) = records.next()? {
-                        outcome.records_in += 1;
-                        outcome.bytes_in += record.len() as u64;
+                        outcome.counts.records_in += 1;
+                        outcome.counts.bytes_in += record.len() as u64;
                         program.map(record, &mut emit)?;
                     }
                 }
@@ -97,7 +97,7 @@ impl Map<'_> {
             records.close()?;
         }
         program.finish(&mut emit)?;
-        outcome.skipped = emit.skipped;
+        outcome.counts.skipped = emit.skipped;
         finish(self.spec, emit.into_sink(), &mut outcome)?;
         Ok(outcome)
     }
@@ -220,15 +220,15 @@ fn opened(split: &Split) -> Result<Option<WatchedFile>, TaskError> {
 fn count(lines: &[u8], outcome: &mut Outcome) -> &'static [u8] {
     let newlines = memchr::memchr_iter(b'\n', lines).count() as u64;
     let end: &[u8] = if lines.ends_with(b"\n") { b"" } else { b"\n" };
-    outcome.records_in += newlines + end.len() as u64;
-    outcome.bytes_in += (lines.len() + end.len()) as u64;
+    outcome.counts.records_in += newlines + end.len() as u64;
+    outcome.counts.bytes_in += (lines.len() + end.len()) as u64;
     end
 }
 
 /// Puts what commands reported into the outcome.
 fn report(log: &Log, outcome: &mut Outcome) {
     let reported = log.reported();
-    (outcome.counters, outcome.status) = (reported.counters, reported.status);
+    (outcome.counts.counters, outcome.counts.says) = (reported.counters, reported.status);
 }
 
 /// Refuses what would give wrong output.
@@ -283,13 +283,13 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
                 ranges::sync(&spec.directory)?;
             }
             outcome.output = run.digest;
-            outcome.spills = collector.spills();
-            outcome.records_out = run.sections.iter().map(|section| section.records).sum();
-            outcome.bytes_out = run.sections.iter().map(|section| section.bytes).sum();
+            outcome.counts.spills = collector.spills();
+            outcome.counts.records_out = run.sections.iter().map(|section| section.records).sum();
+            outcome.counts.bytes_out = run.sections.iter().map(|section| section.bytes).sum();
             let counted = collector.counted();
-            outcome.spilled = counted.spilled;
-            outcome.combine_in = counted.combine_in;
-            outcome.combine_out = counted.combine_out;
+            outcome.counts.spilled = counted.spilled;
+            outcome.counts.combine_in = counted.combine_in;
+            outcome.counts.combine_out = counted.combine_out;
             Ok(())
         }
         Sink::Part(part) => part.finish(spec.durable, outcome),

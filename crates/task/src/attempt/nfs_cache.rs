@@ -120,7 +120,7 @@ mod tests {
             fs::create_dir_all(committed.parent().unwrap()).unwrap();
             fs::rename(&made.directory, &committed).unwrap();
         });
-        assert_eq!(run(&reduce).unwrap().records_in, 2);
+        assert_eq!(run(&reduce).unwrap().counts.records_in, 2);
         later.join().unwrap();
         assert_eq!(fs::read_to_string(reduce.directory.join("part-00000")).unwrap(), "one\t2\ntwo\t1\n");
     }
@@ -143,7 +143,7 @@ mod tests {
             File::options().append(true).open(&beside).unwrap().set_modified(modified).unwrap();
             fs::rename(&beside, &path).unwrap();
         });
-        assert_eq!(run(&map).unwrap().records_in, 1);
+        assert_eq!(run(&map).unwrap().counts.records_in, 1);
         later.join().unwrap();
     }
 

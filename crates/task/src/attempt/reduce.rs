@@ -51,7 +51,7 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
                 Some(range) => {
                     let mut within = RangeCursor::begin(&mut merge, range)?;
                     reduce.run(&mut within, &mut outcome)?;
-                    (outcome.records_in, outcome.bytes_in) = (within.records, within.bytes);
+                    (outcome.counts.records_in, outcome.counts.bytes_in) = (within.records, within.bytes);
                 }
             }
         }
@@ -80,8 +80,8 @@ fn fetch(
     for (number, directory) in maps.iter().enumerate() {
         let path = directory.join(MAP_OUTPUT);
         let section = index::read(&path, partition, spec.map_sum(number))?;
-        outcome.records_in += section.records;
-        outcome.bytes_in += section.bytes;
+        outcome.counts.records_in += section.records;
+        outcome.counts.bytes_in += section.bytes;
         segments.push(Segment::of(path, section));
     }
     Ok(segments)
@@ -128,7 +128,7 @@ impl Reduce<'_> {
             |mut stdout| self.part.copy_lines(&mut stdout),
         )?;
         let reported = log.reported();
-        (outcome.counters, outcome.status) = (reported.counters, reported.status);
+        (outcome.counts.counters, outcome.counts.says) = (reported.counters, reported.status);
         Ok(())
     }
 }

@@ -288,52 +288,13 @@ pub enum Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
-    /// Records (lines or pairs) read.
-    pub records_in: u64,
-    /// Bytes read, after decompression.
-    pub bytes_in: u64,
-    /// Records written: pairs of a map (after combining), lines of a part file.
-    pub records_out: u64,
-    /// Bytes written, before compression.
-    pub bytes_out: u64,
-    /// Records that the program could not use, such as a line without a number for `histogram`.
-    pub skipped: u64,
-    /// How often the map's buffer was written out before the last time.
-    pub spills: u32,
-    /// Records that were written out then (after combining).
-    pub spilled: u64,
-    /// Records that combiners read.
-    pub combine_in: u64,
-    /// Records that combiners gave.
-    pub combine_out: u64,
-    /// What commands counted by `reporter:counter:GROUP,NAME,AMOUNT` on standard error, by `GROUP,NAME`; at
-    /// most 500.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub counters: BTreeMap<String, i64>,
-    /// The last status text of the attempt's commands (`reporter:status:TEXT`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
+    /// What it counted; `skipped` are records that the program could not use, such as a line without a number
+    /// for `histogram`. At most 500 counters, by `reporter:counter:GROUP,NAME,AMOUNT` on standard error of its
+    /// commands; the status text is the last by `reporter:status:TEXT`.
+    #[serde(flatten)]
+    pub counts: PhaseCounts,
     /// The digest of the part file or map output that it wrote. None of a part that is on another file
     /// system, which a placeholder stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Digest>,
-}
-
-impl Outcome {
-    /// What the task counted, as documents have it of a phase.
-    pub fn counts(&self) -> PhaseCounts {
-        PhaseCounts {
-            records_in: self.records_in,
-            bytes_in: self.bytes_in,
-            records_out: self.records_out,
-            bytes_out: self.bytes_out,
-            skipped: self.skipped,
-            spills: u64::from(self.spills),
-            spilled: self.spilled,
-            combine_in: self.combine_in,
-            combine_out: self.combine_out,
-            counters: self.counters.clone(),
-            says: self.status.clone(),
-        }
-    }
 }

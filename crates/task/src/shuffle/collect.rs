@@ -122,8 +122,8 @@ impl Collector {
     }
 
     /// How often the buffer was written out so far.
-    pub(crate) fn spills(&self) -> u32 {
-        self.spills.len() as u32
+    pub(crate) fn spills(&self) -> u64 {
+        self.spills.len() as u64
     }
 
     fn spill(&mut self) -> Result<(), TaskError> {
@@ -269,7 +269,7 @@ mod tests {
     type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
     /// What a collector makes of pairs, by partition.
-    fn collected(pairs: &Pairs, partitions: u32, memory_bytes: usize) -> (Vec<Pairs>, u32) {
+    fn collected(pairs: &Pairs, partitions: u32, memory_bytes: usize) -> (Vec<Pairs>, u64) {
         let dir = tempfile::tempdir().unwrap();
         let mut collector =
             Collector::new(dir.path(), memory_bytes, Partitioner::Hash(partitions), Combiner::None);

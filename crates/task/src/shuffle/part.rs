@@ -141,7 +141,7 @@ impl Part {
         self.flush()?;
         let Part { out, path, records, bytes, .. } = self;
         let digest = out.finish().and_then(|file| file.finish(durable)).map_err(at("cannot write", &path))?;
-        (outcome.records_out, outcome.bytes_out) = (records, bytes);
+        (outcome.counts.records_out, outcome.counts.bytes_out) = (records, bytes);
         outcome.output = Some(digest);
         Ok(())
     }

@@ -283,7 +283,7 @@ fn commands_with_a_combiner_give_what_they_give_here_and_their_reports_arrive_as
     assert_eq!(map.said, "reporter:counter:g,maps,2\nwords\n");
     let Report::Done(outcome) = &map.report else { panic!("{map:?}") };
     assert_eq!(outcome, &trial.run(&inputs).unwrap().maps[0]);
-    assert_eq!(outcome.counters["g,maps"], 2);
+    assert_eq!(outcome.counts.counters["g,maps"], 2);
 }
 
 #[test]

@@ -45,8 +45,8 @@ impl Output {
         lines
     }
 
-    pub(crate) fn spills(&self) -> u32 {
-        self.maps.iter().map(|outcome| outcome.spills).sum()
+    pub(crate) fn spills(&self) -> u64 {
+        self.maps.iter().map(|outcome| outcome.counts.spills).sum()
     }
 }
 

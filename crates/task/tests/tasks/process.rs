@@ -99,7 +99,11 @@ fn a_worker_runs_attempt_after_attempt_until_its_input_ends() {
     let mut child = start(&trial.map_of(&file));
     for round in 0..3 {
         let Report::Done(outcome) = report(&mut child) else { panic!("failed") };
-        assert_eq!((outcome.records_in, outcome.records_out, outcome.bytes_in), (1, 2, 6), "{round}");
+        assert_eq!(
+            (outcome.counts.records_in, outcome.counts.records_out, outcome.counts.bytes_in),
+            (1, 2, 6),
+            "{round}"
+        );
         tell(&mut child, &trial.map_of("/nowhere"));
         let Report::Failed { message, .. } = report(&mut child) else { panic!("done") };
         assert!(message.starts_with("cannot read /nowhere: "), "{message}");

@@ -27,8 +27,8 @@ fn wordcount_equals_a_naive_count() {
         let file = trial.write("in.txt", &input);
         let output = trial.run(&[file]).unwrap();
         assert_eq!(output.sorted(), counted(input.split_ascii_whitespace()));
-        assert_eq!(output.maps.iter().map(|o| o.records_in).sum::<u64>(), 3000);
-        assert_eq!(output.maps.iter().map(|o| o.bytes_in).sum::<u64>(), input.len() as u64);
+        assert_eq!(output.maps.iter().map(|o| o.counts.records_in).sum::<u64>(), 3000);
+        assert_eq!(output.maps.iter().map(|o| o.counts.bytes_in).sum::<u64>(), input.len() as u64);
         assert_eq!(output.spills() > 0, memory < 1 << 20);
         for part in &output.parts {
             let lines: Vec<_> = part.split(|&b| b == b'\n').filter(|l| !l.is_empty()).collect();
@@ -184,7 +184,7 @@ fn count_equals_a_naive_count_of_fields() {
         let file = trial.write("in.txt", &input);
         let output = trial.run(&[file]).unwrap();
         let fields: Vec<&str> = input.lines().filter_map(|line| line.split('\t').nth(1)).collect();
-        assert_eq!(output.maps.iter().map(|o| o.skipped).sum::<u64>(), 2000 - fields.len() as u64);
+        assert_eq!(output.maps.iter().map(|o| o.counts.skipped).sum::<u64>(), 2000 - fields.len() as u64);
         assert_eq!(output.sorted(), counted(fields.into_iter()));
         let trial = Trial::program("count", json!({ "separator": "spaces" })).with(reducers, split, memory);
         let file = trial.write("in.txt", &input);
@@ -216,7 +216,7 @@ fn programs_read_fields_of_csv_and_json_wherever_files_are_cut() {
             let trial = Trial::program("count", args.clone()).with(2, split, 1 << 20);
             let output = trial.run(&[trial.write("in", input)]).unwrap();
             assert_eq!(output.sorted(), expected, "{args}");
-            assert_eq!(output.maps.iter().map(|o| o.skipped).sum::<u64>(), 0);
+            assert_eq!(output.maps.iter().map(|o| o.counts.skipped).sum::<u64>(), 0);
         }
         for (input, args) in [
             (&csv, json!({ "format": "csv", "field": "value", "numeric": true })),
@@ -290,7 +290,7 @@ fn histogram_counts_by_bin_in_order() {
     let file = trial.write("in.txt", "a\t0\nb\t2.4\nc\t2.5\nd\t-0.1\ne\tnone\nf\ng\t 7\nh\t-30\ni\tinf\n");
     let output = trial.run(&[file]).unwrap();
     assert_eq!(output.text(), "-30\t1\n-2.5\t1\n0\t2\n2.5\t1\n5\t1\n");
-    assert_eq!(output.maps.iter().map(|o| o.skipped).sum::<u64>(), 3);
+    assert_eq!(output.maps.iter().map(|o| o.counts.skipped).sum::<u64>(), 3);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn awk_counts_words_with_and_without_a_combiner() {
         let output = trial.run(&[file]).unwrap();
         assert_eq!(output.sorted(), expected);
         assert!(output.spills() > 2 && output.parts.len() == 2);
-        let pairs: u64 = output.maps.iter().map(|o| o.records_out).sum();
+        let pairs: u64 = output.maps.iter().map(|o| o.counts.records_out).sum();
         assert_eq!(pairs < 1000, combines, "{pairs} pairs");
     }
 }
@@ -85,7 +85,7 @@ fn map_only_output_is_the_lines_of_the_mapper() {
         output.parts,
         [b"ONE\nTWO\nTHREE\nend\n".to_vec(), b"FOUR\nend\n".to_vec(), b"end\n".to_vec()]
     );
-    assert_eq!(output.maps[0].records_out, 4);
+    assert_eq!(output.maps[0].counts.records_out, 4);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_mapper_runs_once_for_each_file_of_a_map_and_knows_which() {
     let lines: Vec<String> =
         output.text().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(lines, ["x a.txt 0 0 2 0 true", "y b.txt 0 0 3 0 true", "y b.txt 0 0 3 0 true"]);
-    assert_eq!((output.maps[0].records_in, output.maps[0].bytes_in), (3, 6));
+    assert_eq!((output.maps[0].counts.records_in, output.maps[0].counts.bytes_in), (3, 6));
 
     // Lines and their end in one file are nothing to the next one.
     let trial =
@@ -216,17 +216,20 @@ fn what_commands_report_is_counted_and_left_out_of_the_log() {
     trial.write("in/b", "a\t1\n");
     let output = trial.run(&[trial.path("in").to_str().unwrap().to_owned()]).unwrap();
     let counters = |outcome: &slackline_task::process::spec::Outcome| -> Vec<(String, i64)> {
-        outcome.counters.iter().map(|(name, count)| (name.clone(), *count)).collect()
+        outcome.counts.counters.iter().map(|(name, count)| (name.clone(), *count)).collect()
     };
     assert_eq!(
         counters(&output.maps[0]),
         [("My group,combined".to_owned(), 1), ("My group,lines".to_owned(), 4)]
     );
-    assert_eq!(output.maps[0].status.as_deref(), Some(""));
+    assert_eq!(output.maps[0].counts.says.as_deref(), Some(""));
     assert_eq!(counters(&output.reduces[0]), [("My group,reduced".to_owned(), -1)]);
-    assert_eq!(output.reduces[0].status.as_deref(), Some("done"));
+    assert_eq!(output.reduces[0].counts.says.as_deref(), Some("done"));
     assert_eq!(slackline_task::attempt::log::read(&trial.path("map-0")).unwrap(), b"words\nwords\n");
-    assert_eq!((output.maps[0].combine_in, output.maps[0].combine_out, output.maps[0].spilled), (2, 2, 0));
+    assert_eq!(
+        (output.maps[0].counts.combine_in, output.maps[0].counts.combine_out, output.maps[0].counts.spilled),
+        (2, 2, 0)
+    );
 }
 
 #[test]
@@ -234,8 +237,11 @@ fn spills_and_combined_records_are_counted() {
     let trial = Trial::program("wordcount", json!({})).with(2, 1 << 30, 1000);
     let file = trial.write("in.txt", text(1, 3000));
     let map = trial.run(&[file]).unwrap().maps.remove(0);
-    assert!(map.spills > 1 && map.spilled > map.records_out, "{map:?}");
-    assert!(map.combine_in > map.combine_out && map.combine_out >= map.records_out, "{map:?}");
+    assert!(map.counts.spills > 1 && map.counts.spilled > map.counts.records_out, "{map:?}");
+    assert!(
+        map.counts.combine_in > map.counts.combine_out && map.counts.combine_out >= map.counts.records_out,
+        "{map:?}"
+    );
 }
 
 #[test]
@@ -245,7 +251,7 @@ fn a_plain_command_reads_its_inputs_itself_and_makes_one_part() {
     let inputs = [trial.write("a", "one\ntwo\n"), trial.write("b", "three\n")];
     let output = trial.run(&inputs).unwrap();
     assert_eq!(output.parts, [b"three\none\ntwo\n"]);
-    assert_eq!((output.maps[0].records_out, output.maps[0].counters["g,n"]), (3, 1));
+    assert_eq!((output.maps[0].counts.records_out, output.maps[0].counts.counters["g,n"]), (3, 1));
     // It may make what it says of nothing.
     let trial = Trial::of(json!({ "command": "seq 3" })).with(0, 3, 1 << 20);
     assert_eq!(trial.run(&[]).unwrap().text(), "1\n2\n3\n");
@@ -320,7 +326,7 @@ fn parts_of_a_total_order_are_in_order_one_after_the_other_and_balanced() {
         expected
             .sort_by_key(|line| std::cmp::Reverse(line.split('\t').next().unwrap().parse::<u64>().unwrap()));
         assert!(output.text().lines().collect::<Vec<_>>() == expected);
-        let counts: Vec<u64> = output.reduces.iter().map(|outcome| outcome.records_in).collect();
+        let counts: Vec<u64> = output.reduces.iter().map(|outcome| outcome.counts.records_in).collect();
         assert_eq!(counts.iter().sum::<u64>(), 20_000);
         // The hot key has 5,000 and is not cut; the others share the rest.
         assert!(counts.iter().all(|count| (1500..7500).contains(count)), "{counts:?}");

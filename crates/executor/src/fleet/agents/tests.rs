@@ -10,6 +10,7 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::process::limits::Demand;
 use slackline_task::process::report::Report;
 use slackline_task::process::spec::{Args, Job, Outcome, Task};
+use slackline_trace::PhaseCounts;
 
 use super::*;
 use crate::fleet::link::Line;
@@ -53,7 +54,8 @@ impl Agent {
     }
 
     fn end(&mut self, n: u64) {
-        let report = Some(Report::Done(Outcome { records_in: n, ..Outcome::default() }));
+        let counts = PhaseCounts { records_in: n, ..PhaseCounts::default() };
+        let report = Some(Report::Done(Outcome { counts, output: None }));
         self.say(&FromAgent::Ended { n, report, broken: None });
     }
 
@@ -144,7 +146,7 @@ fn next(agents: &mut Agents) -> FleetEvent {
 fn ended(event: &FleetEvent) -> u64 {
     match event {
         FleetEvent::Ended { attempt, report: Ok(Report::Done(outcome)) } => {
-            assert_eq!(outcome.records_in, *attempt, "its report is its own");
+            assert_eq!(outcome.counts.records_in, *attempt, "its report is its own");
             *attempt
         }
         other => panic!("found {other:?}, expected the end of an attempt"),

@@ -66,7 +66,7 @@ impl FlowEngine {
             let seconds = attempt.ended.saturating_sub(attempt.started) as f64 / 1e3;
             (TaskId { job, phase: *kind, task: *task }, seconds)
         });
-        let skipped_records = tasks.iter().map(|task| task.outcome.skipped).sum();
+        let skipped_records = tasks.iter().map(|task| task.outcome.counts.skipped).sum();
         let (submit, own) = (self.submission_of(job), &self.jobs[job]);
         match self.runs.finish(job, tasks, |plan, publish| submit.publish(plan, own, publish)) {
             Ok(()) => {

@@ -16,6 +16,7 @@ use slackline_task::base::digest::Digest;
 use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::spec::{Outcome, Split};
+use slackline_trace::PhaseCounts;
 
 use crate::cluster::container_ledger::ContainerOutcome;
 use crate::cluster::observer::phase_of;
@@ -361,5 +362,6 @@ fn io_of(plan: &JobPlan, id: TaskId, part: Option<&Path>, base: &Path) -> io::Re
     let splits = plan.inputs.maps.get(id.task as usize).filter(|_| id.phase == PhaseKind::Map);
     let bytes_in = splits.into_iter().flatten().map(bytes).sum();
     let bytes_out = part.map(Source::of_part).transpose()?.map_or(0, |part| part.bytes);
-    Ok(Outcome { bytes_in, bytes_out, ..Outcome::default() })
+    let counts = PhaseCounts { bytes_in, bytes_out, ..PhaseCounts::default() };
+    Ok(Outcome { counts, output: None })
 }
