@@ -175,9 +175,7 @@ pub(crate) fn at(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> T
 /// Whether what a file system refused may work later without a change by the user: a disk is full, a file
 /// server does not answer.
 pub fn may_pass(error: &io::Error) -> bool {
-    use io::ErrorKind::{
-        InvalidFilename, InvalidInput, NotADirectory, PermissionDenied, ReadOnlyFilesystem,
-    };
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, PermissionDenied, ReadOnlyFilesystem};
     let kind = error.kind();
     !matches!(kind, InvalidFilename | InvalidInput | NotADirectory | PermissionDenied | ReadOnlyFilesystem)
 }

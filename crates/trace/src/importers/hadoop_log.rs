@@ -10,12 +10,12 @@
 //! - The cluster, unless another is given, is that of the log: every machine that ran anything, with as many
 //!   slots as were busy at once. That is the least it can have had.
 //! - Second 0 is the first submission.
-//! - Read as a stream (`lines`), each job is one flow, and the cluster is not that of the log.
+//! - In a stream (`json_log`), each job is one flow, and the log's cluster is not used.
 //! - Every attempt with its times is kept as what is recorded of its job. A clock that was behind that of the
 //!   master may have it begin before its job was submitted: then it is taken to begin with the job.
 
 mod cluster;
-mod lines;
+mod json_log;
 mod workflow;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
 pub(super) use cluster::{Host, Topology};
-pub(super) use lines::{JOB_SKEW, LoggedLines, LoggedObjects, import_objects};
+pub(super) use json_log::{JOB_SKEW, LoggedLines, LoggedObjects, import_objects};
 pub(super) use workflow::{Workflow, adjacencies};
 
 /// Whether jobs that did not succeed are kept.
