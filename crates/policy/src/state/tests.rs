@@ -1,4 +1,4 @@
-//! The rules of precedence, readiness and attempts, one at a time.
+//! Tests the rules of precedence, readiness and attempts, one at a time.
 
 use super::*;
 use crate::testing::{FLOW, flow, instance, job, machines, seconds, typed, uniform};
@@ -7,12 +7,12 @@ use slackline_model::draft::{FlowDraft, PerPhase};
 const MAP: PhaseId = PhaseId(0);
 const REDUCE: PhaseId = PhaseId(1);
 
-/// One job of four maps and two reduces on that many universal slots.
+/// One job of four maps and two reduces on this number of generic slots.
 fn job_on(slots: u32) -> Instance {
     instance(vec![machines("m", 1, slots)], vec![flow("f", uniform(4, 1.0), uniform(2, 1.0))])
 }
 
-/// The state after the first flow arrived, and what was said.
+/// The state after the first flow arrived, and its events.
 fn arrived(instance: &Instance, slowstart: f64) -> (State, Vec<Event>) {
     let (mut state, mut events) = (State::new(instance.cluster(), slowstart), Vec::new());
     state.arrive(instance, FLOW, Time::ZERO, &mut events);
@@ -31,7 +31,7 @@ fn end(state: &mut State, instance: &Instance, phase: PhaseId, count: u32, at: T
     events
 }
 
-/// What changed since this was asked last.
+/// The phases that changed since the last call.
 fn touched(state: &mut State) -> Vec<PhaseId> {
     let mut touched = Vec::new();
     state.drain_touched(&mut touched);
@@ -108,7 +108,7 @@ fn pending_tasks_are_found_from_a_task_and_within_a_range() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 1.0);
     state.take_exactly(&instance, MAP, taken(1, 1, 0));
-    // 0, 2 and 3 are left.
+    // Tasks 0, 2 and 3 are left.
     assert_eq!(state.pending_at(MAP, 2, 9), Some(taken(2, 2, 0)));
     assert_eq!(state.pending_at(MAP, 3, 9), Some(taken(3, 1, 0)));
     assert_eq!(state.pending_at(MAP, 2, 1), Some(taken(2, 1, 0)));
@@ -422,7 +422,7 @@ fn early_reduces_change_when_the_slots_they_must_leave_do() {
     assert_eq!(touched(&mut state), [], "they are early no more");
 }
 
-/// A phase without length of that many tasks.
+/// A phase without length with this number of tasks.
 fn nothing(tasks: u32) -> Option<slackline_model::draft::PhaseDraft> {
     uniform(tasks, 0.0)
 }
@@ -527,6 +527,6 @@ fn a_chain_without_length_may_be_as_long_as_it_likes() {
     let instance = instance(vec![machines("m", 1, 1)], vec![flow]);
     let (state, events) = arrived(&instance, 1.0);
     assert_eq!(state.completion(FLOW), Some(Time::ZERO));
-    // Each phase, each job, the flow twice.
+    // One event for each phase and each job, two for the flow.
     assert_eq!(events.len(), n + n / 2 + n + 2);
 }
