@@ -1,5 +1,5 @@
-//! The example `own_policy`: a program with one more policy, which is there wherever policies are, and is
-//! held to what every policy is held to.
+//! The example `own_policy`: a program with one more policy. The policy is available everywhere and passes
+//! the conformance tests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod example;

@@ -1,4 +1,4 @@
-//! Schedules as timelines, tables and pictures.
+//! Exports of schedules as timelines, tables and charts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Logs of Hadoop: compared with what really happened, written as documents, and as folders.
+//! Logs of Hadoop: compared with the recorded execution, written as documents, and read from folders.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Inputs of a run are right or refused: what is no regular file, what is cut, compressed twice or binary,
-//! and files that changed in ways that size and time do not show.
+//! Inputs of a run are read correctly or refused: irregular files, truncated, twice compressed or binary
+//! files, and files that changed without a change of size and time.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;

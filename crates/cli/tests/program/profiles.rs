@@ -1,5 +1,5 @@
-//! Clusters that do not do everything at once: what is simulated passes `check`, what was tampered with does
-//! not, and what does not go with a profile is refused.
+//! Simulated Hadoop clusters: simulated schedules pass `check`, manipulated ones do not, and options that
+//! contradict a profile are refused.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `--report`: every verb that has it writes a page, and says first what is wrong with its name.
+//! `--report`: every command that has it writes a page, and first reports an error in its file name.
 
 use std::fs;
 use std::io::Read;

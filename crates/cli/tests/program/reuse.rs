@@ -1,4 +1,4 @@
-//! What is done already stays done; what changed is done again, and only that, with the reason said.
+//! Finished jobs are reused. Changed jobs, and only these, run again, and the reason is printed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What a run tells programs and people beside its table: events, hooks, lines; what runs know of each other;
-//! and what `clean` removes.
+//! Messages of a run to programs and people beside its table: events, hooks, lines. Also: what runs know of
+//! each other, and what `clean` removes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Runs in which something breaks: signals, processes that are killed, commands that misbehave, a full disk,
-//! second attempts that fail. The run continues if it can, and nothing is half written.
+//! Runs with faults: signals, killed processes, commands that misbehave, a full disk, speculative attempts
+//! that fail. The run continues if it can, and no output is half written.
 
 use std::fs;
 use std::path::{Path, PathBuf};

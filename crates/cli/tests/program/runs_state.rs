@@ -1,5 +1,5 @@
-//! Files on disk when a run starts or resumes: other runs at the same place, inputs that changed, damaged
-//! journals, commands that are wrong. No finished work is lost, and no output of another run is mistaken.
+//! The files on disk when a run starts or resumes: other runs at the same place, changed inputs, damaged
+//! journals, wrong commands. No finished work is lost, and no output of another run is mistaken.
 
 use std::fs;
 use std::path::{Path, PathBuf};

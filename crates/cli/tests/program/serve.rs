@@ -1,5 +1,5 @@
-//! The service as its users meet it: flows are submitted, watched, held and cancelled by the verbs, and go on
-//! after kill -9.
+//! The service as its users run it: the commands submit, show, hold and cancel flows, and flows resume after
+//! kill -9.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
-//! What the verbs of a service answer where something cannot be done, waits, or is not as it was meant: words
-//! and exit codes.
+//! The messages and exit codes of the service commands when a request is impossible, waits, or is wrong.
 
 use std::fs::{self, File};
 use std::process::Stdio;

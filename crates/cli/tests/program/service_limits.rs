@@ -1,5 +1,5 @@
-//! What clients, files and commands send is counted, cut and escaped, and secrets stay out of command lines
-//! and messages.
+//! The program limits, cuts and escapes input from clients, files and commands, and secrets stay out of
+//! command lines and messages.
 
 use std::fs;
 use std::io::{Read, Write};
