@@ -95,7 +95,7 @@ fn the_published_schema_is_current() {
         std::fs::write(path, schema()).unwrap();
     }
     let published = std::fs::read_to_string(path).unwrap_or_default();
-    // As values: the order of keys follows features of serde_json that other crates turn on.
+    // Compares values: the order of keys depends on features of serde_json that other crates enable.
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     assert!(value(&published) == value(&schema()), "{path} is stale: run `cargo xtask bless`");
 }
