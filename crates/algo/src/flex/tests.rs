@@ -1,4 +1,4 @@
-//! FLEX as a whole: the paper's statements, optima by oracles, and plans before the judge.
+//! Tests FLEX as a whole: the paper's statements, optima by oracles, and plans before the judge.
 
 mod simplex;
 
