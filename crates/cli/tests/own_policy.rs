@@ -33,7 +33,7 @@ fn it_is_wherever_policies_are() {
 }
 
 #[test]
-fn it_is_held_to_what_every_policy_is_held_to() {
+fn it_passes_the_tests_for_every_policy() {
     let registry = Registry::empty().with(own_policy::ENTRY).unwrap();
     slackline_testkit::conformance::check(&registry).unwrap();
 }

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_values_are_read_back() {
         let mut made = Provenance::default();
         made.files.insert("fig1.csv".to_owned(), Maker::this(Some("abc1234".to_owned())));
         made.files.insert("fig2.svg".to_owned(), Maker::this(None).of("fig2"));

@@ -120,7 +120,7 @@ fn specifications_follow_the_schema() {
 }
 
 #[test]
-fn what_the_program_refuses_the_schema_refuses() {
+fn the_schema_refuses_what_the_program_refuses() {
     let settings = json!({
         "by": "simulate", "workload": { "generator": "woha-fig7" }, "policies": ["fifo"], "measures": ["missed"],
     });

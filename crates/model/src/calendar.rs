@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_time_that_comes_twice_a_date_means_the_first_and_a_time_of_day_the_next() {
+    fn if_a_time_occurs_twice_a_date_means_the_first_and_a_time_of_day_the_next() {
         let start = start("2026-10-25T00:00[Europe/Berlin]");
         assert_eq!(seconds("2026-10-25T02:30", &start, FROM), 2.5 * HOUR);
         assert_eq!(seconds("2026-10-25T02:30+01:00", &start, FROM), 3.5 * HOUR, "an offset says which");
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_in_time_is_refused() {
+    fn invalid_points_in_time_are_refused() {
         for text in ["", "noon", " 06:00", "06:00Z", "T06:00", "06:00 pm", "０６:００", "1:2:3:4"] {
             assert_eq!(TimeSpec::parse(text), Err(EXPECTED.to_owned()), "{text}");
         }

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused_with_the_reason() {
+    fn invalid_durations_are_refused_with_the_reason() {
         for text in [
             "",
             " 2h",

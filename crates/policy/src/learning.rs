@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_flows_that_are_over_are_remembered_as_far_as_there_is_room() {
+    fn names_of_finished_flows_are_remembered_up_to_the_limit() {
         let flow = |id: &str| {
             let map = Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
             FlowDraft::new(id, vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }])

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_the_view_say_of_what_and_whose_they_are() {
+    fn rows_of_the_view_name_flow_submission_and_user() {
         let one: Submission = serde_json::from_value(serde_json::json!({
             "number": 7, "name": "night", "user": "anna", "submitted": "2026-03-01T10:00:00Z", "state": "running",
             "held": false, "priority": 0, "flows": [],

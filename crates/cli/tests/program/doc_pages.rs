@@ -82,22 +82,22 @@ fn concepts_are_as_drawn() {
 }
 
 #[test]
-fn a_user_who_has_a_log_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_a_log_print_its_output() {
     check("i-have-a-log", 4);
 }
 
 #[test]
-fn a_user_who_has_nightly_flows_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_nightly_flows_print_its_output() {
     check("i-have-nightly-flows", 6);
 }
 
 #[test]
-fn a_user_who_has_a_cluster_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_a_cluster_print_its_output() {
     check("i-have-a-cluster", 1);
 }
 
 #[test]
-fn a_user_who_has_a_policy_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_a_policy_print_its_output() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("SKIPPED: found no python3, expected one to start the policy of the page");
         return;

@@ -226,7 +226,7 @@ fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_ba
 
 /// A night for a user who works with the verbs alone.
 #[test]
-fn what_is_submitted_is_shown_held_changed_and_cancelled() {
+fn submissions_are_shown_held_changed_and_cancelled() {
     let dir = crate::runs_watched::hanging("serve-verbs");
     let place = Place::new(dir, "serve-verbs");
     let mut service = place.serve(&["--policy", "edf"]);

@@ -146,7 +146,7 @@ fn arguments_and_names_of_files_are_escaped_in_messages() {
 
 /// The name of a state directory is part of the headline; the message of a command, of its log.
 #[test]
-fn what_commands_say_and_where_they_ran_is_escaped_but_for_a_pipe() {
+fn output_of_commands_is_escaped_except_for_a_pipe() {
     let dir = scratch("limits-logs");
     let family = Family::new("limits-logs");
     fs::write(dir.join("flow.toml"), FAILS).expect("a flow file");

@@ -153,7 +153,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_that_is_at_work_is_seen_up_to_its_last_whole_record_and_not_disturbed() {
+    fn an_active_run_is_read_up_to_its_last_whole_record_and_not_disturbed() {
         let dir = tempfile::tempdir().unwrap();
         assert!(inspect(dir.path()).unwrap().is_none());
         let layout = Layout::new(dir.path());

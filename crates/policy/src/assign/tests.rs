@@ -171,7 +171,7 @@ fn slots_are_shared_by_targets() {
 }
 
 #[test]
-fn of_phases_equally_far_below_their_targets_the_one_served_longest_ago_is_first() {
+fn ties_below_targets_go_to_the_phase_served_longest_ago() {
     let instance = maps(4, &[10, 10]);
     let mut layer = Layer::new(&instance, targets(&[4.0, 0.0]));
     assert_eq!(layer.shares(), [4, 0]);
@@ -287,7 +287,7 @@ fn tasks_that_started_elsewhere_are_passed_over() {
 }
 
 #[test]
-fn tasks_of_an_abandoned_flow_do_not_block_a_queue() {
+fn tasks_of_a_failed_flow_do_not_block_a_queue() {
     let flows = vec![flow("f", uniform(2, 1.0), None), flow("g", uniform(1, 1.0), None)];
     let instance = instance(vec![machines("m", 1, 1)], flows);
     let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 2), place(0, 1, 0, 1)]));
@@ -513,7 +513,7 @@ fn at_work(layer: &Layer) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn what_would_not_end_before_its_machine_goes_does_not_start_there() {
+fn tasks_that_would_outlast_their_machine_do_not_start_there() {
     for policy in [Listed::granting(&[(0, 9), (1, 9)]), targets(&[9.0, 0.0])] {
         let mut layer = ending(policy);
         layer.assign();
@@ -535,7 +535,7 @@ fn what_would_not_end_before_its_machine_goes_does_not_start_there() {
 }
 
 #[test]
-fn a_queue_passes_over_what_would_not_end_before_its_machine_goes() {
+fn a_queue_skips_tasks_that_would_outlast_their_machine() {
     let mut layer = ending(queues(&[place(0, 0, 0, 1), place(0, 1, 0, 2), place(1, 0, 1, 1)]));
     layer.assign();
     assert_eq!(at_work(&layer), [(1, 0), (0, 1)]);
@@ -574,7 +574,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_phase_gets_at_one_instant_is_one_batch() {
+fn slots_of_a_phase_at_one_instant_are_one_batch() {
     let instance = maps(6, &[9, 2]);
     let layer = |policy| Layer::on(Scripted::new(Batch::Speed, false), &instance, policy, Waits::NONE);
     assert_eq!(layer(targets(&[4.0, 2.0])).assign(), [(0, 0, 4), (1, 0, 2)]);

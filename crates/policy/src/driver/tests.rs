@@ -72,7 +72,7 @@ fn a_policy_is_not_bothered_when_nothing_happened() {
 }
 
 #[test]
-fn the_run_is_over_when_all_flows_are() {
+fn the_run_ends_with_its_last_flow() {
     let instance = flows(1);
     let later = (seconds(9), vec![Report::Woken]);
     let mut engine = Scripted::reporting([
@@ -87,7 +87,7 @@ fn the_run_is_over_when_all_flows_are() {
 }
 
 #[test]
-fn the_run_is_over_when_nothing_can_happen_any_more() {
+fn the_run_ends_when_no_further_event_is_possible() {
     let instance = flows(2);
     let mut engine =
         Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
@@ -99,7 +99,7 @@ fn the_run_is_over_when_nothing_can_happen_any_more() {
 }
 
 #[test]
-fn the_run_is_over_when_a_task_was_tried_as_often_as_can_be_counted() {
+fn the_run_ends_when_a_task_reaches_the_limit_on_attempt_numbers() {
     let instance = flows(1);
     let machine = MachineId(0);
     let again = |k: u64| (Time(k), vec![Report::Down(machine), Report::Up(machine)]);
@@ -180,7 +180,7 @@ impl Policy for Failing {
 }
 
 #[test]
-fn the_run_is_over_when_the_policy_fails_and_nothing_of_that_call_is_carried_out() {
+fn the_run_ends_when_the_policy_fails_and_no_action_of_that_call_is_applied() {
     let instance = flows(2);
     for (calls_left, polled, carried_out) in [(0, 0, false), (1, 1, false), (2, 2, true)] {
         let mut engine = Scripted::reporting([
@@ -277,7 +277,7 @@ fn slow_start_reaches_the_schedule() {
 }
 
 #[test]
-fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
+fn estimates_are_updated_before_the_policy_receives_the_event() {
     let instance = flows(2);
     let learning = Learning::new(instance.cluster(), &History::new());
     let mut engine = Scripted::reporting([
@@ -295,7 +295,7 @@ fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
 }
 
 #[test]
-fn what_is_not_learned_stays_as_it_was() {
+fn estimates_without_evidence_stay_unchanged() {
     let instance = flows(1);
     let mut engine = Scripted::reporting([
         (seconds(0), vec![arrived(&instance, 0)]),
@@ -357,7 +357,7 @@ fn progress_is_how_many_tasks_are_done() {
 }
 
 #[test]
-fn what_a_policy_wants_is_done_once() {
+fn an_action_of_a_policy_is_applied_once() {
     let instance = flows(1);
     let mut engine =
         Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);

@@ -217,7 +217,7 @@ fn a_second_attempt_that_may_not_run_is_refused() {
 }
 
 #[test]
-fn whichever_attempt_ends_first_stops_the_other_in_that_instant() {
+fn the_attempt_that_ends_first_stops_the_other_in_that_instant() {
     for (winner, other) in [(0, 2), (2, 0)] {
         let instance = two_machines();
         let mut engine = Scripted::new(Batch::Task, false);
@@ -253,7 +253,7 @@ fn a_task_with_two_attempts_runs_again_once_if_one_fails() {
 }
 
 #[test]
-fn a_flow_that_is_given_up_takes_both_attempts_with_it() {
+fn a_failed_flow_stops_both_attempts() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Task, false);
     let mut ledger = with_second(&instance, &mut engine);
@@ -302,7 +302,7 @@ fn a_failure_that_is_final_fails_its_flow_at_once() {
 }
 
 #[test]
-fn a_report_of_a_batch_that_was_stopped_is_not_believed() {
+fn a_report_of_a_stopped_batch_is_ignored() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, true);
     let mut ledger = ledger(&instance, 1.0, &mut engine);
@@ -454,7 +454,7 @@ fn a_reduce_computes_from_the_last_time_it_was_released() {
 }
 
 #[test]
-fn output_that_no_task_needs_is_not_made_again() {
+fn output_that_no_task_needs_is_not_recomputed() {
     let jobs = vec![job("a", &[], uniform(1, 1.0), None), job("b", &[], uniform(1, 1.0), uniform(1, 1.0))];
     let instance = instance(vec![machines("m", 1, 4)], vec![FlowDraft::new("f", jobs)]);
     let mut engine = Scripted::new(Batch::Machine, true);
@@ -470,7 +470,7 @@ fn output_that_no_task_needs_is_not_made_again() {
 }
 
 #[test]
-fn what_a_batch_frees_is_noted_for_placements_only() {
+fn freed_slots_are_recorded_for_placements_only() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, true);
     let mut ledger = ledger(&instance, 1.0, &mut engine);
@@ -484,7 +484,7 @@ fn what_a_batch_frees_is_noted_for_placements_only() {
 }
 
 #[test]
-fn what_still_runs_when_a_run_ends_early_was_stopped_then() {
+fn tasks_that_run_when_a_run_ends_early_are_stopped_then() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, false);
     let mut ledger = ledger(&instance, 1.0, &mut engine);

@@ -199,7 +199,7 @@ fn waiting_reduces_compute_when_they_are_released_and_wait_when_they_are_held() 
 }
 
 #[test]
-fn a_waiting_reduce_that_ends_unheard_waits_no_more() {
+fn a_waiting_reduce_with_an_unreported_end_waits_no_more() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 0.0);
     state.take(&instance, REDUCE, 2);
@@ -287,7 +287,7 @@ fn a_killed_early_reduce_waits_no_more() {
 }
 
 #[test]
-fn a_task_tried_as_often_as_can_be_counted_is_hopeless() {
+fn a_task_at_the_limit_on_attempt_numbers_is_hopeless() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 1.0);
     state.take(&instance, MAP, 2);
@@ -298,7 +298,7 @@ fn a_task_tried_as_often_as_can_be_counted_is_hopeless() {
 }
 
 #[test]
-fn lost_map_output_is_made_again_and_stops_the_reduces() {
+fn lost_map_output_is_recomputed_and_stops_the_reduces() {
     let instance = job_on(4);
     let (mut state, mut events) = arrived(&instance, 1.0);
     did(&mut state, &instance, MAP, 4, seconds(1));
@@ -328,7 +328,7 @@ fn lost_map_output_leaves_reduces_in_that_slow_start_lets_in_anyway() {
 }
 
 #[test]
-fn reduces_that_ended_unheard_need_no_maps_again() {
+fn reduces_with_unreported_ends_need_no_maps_again() {
     let instance = job_on(8);
     let (mut state, mut events) = arrived(&instance, 1.0);
     did(&mut state, &instance, MAP, 4, seconds(1));
@@ -352,7 +352,7 @@ fn a_phase_that_is_still_running_is_not_ready_a_second_time() {
 }
 
 #[test]
-fn nothing_of_an_abandoned_flow_can_run() {
+fn no_task_of_a_failed_flow_can_run() {
     let two = || flow("f", uniform(4, 1.0), uniform(2, 1.0));
     let flows = vec![two(), FlowDraft { id: "g".into(), ..two() }];
     let instance = instance(vec![machines("m", 1, 4)], flows);
@@ -371,7 +371,7 @@ fn nothing_of_an_abandoned_flow_can_run() {
 }
 
 #[test]
-fn lost_output_of_an_abandoned_flow_is_not_made_again() {
+fn lost_output_of_a_failed_flow_is_not_recomputed() {
     let instance = job_on(4);
     let (mut state, mut events) = arrived(&instance, 1.0);
     did(&mut state, &instance, MAP, 2, seconds(1));
@@ -504,7 +504,7 @@ fn reduces_after_maps_without_length_are_never_early() {
 }
 
 #[test]
-fn what_is_only_guessed_to_have_no_length_runs() {
+fn phases_that_are_only_estimated_to_have_no_length_run() {
     let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", nothing(1), nothing(1))]);
     let (mut state, mut events) =
         (State::new(instance.cluster(), 1.0).with_lengths(crate::engine::Lengths::Guessed), Vec::new());

@@ -104,7 +104,7 @@ fn a_batch_ends_after_its_length_over_the_speed_of_its_slots() {
 }
 
 #[test]
-fn what_happens_in_one_instant_is_reported_in_the_order_of_cause_and_effect() {
+fn events_of_one_instant_are_reported_in_the_order_of_cause_and_effect() {
     let instance = instance(&[1.0, 1.0], &[0.0, 3.0]);
     let crash = |machine, dies, back| Crash { machine, at: at(dies), back: Some(at(back)) };
     let crashes = Crashes::Script(vec![crash(M0, 3, 9), crash(M1, 1, 3)]);
@@ -198,7 +198,7 @@ fn a_stopped_batch_is_not_reported_again() {
 }
 
 #[test]
-fn what_can_be_done_follows_from_what_is_simulated() {
+fn capabilities_follow_from_the_options() {
     let instance = instance(&[1.0], &[0.0]);
     let of = |options: Options| Sim::new(&instance, options).capabilities();
     let plain = Capabilities {
@@ -247,7 +247,7 @@ fn slots_of_a_stopped_batch_are_offered_although_nothing_else_happens() {
 }
 
 #[test]
-fn what_ended_unheard_is_reported_with_the_death_of_its_machine() {
+fn unreported_ends_are_reported_with_the_failure_of_their_machine() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let crash = Crash { machine: M0, at: at(4), back: Some(at(6)) };
     let crashes = Crashes::Script(vec![crash]);
@@ -291,7 +291,7 @@ fn machines_that_fail_at_a_rate_fail_again_after_they_are_back() {
 }
 
 #[test]
-fn machines_that_only_fail_are_given_up_after_a_thousand_failures() {
+fn a_simulation_stops_after_a_thousand_failures_without_progress() {
     let instance = instance(&[1.0], &[0.0]);
     let crashes = Crashes::Rate { between: Span(1), repair: Span(1) };
     let mut sim = Sim::new(&instance, Options { crashes, ..Options::exact() });
@@ -327,7 +327,7 @@ fn a_task_that_ends_again_because_its_output_was_lost_is_no_progress() {
 }
 
 #[test]
-fn what_has_ended_is_reported_before_a_simulation_gives_up() {
+fn ends_are_reported_before_a_simulation_stops() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let mut sim = beating(&instance, 10);
     next(&mut sim);
@@ -341,7 +341,7 @@ fn what_has_ended_is_reported_before_a_simulation_gives_up() {
 }
 
 #[test]
-fn wakes_with_nothing_to_come_are_given_up_after_a_hundred_thousand() {
+fn a_simulation_stops_after_a_hundred_thousand_wakes_in_vain() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = Sim::new(&instance, Options::exact());
     next(&mut sim);
@@ -404,7 +404,7 @@ fn jitter_is_a_separate_factor_for_each_attempt_of_each_task() {
 }
 
 #[test]
-fn what_ended_unheard_elsewhere_is_not_reported_with_a_death() {
+fn unreported_ends_on_other_machines_are_not_reported_with_a_failure() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let crashes = Crashes::Script(vec![Crash { machine: M0, at: at(4), back: None }]);
     let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });

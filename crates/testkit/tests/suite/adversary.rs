@@ -90,7 +90,7 @@ fn planned(instance: &Instance) -> f64 {
 }
 
 #[test]
-fn every_document_of_the_folder_is_known_and_says_what_it_teaches() {
+fn every_document_of_the_folder_is_known_and_has_a_description() {
     let entries = std::fs::read_dir(FOLDER).unwrap();
     let mut files: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -103,7 +103,7 @@ fn every_document_of_the_folder_is_known_and_says_what_it_teaches() {
 }
 
 #[test]
-fn who_is_fooled_costs_more_than_who_is_not() {
+fn bad_policies_cost_more_than_good_ones() {
     for Known { file, fooled, wiser, optimum } in &KNOWN {
         let instance = read(file);
         for &(policy, known) in fooled.iter().chain(wiser) {
@@ -116,7 +116,7 @@ fn who_is_fooled_costs_more_than_who_is_not() {
 }
 
 #[test]
-fn plans_of_auto_cost_what_they_have_to() {
+fn plans_of_auto_have_the_expected_cost() {
     for Known { file, optimum, .. } in &KNOWN {
         let instance = read(file);
         let least = brute(&instance).unwrap_or_else(|| panic!("{file} is out of reach"));

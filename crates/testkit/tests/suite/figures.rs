@@ -142,7 +142,7 @@ fn tamper(rng: &mut ChaCha8Rng, schedule: &mut Schedule) {
 }
 
 #[test]
-fn what_is_accepted_row_by_row_is_accepted_as_a_whole() {
+fn schedules_accepted_row_by_row_are_accepted_as_a_whole() {
     let policies = harness::registered(&Registry::standard());
     let (mut accepted, mut refused, mut differ) = (0, 0, 0);
     for seed in 0..2000 {

@@ -101,7 +101,7 @@ jobs = [{ id = "j0", map = { seconds = [10.0, 0.0, 0.0, 5.74], min_slots = 3 } }
 "#;
 
 #[test]
-fn where_they_shrink_a_minimum_within_an_instant_that_instant_is_not_judged() {
+fn an_instant_in_which_they_shrink_a_minimum_is_not_judged() {
     let read = read_workload("shrinking.toml", SHRINKING.as_bytes(), None, &ImportOptions::default());
     let instance = Instance::new(&read.unwrap().draft).unwrap();
     for policy in harness::registered(&Registry::standard()) {

@@ -208,7 +208,7 @@ fn the_number_of_speculative_attempts_at_a_time_is_limited() {
 }
 
 #[test]
-fn whichever_attempt_ends_first_is_the_tasks() {
+fn the_attempt_that_ends_first_counts() {
     // Of eight equal maps the third is a straggler. The speculative attempt that its ApplicationMaster
     // requests at 18 s is none.
     let instance = one_flow(FlowDraft::new("f", vec![job("j", &[], uniform(8, 10.0), None)]), 12);
@@ -301,7 +301,7 @@ fn day(flows: u32) -> Instance {
 }
 
 #[test]
-fn what_there_is_to_do_grows_with_the_flows() {
+fn the_work_of_the_simulator_grows_with_the_flows() {
     let done = |flows: u32| {
         let mut options = Options::exact();
         options.sim = options.sim.with_profile(Some(Profile::hadoop()));

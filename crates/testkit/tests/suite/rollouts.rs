@@ -114,7 +114,7 @@ fn flows_complete_as_estimated() {
 
 /// A regression: tasks without length that had just started counted as late.
 #[test]
-fn what_has_just_begun_and_takes_no_time_ends_at_once() {
+fn tasks_without_length_end_in_the_instant_of_their_start() {
     for seed in [38, 600, 802, 823, 1265, 2121, 2379] {
         assert!(check(seed) > 0);
     }

@@ -303,20 +303,20 @@ fn birdcage() -> Instance {
 }
 
 #[test]
-fn a_policy_that_ignores_minima_is_found_out() {
+fn a_policy_that_ignores_minima_is_detected() {
     let found = harness::judged(&birdcage(), &mut Canary(Lie::Minima), &Setup::plain()).unwrap_err();
     assert!(found.contains("minimum"), "{found}");
 }
 
 #[test]
 #[should_panic(expected = "granted a phase that cannot run")]
-fn a_policy_that_grants_what_cannot_run_is_found_out() {
+fn a_policy_that_grants_blocked_phases_is_detected() {
     let _ = harness::judged(&birdcage(), &mut Canary(Lie::Phase), &Setup::plain());
 }
 
 #[test]
 #[should_panic(expected = "granted a phase that it has to skip")]
-fn a_policy_that_does_not_skip_is_found_out() {
+fn a_policy_that_does_not_skip_is_detected() {
     let setup = Setup { locality_wait: Span(60_000_000), ..Setup::plain() };
     let _ = harness::judged(&birdcage(), &mut Canary(Lie::Skip), &setup);
 }
@@ -344,7 +344,7 @@ fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'stati
 }
 
 #[test]
-fn an_engine_that_breaks_capacity_is_found_out() {
+fn an_engine_that_breaks_capacity_is_detected() {
     // All tasks on the first slots; a second earlier; shorter; on a slot that does not exist.
     let all_on_the_first = tampered(|_, row, places| *places = vec![SlotRange { first: 0, len: row.count }]);
     let too_early = tampered(|_, row, _| {

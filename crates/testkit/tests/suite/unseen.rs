@@ -105,7 +105,7 @@ fn broken(seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn decisions_do_not_depend_on_what_has_not_arrived() {
+fn decisions_do_not_depend_on_future_flows() {
     let found = instances::on_each_seed(20, broken);
     assert!(found.is_empty(), "{} runs; the first:\n{}", found.len(), found[..found.len().min(9)].join("\n"));
 }
@@ -140,7 +140,7 @@ impl Policy for Prophet {
 }
 
 #[test]
-fn a_policy_that_knows_the_future_is_found_out() {
+fn a_policy_that_knows_the_future_is_detected() {
     let make = |instance: &Instance| -> Box<dyn Policy> {
         Box::new(Prophet { releases: instance.flows().iter().map(|flow| flow.release).collect() })
     };

@@ -143,7 +143,7 @@ fn small(seed: u64) -> f64 {
 }
 
 #[test]
-fn nothing_starts_before_who_has_waited_long_enough() {
+fn nothing_starts_before_a_flow_that_reached_its_waiting_limit() {
     let mut compared = 0;
     for seed in test_seeds(120) {
         let (wrong, of) = check(seed, small(seed), small(seed));
@@ -154,7 +154,7 @@ fn nothing_starts_before_who_has_waited_long_enough() {
 }
 
 #[test]
-fn a_limit_that_comes_later_is_found_out() {
+fn a_wrong_limit_is_detected() {
     let found = (0..30).filter(|&seed| !check(seed, 1.2 * small(seed), small(seed)).0.is_empty()).count();
     assert!(found > 0, "no flow waits longer with a later limit");
 }

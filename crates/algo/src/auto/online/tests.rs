@@ -24,7 +24,7 @@ fn estimated(cost: f64, completions: f64) -> EstimatedCost {
 }
 
 #[test]
-fn what_is_better_is_better_by_more_than_the_share_or_earlier_in_sum() {
+fn a_better_cost_is_lower_by_more_than_the_share_or_has_earlier_completions() {
     let old = estimated(100.0, 50.0);
     assert!(estimated(99.0, 90.0).beats(old, GAIN));
     assert!(!estimated(99.8, 49.9).beats(old, GAIN) && estimated(99.8, 49.9).beats(old, 0.0));
@@ -55,7 +55,7 @@ const METRICS: [(Metric, Combine); 4] = [
 ];
 
 #[test]
-fn where_all_is_there_a_longer_search_never_loses_and_mostly_gains() {
+fn if_all_flows_have_arrived_a_longer_search_never_loses_and_mostly_gains() {
     let rules = portfolio().len();
     let at_once = Shape { load: 1e6, ..UNIVERSAL };
     let mut gained = 0;
@@ -77,7 +77,7 @@ fn where_all_is_there_a_longer_search_never_loses_and_mostly_gains() {
 }
 
 #[test]
-fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() {
+fn if_all_flows_have_arrived_deciding_at_ends_never_loses_and_mostly_gains() {
     let at_once = Shape { load: 1e6, ..UNIVERSAL };
     let mut gained = 0;
     for seed in 0..6 {
@@ -103,7 +103,7 @@ fn flows_that_come_together_are_searched_longer() {
 }
 
 #[test]
-fn over_time_it_is_better_than_the_rule_that_is_for_the_metric() {
+fn over_time_it_is_better_than_the_rule_for_the_metric() {
     for ((metric, combine), rule) in METRICS.into_iter().zip(["area", "due", "atc", "moore"]) {
         let costs = (0..6).map(|seed| {
             let instance = workload(seed, UNIVERSAL, metric, combine);
@@ -138,7 +138,7 @@ fn chosen(instance: &Instance, mut auto: Auto) -> Vec<ChosenBy> {
 }
 
 #[test]
-fn what_was_chosen_says_how_it_was_come_to() {
+fn choices_name_their_origin() {
     use ChosenBy::{Kept, Rule, Search};
     let instance = workload(3, UNIVERSAL, Metric::Tardiness, Combine::Sum);
     let objective = instance.objective();
@@ -234,7 +234,7 @@ fn on_slots(slots: u32, flows: Vec<FlowDraft>, metric: Metric) -> Instance {
 }
 
 #[test]
-fn who_understates_gains_nothing_once_it_has_done_what_it_said() {
+fn an_understated_flow_gains_nothing_beyond_its_estimate() {
     // The liar claims 40 seconds and takes 400. Another flow arrives when the liar has done 50, and takes 100
     // as claimed.
     let flows = vec![serial("liar", 0.0, (40, 10.0)), serial("honest", 45.0, (10, 10.0))];
@@ -273,7 +273,7 @@ fn cost_with_noise(instance: &Instance, policy: &mut dyn Policy, seed: u64) -> f
 }
 
 #[test]
-fn where_lengths_are_far_off_deadlines_are_met_as_by_their_order() {
+fn with_bad_estimates_deadlines_are_met_as_by_edf() {
     let shape = Shape { load: 0.8, ..UNIVERSAL };
     let (mut auto_cost, mut edf_cost) = (0.0, 0.0);
     for seed in 0..8 {
@@ -288,7 +288,7 @@ fn where_lengths_are_far_off_deadlines_are_met_as_by_their_order() {
 }
 
 #[test]
-fn where_lengths_are_far_off_flows_go_by_dates() {
+fn with_bad_estimates_flows_go_by_dates() {
     let all = portfolio();
     let names =
         |dated| -> Vec<&str> { usable(&all, dated).into_iter().map(|at: usize| all[at].0.name).collect() };

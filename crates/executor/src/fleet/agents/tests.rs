@@ -253,7 +253,7 @@ fn machines_that_do_not_answer_are_said_to_be_gone_and_come_when_they_do() {
 }
 
 #[test]
-fn what_a_shell_says_before_the_agent_does_no_harm() {
+fn output_of_a_shell_before_the_agent_does_no_harm() {
     let mut agents = open(vec![machine("a", |_, agent| {
         agent.say_text("Welcome to a!\n\nlast login: never\n");
         agent.greet();

@@ -254,7 +254,7 @@ fn tempfolder(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_is_no_history_is_refused() {
+fn invalid_histories_are_refused() {
     let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
     assert!(
         error("Meta VERSION=\"1\" .\nJob JOBID=\"job_1\" .\n")
