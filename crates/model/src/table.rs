@@ -210,7 +210,7 @@ impl<I: Copy + From<usize>, T: PartialEq> PartialEq for Table<I, T>
 where
     usize: From<I>,
 {
-    /// Whether both have had the same number of ids and have the same rows, whatever their layout.
+    /// Whether both have had the same number of ids and have the same rows. The layout does not matter.
     fn eq(&self, other: &Self) -> bool {
         let rows = |table: &Self| table.iter_enumerated().map(|(id, _)| usize::from(id)).collect::<Vec<_>>();
         self.len == other.len && rows(self) == rows(other) && self.iter().eq(other.iter())

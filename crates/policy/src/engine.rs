@@ -271,7 +271,7 @@ pub enum Report {
         row: RowId,
         /// When.
         at: Time,
-        /// Whether no further attempt can succeed: the flow fails at once, whatever the limit on failures.
+        /// Whether no further attempt can succeed: the flow fails at once, even below the limit on failures.
         is_final: bool,
     },
     /// This batch already runs without an order of the driver: the cluster started it, or it started before

@@ -28,7 +28,7 @@ use crate::machines::{Faster, ahead, claim, willing};
 pub enum Sequence<'a> {
     /// Flow by flow, by their numbers in [`Evaluator::flows`]; each flow's phases by their tails.
     Flows(&'a [u32]),
-    /// All phases by their tails, whatever their flow.
+    /// All phases by their tails, across flows.
     Tails,
 }
 

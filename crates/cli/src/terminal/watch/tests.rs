@@ -178,7 +178,7 @@ fn keys_lead_into_a_flow_and_back() {
     assert_eq!(press(KeyCode::End), (1, true, 2));
     assert_eq!(press(KeyCode::Esc), (1, false, 2));
     assert_eq!(press(KeyCode::PageDown), (4, false, 0));
-    // A run has fewer flows when another is looked at.
+    // Another run with fewer flows is shown.
     selection.clamp(&ViewContent::default());
     assert_eq!((selection.selected, selection.is_inside), (0, false));
 }

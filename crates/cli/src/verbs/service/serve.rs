@@ -328,8 +328,8 @@ impl Serve {
         Ok(Hooks { command: self.on_alert.clone(), address })
     }
 
-    /// Starts the service; none if this is stopped before it could. One that was told to end just now has a
-    /// while to do so; one that goes on answering is not about to.
+    /// Starts the service. Returns `None` if `stop` is set first. An earlier service that is ending gets some
+    /// time to do so; a service that still answers is not ending.
     fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
         let socket = self.socket.clone().unwrap_or_else(|| setup.paths.socket());
         let mut answers = 0;
