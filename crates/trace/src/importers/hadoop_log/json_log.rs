@@ -52,7 +52,7 @@ pub(in crate::importers) trait LoggedObjects {
 /// Reads a whole log.
 ///
 /// # Errors
-/// The first object that is none of the format, with its line; a log without jobs.
+/// The first object that is not of the format, with its line; a log without jobs.
 pub(in crate::importers) fn import_objects<O: LoggedObjects>(
     input: &Input<'_>,
     settings: &Settings,
