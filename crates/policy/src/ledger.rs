@@ -130,7 +130,6 @@ impl Ledger {
         }
     }
 
-    /// Sets the time to `now`.
     pub(crate) fn advance(&mut self, now: Time) {
         self.now = now;
         while self.wakes.first().is_some_and(|&at| at <= now) {
