@@ -1,4 +1,4 @@
-//! FIFO, EDF and Fair: the usual policies, which the others are compared with.
+//! FIFO, EDF and Fair: the baseline policies.
 //!
 //! - [`Fifo`]: the oldest job first;
 //! - [`Edf`]: the flow with the earliest deadline first;
@@ -6,7 +6,7 @@
 //! - [`dates`]: the dates by which EDF orders phases;
 //! - [`fluid`]: all three as plans, on whole slots of one speed.
 //!
-//! All three take flows of several jobs, typed and universal slots and mixed speeds (which they
+//! All three support flows of several jobs, map and reduce slots, generic slots and mixed speeds (which they
 //! ignore), and none reads durations.
 
 pub mod dates;
@@ -41,7 +41,7 @@ fn propose(instance: &Instance, rule: fluid::Rule) -> Result<Proposal, Refused> 
     Ok(Proposal { rows, ..Proposal::default() })
 }
 
-/// What a baseline treats as one customer.
+/// The unit to which a baseline gives a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareUnit {
     /// Each job by itself, as Hadoop does, which knows no flows.
@@ -51,18 +51,18 @@ pub enum ShareUnit {
 }
 
 impl ShareUnit {
-    /// What the parameter `by` says.
+    /// The value of the parameter `by`.
     fn chosen(settings: &Settings) -> Self {
         if settings.choice(BY.name) == "flow" { Self::Flow } else { Self::Job }
     }
 }
 
-/// When each job became ready: its first phase did.
+/// When each job became ready, with its first phase.
 #[derive(Clone, Debug, Default)]
 struct JobReady(IdTable<JobId, Option<Time>>);
 
 impl JobReady {
-    /// Forgets jobs of flows that are over.
+    /// Forgets jobs of finished flows.
     fn note(&mut self, events: &[Event], view: &View<'_>) {
         for flow in events.iter().filter_map(Event::over) {
             self.0.forget(view.instance.flow(flow).jobs());

@@ -1,9 +1,9 @@
-//! The scheduling textbook as functions.
+//! Textbook scheduling algorithms as functions.
 //!
 //! - [`rules`]: orders of jobs on one machine (Smith, Jackson, Moore-Hodgson, ATC);
 //! - [`fluid`]: executes schedules of work that whole slots share, under any rule;
 //! - [`water_line`]: max-min fair shares with minima, maxima and weights;
-//! - [`budget`]: what searches may spend.
+//! - [`budget`]: the step budgets of searches.
 
 pub mod budget;
 pub mod fluid;

@@ -1,15 +1,15 @@
-//! What policies that push targets share: when they plan, and which of their targets are news.
+//! Shared by policies that push targets: when they plan, and which of their targets have changed.
 
 use slackline_model::{Instance, PhaseId, Span, Time};
 use slackline_policy::{Action, Event, IdTable};
 
-/// At most one plan an epoch: the first at once, the next when something has changed and the epoch is over.
+/// At most one plan per epoch: the first at once, the next after a change and the end of the epoch.
 #[derive(Clone, Debug)]
 pub(crate) struct Epochs {
     length: Span,
     /// When the next plan may be made.
     next: Time,
-    /// Whether a wake-up at that time was asked for.
+    /// Whether a wake-up at that time was requested.
     waking: bool,
 }
 
@@ -19,12 +19,12 @@ impl Epochs {
         Self { length, next: Time::ZERO, waking: false }
     }
 
-    /// A wake-up has come.
+    /// Handles a wake-up.
     pub(crate) fn woken(&mut self) {
         self.waking = false;
     }
 
-    /// Something has changed: whether to plan now. If not, the policy is woken when the epoch is over.
+    /// Records a change. Returns whether to plan now. If not, the policy is woken at the end of the epoch.
     pub(crate) fn begin(&mut self, now: Time, out: &mut Vec<Action>) -> bool {
         if now < self.next {
             if !std::mem::replace(&mut self.waking, true) {
@@ -40,9 +40,9 @@ impl Epochs {
 /// The budget of a policy for searching the best of several orders: a number of steps for each event, saved
 /// up to a limit.
 ///
-/// To look for the best order takes many times as long as to follow one, and where there is much to do little
-/// changes from one plan to the next. A search that was made is therefore paid for by events before the next
-/// one; until then the order that won last is made again from what is left. Small workloads never come to the
+/// A search for the best order takes many times as long as following one, and with much work little changes
+/// from one plan to the next. So later events must pay for a search before the next one. Until then, the
+/// policy computes only the order that won last, for the remaining work. Small workloads never reach the
 /// limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
@@ -71,7 +71,7 @@ impl Allowance {
         self.left = self.left.saturating_add(earned).min(self.most);
     }
 
-    /// Whether the searches made so far are paid for.
+    /// Whether the past searches are paid for.
     pub(crate) fn may_search(&self) -> bool {
         self.left > 0
     }
@@ -84,13 +84,13 @@ impl Allowance {
     }
 }
 
-/// Which of several candidates wins most searches; later ones count more.
+/// The candidate that wins most searches; later searches count more.
 #[derive(Clone, Debug)]
 pub(crate) struct Favourite<T> {
     wins: Vec<(T, f64)>,
 }
 
-/// What a win is still worth after the next search.
+/// The factor on the value of a win for each later search.
 const FADING: f64 = 0.9;
 
 impl<T> Default for Favourite<T> {
@@ -100,7 +100,7 @@ impl<T> Default for Favourite<T> {
 }
 
 impl<T: Copy + PartialEq> Favourite<T> {
-    /// A candidate has won.
+    /// Records a win of a candidate.
     pub(crate) fn won(&mut self, candidate: T) {
         self.wins.iter_mut().for_each(|(_, wins)| *wins *= FADING);
         match self.wins.iter_mut().find(|(known, _)| *known == candidate) {
@@ -109,7 +109,7 @@ impl<T: Copy + PartialEq> Favourite<T> {
         }
     }
 
-    /// The candidate that wins most; of equals, the one that won first.
+    /// The candidate with the highest value; among equals, the one that won first.
     pub(crate) fn get(&self) -> Option<T> {
         let first_best = |best: (T, f64), next: &(T, f64)| if next.1 > best.1 { *next } else { best };
         let (&first, rest) = self.wins.split_first()?;
@@ -122,19 +122,19 @@ impl<T: Copy + PartialEq> Favourite<T> {
 pub(crate) struct Targets(IdTable<PhaseId, f64>);
 
 impl Targets {
-    /// How many slots a phase was to hold.
+    /// The last target of a phase.
     pub(crate) fn of(&self, phase: PhaseId) -> f64 {
         self.0[phase]
     }
 
-    /// A phase of a flow that is over wants nothing any more.
+    /// The phases of a finished flow have no target any more.
     pub(crate) fn note(&mut self, event: &Event, instance: &Instance) {
         if let Some(flow) = event.over() {
             self.0.forget(instance.flow(flow).phases());
         }
     }
 
-    /// How many slots a phase should hold; pushed if that has changed.
+    /// Sets the target of a phase, and pushes it if it has changed.
     pub(crate) fn push(&mut self, phase: PhaseId, slots: f64, out: &mut Vec<Action>) {
         if self.0[phase] != slots {
             self.0[phase] = slots;

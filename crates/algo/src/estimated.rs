@@ -1,4 +1,4 @@
-//! What is believed of single tasks: their estimated sizes, and those of the tasks that have not begun.
+//! Estimated sizes of single tasks, and of the unstarted tasks of a phase.
 
 use slackline_model::{PhaseId, Span};
 use slackline_policy::View;
@@ -19,7 +19,7 @@ pub(crate) fn size(view: &View<'_>, phase: PhaseId, task: u32) -> Span {
     if view.estimates.each { of_task(view, phase, truth()) } else { view.estimates.task[phase] }
 }
 
-/// Tasks of a phase that have not begun, with estimated sizes. O(pieces of them + runs of tasks).
+/// Unstarted tasks of a phase, with estimated sizes. O(pieces of them + runs of tasks).
 pub(crate) fn pending<'a>(view: &View<'a>, phase: PhaseId) -> impl Iterator<Item = Run> + use<'a> {
     let View { instance, state, .. } = *view;
     let view = *view;
@@ -28,7 +28,7 @@ pub(crate) fn pending<'a>(view: &View<'a>, phase: PhaseId) -> impl Iterator<Item
         let (end, mut from) = (first + count, first);
         std::iter::from_fn(move || {
             let tasks = tasks.filter(|_| from < end)?;
-            // Without knowledge of single tasks all of them are equal, however they are cut up.
+            // Without knowledge of single tasks all of them are equal, in any pieces.
             let (span, count) = if view.estimates.each {
                 let (truth, equal) = tasks.run_at(from);
                 (of_task(&view, phase, truth), equal.min(end - from))
@@ -42,7 +42,7 @@ pub(crate) fn pending<'a>(view: &View<'a>, phase: PhaseId) -> impl Iterator<Item
     })
 }
 
-/// Estimated work and longest of the tasks of a phase that have not begun, seconds.
+/// Estimated total work and longest task of the unstarted tasks of a phase, seconds.
 pub(crate) fn left(view: &View<'_>, phase: PhaseId) -> (f64, f64) {
     if !view.estimates.each {
         let (left, mean) = (view.phase(phase).unstarted(), view.estimates.task[phase].seconds());

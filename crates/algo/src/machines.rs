@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overdue_takes_a_tenth_more() {
+    fn an_overdue_task_takes_a_tenth_more() {
         let now = Time(60_000_000);
         let after = |elapsed: Span, estimated: Span| busy(Time(now.0 - elapsed.0), estimated, now);
         assert_eq!([after(seconds(50), seconds(50)), after(Span(3), Span(2))], [seconds(5), Span(1)]);

@@ -1,4 +1,4 @@
-//! What the table of policies says of each, and how each is made.
+//! The entries of the table of policies: the description and the constructor of each policy.
 //!
 //! Every policy's file declares a [`PolicyEntry`], and [`crate::policies::POLICIES`] has a line for it.
 //! Parameters, help, documents and the reasons for which a plan is refused follow from the entry.

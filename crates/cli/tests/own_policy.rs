@@ -1,5 +1,5 @@
-//! The example `own_policy`: a program with one more policy, which is there wherever policies are, and is
-//! held to what every policy is held to.
+//! The example `own_policy`: a program with one more policy. The policy is available everywhere and passes
+//! the conformance tests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod example;
@@ -33,7 +33,7 @@ fn it_is_wherever_policies_are() {
 }
 
 #[test]
-fn it_is_held_to_what_every_policy_is_held_to() {
+fn it_passes_the_tests_for_every_policy() {
     let registry = Registry::empty().with(own_policy::ENTRY).unwrap();
     slackline_testkit::conformance::check(&registry).unwrap();
 }

@@ -1,5 +1,5 @@
-//! The example `own_program`: a program with one more engine and one more format, which are there wherever
-//! engines and formats are.
+//! The example `own_program`: a program with one more engine and one more format, which are available
+//! everywhere.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod example;

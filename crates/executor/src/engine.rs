@@ -82,13 +82,13 @@ impl Settings {
 enum Stage {
     /// It has its slot, and waits for the maps of its job.
     Held,
-    /// It has its slot, and waits for a time or for what it takes of its machine.
+    /// The attempt has its slot, and waits for a time or for free resources of its machine.
     Waiting,
     /// It has its slot, and waits for lost maps that run again.
     Starved,
     /// Its fleet has it.
     AtWork,
-    /// Its machine is gone, and it with it.
+    /// The machine of the attempt left with it.
     Gone,
     /// It has finished, and the driver learns that when the lost tasks of its job have run again.
     Finished,
@@ -139,7 +139,7 @@ impl Running {
         self.stage == Stage::AtWork
     }
 
-    /// What is shown of it.
+    /// The displayed data of the attempt.
     fn document(&self) -> RunningAttempt {
         let Self { number, id, slot, start, progress, .. } = *self;
         RunningAttempt { progress, ..RunningAttempt::on_slot(number, id, slot, start.0) }
@@ -175,7 +175,7 @@ pub(crate) struct ProcessEngine {
     rows: BTreeMap<u64, RowId>,
     /// Rows whose attempt waits to start, in the order in which they do.
     queue: VecDeque<RowId>,
-    /// Attempts that were stopped and are not gone yet, with their slots.
+    /// Attempts that were stopped and have not ended yet, with their slots.
     leaving: BTreeMap<u64, (TaskId, u32)>,
     coming: PendingArrivals,
     /// Reports that are due at the next turn.
@@ -196,7 +196,7 @@ pub(crate) struct ProcessEngine {
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
     skipped: BTreeMap<u32, u64>,
-    /// Attempts that go on although the driver gives up their rows, and those that did; see `seated`.
+    /// Attempts that continue although the driver drops their rows, and those that did; see `hosted`.
     handing_over: BTreeSet<u64>,
     handed_over: BTreeMap<u64, Running>,
     /// What those of them reported that ended meanwhile.
@@ -208,7 +208,7 @@ pub(crate) struct ProcessEngine {
 }
 
 impl ProcessEngine {
-    /// An engine for what is left of a run, on these machines. O(tasks · log tasks).
+    /// An engine for the remaining work of a run, on these machines. O(tasks · log tasks).
     pub(crate) fn new(
         work: Work,
         settings: Settings,
@@ -311,7 +311,7 @@ impl ProcessEngine {
         self.cluster.machine_of(self.cluster.slot_kind_of(id.phase), slot).0
     }
 
-    /// Starts what the driver asks for, which is that task.
+    /// Starts the task that the driver requested.
     fn start_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
         self.make_room(self.slot_kind_of(id), slot);
         if let Some(attempt) = self.lost.hand_over(id) {
@@ -348,7 +348,7 @@ impl ProcessEngine {
         self.fleet.start(Assignment { number, attempt, machine, slot, demand }, &spec)
     }
 
-    /// What an attempt is given.
+    /// The specification for an attempt.
     fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
         let job = &self.work.session.jobs[id.job as usize];
         let directory = self.work.session.layout.attempt(job, id, number);
@@ -381,7 +381,7 @@ impl ProcessEngine {
         })
     }
 
-    /// What the engine does by itself while nothing is to be reported.
+    /// The work of the engine while there is nothing to report.
     fn go_on(&mut self) {
         self.time_out();
         self.run_again();
@@ -412,7 +412,7 @@ impl ProcessEngine {
         flows
     }
 
-    /// Records a jump of the wall clock, and says it. What cannot be recorded is tried at the next poll.
+    /// Records and reports a jump of the wall clock. If that fails, the next poll tries again.
     fn see_jump(&mut self) {
         let Some(by) = self.clock.jump() else { return };
         if self.work.session.journal.jumped(by, self.now).is_ok() {

@@ -26,10 +26,10 @@ use slackline_task::process::spec::Spec;
 
 use crate::store::running_attempt::RunningAttempt;
 
-/// Machines that run attempts. Each has a number by which the fleet knows it: those that are there from the
-/// beginning count from 0 ([`Fleet::machines`]), those that come say theirs ([`FleetEvent::Joined`]).
+/// Machines that run attempts. Each has a number in the fleet: those that are present at the start count from
+/// 0 ([`Fleet::machines`]), those that join report theirs ([`FleetEvent::Joined`]).
 pub(crate) trait Fleet {
-    /// What each machine has that is there from the beginning.
+    /// The capacity of each machine that is present at the start.
     fn machines(&self) -> Vec<Capacity>;
 
     /// Whether machines may go, and come.
@@ -37,21 +37,21 @@ pub(crate) trait Fleet {
         false
     }
 
-    /// Starts an attempt. Its output is in its directory when it has ended well. On a machine that has gone
-    /// nothing happens: [`FleetEvent::Down`] says so.
+    /// Starts an attempt. Its output is in its directory when it has succeeded. On a machine that has left
+    /// nothing happens: [`FleetEvent::Down`] reports it.
     ///
     /// # Errors
-    /// It cannot be started; then nothing of it runs.
+    /// The attempt cannot be started; then no part of it runs.
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()>;
 
-    /// Stops an attempt and everything that it started. [`FleetEvent::Ended`] still comes when nothing of it
-    /// is left.
+    /// Stops an attempt and everything that it started. [`FleetEvent::Ended`] still comes when all its
+    /// processes have ended.
     fn stop(&mut self, attempt: u64);
 
     /// Waits for news, not longer than `patience` and not longer than until [`Fleet::waker`] is used.
     fn next(&mut self, patience: Duration) -> Option<FleetEvent>;
 
-    /// What others have on these machines, who share them.
+    /// The slots of other runs on these machines.
     fn foreign_slots(&self) -> Vec<ForeignSlot> {
         Vec::new()
     }
@@ -59,8 +59,8 @@ pub(crate) trait Fleet {
     /// What ends a [`Fleet::next`] that waits, or the next one.
     fn waker(&self) -> Waker;
 
-    /// Nothing runs, and yet something is left to do, because no machine is there, or because those that are
-    /// go too soon (`is_barred`): what may be hoped for.
+    /// The prospect of machines when nothing runs although work is left: no machine is present, or all leave
+    /// too soon (`is_barred`).
     fn availability(&mut self, is_barred: bool) -> Availability {
         let _ = is_barred;
         Availability::Same
@@ -73,11 +73,11 @@ pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 /// What may be hoped for of machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Availability {
-    /// They are those that are there.
+    /// The present machines remain.
     Same,
     /// Others may come, or come back.
     Coming,
-    /// None will come any more, for this reason: what is left is for another session.
+    /// No machine will join any more, for this reason: the remaining work is for another session.
     Over(String),
 }
 
@@ -86,20 +86,20 @@ pub(crate) enum Availability {
 pub(crate) struct Assignment {
     /// Its number, as the fleet knows it.
     pub(crate) number: u64,
-    /// What is shown of it while it runs.
+    /// The displayed data of the running attempt.
     pub(crate) attempt: RunningAttempt,
     /// Its machine, as the fleet knows it.
     pub(crate) machine: MachineId,
     /// Its slot, of the slot kind that serves the task.
     pub(crate) slot: u32,
-    /// What it takes of its machine.
+    /// The resources that it needs.
     pub(crate) demand: Demand,
 }
 
 /// A slot of another run on the same machines, and what its attempt takes of its machine, if one runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignSlot {
-    /// What the slot serves.
+    /// The kind of phase that the slot serves.
     pub(crate) phase: PhaseKind,
     /// The slot, of the slot kind that serves such phases.
     pub(crate) slot: u32,
@@ -113,21 +113,21 @@ pub(crate) enum FleetEvent {
     /// An attempt has ended, and nothing that it started is left.
     Ended {
         attempt: u64,
-        /// What it reported, or why it did not.
+        /// Its report, or why there is none.
         report: Result<Report, String>,
     },
-    /// A machine is not there any more, and nothing more arrives from the attempts that ran on it. They may
-    /// go on for a while.
+    /// A machine is not present any more, and no more reports arrive from its attempts. These may continue
+    /// for a while.
     Down {
         machine: MachineId,
-        /// Why it is estimated to be gone.
+        /// Why it is assumed to be down.
         why: String,
     },
-    /// A machine is there again. Nothing of its earlier attempts is.
+    /// A machine is back, without its earlier attempts.
     Up(MachineId),
     /// A machine that was not known before.
     Joined(NewMachine),
-    /// A machine will be there for so long, and no longer.
+    /// A machine will be present until then.
     Until {
         machine: MachineId,
         /// For how long from now on.

@@ -119,7 +119,7 @@ impl Session {
         &self.obstacles
     }
 
-    /// What is known of it.
+    /// The record of the opened run.
     pub fn record(&self) -> RunRecord<'_> {
         RunRecord {
             workload: &self.head.workload,
@@ -152,10 +152,10 @@ impl Session {
         done_tasks(&self.attempts)
     }
 
-    /// What is left to be scheduled, without flows that cannot be run; `None` if nothing is.
+    /// The remaining work to schedule, without flows that cannot run; `None` if there is none.
     ///
     /// # Errors
-    /// A workload that is none.
+    /// An invalid workload.
     pub fn remaining(&self) -> Result<Option<Instance>, EngineError> {
         Ok(self.left().map(|left| Instance::new(&left)).transpose()?)
     }
@@ -193,8 +193,7 @@ impl Session {
         Ok(())
     }
 
-    /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on
-    /// (`resumed`).
+    /// Removes unrecorded output, except for files of jobs on other systems that continue (`resumed`).
     fn recover(&mut self, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let last = self.attempts.iter().map(|attempt| attempt.end).max();
         let now = self.head.time_base().time(ClockReading::read().wall);
@@ -245,8 +244,8 @@ impl Session {
         Ok(())
     }
 
-    /// Removes what was made elsewhere of jobs that do not go on, or are done: what has their names now may
-    /// be something else, or read something else.
+    /// Removes files on other systems of jobs that do not continue, or are done. A job with the same name may
+    /// now be another one, or read other inputs.
     fn remove_elsewhere(&self, done: &BTreeSet<TaskId>, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let is_open =
             |(index, job): &(u32, &JobPlan)| resumed.contains(index) && !job.is_complete(*index, done);
@@ -259,7 +258,7 @@ impl Session {
             .try_for_each(|path| clear_away(path).map_err(file(path)))
     }
 
-    /// Gives up the outputs of an earlier run of the state directory that are none of this one.
+    /// Releases the outputs of an earlier run of the state directory that are not outputs of this one.
     fn release_outputs_of(&self, earlier: &UnfinishedRun) {
         let (locks, base) = (OutputLocks::of(&self.head.owner), Path::new(&earlier.head.setup.directory));
         let own: BTreeSet<PathBuf> = self.jobs.iter().map(|job| job.definition.output()).collect();
@@ -341,7 +340,7 @@ impl Session {
         RunClock::since(WallTime(self.head.started), Time(seen.max(self.head.last_segment().start)), jumped)
     }
 
-    /// What the engine has recorded: the attempts, and machines that joined.
+    /// The records of the engine: the attempts, and machines that joined.
     pub(crate) fn read_again(&mut self) -> Result<(), EngineError> {
         let Content { head, attempts } = self.journal.read()?;
         self.attempts = attempts;
@@ -360,7 +359,7 @@ fn parts<'a>(job: &'a JobPlan, index: u32, done: &'a BTreeSet<TaskId>) -> impl I
     done.iter().filter(move |id| id.job == index && job.is_final(**id)).map(|id| id.task)
 }
 
-/// What is in a directory; nothing if there is none.
+/// The entries of a directory; empty if it does not exist.
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let entries = match fs::read_dir(directory) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

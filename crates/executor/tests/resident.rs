@@ -323,7 +323,7 @@ fn a_user_with_a_quota_of_one_slot_never_has_two_under_policies_of_every_style()
 }
 
 #[test]
-fn a_flow_that_is_cancelled_is_stopped_and_the_others_go_on() {
+fn a_cancelled_flow_is_stopped_and_the_others_continue() {
     let dir = tempfile::tempdir().unwrap();
     let place = Place::new(dir.path());
     let mut resident = place.resident();
@@ -410,7 +410,7 @@ fn another_deadline_changes_who_is_next() {
 }
 
 #[test]
-fn what_is_stopped_is_resumed_by_the_next_and_nothing_is_done_twice() {
+fn a_stopped_service_is_resumed_and_no_work_runs_twice() {
     let dir = tempfile::tempdir().unwrap();
     let place = Place::new(dir.path());
     for stop_after in [1, 3, 6] {

@@ -561,7 +561,7 @@ fn a_declared_file_that_changes_during_a_run_fails_its_flow() {
 }
 
 #[test]
-fn what_commands_say_to_a_terminal_does_not_reach_it() {
+fn control_characters_of_commands_do_not_reach_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = limited(dir.path(), &[("printf '\\033[31mred\\a' >&2; exit 1", Limits::default())]);
     let mut watcher = Watcher::default();
@@ -715,7 +715,7 @@ fn maps_of_a_jar_are_those_that_hadoop_makes() {
 /// The output of more than a few maps is removed while the run continues; the rest of it from a run that was
 /// killed is removed too.
 #[test]
-fn of_very_many_maps_nothing_is_left() {
+fn nothing_is_left_of_very_many_maps() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("text.txt");
     fs::write(&input, "x\n".repeat(100 << 9)).unwrap();

@@ -1,14 +1,14 @@
 //! The barrier between the maps and the reduces of a job, and when lost map output reopens it.
 //!
-//! The rule the judge holds, from the task rows alone:
-//! - Every map has finished for the first time at some instant, the latest of which closes the
-//!   barrier. An attempt that is `done` or `lost` has finished.
-//! - The rows do not say when the output of a `lost` attempt was lost, only that it was before the
-//!   next attempt of that task that started after the lost one's end. From there to the end of the
-//!   next attempt that finished, its *re-run*, the barrier is certainly open; before, it is uncertain and
-//!   counts as closed.
-//! - A reduce that was still there when a re-run started waits for the re-run's end. One that had
-//!   ended by then had ended before the loss.
+//! The judge derives the barrier from the task rows alone:
+//! - The barrier closes when every map has finished for the first time. An attempt that is `done` or `lost`
+//!   has finished.
+//! - The rows do not show when the output of a `lost` attempt was lost. It was lost before the next attempt
+//!   of that task that started after the end of the lost one. From that start to the end of the next attempt
+//!   that finished, its *re-run*, the barrier is certainly open. Before that start the barrier is uncertain,
+//!   and the judge takes it as closed.
+//! - A reduce that was running when a re-run started waits for the end of the re-run. A reduce that had ended
+//!   by then had ended before the loss.
 
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{JobId, PhaseId, Time};
@@ -19,41 +19,42 @@ use crate::tolerance;
 /// When the maps of a job are complete.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Barrier {
-    /// When every map had finished once, if ever.
+    /// When every map had finished once; `None` if some map never did.
     first: Option<Time>,
-    /// By segment: what lets reduces take slots early.
+    /// By segment: the maps that let reduces take slots early.
     enough: Vec<SlowstartMaps>,
-    /// Starts of re-runs in order, each with the end of the latest of the re-runs up to it.
+    /// Re-runs in the order of their starts, each with the latest end of the re-runs up to it.
     reruns: Vec<Rerun>,
-    /// The same by the ends of the lost attempts, from which on output may have been missing.
+    /// The same for losses, which start at the end of the lost attempt: the output may be missing from then
+    /// on.
     losses: Vec<Rerun>,
 }
 
-/// As many maps as let reduces take slots early.
+/// The number of maps that lets reduces take slots early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SlowstartMaps {
     pub(crate) maps: u32,
-    /// When that number of maps had finished once, if ever.
+    /// When that number of maps had finished once; `None` if they never did.
     pub(crate) at: Option<Time>,
 }
 
-/// A re-run, or the time output may have been missing, from its start to its end, if it ever ended.
+/// The start and the end of a re-run, or of the time in which output may have been missing.
 type Rerun = (Time, Option<Time>);
 
-/// The end of the latest of those that began before `t`, if any did.
+/// The latest end of the re-runs that started before `t`.
 #[expect(clippy::option_option, reason = "there may be none, and the latest may never end")]
 fn latest_before(cumulative: &[Rerun], t: Time) -> Option<Option<Time>> {
     let begun = cumulative.partition_point(|&(start, _)| tolerance::earlier_micros(start, t));
     begun.checked_sub(1).map(|i| cumulative[i].1)
 }
 
-/// The later of two instants; never if either never comes.
+/// The later of two instants; `None` (never) if either is `None`.
 fn later(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     a.zip(b).map(|(a, b)| a.max(b))
 }
 
-/// How many of `maps` tasks must be done before a reduce may take a slot. The product is lowered by
-/// a billionth, so that a tenth of thirty is three.
+/// How many of `maps` tasks must be done before a reduce may take a slot. The product is lowered by a
+/// billionth, so that a tenth of 30 is 3.
 fn enough_of(maps: u32, slowstart: f64) -> u32 {
     if slowstart >= 1.0 {
         return maps;
@@ -62,9 +63,9 @@ fn enough_of(maps: u32, slowstart: f64) -> u32 {
 }
 
 impl Barrier {
-    /// The barrier of `job`, if it has both maps and reduces. Maps without length that no row shows are no
-    /// barrier: they are done when the job may start. `slowstarts` has the slow-start fraction of each
-    /// segment. O(attempts log attempts).
+    /// The barrier of `job`, if the job has both maps and reduces. A map phase without length and without
+    /// rows is no barrier: it is done when the job may start. `slowstarts` has the slow-start fraction of
+    /// each segment. O(attempts log attempts).
     pub(crate) fn new(ledger: &Ledger<'_>, job: JobId, slowstarts: &[f64]) -> Option<Self> {
         let job = ledger.instance.job(job);
         let (map, _) = job.map.zip(job.reduce).filter(|&(map, _)| !ledger.is_unseen(map))?;
@@ -84,7 +85,7 @@ impl Barrier {
         Some(Self { first, enough, reruns: cumulative(reruns), losses: cumulative(losses) })
     }
 
-    /// When every map had finished for the first time, if ever.
+    /// When every map had finished for the first time.
     pub(crate) fn first(&self) -> Option<Time> {
         self.first
     }
@@ -96,26 +97,26 @@ impl Barrier {
 
     /// When all maps are complete, counting the re-runs that started before `t`; `None` for never.
     ///
-    /// A reduce may start at `t` unless this is later than `t`, and one that ends at `t` computed only
-    /// after it.
+    /// A reduce that starts at `t` must not start before this instant, and a reduce that ends at `t` computed
+    /// only after it.
     pub(crate) fn closed(&self, t: Time) -> Option<Time> {
         latest_before(&self.reruns, t).map_or(self.first, |end| later(self.first, end))
     }
 
-    /// Whether the barrier may have been open at some time from `start` to `end`: output counts as
-    /// missing from the end of a lost attempt on.
+    /// Whether the barrier may have been open at some time from `start` to `end`. Output counts as missing
+    /// from the end of a lost attempt.
     pub(crate) fn was_open(&self, start: Time, end: Time) -> bool {
         let open = |until: Option<Time>| until.is_none_or(|until| until > start);
         open(self.first) || latest_before(&self.losses, end).is_some_and(open)
     }
 
-    /// Whether a re-run started at `t` and all of them had ended by then.
+    /// Whether a re-run started at `t` and all re-runs had ended by then.
     pub(crate) fn has_instant_rerun(&self, t: Time) -> bool {
         let upto = self.reruns.partition_point(|&(start, _)| start <= t);
         self.reruns[..upto].last() == Some(&(t, Some(t)))
     }
 
-    /// Until when a reduce that takes a slot at `t` waits: `t` itself if the barrier is closed.
+    /// Until when a reduce that takes a slot at `t` waits: `t` if the barrier is closed.
     pub(crate) fn waits_until(&self, t: Time) -> Option<Time> {
         let mut until = t;
         loop {
@@ -128,7 +129,7 @@ impl Barrier {
     }
 }
 
-/// `(end, tasks)` of first successes to the end of the `n`-th.
+/// When the `n`-th task ends, from the `(end, tasks)` pairs of first successes.
 fn when(ends: &[(Time, u32)], n: u32) -> Option<Time> {
     let mut done = 0u64;
     if n == 0 {
@@ -148,7 +149,7 @@ fn simple(ledger: &Ledger<'_>, map: PhaseId) -> Vec<(Time, u32)> {
     ledger.of(map).filter(|row| finished(row)).map(|row| (row.end, row.count)).collect()
 }
 
-/// First successes, re-runs and losses of maps some of which have several attempts.
+/// First successes, re-runs and losses of a map phase in which some tasks have several attempts.
 fn retried(ledger: &Ledger<'_>, map: PhaseId) -> (Vec<(Time, u32)>, Vec<Rerun>, Vec<Rerun>) {
     let (mut ends, mut reruns, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     for attempts in ledger.pieces(map).chunk_by(|a, b| a.first == b.first) {

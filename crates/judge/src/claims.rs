@@ -1,4 +1,4 @@
-//! What a schedule claims: releases, starts, completions, costs, bound, gap, metrics.
+//! Checks the claims of a schedule: releases, starts, completions, costs, bound, gap, metrics.
 
 use slackline_model::schedule::{Clock, FlowResult, FlowRow, Schedule};
 use slackline_model::{FlowId, Instance, Work};
@@ -27,7 +27,7 @@ pub(crate) fn flow_rows<'a>(
     rows.into_iter().enumerate().map(|(i, row)| row.ok_or_else(|| missing(i))).collect()
 }
 
-/// The first claim, flow by flow, that does not follow from the rows.
+/// Offers the first claim on a flow that does not follow from the rows.
 ///
 /// `rows` are in flow order; the costs of `instance` are those of the schedule's objective.
 pub(crate) fn check_flows(instance: &Instance, rows: &[&FlowRow], facts: &Facts) -> Result<(), Violation> {
@@ -43,17 +43,17 @@ fn check_flow(instance: &Instance, row: &FlowRow, facts: &Facts) -> Result<(), V
     }
     let done = row.status == FlowResult::Done;
     let FlowFacts { start, completion, .. } = facts[row.flow];
-    // A flow that no row shows starts at its release, and may leave that unsaid, as older documents do.
+    // A flow without rows starts at its release. Older documents omit this start.
     let unsaid = row.start.is_none() && flow.work == Work::ZERO && same(start, Some(release));
     if !same(row.start, start) && !unsaid {
         return Err(Violation::Start { flow: name(), found: row.start, expected: start });
     }
-    // A failed flow need not complete, but must not claim what did not happen.
+    // A failed flow need not complete, but must not claim events that did not happen.
     if !same(row.completion, completion) && (done || row.completion.is_some()) {
         return Err(Violation::Completion { flow: name(), found: row.completion, expected: completion });
     }
     let expected = completion.filter(|_| done).map(|c| flow.cost.eval(c));
-    // Rounding a completion within its tolerance moves the cost along, over a step even.
+    // Rounding a completion within its tolerance also moves the cost, even over a step.
     let claimed = row.completion.filter(|_| done).map(|c| flow.cost.eval(c));
     let follows = |from: Option<f64>| match (row.cost, from) {
         (None, None) => true,
@@ -75,25 +75,25 @@ fn same(found: Option<f64>, expected: Option<f64>) -> bool {
     }
 }
 
-/// The first claim of the whole that does not follow from those of the flows.
+/// The first claim on the whole schedule that does not follow from the claims of the flows.
 pub(crate) fn check_whole(
     instance: &Instance,
     schedule: &Schedule,
     rows: &[&FlowRow],
 ) -> Result<(), Violation> {
     let failed = rows.iter().any(|row| row.status == FlowResult::Failed);
-    // The costs of the flows were found right just now.
+    // The costs of the flows have been checked before.
     let expected = instance.objective().combine.of(rows.iter().filter_map(|row| row.cost));
     check_total(schedule, failed, expected)
 }
 
-/// The same where the claimed costs of the flows amount to `expected`; `failed` says whether a flow did.
+/// The same check if the claimed costs of the flows sum up to `expected`; `failed` is whether a flow failed.
 pub(crate) fn check_total(schedule: &Schedule, failed: bool, expected: f64) -> Result<(), Violation> {
     let silent = schedule.cost.is_none() && (failed || schedule.clock == Clock::Measured);
     if !silent && !schedule.cost.is_some_and(|cost| tolerance::same_amount(cost, expected)) {
         return Err(Violation::Cost { found: schedule.cost, expected });
     }
-    // A bound is one on the cost of all flows; without some of them there is nothing to compare.
+    // A bound is a bound on the cost of all flows. If some flows failed there is nothing to compare.
     let cost = schedule.cost.filter(|_| !failed);
     if let Some(bound) = schedule.lower_bound {
         let cost = cost.unwrap_or(f64::INFINITY);
@@ -112,8 +112,8 @@ pub(crate) fn check_total(schedule: &Schedule, failed: bool, expected: f64) -> R
     }
 }
 
-/// The first claimed metric that does not follow from the rows. Figures of how the schedule was made
-/// are left alone.
+/// The first claimed metric that does not follow from the rows. Numbers about how the schedule was made are
+/// not checked.
 pub(crate) fn check_metrics(schedule: &Schedule, metrics: &Metrics) -> Result<(), Violation> {
     let entries = metrics.entries();
     for (name, found) in &schedule.metrics {

@@ -1,8 +1,8 @@
-//! Structure of the task rows: each row means something, each task has exactly one attempt that is
-//! done, and attempts are numbered in the order of their starts.
+//! Checks the structure of the task rows: each row is valid, each task has exactly one attempt that is done,
+//! and attempts are numbered in the order of their starts.
 //!
-//! A failed flow may leave tasks out; what it has is held to the same rules. A phase without length needs no
-//! rows.
+//! A failed flow may leave tasks out; the rows that it has obey the same rules. A phase without length needs
+//! no rows.
 
 use slackline_model::schedule::{Outcome, TaskRows};
 use slackline_model::{FlowId, Instance, PhaseId};
@@ -11,7 +11,7 @@ use crate::ledger::{Ledger, Piece, fault};
 use crate::tolerance;
 use crate::violation::{Subject, Table, Violation};
 
-/// The first row that means nothing.
+/// The first invalid row.
 pub(crate) fn check_rows(instance: &Instance, rows: &TaskRows) -> Result<(), Violation> {
     let found = rows
         .rows()
@@ -54,7 +54,7 @@ pub(crate) fn check_tasks(ledger: &Ledger<'_>, failed: impl Fn(FlowId) -> bool) 
     Ok(())
 }
 
-/// Checks all attempts of the same tasks; whether one of them is done.
+/// Checks all attempts of the same tasks. Returns whether one of them is done.
 fn check_attempts(ledger: &Ledger<'_>, phase: PhaseId, attempts: &[Piece]) -> Result<bool, Violation> {
     let who = || Subject::task(ledger.instance, phase, attempts[0].first);
     let done = attempts.iter().filter(|p| ledger.row(p.row).outcome == Outcome::Done).count();
@@ -69,7 +69,8 @@ fn check_attempts(ledger: &Ledger<'_>, phase: PhaseId, attempts: &[Piece]) -> Re
             return Err(Violation::Attempt {
                 task: who(),
                 found: row.attempt,
-                // An attempt that starts before the one numbered below it should have that number.
+                // An attempt that starts before the attempt with the next lower number should have that
+                // number.
                 expected: if late { expected as u32 - 1 } else { expected as u32 },
                 start: row.start.seconds(),
             });

@@ -1,4 +1,4 @@
-//! Durations under the exact clock: seconds / speed, from the later of the start and the last map.
+//! Checks the durations of attempts: seconds / speed, from the later of the start and the last map.
 
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{Instance, Profile};
@@ -8,24 +8,25 @@ use crate::order::{Progress, computes_from};
 use crate::violation::{First, Place, Subject, Violation};
 use crate::{inputs, tolerance};
 
-/// Offers attempts that computed for more or less time than their task takes, seconds / speed (under a
-/// profile, times the factor of where it ran) or, under one with stragglers, so many times that; and others
-/// that lasted longer. How long one computed that was stopped after it waited for maps the rows do not say:
-/// behind heartbeats it need not have heard of the last one at once.
+/// Offers attempts that computed for more or less time than their task takes: seconds / speed, under a
+/// profile times the factor of the place where they ran. Under a profile with stragglers an attempt may also
+/// take the straggler factor times that. Attempts that were stopped may have computed for less time. The rows
+/// do not show how long an attempt computed that was stopped after it waited for maps: with heartbeats, the
+/// ApplicationMaster may learn of the last map only later.
 pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, profile: Option<&Profile>, first: &mut First) {
     let straggler = profile.filter(|profile| profile.straggler_share() > 0.0);
     let straggler = straggler.map_or(1.0, Profile::straggler_factor);
     for &i in ledger.by_start() {
         let row = ledger.row(i);
-        // Reduces whose maps never are complete wait as long as they like.
+        // Reduces whose maps never complete may wait for any time.
         let Some(from) = computes_from(ledger.instance, progress, row) else { continue };
-        // An attempt that ended while it still waited computed for no time at all.
+        // An attempt that ended while it still waited did not compute.
         let found = row.end.since(from).seconds();
         let outright = matches!(row.outcome, Outcome::Done | Outcome::Lost);
         if !outright && progress.may_have_waited(ledger.instance, row) {
             continue;
         }
-        // A re-run of no length may have come before a reduce of no length at the same instant.
+        // A re-run without length may have preceded a reduce without length at the same instant.
         let at_once = row.end > from && progress.ends_with_barrier(ledger.instance, row);
         for_each_stretch(ledger, profile, row, |task, slot, expected| {
             let wrong = if outright {
@@ -54,8 +55,8 @@ fn place(instance: &Instance, row: &TaskRow, slot: u32) -> Place {
     Place::new(instance.cluster(), instance.slot_kind_of(row.phase), slot)
 }
 
-/// Calls `f(task, slot, seconds)` with the first task of each stretch of a row's tasks that take
-/// equally long on slots of equal speed, as far from their input.
+/// Calls `f(task, slot, seconds)` with the first task of each stretch of a row. The tasks of a stretch take
+/// equally long, on slots of equal speed, at the same distance from their input.
 fn for_each_stretch(
     ledger: &Ledger<'_>,
     profile: Option<&Profile>,

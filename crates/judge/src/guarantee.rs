@@ -1,5 +1,5 @@
-//! The slots guaranteed to the phases that are ready: own minima, pools, and what is left of both
-//! when they exceed its slots.
+//! The slots guaranteed to ready phases: their own minima and shares of pool minima, scaled down if they
+//! exceed the slots of the cluster.
 
 use slackline_model::{Instance, PhaseId, PhaseKind, SlotKind, Time};
 
@@ -10,7 +10,7 @@ pub(crate) struct Ready {
     pub(crate) left: u32,
 }
 
-/// The most that is ever guaranteed to `phase`: its own minimum or all of its pool's.
+/// The upper limit on what is ever guaranteed to `phase`: its own minimum or all of its pool's.
 pub(crate) fn at_most(instance: &Instance, phase: PhaseId) -> u32 {
     let own = instance.phase(phase).min_slots;
     own.max(pool_minimum(instance, phase)).min(instance.phase(phase).cap)
@@ -26,10 +26,11 @@ fn pool_minimum(instance: &Instance, phase: PhaseId) -> u32 {
 
 /// The minimum of each phase of `ready` (all of `slot_kind`, in order of id).
 ///
-/// A pool's minimum for a kind is split evenly over its ready phases of that kind, the remainder to the first
-/// by rank. A phase's minimum is the larger of its stated one and its share, at most its cap and its tasks
-/// left. If the minima together exceed its slots S, they become floor(m·S/Σm), the rest by largest remainder,
-/// then by rank: by the release of the flow, then by place in the document. O(n log n).
+/// The minimum of a pool for a slot kind is split evenly over its ready phases of that kind; the remainder
+/// goes to the first phases by rank. The minimum of a phase is the larger of its stated minimum and its
+/// share, but at most its cap and its number of tasks left. If the minima together exceed the S slots of the
+/// kind, they become floor(m·S/Σm). The slots that remain go by largest remainder, then by rank: by the
+/// release of the flow, then by position in the document. O(n log n).
 pub(crate) fn minima(instance: &Instance, slot_kind: SlotKind, ready: &[Ready]) -> Vec<u32> {
     let group = |r: &Ready| (instance.flow(instance.flow_of(r.phase)).pool, instance.phase(r.phase).kind);
     let mut members = vec![[0u32; 2]; instance.pools().len()];
@@ -57,7 +58,7 @@ pub(crate) fn minima(instance: &Instance, slot_kind: SlotKind, ready: &[Ready]) 
     minima
 }
 
-/// Positions in `ready`, the first by rank first.
+/// Positions in `ready`, by rank.
 fn by_rank(instance: &Instance, ready: &[Ready]) -> Vec<usize> {
     let rank = |&at: &usize| -> (Time, PhaseId) {
         let phase = ready[at].phase;
@@ -83,7 +84,7 @@ fn normalise(minima: &mut [u32], by_rank: &[usize], slots: u32) {
         *m = (share / sum) as u32;
         rest -= share / sum;
     }
-    // Stable: equal remainders stay in the order of rank.
+    // The sort is stable: equal remainders stay in the order of rank.
     remainders.sort_by_key(|&(remainder, _)| std::cmp::Reverse(remainder));
     for &(_, i) in remainders.iter().take(rest as usize) {
         minima[i] += 1;
@@ -98,7 +99,7 @@ mod tests {
     fn minima_shrink_by_largest_remainder_then_rank() {
         let mut minima = [3, 3, 4];
         normalise(&mut minima, &[0, 1, 2], 5);
-        // 1.5, 1.5, 2.0: the one slot of the rest goes to the first of two equal remainders.
+        // The shares are 1.5, 1.5 and 2.0: the remaining slot goes to the first of two equal remainders.
         assert_eq!(minima, [2, 1, 2]);
         let mut minima = [3, 3, 4];
         normalise(&mut minima, &[1, 2, 0], 5);

@@ -1,5 +1,5 @@
-//! Where tasks run that have their input on certain machines: under a profile they wait for slots there, and
-//! compute for longer elsewhere.
+//! Checks tasks whose input is on certain machines. Under a profile they wait for slots there, and compute
+//! for longer elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::ledger::Ledger;
 use crate::tolerance;
 use crate::violation::{Distance, First, Place, Subject, Violation};
 
-/// How far a task on a slot is from its input; `None` if its input is nowhere in particular.
+/// The distance of a task on a slot from its input; `None` if its input is on no particular machine.
 fn distance(instance: &Instance, phase: PhaseId, task: u32, slot: u32) -> Option<Distance> {
     let splits = instance.phase(phase).tasks()?.splits();
     let hosts = &splits[..splits.partition_point(|split| split.first <= task)].last()?.hosts;
@@ -25,12 +25,12 @@ fn distance(instance: &Instance, phase: PhaseId, task: u32, slot: u32) -> Option
     }
 }
 
-/// Whether it matters to how long tasks compute where their input is.
+/// Whether the duration of tasks depends on the place of their input.
 pub(crate) fn have_factors(profile: Option<&Profile>) -> bool {
     profile.is_some_and(|profile| profile.rack_factor() > 1.0 || profile.off_rack_factor() > 1.0)
 }
 
-/// How many times as long a task on a slot computes as one where its input is.
+/// The factor on the duration of a task on a slot, compared with a slot on the machine of its input.
 pub(crate) fn factor(
     profile: Option<&Profile>,
     instance: &Instance,
@@ -46,7 +46,7 @@ pub(crate) fn factor(
     }
 }
 
-/// A first attempt that starts.
+/// The start of a first attempt.
 struct FirstAttempt {
     at: Time,
     task: u32,
@@ -54,9 +54,9 @@ struct FirstAttempt {
     distance: Distance,
 }
 
-/// Offers tasks that started away from their input before their phase can have waited for a slot there. It
-/// waits from when its master is up, and again from each task that it started near its input. Second attempts
-/// do not wait.
+/// Offers tasks that started away from their input before their phase can have waited for a slot near it. A
+/// phase waits from the time at which its ApplicationMaster is up, and again after each task that it started
+/// near its input. Speculative attempts do not wait.
 pub(crate) fn check_delays(ledger: &Ledger<'_>, schedule: &Schedule, first: &mut First) {
     let Some(profile) = &schedule.profile else { return };
     let (node, rack) = (profile.node_delay(), profile.rack_delay());
@@ -108,7 +108,7 @@ fn begun(ledger: &Ledger<'_>, phase: PhaseId) -> Vec<FirstAttempt> {
     begun
 }
 
-/// The last of some times in order that is before an instant.
+/// The last of `times`, which are in order, before `at`.
 fn last_before(at: Time, times: &[Time]) -> Option<Time> {
     times[..times.partition_point(|&time| tolerance::earlier_micros(time, at))].last().copied()
 }

@@ -1,6 +1,6 @@
-//! The sound task rows of a schedule, in order of start and phase by phase.
+//! The valid task rows of a schedule, in order of start and phase by phase.
 //!
-//! Rows stay runs of tasks: nothing here is per task, except where attempts of one task overlap the
+//! Rows stay runs of tasks. Nothing here is stored per task, except where attempts of one task overlap the
 //! runs of others ([`Ledger::pieces`]).
 
 use slackline_model::schedule::{Outcome, TaskRow, TaskRows};
@@ -14,7 +14,7 @@ pub(crate) struct Ledger<'a> {
     pub(crate) rows: &'a TaskRows,
     by_start: Vec<u32>,
     by_phase: Vec<u32>,
-    /// Where the rows of each phase begin in `by_phase`; one more entry than phases.
+    /// Where the rows of each phase start in `by_phase`; one more entry than phases.
     offsets: Vec<u32>,
 }
 
@@ -27,19 +27,19 @@ pub(crate) struct Piece {
 }
 
 impl<'a> Ledger<'a> {
-    /// Sorts the rows; those that mean nothing are left out. O(n log n), O(n) if rows are in order of start.
+    /// Sorts the rows and leaves out invalid ones. O(n log n); O(n) if rows are in order of start.
     pub(crate) fn new(instance: &'a Instance, rows: &'a TaskRows) -> Self {
         let sound = |&(_, row): &(usize, &TaskRow)| fault(instance, row, rows.places(row)).is_none();
         let sound = rows.rows().iter().enumerate().filter(sound).map(|(i, _)| i as u32);
         Self::of_rows(instance, rows, sound.collect())
     }
 
-    /// The same of rows that are known to be sound.
+    /// The same for rows that are known to be valid.
     pub(crate) fn of_sound(instance: &'a Instance, rows: &'a TaskRows) -> Self {
         Self::of_rows(instance, rows, (0..rows.len() as u32).collect())
     }
 
-    /// Sorts the rows of these indices, which are sound.
+    /// Sorts the rows of these indices, which are valid.
     fn of_rows(instance: &'a Instance, rows: &'a TaskRows, mut by_start: Vec<u32>) -> Self {
         by_start.sort_by_key(|&i| rows.row(i as usize).start);
         let mut offsets = vec![0u32; instance.phases().len() + 1];
@@ -80,8 +80,8 @@ impl<'a> Ledger<'a> {
         &self.by_phase[from as usize..to as usize]
     }
 
-    /// Whether `phase` is without length and no row shows it: then it is done when it becomes ready. With
-    /// rows, as older documents have them, it is held to them like any other phase.
+    /// Whether `phase` has no length and no row: then it is done when it becomes ready. If it has rows, as in
+    /// older documents, they are checked like those of any other phase.
     pub(crate) fn is_unseen(&self, phase: PhaseId) -> bool {
         self.instance.phase(phase).work() == Work::ZERO && self.indices(phase).is_empty()
     }
@@ -96,8 +96,8 @@ impl<'a> Ledger<'a> {
         self.of(phase).any(|row| row.outcome == Outcome::Lost)
     }
 
-    /// The rows of `phase`, cut so that two pieces hold the same tasks or none in common, in order of
-    /// tasks, then attempts. At most as many pieces as attempts.
+    /// The rows of `phase`, cut so that two pieces hold the same tasks or have none in common, in order of
+    /// tasks, then attempts. There are at most as many pieces as attempts.
     pub(crate) fn pieces(&self, phase: PhaseId) -> Vec<Piece> {
         let whole = |&i: &u32| Piece { first: self.row(i).first, count: self.row(i).count, row: i };
         let mut pieces: Vec<Piece> = self.indices(phase).iter().map(whole).collect();
@@ -121,7 +121,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Why a row means nothing, if it does.
+/// Why a row is invalid, if it is.
 pub(crate) fn fault(instance: &Instance, row: &TaskRow, places: &[SlotRange]) -> Option<RowProblem> {
     let Some(phase) = instance.phases().get(row.phase) else {
         return Some(RowProblem::UnknownPhase(row.phase.0));
@@ -155,6 +155,6 @@ pub(crate) fn fault(instance: &Instance, row: &TaskRow, places: &[SlotRange]) ->
         let [startup, length] = [row.startup, length].map(slackline_model::Span::seconds);
         return Some(RowProblem::Startup { startup, length });
     }
-    // Half of the range is 290,000 years and keeps every later addition from overflowing.
+    // Half of the range is 290,000 years, and no later addition overflows.
     (row.end.0 > u64::MAX / 2).then_some(RowProblem::NotFinite(row.end.seconds()))
 }

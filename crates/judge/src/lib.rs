@@ -3,27 +3,31 @@
 //! # Modules
 //!
 //! [`check`] names the first violation: first errors in the structure of the schedule, in the order of its
-//! tables; then, by time, errors while it runs, at one instant the lowest phase first; then claims that do
-//! not follow from the rows, flow by flow. [`metrics()`] and [`completions`] recompute the results from the
-//! rows and use no stated number.
+//! tables; then violations by time, at one instant those of the lowest phase; then claims that do not follow
+//! from the rows, flow by flow. [`metrics()`] and [`completions`] recompute the results from the rows and use
+//! no claimed number.
 //!
 //! In reading order:
-//! - [`violation`]: the ways to break a schedule;
+//! - [`violation`]: the violations;
 //! - `tolerance`: when two instants or amounts are the same;
-//! - `ledger`: task rows by start and by phase; `coverage`: every task done once;
-//! - `slots`: no slot twice, no phase above its cap (`occupancy` finds the first excess);
-//! - `segments`: settings of a run that changed, and which slots were available when;
+//! - `ledger`: task rows by start and by phase; `coverage`: every task is done once;
+//! - `slots`: no slot runs two attempts at once, and no phase holds more slots than its cap;
+//! - `excess`: the sweep, shared by several rules, for the first instant above a limit;
+//! - `segments`: changed settings of a run, and the slots that were available when;
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
-//! - `masters`, `startups`: what the profile of a simulated cluster says of jobs and of the starts of tasks;
-//! - `seconds`: second attempts beside slow ones;
-//! - `inputs`: how far from their input tasks run, and that they waited for slots near it;
-//! - `guarantee`, `minima`: slots that are promised;
-//! - `plan`: all of this for allocations;
-//! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: what follows from the rows, and what was said;
-//! - [`stream`]: the same of rows that come one after the other; [`open_stream`]: of flows that do so too.
+//! - `masters`, `startups`: ApplicationMasters and the starts of tasks under the profile of a simulated
+//!   cluster;
+//! - `seconds`: speculative attempts;
+//! - `inputs`: the distance of tasks from their input, and their wait for slots near it;
+//! - `guarantee`, `minima`: promised slots;
+//! - `plan`: the same rules for allocations;
+//! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: the results that follow from the rows, and the
+//!   claims;
+//! - [`stream`]: the same checks for rows that come one by one; [`open_stream`]: also for flows that come one
+//!   by one.
 //!
-//! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's slot.
+//! Time and memory depend on the number of rows, not of tasks, except for one visit of each attempt's slot.
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
@@ -31,13 +35,13 @@ mod barrier;
 mod claims;
 mod coverage;
 mod durations;
+mod excess;
 mod guarantee;
 mod inputs;
 mod ledger;
 mod masters;
 pub mod metrics;
 mod minima;
-mod occupancy;
 pub mod open_stream;
 mod order;
 mod plan;
@@ -69,28 +73,28 @@ use segments::Timeline;
 use summary::Facts;
 use violation::First;
 
-/// What a feasible schedule amounts to, recomputed from its rows.
+/// The costs and metrics of a feasible schedule, recomputed from its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The objective's value over the flows that are done.
     pub cost: f64,
     /// Flows that failed.
     pub failed: usize,
-    /// Task rows or allocations, whichever decide.
+    /// Task rows, or allocations if the schedule has these.
     pub rows: usize,
     /// Tasks done; 0 for allocations.
     pub tasks: u64,
     /// Every metric of the schedule.
     pub metrics: Metrics,
-    /// What the rows say of each flow, for metrics of a part of the flows ([`metrics_of`]).
+    /// The facts of each flow from the rows, for metrics of a subset of the flows ([`metrics_of`]).
     pub flows: TiVec<FlowId, FlowFacts>,
 }
 
-/// Whether `schedule` is a feasible schedule of `instance` and claims nothing false.
+/// Checks that `schedule` is a feasible schedule of `instance` and that its claims are true.
 ///
-/// Costs are those of the schedule's objective, with the instance's weights. With n rows of a tasks
-/// attempts: O(n log n + a) time, O(n) memory beside one entry per slot (see `minima` and `plan` for
-/// schedules that promise minima).
+/// Costs are those of the schedule's objective, with the instance's weights. With n rows of a task attempts:
+/// O(n log n + a) time, O(n) memory and one entry per slot (see `minima` and `plan` for schedules that
+/// promise minima).
 ///
 /// # Errors
 /// The first violation: structure, then by time and phase, then claims.
@@ -111,7 +115,7 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
     report(instance, schedule, metrics::facts(&schedule.flows, facts), rows)
 }
 
-/// What `facts` of the flows amount to, with the claimed metrics held to it.
+/// The report of the facts of the flows. Checks the claimed metrics against it.
 fn report(
     instance: &Instance,
     schedule: &Schedule,
@@ -132,7 +136,7 @@ fn report(
     })
 }
 
-/// The instance under the schedule's objective, if that is another one.
+/// The instance with the schedule's objective, if that is another one.
 fn with_objective_of(instance: &Instance, schedule: &Schedule) -> Result<Option<Instance>, Violation> {
     if schedule.objective == instance.objective() {
         return Ok(None);
@@ -167,7 +171,7 @@ fn check_tasks(
     Ok(summary::of_tasks(&ledger, &progress))
 }
 
-/// Checks task rows flow by flow; but on universal slots early reduces of all flows count together.
+/// Checks task rows flow by flow. On generic slots, the early reduces of all flows count together.
 fn check_each_flow(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule, first: &mut First) {
     slots::check_caps(ledger, first);
     order::check_precedence(ledger, progress, first);

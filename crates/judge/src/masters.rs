@@ -1,19 +1,20 @@
-//! ApplicationMasters: one for each job that ran, up while its tasks hold slots, and on a separate slot.
+//! Checks ApplicationMasters: one for each job that ran, up while its tasks hold slots, and on a separate
+//! slot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::schedule::{MasterRow, Outcome, Schedule};
 use slackline_model::{FlowId, Instance, JobId, PhaseId, Profile, SlotKind, Time};
 
+use crate::excess::{Hold, first_excess};
 use crate::ledger::Ledger;
-use crate::occupancy::{Hold, first_excess};
 use crate::order::Progress;
 use crate::tolerance;
 use crate::violation::{
     First, MasterProblem, Place, RowProblem, Subject, Table, Violation, flow_name, job_name,
 };
 
-/// Allocations have none.
+/// A schedule of allocations has no ApplicationMasters.
 pub(crate) fn check_none(schedule: &Schedule) -> Result<(), Violation> {
     let none = schedule.masters.is_empty();
     if none { Ok(()) } else { Err(unsound(0, RowProblem::NoMasters)) }
@@ -23,7 +24,7 @@ fn unsound(row: usize, problem: RowProblem) -> Violation {
     Violation::Row { table: Table::Masters, row, problem }
 }
 
-/// The first row of a master that means nothing.
+/// The first invalid row of an ApplicationMaster.
 pub(crate) fn check_rows(instance: &Instance, schedule: &Schedule) -> Result<(), Violation> {
     let wrong = |(i, row): (usize, &MasterRow)| Some(unsound(i, fault(instance, schedule, row)?));
     schedule.masters.iter().enumerate().find_map(wrong).map_or(Ok(()), Err)
@@ -47,7 +48,7 @@ fn fault(instance: &Instance, schedule: &Schedule, row: &MasterRow) -> Option<Ro
     if let Some(up) = row.up.filter(|&up| up < row.start || up > row.end) {
         return Some(RowProblem::MasterUp(up.seconds()));
     }
-    // As for task rows.
+    // The same limit as for task rows.
     (row.end.0 > u64::MAX / 2).then_some(RowProblem::NotFinite(row.end.seconds()))
 }
 
@@ -56,7 +57,8 @@ fn wrong(instance: &Instance, job: JobId, at: f64, problem: MasterProblem) -> Vi
     Violation::Master { at, flow, job: job_name(instance, job), problem }
 }
 
-/// Under a profile, each job with tasks has one master, which is done with it unless its flow failed.
+/// Under a profile, each job with tasks has one ApplicationMaster. It ends as `done` with its job unless its
+/// flow failed.
 pub(crate) fn check_jobs(
     ledger: &Ledger<'_>,
     schedule: &Schedule,
@@ -118,7 +120,8 @@ fn offer(instance: &Instance, first: &mut First, job: JobId, at: Time, problem: 
     first.offer(at.seconds(), phase, || wrong(instance, job, at.seconds(), problem));
 }
 
-/// It starts when its job is submitted, is up some time later, and goes some time after its job.
+/// An ApplicationMaster starts when its job is submitted, is up some time later, and leaves some time after
+/// its job.
 fn check_life(
     instance: &Instance,
     progress: &Progress,
@@ -147,7 +150,8 @@ fn check_life(
     }
 }
 
-/// Masters hold no more than their share of the slots: one always may, and one slot is always left.
+/// ApplicationMasters hold at most their share of the slots: one may always start, and one slot always
+/// remains.
 fn check_share(instance: &Instance, profile: &Profile, masters: &[MasterRow], first: &mut First) {
     let cluster = instance.cluster();
     if profile.am_share() == 0.0 || cluster.is_typed() {
@@ -168,7 +172,7 @@ fn check_share(instance: &Instance, profile: &Profile, masters: &[MasterRow], fi
     }
 }
 
-/// A slot that something holds from a time to a time.
+/// A slot that a task or an ApplicationMaster holds for some time.
 struct SlotUse {
     slot: u32,
     start: Time,
@@ -182,8 +186,8 @@ enum SlotHolder {
     Task(PhaseId, u32),
 }
 
-/// Offers slots that a master and something else hold at once. O(n log n) in the attempts on slots of
-/// masters.
+/// Offers slots that an ApplicationMaster and another holder hold at once. O(n log n) in the attempts on
+/// slots of ApplicationMasters.
 fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First) {
     let instance = ledger.instance;
     let of_masters: BTreeSet<u32> = masters.iter().filter_map(|row| row.slot).collect();
@@ -216,7 +220,7 @@ fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First)
                 (job, Some(Box::new(Subject::task(instance, phase, task))))
             }
             (SlotHolder::Master(_), SlotHolder::Master(job)) => (job, None),
-            // Overlaps of tasks are checked in `slots`.
+            // `slots` checks overlaps of tasks.
             (SlotHolder::Task(..), SlotHolder::Task(..)) => continue,
         };
         let place = Place::new(instance.cluster(), SlotKind::Any, after.slot);
@@ -224,7 +228,7 @@ fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First)
     }
 }
 
-/// Each with what held its slot longest of those before it.
+/// Each use with the earlier use that held its slot longest.
 fn latest_before(taken: &[SlotUse]) -> impl Iterator<Item = (&SlotUse, &SlotUse)> {
     let mut last: Option<&SlotUse> = None;
     taken.iter().filter_map(move |next| {

@@ -1,7 +1,7 @@
-//! Every number of the comparison document that is a number of the schedule, from its rows.
+//! Computes every number of the comparison document that is a property of the schedule, from the rows.
 //!
-//! Failed flows (by their row, or because something of them is missing) are left out of everything but two
-//! numbers: one that has a deadline counts as missed, and what its attempts used counts as busy.
+//! A flow failed if its row says so or if a part of it is missing. Failed flows are left out of all metrics
+//! except two: a failed flow with a deadline counts as missed, and the time of its attempts counts as busy.
 
 use slackline_model::Instance;
 use slackline_model::schedule::{FlowResult, FlowRow, Schedule};
@@ -38,23 +38,23 @@ define_metrics! {
     p95_response,
     /// 99th percentile of completion − release.
     p99_response,
-    /// Mean of first start − release; a flow that was done without ever holding a slot started at its
+    /// Mean of first start − release. A flow that was done without ever holding a slot started at its
     /// release.
     mean_wait,
     /// 95th percentile of first start − release.
     p95_wait,
-    /// Mean of response over total work; 0 of a flow without work.
+    /// Mean of response over total work; 0 for a flow without work.
     mean_stretch,
     /// Maximum of response over total work.
     max_stretch,
-    /// Mean of response over time alone on the cluster; 0 of a flow without work.
+    /// Mean of response over time alone on the cluster; 0 for a flow without work.
     mean_slowdown,
     /// Maximum of response over time alone on the cluster.
     max_slowdown,
-    /// Mean of response over time alone on the cluster, or over 10 s where that is longer, so that flows of
-    /// milliseconds do not decide; 0 of a flow without work.
+    /// Mean of response over time alone on the cluster, or over 10 s if that is longer, so that flows of
+    /// milliseconds do not dominate; 0 for a flow without work.
     mean_bounded_slowdown,
-    /// Maximum of the same.
+    /// Maximum of the bounded slowdown.
     max_bounded_slowdown,
     /// Flows that have a deadline.
     deadlines,
@@ -64,23 +64,23 @@ define_metrics! {
     total_tardiness,
     /// Maximum of max(0, completion − deadline), unweighted.
     max_tardiness,
-    /// Busy slot-seconds over slots times makespan, or the time until the last attempt of a failed flow ended
-    /// if that was later; reduces that wait for maps are not busy.
+    /// Busy slot-seconds over slots times makespan, or times the end of the last attempt of a failed flow if
+    /// that is later. Reduces that wait for maps are not busy.
     utilisation,
-    /// Tasks done, as rows show them: those of a phase without length need none; 0 for allocations.
+    /// Tasks done, from rows: a phase without length needs no row; 0 for allocations.
     tasks,
 }
 
-/// Names of the comparison document that are not numbers of a schedule but of how it was made.
+/// Names of the comparison document that describe how a schedule was made, not the schedule.
 pub(crate) const NOT_OF_THE_SCHEDULE: [&str; 3] = ["decisions", "decision_seconds_p99", "seconds"];
 
-/// When each flow completed, in seconds, in flow order, recomputed from the rows; `None` for flows
-/// that are not complete.
+/// The completion of each flow, in seconds, in flow order, recomputed from the rows; `None` for flows that
+/// are not complete.
 pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>> {
     summary::of_schedule(instance, schedule).iter().map(|fact| fact.completion).collect()
 }
 
-/// The same for metrics: a flow that failed is not complete.
+/// The same for metrics: a failed flow is not complete.
 pub(crate) fn facts(flows: &[FlowRow], mut facts: Facts) -> Facts {
     for row in flows.iter().filter(|row| row.status == FlowResult::Failed) {
         if let Some(facts) = facts.get_mut(row.flow) {

@@ -1,21 +1,22 @@
-//! Minima in task rows: no slot goes to a phase at or above its minimum while a ready phase with
-//! tasks to start is below its own.
+//! Checks minima in task rows: no slot goes to a phase at or above its minimum while a ready phase with tasks
+//! to start is below its minimum.
 //!
-//! At each instant at which tasks start, after all starts of that instant: if a phase that started
-//! one holds more than its minimum, no ready phase of the slot kind with tasks not yet started holds fewer
-//! than its own. Where the rows leave room, the judge accepts them:
-//! - only tasks without any attempt are waiting to start; when a failed one could be repeated the rows
-//!   do not say;
-//! - a reduce phase is ready once its maps are done, or enough of them for slow-start and waiting
-//!   reduces would still leave a slot to the maps. Which machines are up the rows do not say either:
-//!   the slots in use are those that certainly are. Nor do they say when output was lost: a reduce whose
-//!   job lost some may wait again whenever it runs;
-//! - nor do they say when output was lost and a flow failed. A slot kind with a guaranteed phase of which
-//!   for which this leaves open whether it is ready or how many tasks it has left is not judged meanwhile;
-//! - nor when, within an instant, tasks of no length ended: with those of a guaranteed phase its minimum
-//!   shrinks, and those of others grow. Such an instant is not judged;
-//! - nor whether a reduce that waits was given its slot before or after others within an instant. It may bar
-//!   further reduces, whose minima then fall to the rest: only what is a breach with and without that is one.
+//! The rule holds at each instant at which tasks start, after all starts of that instant. If a phase that
+//! started a task holds more than its minimum, no ready phase of the slot kind with unstarted tasks holds
+//! fewer than its minimum. The judge accepts a schedule where the rows leave the following open:
+//! - Only tasks without any attempt count as waiting to start: the rows do not show when a failed task can be
+//!   repeated.
+//! - A reduce phase is ready once its maps are done, or once enough of them are done for slow-start and
+//!   waiting reduces would still leave a slot to the maps. The rows do not show which machines are up, so
+//!   only slots in use count. The rows do not show when output was lost either: a reduce whose job lost
+//!   output may wait again at any time.
+//! - The rows do not show when output was lost, nor when a flow failed. While this leaves open whether a
+//!   guaranteed phase is ready or how many tasks it has left, the judge skips its slot kind.
+//! - The rows do not show when, within an instant, tasks without length ended. With tasks of a guaranteed
+//!   phase its minimum shrinks and the minima of others grow. The judge skips such an instant.
+//! - The rows do not show whether a waiting reduce got its slot before or after others within an instant. It
+//!   may bar further reduces, whose minima then go to other phases. Only a breach under both orders is a
+//!   breach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -23,20 +24,20 @@ use std::ops::Range;
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Time};
 
+use crate::excess::Hold;
 use crate::guarantee::{self, Ready};
 use crate::ledger::Ledger;
-use crate::occupancy::Hold;
 use crate::order::{Progress, computes_from, waits};
 use crate::tolerance;
 use crate::violation::{First, Subject, Violation};
 
-/// A phase with a guarantee, and when it comes into force.
+/// A phase with a guarantee, and when the guarantee comes into force.
 struct Guaranteed {
     phase: PhaseId,
     ready: Time,
-    /// From when on the rule about waiting reduces does not bar it.
+    /// From when on the rule about waiting reduces does not bar the phase.
     free: Time,
-    /// Until when the rows leave its needs open; from the start if they never do.
+    /// Until when the rows leave the needs of the phase open; its start if they never do.
     doubtful: Time,
 }
 
@@ -64,8 +65,8 @@ pub(crate) fn check(
             if failed(ledger.instance.flow_of(phase)) {
                 g.doubtful = Time(u64::MAX);
             }
-            // Tasks of no length follow each other within an instant; in which order other slots were
-            // given away meanwhile the rows do not say.
+            // Tasks without length follow each other within an instant. The rows do not show the order in
+            // which other slots were assigned meanwhile.
             for at in [g.ready, g.free, g.doubtful] {
                 if instants.contains(&at) {
                     g.doubtful = g.doubtful.max(Time(at.0 + 1));
@@ -85,14 +86,14 @@ fn guaranteed(ledger: &Ledger<'_>, progress: &Progress, id: PhaseId) -> Option<G
     let phase = ledger.instance.phase(id);
     let ready = progress.job_ready(ledger.instance, phase.job)?;
     let map = ledger.instance.job(phase.job).map.filter(|_| phase.kind == PhaseKind::Reduce);
-    // Losses of the phase itself, and those of the maps it waits for.
+    // Losses of the phase itself, and losses of the maps that it waits for.
     let lossy = [Some(id), map].into_iter().flatten().filter(|&p| ledger.has_losses(p));
     let doubtful = lossy.map(|p| progress.done[p].unwrap_or(Time(u64::MAX))).max();
     let barrier = progress.barriers[phase.job].as_ref().filter(|_| map.is_some());
     let (ready, free) = match (barrier, doubtful) {
         (Some(barrier), None) => {
-            // Maps that never finish are those of a failed flow, whose needs are all unknown.
-            // Runs promise no minima: there is one segment.
+            // Maps that never finish are those of a failed flow, whose needs are all unknown. Runs promise no
+            // minima, so there is one segment.
             let Some((enough, all)) = barrier.enough(0).at.zip(barrier.first()) else {
                 return Some(Guaranteed { phase: id, ready, free: ready, doubtful: Time(u64::MAX) });
             };
@@ -108,7 +109,7 @@ struct Sweep<'a, 'b> {
     ledger: &'b Ledger<'a>,
     slot_kind: SlotKind,
     starts: Vec<&'a TaskRow>,
-    /// The same rows by end.
+    /// The same rows in the order of their ends.
     ends: Vec<&'a TaskRow>,
     n_ended: usize,
     waits: Waits,
@@ -144,7 +145,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
         }
     }
 
-    /// At instants that are `unclear` nothing is judged.
+    /// Does not judge the instants in `unclear`.
     fn run(mut self, guaranteed: Vec<Guaranteed>, unclear: &BTreeSet<Time>, first: &mut First) {
         let mut waiting = guaranteed.into_iter().peekable();
         let mut ready: BTreeMap<PhaseId, Guaranteed> = BTreeMap::new();
@@ -167,7 +168,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
         }
     }
 
-    /// Lets everything happen that ends up to `now` or starts in `group`, the rows of that instant.
+    /// Advances to `now`: applies the ends up to `now` and the starts in `group`, the rows of that instant.
     fn pass(&mut self, now: Time, group: Range<usize>) {
         while let Some(row) = self.ends.get(self.n_ended).filter(|row| row.end <= now) {
             self.in_use -= i64::from(row.count);
@@ -187,7 +188,8 @@ impl<'a, 'b> Sweep<'a, 'b> {
         self.waits.pass(now);
     }
 
-    /// The lowest phase in want while a phase that starts tasks in `group` holds more than its own.
+    /// The lowest phase below its minimum while a phase that starts tasks in `group` holds more than its
+    /// minimum.
     fn breach(
         &self,
         now: Time,
@@ -199,7 +201,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
         let below = |phase: PhaseId, minimum: u32| {
             self.not_started[phase.index()] > 0 && held(phase) < i64::from(minimum)
         };
-        // Tasks that start at what is still the same instant come in time.
+        // Tasks that start within the tolerance of this instant are in time.
         let arriving = |phase: PhaseId| {
             let soon = self.starts[group.end..].iter();
             let soon = soon.take_while(|row| row.start <= tolerance::latest_same(now));
@@ -218,7 +220,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
         breach(spare + self.waits.started).and_then(|_| breach(spare))
     }
 
-    /// The same with `spare` slots that no reduce holds which waits for maps.
+    /// The same with `spare` slots that no waiting reduce holds.
     fn breach_with(
         &self,
         spare: i64,
@@ -252,7 +254,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
         Some((want, violation))
     }
 
-    /// Slots that `phase` gives back at what is still the same instant.
+    /// Slots that `phase` frees within the tolerance of this instant.
     fn leaving(&self, phase: PhaseId, now: Time) -> i64 {
         let same = self.ends[self.n_ended..].iter().take_while(|row| row.end <= tolerance::latest_same(now));
         same.filter(|row| row.phase == phase).map(|row| i64::from(row.count)).sum()
@@ -272,7 +274,7 @@ struct Waits {
     ends: Vec<(f64, i64)>,
     passed: [usize; 2],
     held: i64,
-    /// Those of `held` that began at the instant passed last.
+    /// The part of `held` that started at the instant passed last.
     started: i64,
 }
 

@@ -1,8 +1,7 @@
-//! The judgement of a stream without an end in sight: flows arrive, are judged when they are over, and are
-//! forgotten.
+//! Judges an endless stream: flows arrive, are judged when they finish, and are forgotten.
 //!
-//! As [`crate::stream`], whose checks these are, but the instance grows and shrinks. Memory follows the flows
-//! that are not over, beside one entry per slot and, for exact metrics, 40 bytes for each flow that is done.
+//! The checks are those of [`crate::stream`], but the instance grows and shrinks. Memory depends on the
+//! unfinished flows, plus one entry per slot and, for exact metrics, 40 bytes for each finished flow.
 
 use slackline_model::instance::Arrival;
 use slackline_model::schedule::{FlowResult, FlowRow, NewRow, Schedule};
@@ -14,15 +13,15 @@ use crate::totals::{Counted, Totals};
 use crate::violation::{RowProblem, Table, Violation, flow_name};
 use crate::{Report, claims, guarantee};
 
-/// How many flows that are over may wait for an earlier one that is not, so that sums are taken in the order
-/// in which flows arrive and are those of the whole to the last digit. With more, the last digits may differ.
+/// How many finished flows may wait for an earlier unfinished one, so that sums are taken in the order of
+/// arrival and equal those of the whole schedule to the last digit. With more, the last digits may differ.
 const OVERTAKING_MAX: usize = 1 << 16;
 
 /// Why a schedule can only be judged as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotByStream {
-    /// Minima that a policy promises to keep depend on all flows that are there.
+    /// Promised minima depend on all active flows.
     #[error(
         "flow {flow} has slots guaranteed (`min_slots`), which this policy promises to keep; whether it does can only be \
          told of a whole workload"
@@ -33,7 +32,7 @@ pub enum NotByStream {
     },
 }
 
-/// Judges a schedule of task rows as it comes, whose flows come with it.
+/// Judges the task rows of a schedule one by one; flows arrive in between.
 #[derive(Debug)]
 pub struct OpenStream {
     instance: Instance,
@@ -45,14 +44,14 @@ pub struct OpenStream {
     live_max: usize,
 }
 
-/// A flow that was judged.
+/// A judged flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     counted: Counted,
     tasks: u64,
-    /// What it cost, by its rows.
+    /// The cost from its rows.
     cost: Option<f64>,
-    /// What its own row says.
+    /// The cost that its own row claims.
     claimed: Option<f64>,
 }
 
@@ -64,7 +63,7 @@ struct Sums {
     claimed: Option<f64>,
     tasks: u64,
     failed: usize,
-    /// Whether a flow's own row says that it failed.
+    /// Whether the row of the flow says that it failed.
     says_failed: bool,
 }
 
@@ -83,11 +82,11 @@ impl Sums {
 }
 
 impl OpenStream {
-    /// A schedule that starts; `empty` has the cluster, the pools and the objective, and `head` its settings:
-    /// the rows and claims of `head` are ignored.
+    /// Starts a schedule. `empty` has the cluster, the pools and the objective, and `head` the settings; the
+    /// rows and claims of `head` are ignored.
     ///
-    /// `None` for schedules that only [`crate::check`] can judge: those whose reduces take universal slots
-    /// early, those under another objective than the instance's, or a profile; and those on millions of
+    /// `None` for schedules that only [`crate::check`] can judge: those whose reduces take generic slots
+    /// early, those with another objective than the instance or with a profile, and those on millions of
     /// slots.
     pub fn new(empty: &Instance, head: &Schedule) -> Option<Self> {
         let combine = empty.objective().combine;
@@ -111,10 +110,10 @@ impl OpenStream {
         })
     }
 
-    /// A flow arrives, with the next id.
+    /// Adds a flow, with the next id.
     ///
     /// # Errors
-    /// One with minima that the schedule promises to keep.
+    /// A flow with minima that the schedule promises to keep.
     pub fn arrive(&mut self, arrival: Arrival) -> Result<FlowId, NotByStream> {
         let id = self.instance.admit(arrival);
         let flow = self.instance.flow(id);
@@ -126,22 +125,22 @@ impl OpenStream {
         Ok(id)
     }
 
-    /// The flows that have arrived and are not judged yet.
+    /// The flows that have arrived and are not yet judged.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// Most flows that were there at a time: memory follows them.
+    /// The largest number of active flows so far; memory depends on it.
     pub fn live_max(&self) -> usize {
         self.live_max
     }
 
-    /// Flows that have arrived and are not over, by their ids.
+    /// Flows that have arrived and not finished, by id.
     pub fn unfinished(&self) -> Vec<FlowId> {
         self.instance.flows().keys().filter(|&flow| !self.passing.is_over(flow)).collect()
     }
 
-    /// A row of a flow that is not over.
+    /// Adds a row of an unfinished flow.
     ///
     /// # Errors
     /// As [`crate::Stream::row`].
@@ -149,10 +148,10 @@ impl OpenStream {
         self.passing.row(&self.instance, row, places, |_| false)
     }
 
-    /// A flow that is over: all its rows have come.
+    /// Finishes a flow: all its rows have been added.
     ///
     /// # Errors
-    /// Errors of flows that were finished before; a flow that is not there, or no more.
+    /// Errors of flows that finished before; a flow that never arrived or was judged already.
     pub fn flow(&mut self, row: &FlowRow) -> Result<(), Violation> {
         if self.instance.flows().get(row.flow).is_none() {
             let problem = RowProblem::UnknownFlow(row.flow.0);
@@ -182,8 +181,8 @@ impl OpenStream {
         Entry { counted: Counted::new(flow, fact), tasks: fact.tasks, cost, claimed: row.cost }
     }
 
-    /// The end: `schedule` has the claims of the whole; its rows and flows are ignored. The report has no
-    /// facts of single flows.
+    /// Ends the stream. `schedule` has the claims on the whole; its rows and flows are ignored. The report
+    /// has no facts of single flows.
     ///
     /// # Errors
     /// As [`crate::check`].

@@ -1,19 +1,19 @@
-//! Order of the task rows: release, precedence among jobs, reduces after maps.
+//! Checks the order of the task rows: release, precedence among jobs, reduces after maps.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Outcome, Schedule, TaskRow};
 use slackline_model::{Instance, JobId, PhaseId, PhaseKind, SlotKind, Time};
 
 use crate::barrier::{Barrier, SlowstartMaps};
+use crate::excess::{Hold, first_excess};
 use crate::ledger::Ledger;
-use crate::occupancy::{Hold, first_excess};
 use crate::segments::Timeline;
 use crate::tolerance;
 use crate::violation::{First, ReduceEvent, Subject, Violation, job_name};
 
-/// When phases are done and barriers close, as the rows say.
+/// When phases are done and barriers close, from the rows.
 pub(crate) struct Progress {
-    /// When each phase is done, if it ever is.
+    /// When each phase is done; `None` for never.
     pub(crate) done: TiVec<PhaseId, Option<Time>>,
     /// The barrier of each job that has one.
     pub(crate) barriers: TiVec<JobId, Option<Barrier>>,
@@ -36,18 +36,18 @@ impl Progress {
         progress
     }
 
-    /// The barrier an attempt of a reduce waits at.
+    /// The barrier at which an attempt of a reduce waits.
     fn barrier_of(&self, instance: &Instance, row: &TaskRow) -> Option<&Barrier> {
         let phase = instance.phase(row.phase);
         self.barriers[phase.job].as_ref().filter(|_| phase.kind == PhaseKind::Reduce)
     }
 
-    /// Whether an attempt may have waited for maps, for all the rows say.
+    /// Whether the rows allow that an attempt waited for maps.
     pub(crate) fn may_have_waited(&self, instance: &Instance, row: &TaskRow) -> bool {
         self.barrier_of(instance, row).is_some_and(|barrier| barrier.was_open(row.start, row.end))
     }
 
-    /// Whether a re-run of no length started and ended when an attempt of a reduce did.
+    /// Whether a re-run without length started and ended at the end of an attempt of a reduce.
     pub(crate) fn ends_with_barrier(&self, instance: &Instance, row: &TaskRow) -> bool {
         self.barrier_of(instance, row).is_some_and(|barrier| barrier.has_instant_rerun(row.end))
     }
@@ -61,7 +61,7 @@ impl Progress {
         Some(last)
     }
 
-    /// When `job` may start: its flow released and all jobs it comes after done; `None` for never.
+    /// When `job` may start: when its flow is released and all its predecessors are done; `None` for never.
     pub(crate) fn job_ready(&self, instance: &Instance, job: JobId) -> Option<Time> {
         let mut ready = instance.flow(instance.job(job).flow).release;
         for &after in &instance.job(job).after {
@@ -82,8 +82,8 @@ fn last_end(ledger: &Ledger<'_>, phase: PhaseId) -> Option<Time> {
     (count >= tasks).then_some(end)
 }
 
-/// Offers the first attempt of each phase that starts before its release or before a job it comes
-/// after is done.
+/// Offers the first attempt of each phase that starts before its release or before a predecessor of its job
+/// is done.
 pub(crate) fn check_precedence(ledger: &Ledger<'_>, progress: &Progress, first: &mut First) {
     let instance = ledger.instance;
     for (id, phase) in instance.phases().iter_enumerated() {
@@ -107,8 +107,8 @@ pub(crate) fn check_precedence(ledger: &Ledger<'_>, progress: &Progress, first: 
     }
 }
 
-/// Offers reduces that start before enough maps are done, that are done before all maps are, and
-/// early ones that leave no slot to the maps.
+/// Offers reduces that start before enough maps are done, reduces that are done before all maps are, and
+/// early reduces that leave no slot to the maps.
 pub(crate) fn check_reduces(
     ledger: &Ledger<'_>,
     progress: &Progress,
@@ -131,7 +131,7 @@ pub(crate) fn check_reduces(
         }
     }
     let waits = waits(ledger, progress);
-    // Reduces on typed slots take nothing from the maps.
+    // Reduces on reduce slots take no slot from the maps.
     if ledger.instance.cluster().is_typed() || waits.is_empty() {
         return;
     }
@@ -163,7 +163,7 @@ fn check_early(ledger: &Ledger<'_>, waits: Vec<Hold>, slots: u32, first: &mut Fi
     }
 }
 
-/// A reduce starts when the maps are done; with slow-start, earlier, once enough maps had been done.
+/// A reduce starts when the maps are done; with slow-start, it may start once enough maps are done.
 fn check_start(
     ledger: &Ledger<'_>,
     early: Option<SlowstartMaps>,
@@ -187,7 +187,7 @@ fn check_start(
     });
 }
 
-/// A reduce that finishes does so after the last map, under any clock.
+/// A finished reduce ends after the last map, under any clock.
 fn check_end(ledger: &Ledger<'_>, barrier: &Barrier, row: &TaskRow, first: &mut First) {
     if matches!(row.outcome, Outcome::Failed | Outcome::Killed) {
         return;
@@ -206,8 +206,8 @@ fn check_end(ledger: &Ledger<'_>, barrier: &Barrier, row: &TaskRow, first: &mut 
     });
 }
 
-/// Slots held by reduces that took them early, while they wait for maps. A reduce that waits again
-/// because of a re-run took no slot for it and is not among them.
+/// Slots held by reduces that took them early and wait for maps. A reduce that waits again because of a
+/// re-run took no slot for it and is left out.
 pub(crate) fn waits(ledger: &Ledger<'_>, progress: &Progress) -> Vec<Hold> {
     let mut waits = Vec::new();
     for (job, barrier) in progress.barriers.iter_enumerated() {
@@ -224,7 +224,7 @@ pub(crate) fn waits(ledger: &Ledger<'_>, progress: &Progress) -> Vec<Hold> {
     waits
 }
 
-/// Since when an attempt computed rather than began or waited for maps; `None` if it never did.
+/// When an attempt started to compute, after its startup and its wait; `None` if it never did.
 pub(crate) fn computes_from(instance: &Instance, progress: &Progress, row: &TaskRow) -> Option<Time> {
     let phase = instance.phase(row.phase);
     match (&progress.barriers[phase.job], phase.kind) {
@@ -233,7 +233,7 @@ pub(crate) fn computes_from(instance: &Instance, progress: &Progress, row: &Task
     }
 }
 
-/// Whether the schedule's slow-start fraction is one.
+/// Whether the schedule's slow-start fraction is valid.
 pub(crate) fn check_slowstart(schedule: &Schedule) -> Result<(), Violation> {
     let found = schedule.slowstart;
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Violation::Slowstart { found }) }

@@ -1,33 +1,33 @@
-//! Allocations of a plan: piecewise constant slots on machines of one speed.
+//! Checks the allocations of a plan: piecewise constant slots on machines of one speed.
 //!
-//! Overlapping rows of one phase add up. A phase is done when its last allocation ends and its work
-//! is; a phase without work needs no row and is done when it could start.
+//! Overlapping rows of one phase add up. A phase is done when its last allocation ends and its work is
+//! complete. A phase without work needs no row and is done when it could start.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Allocation;
 use slackline_model::{FlowId, Instance, JobId, PhaseId, PhaseKind, SlotKind};
 
+use crate::excess::{Hold, first_excess};
 use crate::guarantee::{self, Ready};
-use crate::occupancy::{Hold, first_excess};
 use crate::tolerance;
 use crate::violation::{First, ReduceEvent, RowProblem, Subject, Table, Violation, job_name};
 
-/// What the allocations of a plan amount to. Times are seconds.
+/// The sums of the allocations of a plan. Times are seconds.
 pub(crate) struct Plan<'a> {
     pub(crate) instance: &'a Instance,
-    /// Sound rows, with their indices.
+    /// Valid rows, with their indices.
     pub(crate) rows: Vec<(u32, &'a Allocation)>,
-    /// Slot-seconds of work of each phase that are done.
+    /// Slot-seconds of completed work of each phase.
     work: TiVec<PhaseId, f64>,
     /// First start of each phase's rows.
     pub(crate) starts: TiVec<PhaseId, Option<f64>>,
-    /// When each phase is done, if it ever is.
+    /// When each phase is done; `None` for never.
     pub(crate) finishes: TiVec<PhaseId, Option<f64>>,
-    /// When each phase may start, if ever.
+    /// When each phase may start; `None` for never.
     ready: TiVec<PhaseId, Option<f64>>,
 }
 
-/// The first row that means nothing, or mixed speeds.
+/// The first invalid row, or mixed speeds.
 pub(crate) fn check_rows(instance: &Instance, rows: &[Allocation]) -> Result<(), Violation> {
     let found = rows.iter().enumerate().find_map(|(i, row)| Some((i, fault(instance, row)?)));
     if let Some((row, problem)) = found {
@@ -36,7 +36,7 @@ pub(crate) fn check_rows(instance: &Instance, rows: &[Allocation]) -> Result<(),
     if instance.cluster().uniform_speed().is_none() { Err(Violation::Speed) } else { Ok(()) }
 }
 
-/// Why a row means nothing, if it does.
+/// Why a row is invalid, if it is.
 fn fault(instance: &Instance, row: &Allocation) -> Option<RowProblem> {
     if instance.phases().get(row.phase).is_none() {
         return Some(RowProblem::UnknownPhase(row.phase.0));
@@ -51,8 +51,8 @@ fn fault(instance: &Instance, row: &Allocation) -> Option<RowProblem> {
 }
 
 impl<'a> Plan<'a> {
-    /// Adds the rows up; those that mean nothing are left out. On mixed speeds work is counted at the
-    /// speed of the first machines, which [`check_rows`] refuses.
+    /// Adds the rows up and leaves out invalid ones. On mixed speeds, work is counted at the speed of the
+    /// first machines; [`check_rows`] refuses such plans.
     pub(crate) fn new(instance: &'a Instance, rows: &'a [Allocation]) -> Self {
         let n = instance.phases().len();
         let sound = rows.iter().enumerate().filter(|(_, row)| fault(instance, row).is_none());
@@ -94,7 +94,7 @@ impl<'a> Plan<'a> {
         job.after.iter().try_fold(release, |ready, &after| Some(ready.max(self.job_done(after)?)))
     }
 
-    /// Work done exactly; a failed flow may do less.
+    /// Checks that the completed work is exact; a failed flow may do less.
     pub(crate) fn check_work(&self, failed: impl Fn(FlowId) -> bool) -> Result<(), Violation> {
         for (id, phase) in self.instance.phases().iter_enumerated() {
             let (found, expected) = (self.work[id], phase.work().slot_seconds());
@@ -188,12 +188,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Offers the first instant of each slot kind at which a ready phase that is not done holds fewer slots
+    /// Offers the first instant of each slot kind at which a ready and unfinished phase holds fewer slots
     /// than its minimum. O(rows of guaranteed phases · guaranteed phases that are ready).
     ///
-    /// The tasks a phase has left are its remaining work over its longest task, rounded up: no plan
-    /// whose tasks are whole has fewer left. Work without tasks always leaves its minimum to hold. A
-    /// phase of a failed flow is guaranteed nothing.
+    /// The number of tasks that a phase has left is its remaining work over its longest task, rounded up: no
+    /// plan with whole tasks has fewer left. Work without tasks always keeps its full minimum. A phase of a
+    /// failed flow has no guarantee.
     pub(crate) fn check_minima(&self, failed: impl Fn(FlowId) -> bool, first: &mut First) {
         for &slot_kind in self.instance.cluster().slot_kinds() {
             let mut active: Vec<Active> = Vec::new();
@@ -224,7 +224,7 @@ impl<'a> Plan<'a> {
             }
         }
         events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        // Positions of the phases that are ready and not done, in order of id.
+        // Positions of the ready and unfinished phases, in order of id.
         let mut unfinished: Vec<usize> = Vec::new();
         let mut groups = events.chunk_by(|a, b| a.0 == b.0).peekable();
         while let Some(group) = groups.next() {
@@ -237,7 +237,7 @@ impl<'a> Plan<'a> {
             }
             unfinished.retain(|&at| tolerance::earlier(now, phases[at].finish));
             let Some(next) = groups.peek().map(|group| group[0].0) else { return };
-            // Instants that are the same within tolerance leave no time to hold anything.
+            // Between instants that are the same within the tolerance, no slot can be held.
             let lasts = next - now > tolerance::instant(next);
             if let Some((phase, violation)) =
                 lasts.then(|| self.below(slot_kind, now, &phases, &unfinished)).flatten()
@@ -291,7 +291,7 @@ struct Active {
     ready: f64,
     finish: f64,
     held: i64,
-    /// Slot-seconds of work not done yet.
+    /// Slot-seconds of unfinished work.
     remaining: f64,
 }
 

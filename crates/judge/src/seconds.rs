@@ -1,6 +1,6 @@
-//! Second attempts under a profile: only of tasks that were slow, when a master looked, not too many at a
-//! time, and one of the two is stopped when the other ends. Nothing fails under a profile, so that there are
-//! no others.
+//! Checks speculative attempts under a profile. Only slow tasks get one, when an ApplicationMaster checks for
+//! slow tasks, and only up to a limit at a time; one of the two is stopped when the other ends. Nothing fails
+//! under a profile, so there are no other further attempts.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ struct Pair<'a> {
     second: &'a TaskRow,
 }
 
-/// Offers second attempts that should not have been.
+/// Offers invalid speculative attempts.
 pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule, first: &mut First) {
     let Some(profile) = &schedule.profile else { return };
     let mut looks: BTreeMap<JobId, Vec<(Time, PhaseId, u32)>> = BTreeMap::new();
@@ -55,7 +55,7 @@ fn offer(ledger: &Ledger<'_>, first: &mut First, row: &TaskRow, task: u32, probl
     first.offer(at, phase, || Violation::Second { at, task, problem });
 }
 
-/// The tasks of a phase with two attempts; offers those with more, and those without separate rows.
+/// The tasks of a phase with two attempts. Offers those with more attempts, and those without separate rows.
 fn pairs<'a>(ledger: &Ledger<'a>, phase: PhaseId, first: &mut First) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for attempts in ledger.pieces(phase).chunk_by(|a, b| a.first == b.first) {
@@ -73,7 +73,7 @@ fn pairs<'a>(ledger: &Ledger<'a>, phase: PhaseId, first: &mut First) -> Vec<Pair
     pairs
 }
 
-/// When one is done the other is stopped. A flow that failed may have neither.
+/// When one attempt is done, the other is stopped. In a failed flow, neither need be done.
 fn check_end(ledger: &Ledger<'_>, pair: &Pair<'_>, first: &mut First) {
     let both = [(pair.first, pair.second), (pair.second, pair.first)];
     let Some((done, other)) = both.into_iter().find(|(row, _)| row.outcome == Outcome::Done) else { return };
@@ -86,7 +86,7 @@ fn check_end(ledger: &Ledger<'_>, pair: &Pair<'_>, first: &mut First) {
     }
 }
 
-/// The first attempt computes, and ends later than a new one would.
+/// The first attempt is computing, and ends later than a new one would.
 fn check_slow(
     ledger: &Ledger<'_>,
     progress: &Progress,
@@ -111,7 +111,7 @@ fn check_slow(
     }
 }
 
-/// When the first attempt ended, or would have ended at the latest; `None` if that is unknown.
+/// The latest possible end of the first attempt; `None` if that is unknown.
 fn latest_end(
     ledger: &Ledger<'_>,
     from: Option<Time>,
@@ -134,7 +134,7 @@ fn latest_end(
     Some(from?.seconds() + straggler * far * span.seconds() / speed)
 }
 
-/// Offers more than the allowed number of tasks of a phase with two attempts at a time.
+/// Offers the instant at which more tasks of a phase have two attempts than allowed.
 fn check_number(ledger: &Ledger<'_>, rules: Speculation, times: &Times, pair: &Pair<'_>, first: &mut First) {
     let at = pair.second.start;
     let found = times.pairs.at(at);
@@ -147,8 +147,8 @@ fn check_number(ledger: &Ledger<'_>, rules: Speculation, times: &Times, pair: &P
     }
 }
 
-/// A master looks once an interval from when it is up, and a while after it found something again: then it
-/// finds at most one in each phase.
+/// An ApplicationMaster checks once an interval after its start, and after a pause when it has started a
+/// speculative attempt. Each check starts at most one in each phase.
 fn check_looks(
     ledger: &Ledger<'_>,
     rules: Speculation,
@@ -174,13 +174,13 @@ fn check_looks(
     }
 }
 
-/// How many of something there are at a time.
+/// A count over time.
 struct Number {
     starts: Sums,
     ends: Sums,
 }
 
-/// Times in order, each with the sum of the amounts up to it.
+/// Times in order, each with the cumulative sum up to it.
 type Sums = Vec<(Time, f64)>;
 
 fn sums(mut of: Vec<(Time, f64)>) -> Sums {
@@ -208,13 +208,13 @@ impl Number {
     }
 }
 
-/// What happened in a phase by time.
+/// The events of a phase by time.
 struct Times {
     total: u64,
-    /// Tasks that run, and those with two attempts.
+    /// Running tasks, and those with two attempts.
     tasks: Number,
     pairs: Number,
-    /// Seconds that tasks which ended took.
+    /// Seconds that ended tasks took.
     took: Sums,
 }
 
@@ -243,7 +243,7 @@ impl Times {
         }
     }
 
-    /// What the tasks that ended by then took on average, in seconds.
+    /// The mean duration of the tasks that ended by `at`, in seconds.
     fn mean(&self, at: Time) -> Option<f64> {
         let n = upto(&self.tasks.ends, at);
         (n > 0.0).then(|| upto(&self.took, at) / n)

@@ -1,6 +1,6 @@
-//! Segments of a run: parts of its time, each with its settings.
+//! The segments of a run: parts of its time, each with its settings.
 //!
-//! A rule about the start of an attempt is that of the segment in which the attempt started: how many maps
+//! The rules about the start of an attempt use the settings of the segment in which it started: how many maps
 //! had to be done before a reduce could take a slot, and which slots were available.
 
 use slackline_model::schedule::{Schedule, Segment, TaskRow};
@@ -11,7 +11,7 @@ use crate::violation::{First, Place, SegmentProblem, Subject, Violation};
 
 /// The settings of a schedule over time.
 pub(crate) struct Timeline<'a> {
-    /// Empty if one set of settings holds for the whole schedule.
+    /// Empty if one group of settings holds for the whole schedule.
     segments: &'a [Segment],
     slowstart: f64,
 }
@@ -21,7 +21,7 @@ impl<'a> Timeline<'a> {
         Self { segments: &schedule.segments, slowstart: schedule.slowstart }
     }
 
-    /// The slow-start fraction of each segment; one of a schedule without segments.
+    /// The slow-start fraction of each segment; one value for a schedule without segments.
     pub(crate) fn slowstarts(&self) -> Vec<f64> {
         match self.segments {
             [] => vec![self.slowstart],
@@ -29,12 +29,12 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// The number of the segment that holds at `t`; 0 of a schedule without segments.
+    /// The number of the segment in force at `t`; 0 for a schedule without segments.
     pub(crate) fn at(&self, t: Time) -> usize {
         self.segments.partition_point(|segment| segment.start <= t).saturating_sub(1)
     }
 
-    /// How many slots of a kind are available in a segment.
+    /// The number of available slots of a kind in a segment.
     pub(crate) fn slots(&self, cluster: &Cluster, segment: usize, slot_kind: SlotKind) -> u32 {
         let there = self.segments.get(segment).and_then(|segment| segment.slots.as_ref());
         there.map_or_else(|| cluster.slots(slot_kind), |slots| count(&slots[slot_kind.index()]))
@@ -45,7 +45,7 @@ fn count(ranges: &[SlotRange]) -> u32 {
     ranges.iter().map(|range| range.len).sum()
 }
 
-/// The first segment that means nothing.
+/// The first invalid segment.
 pub(crate) fn check_rows(instance: &Instance, schedule: &Schedule) -> Result<(), Violation> {
     let mut before: Option<Time> = None;
     for (segment, row) in schedule.segments.iter().enumerate() {

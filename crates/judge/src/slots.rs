@@ -1,21 +1,22 @@
-//! Slots of the task rows: none is used twice, and no phase holds more than its cap.
+//! Checks the slots of task rows: no slot runs two attempts at once, and no phase holds more slots than its
+//! cap.
 
 use std::ops::Range;
 
 use slackline_model::{PhaseId, SlotRange, Time};
 
+use crate::excess::{Hold, first_excess};
 use crate::ledger::Ledger;
-use crate::occupancy::{Hold, first_excess};
 use crate::tolerance;
 use crate::violation::{First, Place, Subject, Violation};
 
-/// Slot kinds up to this many slots have a table entry for each; larger ones for each stretch of slots
-/// that some row names, so that a small document about a huge cluster stays small.
+/// Slot kinds up to this size have a table entry for each slot; larger ones for each stretch of slots that
+/// some row names, so that a small document about a huge cluster uses little memory.
 pub(crate) const DENSE_SLOTS: u32 = 1 << 22;
 
-/// Until when each slot of a kind is taken.
+/// Until when each slot of a kind is held.
 struct BusyUntil {
-    /// First slots of stretches that every row takes whole or not at all; none if each slot is one.
+    /// First slots of stretches that every row takes whole or not at all; `None` if each slot has an entry.
     cuts: Option<Vec<u32>>,
     until: Vec<Time>,
 }
@@ -86,7 +87,7 @@ pub(crate) fn check_overlaps(ledger: &Ledger<'_>, first: &mut First) {
     }
 }
 
-/// Names both sides of an overlap; looks for the other one only now that it is needed.
+/// Names both sides of an overlap. Only this error path searches for the other side.
 fn overlap(ledger: &Ledger<'_>, index: u32, task: u32, slot: u32) -> Violation {
     let row = ledger.row(index);
     let slot_kind = ledger.instance.slot_kind_of(row.phase);
@@ -97,7 +98,7 @@ fn overlap(ledger: &Ledger<'_>, index: u32, task: u32, slot: u32) -> Violation {
         let at = if running { task_on(ledger.rows.places(other), slot) } else { None };
         at.map(|k| Subject::task(ledger.instance, other.phase, other.first + k))
     });
-    // Without another row, this one names the slot twice itself.
+    // Without another row, this row names the slot twice.
     let own = || {
         let k = task_on(ledger.rows.places(row), slot).expect("invariant: the row is on the slot");
         Subject::task(ledger.instance, row.phase, row.first + k)
@@ -122,13 +123,13 @@ fn task_on(places: &[SlotRange], slot: u32) -> Option<u32> {
     None
 }
 
-/// Offers the first instant of each phase at which it holds more than its cap.
+/// Offers the first instant of each phase at which it holds more slots than its cap.
 ///
-/// What counts is the number of tasks with an attempt running: a further attempt beside one that
-/// still runs is speculative and does not count.
+/// The number of tasks with a running attempt counts. A further attempt of a task that still runs is
+/// speculative and does not count.
 pub(crate) fn check_caps(ledger: &Ledger<'_>, first: &mut First) {
     for (id, phase) in ledger.instance.phases().iter_enumerated() {
-        // No phase has more tasks running than it has tasks.
+        // A phase never has more running tasks than tasks.
         if phase.tasks().is_none_or(|tasks| phase.cap >= tasks.count()) {
             continue;
         }
@@ -150,7 +151,7 @@ fn row_holds(ledger: &Ledger<'_>, phase: PhaseId) -> Vec<Hold> {
         .collect()
 }
 
-/// One hold for each stretch of time during which some attempt of the same tasks runs.
+/// One hold for each stretch of time in which some attempt of the same tasks runs.
 fn distinct_holds(ledger: &Ledger<'_>, phase: PhaseId) -> Vec<Hold> {
     let mut holds = Vec::new();
     for attempts in ledger.pieces(phase).chunk_by(|a, b| a.first == b.first) {

@@ -1,4 +1,4 @@
-//! How long tasks take to begin after they took their slots: not at all, or as long as the profile says.
+//! Checks how long tasks take to start after they took their slots: no time, or the time in the profile.
 
 use slackline_model::Profile;
 use slackline_model::schedule::Outcome;
@@ -7,9 +7,9 @@ use crate::ledger::Ledger;
 use crate::tolerance;
 use crate::violation::{First, Subject, Violation};
 
-/// Offers attempts that began sooner or later than they can have. The master of a job hears of a slot with
-/// its next heartbeat, and then the container starts. Attempts that were stopped may have been before they
-/// began, which their rows then do not say.
+/// Offers attempts that started sooner or later than the profile allows. The ApplicationMaster of a job
+/// learns of a slot with its next heartbeat, and then the container starts. Attempts may have been stopped
+/// before they started; their rows do not show this.
 pub(crate) fn check(ledger: &Ledger<'_>, profile: Option<&Profile>, first: &mut First) {
     let (least, most) = profile.map_or((0.0, 0.0), |profile| {
         let range = profile.container_start();

@@ -1,11 +1,10 @@
-//! The same judgement of rows that come one after the other and are not kept: memory follows the flows that
-//! are not over.
+//! Judges a schedule whose rows come one by one and are not kept. Memory depends on the unfinished flows.
 //!
-//! All that concerns one flow is checked when it is over, by the same checks as a whole schedule, on an
-//! instance of a few such flows. Between flows there are the slots: each remembers until when it was taken,
-//! so that a row starts no earlier than every row before it on its slots ended. Rows that come in the order
-//! of their ends and are feasible always pass; in other orders some do not, and then [`crate::check`] decides
-//! on the whole.
+//! Everything that concerns one flow is checked when it finishes, by the checks for a whole schedule, on an
+//! instance of a few such flows. Slots are the connection between flows: each remembers until when it was
+//! held, and a row must not start before the end of every earlier row on its slots. A feasible schedule whose
+//! rows come in the order of their ends always passes. In other orders some feasible schedules fail, and then
+//! [`crate::check`] decides on the whole.
 
 use std::collections::BTreeMap;
 
@@ -22,26 +21,26 @@ use crate::summary::{self, Facts, FlowFacts};
 use crate::violation::{First, Place, RowProblem, Subject, Table, Violation, flow_name};
 use crate::{Report, check_each_flow, claims, coverage, guarantee, tolerance};
 
-/// Rows of flows that are over after which those flows are judged: the instance made for them then costs
-/// nothing much.
+/// Rows of finished flows after which those flows are judged. With this number, the cost of making an
+/// instance for them is negligible.
 const ROWS_AT_ONCE: usize = 1 << 12;
 
-/// Judges a schedule of task rows as it comes.
+/// Judges the task rows of a schedule one by one.
 #[derive(Debug)]
 pub struct Stream<'a> {
     instance: &'a Instance,
     passing: Passing,
-    /// What was found of the flows that were judged.
+    /// The facts of the judged flows.
     facts: TiVec<FlowId, Option<FlowFacts>>,
 }
 
 impl<'a> Stream<'a> {
-    /// A schedule that starts; `head` has its settings, and its rows and claims are ignored.
+    /// Starts a schedule. `head` has the settings; its rows and claims are ignored.
     ///
     /// `None` for schedules that only [`crate::check`] can judge, because flows depend on each other by more
-    /// than slots: those that promise minima which a phase has, those whose reduces take universal slots
-    /// early, those under another objective than the instance's; those under a profile, whose masters share
-    /// slots; those with segments; and those on millions of slots.
+    /// than slots. These schedules promise minima that some phase has, let reduces take generic slots early,
+    /// have another objective than the instance, have a profile (ApplicationMasters share slots), have
+    /// segments, or use millions of slots.
     pub fn new(instance: &'a Instance, head: &Schedule) -> Option<Self> {
         let has_minima = || instance.phases().keys().any(|phase| guarantee::at_most(instance, phase) > 0);
         if head.minima && has_minima() {
@@ -51,19 +50,19 @@ impl<'a> Stream<'a> {
         Some(Self { instance, passing: Passing::new(instance, head)?, facts })
     }
 
-    /// A row of a flow that is not over.
+    /// Adds a row of an unfinished flow.
     ///
     /// # Errors
-    /// A row that means nothing; one on a slot that a row before it left later than this one starts.
+    /// An invalid row; a row on a slot that an earlier row frees only after this row starts.
     pub fn row(&mut self, row: NewRow, places: &[SlotRange]) -> Result<(), Violation> {
         let Self { instance, passing, facts } = self;
         passing.row(instance, row, places, |flow| facts[flow].is_some())
     }
 
-    /// A flow that is over: all its rows have come.
+    /// Finishes a flow: all its rows have been added.
     ///
     /// # Errors
-    /// Errors of flows that were finished before; a second row of a flow.
+    /// Errors of flows that finished before; a second row of a flow.
     pub fn flow(&mut self, row: &FlowRow) -> Result<(), Violation> {
         let Self { instance, passing, facts } = self;
         if passing.flow(instance, row, |flow| facts[flow].is_some())? {
@@ -79,7 +78,8 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// The end: `schedule` has the claims and a row for every flow, as they were given; its rows are ignored.
+    /// Ends the stream. `schedule` has the claims and a row for every flow, as they were added; its task rows
+    /// are ignored.
     ///
     /// # Errors
     /// As [`crate::check`].
@@ -94,23 +94,23 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// The rows of flows that are not judged yet, and the slots. Ids are those of the instance that each call is
-/// given.
+/// The rows of flows that are not yet judged, and the slots. Ids are those of the instance that each call
+/// gets.
 #[derive(Debug)]
 pub(crate) struct Passing {
-    /// What a few flows are judged as, flow by flow and without claims of the whole.
+    /// The settings under which a few flows are judged, without claims on the whole.
     head: Schedule,
-    /// Flows with rows that are not over.
+    /// The rows of unfinished flows.
     live: slackline_model::Table<FlowId, TaskRows>,
-    /// Flows that are over, to be judged next.
+    /// Finished flows, to be judged next.
     over: BTreeMap<FlowId, (FlowRow, TaskRows)>,
     rows_over: usize,
     taken: [Vec<LastUse>; 3],
-    /// How many rows came.
+    /// The number of rows so far.
     pub(crate) rows: usize,
 }
 
-/// Until when a slot was taken last, and by what.
+/// Until when a slot was held last, and by which task.
 #[derive(Clone, Copy, Debug)]
 struct LastUse {
     until: Time,
@@ -119,7 +119,7 @@ struct LastUse {
 }
 
 impl Passing {
-    /// A schedule that begins; `None` as [`Stream::new`] says, but for minima.
+    /// Starts a schedule; `None` as for [`Stream::new`], except for minima.
     pub(crate) fn new(instance: &Instance, head: &Schedule) -> Option<Self> {
         let cluster = instance.cluster();
         let is_bound = head.slowstart < 1.0 && !cluster.is_typed()
@@ -141,7 +141,7 @@ impl Passing {
         Some(Self { head, live, over, rows_over: 0, taken, rows: 0 })
     }
 
-    /// A row of a flow that is not over; `is_judged` says which flows were judged.
+    /// Adds a row of an unfinished flow; `is_judged` tells which flows were judged.
     pub(crate) fn row(
         &mut self,
         instance: &Instance,
@@ -189,7 +189,7 @@ impl Passing {
         Ok(())
     }
 
-    /// A flow that is over; whether it is time to judge those that are.
+    /// Finishes a flow. Returns whether it is time to judge the finished flows.
     pub(crate) fn flow(
         &mut self,
         instance: &Instance,
@@ -205,7 +205,7 @@ impl Passing {
         Ok(self.rows_over >= ROWS_AT_ONCE)
     }
 
-    /// Judges the flows that are over as a workload of their own: their rows and what was found of each.
+    /// Judges the finished flows as a separate workload. Returns their rows and facts.
     pub(crate) fn judge_over(&mut self, instance: &Instance) -> Result<Vec<(FlowRow, FlowFacts)>, Violation> {
         let mut few = instance.without_flows();
         let mut schedule = self.head.clone();
@@ -226,7 +226,7 @@ impl Passing {
         Ok(came_from.into_iter().zip(facts(&schedule.flows, all)).collect())
     }
 
-    /// Whether a flow is over and not judged yet.
+    /// Whether a flow is finished and not yet judged.
     pub(crate) fn is_over(&self, flow: FlowId) -> bool {
         self.over.contains_key(&flow)
     }
@@ -242,7 +242,7 @@ fn overlap(
 ) -> Violation {
     let other = match instance.phases().get(before.phase) {
         Some(_) => Subject::task(instance, before.phase, before.task),
-        // Of a flow that was judged nothing is known any more.
+        // The names of a judged flow are forgotten.
         None => Subject {
             flow: "(over)".into(),
             job: "(unknown)".into(),
@@ -258,7 +258,8 @@ fn overlap(
     }
 }
 
-/// Checks everything but the slots and the claims of the whole, whose rows were sound when they came.
+/// Checks everything except the slots and the claims on the whole. The rows are valid: they were checked when
+/// they were added.
 fn judge(instance: &Instance, schedule: &Schedule) -> Result<Facts, Violation> {
     let flows = claims::flow_rows(instance, schedule)?;
     let ledger = Ledger::of_sound(instance, &schedule.tasks);

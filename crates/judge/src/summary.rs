@@ -1,4 +1,4 @@
-//! What really happened, from the rows alone: when flows started and completed, how much they used.
+//! Computes from the rows alone when flows started and completed, and how much they used.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Flow;
@@ -10,19 +10,18 @@ use crate::order::{Progress, computes_from};
 use crate::plan::Plan;
 use crate::segments::Timeline;
 
-/// Whether `allocations` say what a schedule does. Task rows decide if there are any. Without rows of either
-/// kind nothing ran, which completes an instance without work, on machines of all speeds.
+/// Whether `allocations` describe the schedule. Task rows take precedence. Without rows of either kind
+/// nothing ran, which completes an instance without work, on machines of all speeds.
 pub(crate) fn is_by_allocations(schedule: &Schedule) -> bool {
     schedule.tasks.is_empty() && !schedule.allocations.is_empty()
 }
 
-/// What the rows say of one flow; times are seconds.
+/// The facts of one flow from the rows; times are seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowFacts {
-    /// When its first task started, if any did; the release of a flow that was done without ever holding a
-    /// slot.
+    /// When its first task started; the release of a flow that was done without ever holding a slot.
     pub start: Option<f64>,
-    /// When it was complete; `None` of a failed flow (by its row, or because something of it is missing).
+    /// When it was complete; `None` for a failed flow (by its row, or because a part of it is missing).
     pub completion: Option<f64>,
     /// When the last of its attempts ended; 0 if there was none.
     pub end: f64,
@@ -39,10 +38,10 @@ impl FlowFacts {
     }
 }
 
-/// What really happened to each flow; times in seconds.
+/// The facts of each flow; times are seconds.
 pub(crate) type Facts = TiVec<FlowId, FlowFacts>;
 
-/// Facts of any schedule; rows that mean nothing are left out.
+/// The facts of any schedule; invalid rows are left out.
 pub(crate) fn of_schedule(instance: &Instance, schedule: &Schedule) -> Facts {
     if is_by_allocations(schedule) {
         return of_plan(&Plan::new(instance, &schedule.allocations));
@@ -81,7 +80,7 @@ pub(crate) fn of_plan(plan: &Plan<'_>) -> Facts {
     facts
 }
 
-/// First start and last finish of each flow's phases. A flow without rows is done at once.
+/// First start and last finish of the phases of each flow. A flow without rows is done at once.
 fn by_flow(
     instance: &Instance,
     start: impl Fn(PhaseId) -> Option<f64>,

@@ -1,15 +1,15 @@
-//! The documents' tolerances, in one place: nothing else in the judge compares times or amounts.
+//! The tolerances of the documents. No other file of the judge compares times or amounts.
 //!
 //! Durations, work and costs: 10^-6 relative plus 2 µs. Instants: 2 µs plus 10^-9 of their value.
 
 use slackline_model::Time;
 
-/// How far two instants around `seconds` may lie apart and still be the same, in seconds.
+/// The largest difference of two instants around `seconds` that count as the same, in seconds.
 pub(crate) fn instant(seconds: f64) -> f64 {
     2e-6 + 1e-9 * seconds.abs()
 }
 
-/// How far a duration, an amount of work or a cost may be from `expected`.
+/// The largest difference of a duration, an amount of work or a cost from `expected`.
 pub(crate) fn amount(expected: f64) -> f64 {
     2e-6 + 1e-6 * expected.abs()
 }
@@ -39,8 +39,8 @@ pub(crate) fn earlier_micros(a: Time, b: Time) -> bool {
     shrunk(b) > a
 }
 
-/// `end` less the tolerance. What ends there at the latest overlaps nothing that starts at `end`;
-/// what starts there at the earliest is too short to overlap anything.
+/// `end` less the tolerance. A row that ends by then overlaps no row that starts at `end`; a row that starts
+/// after it is too short to overlap any row.
 pub(crate) fn shrunk(end: Time) -> Time {
     Time(end.0.saturating_sub(2 + end.0 / 1_000_000_000))
 }

@@ -1,4 +1,4 @@
-//! The metrics of a schedule: sums, means and percentiles over its flows.
+//! Computes the metrics of a schedule: sums, means and percentiles over its flows.
 
 use slackline_model::cost::is_late;
 use slackline_model::id::TiVec;
@@ -13,7 +13,7 @@ use crate::summary::{self, FlowFacts};
 /// The divisor of the bounded slowdown is at least this, seconds.
 const BOUNDED_FROM: f64 = 10.0;
 
-/// All that is needed of a flow and what became of it.
+/// The properties of a flow that the metrics count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     release: Time,
@@ -31,14 +31,14 @@ impl Counted {
     }
 }
 
-/// Sums and maxima so far, and five numbers (40 bytes) for each flow that is done: percentiles need all of
-/// them, and means are sums of parts of a whole that is known at the end.
+/// Sums and maxima so far, and five numbers (40 bytes) for each finished flow. Percentiles need all of these
+/// numbers, and means need totals that are known only at the end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
-    /// Sums and maxima; means and percentiles are still missing.
+    /// Sums and maxima; means and percentiles are computed at the end.
     sums: Metrics,
     busy: f64,
-    /// When the last flow so far was complete or had failed.
+    /// The latest completion or failure so far.
     last: f64,
     responses: Vec<f64>,
     waits: Vec<f64>,
@@ -48,7 +48,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// One more flow. The order of flows decides on the last digits of sums.
+    /// Adds a flow. The order of flows decides on the last digits of sums.
     pub(crate) fn add(&mut self, flow: &Counted) {
         let (fact, m) = (&flow.fact, &mut self.sums);
         self.busy += fact.busy;
@@ -83,13 +83,13 @@ impl Totals {
         m.missed += f64::from(u8::from(is_late(completion, deadline)));
     }
 
-    /// When the last flow so far was complete or had failed.
+    /// The latest completion or failure so far.
     pub(crate) fn last(&self) -> f64 {
         self.last
     }
 
-    /// What it all amounts to on that cluster; `last` is when the last flow of the whole schedule was
-    /// complete or had failed. O(n log n).
+    /// The metrics on `cluster`; `last` is the latest completion or failure in the whole schedule. O(n log
+    /// n).
     pub(crate) fn metrics(mut self, cluster: &Cluster, last: f64) -> Metrics {
         let n = self.responses.len().max(1) as f64;
         let mean = |values: &[f64]| values.iter().fold(0.0, |mean, value| mean + value / n);
@@ -112,8 +112,8 @@ impl Totals {
     }
 }
 
-/// Metrics of a schedule, recomputed from its rows; whether it is feasible is not checked, and rows
-/// that mean nothing are left out. O(n log n).
+/// The metrics of a schedule, recomputed from its rows. Feasibility is not checked, and invalid rows are left
+/// out. O(n log n).
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
     of_all(instance, schedule, &facts(&schedule.flows, summary::of_schedule(instance, schedule)))
 }
@@ -130,9 +130,8 @@ pub(crate) fn of_all(instance: &Instance, schedule: &Schedule, facts: &TiVec<Flo
     metrics
 }
 
-/// Metrics of some of the flows of a schedule, from what [`crate::check`] found of each flow. Their
-/// `utilisation` is the part that they have in that of the whole schedule: over its time, not theirs. O(n log
-/// n) in all flows.
+/// The metrics of some flows of a schedule, from the facts that [`crate::check`] found. Their `utilisation`
+/// is their part of that of the whole schedule, over the time of the whole schedule. O(n log n) in all flows.
 pub fn metrics_of(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>, flows: &[FlowId]) -> Metrics {
     let mut totals = Totals::default();
     for &id in flows {
@@ -142,7 +141,7 @@ pub fn metrics_of(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>, flows: 
     totals.metrics(instance.cluster(), last)
 }
 
-/// The smallest value that at least `percent` % of all do not exceed; 0 of none.
+/// The smallest value that at least `percent` % of the values do not exceed; 0 for an empty slice.
 fn nearest_rank(sorted: &[f64], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     rank.checked_sub(1).map_or(0.0, |at| sorted[at])

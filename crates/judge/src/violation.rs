@@ -1,7 +1,7 @@
-//! What is wrong with a schedule: one variant for each way to break one, and the search for the first.
+//! The violations of a schedule: one variant for each rule, and the search for the first violation.
 //!
 //! - `names`: phases, tasks, slots and tables by their names in the documents;
-//! - `problems`: the problems of rows, segments, second attempts and masters.
+//! - `problems`: the problems of rows, segments, speculative attempts and ApplicationMasters.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ pub use names::{Place, Subject, Table};
 pub(crate) use names::{flow_name, job_name};
 pub use problems::{MasterProblem, RowProblem, SecondProblem, SegmentProblem};
 
-/// How a schedule is broken. Times are seconds after the start of the workload.
+/// A broken rule. Times are seconds after the start of the workload.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A row that means nothing.
+    /// An invalid row.
     #[error("row {row} of {table}: {problem}")]
     Row {
         /// Where the row stands.
@@ -34,7 +34,7 @@ pub enum Violation {
         /// The fraction.
         found: f64,
     },
-    /// A segment that means nothing.
+    /// An invalid segment.
     #[error("segment {segment}: {problem}")]
     Segment {
         /// Its number, from 0.
@@ -101,7 +101,7 @@ pub enum Violation {
         /// Slot-seconds at speed 1.
         expected: f64,
     },
-    /// A slot used twice.
+    /// A slot that two attempts use at once.
     #[error("at {at} s: {task} on {place} overlaps {other}")]
     SlotOverlap {
         /// When the second one starts.
@@ -217,11 +217,12 @@ pub enum Violation {
         found: f64,
         /// Seconds / speed.
         expected: f64,
-        /// Whether the attempt finished, so that it takes exactly so long; others at most so long.
+        /// Whether the attempt finished. A finished attempt takes exactly this time, any other attempt at
+        /// most this time.
         outright: bool,
     },
-    /// Tasks whose own code begins sooner or later after they took their slots than the profile of the
-    /// cluster says.
+    /// Tasks whose own code starts sooner or later after they took their slots than the profile of the
+    /// cluster allows.
     #[error(
         "at {at} s: {task} takes a slot and begins after {found} s, expected {least} to {most} s{}",
         if *.profile { " (container-start and am-heartbeat of the profile)" } else { ", as there is no profile" }
@@ -240,7 +241,7 @@ pub enum Violation {
         /// Whether there is a profile.
         profile: bool,
     },
-    /// A task that did not wait for a slot near its input as the profile of the cluster says.
+    /// A task that did not wait for a slot near its input for as long as the profile of the cluster requires.
     #[error(
         "at {at} s: {task} starts on {place}, {distance}, expected that at {earliest} s or later (node-delay and \
          rack-delay of the profile)"
@@ -252,12 +253,12 @@ pub enum Violation {
         task: Subject,
         /// Where.
         place: Place,
-        /// How far from its input that is.
+        /// Its distance from the input.
         distance: Distance,
-        /// From when on it may have.
+        /// The earliest allowed start.
         earliest: f64,
     },
-    /// Something is wrong with a second attempt.
+    /// An invalid speculative attempt.
     #[error("at {at} s: a second attempt of {task}: {problem}")]
     Second {
         /// When it starts.
@@ -267,7 +268,7 @@ pub enum Violation {
         /// What is wrong.
         problem: SecondProblem,
     },
-    /// Something is wrong with the master of a job.
+    /// An invalid ApplicationMaster of a job.
     #[error("at {at} s: flow {flow}, job {job}: {problem}")]
     Master {
         /// When.
@@ -369,14 +370,14 @@ pub enum Violation {
     },
 }
 
-/// How far a machine is from the input of a task.
+/// The distance of a machine from the input of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distance {
-    /// It holds it.
+    /// The machine holds the input.
     Node,
-    /// It is in the rack of a machine that does.
+    /// The machine is in the rack of a machine that holds the input.
     Rack,
-    /// It is in none of these racks.
+    /// The machine is in none of these racks.
     OffRack,
 }
 
@@ -390,7 +391,7 @@ impl fmt::Display for Distance {
     }
 }
 
-/// What a reduce does too early.
+/// The event of a reduce that is too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReduceEvent {
@@ -434,7 +435,7 @@ fn taken_by(taker: Option<&Subject>) -> String {
 }
 
 impl Violation {
-    /// A short name of the kind of violation that stays the same over versions.
+    /// A short name of the kind of violation that stays the same in all versions.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Row { .. } => "row",
@@ -474,8 +475,8 @@ impl Violation {
     }
 }
 
-/// Keeps the earliest of the violations it is offered; of those at one instant that of the lowest
-/// phase, then the one offered first.
+/// Keeps the earliest of the offered violations. At one instant it keeps that of the lowest phase, then the
+/// one offered first.
 #[derive(Debug, Default)]
 pub(crate) struct First {
     best: Option<(f64, PhaseId, Violation)>,

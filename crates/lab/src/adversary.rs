@@ -1,20 +1,18 @@
-//! Small workloads on which a policy is worst, against another policy or against the optimum.
+//! Searches small workloads on which a policy is worst, compared with another policy or with the optimum.
 //!
 //! **Source**: PISA (J. Coleman, B. Krishnamachari, arXiv 2403.07120) does this for list schedulers of task
-//! graphs: averages over random workloads hide on what a policy fails, and simulated annealing over workloads
-//! finds it.
+//! graphs. Averages over random workloads hide where a policy fails, and simulated annealing over workloads
+//! finds such cases.
 //!
-//! **Idea**
-//! 1. A workload is a few flows of a few jobs of a few tasks on a few slots (`mutate`), in whole seconds, so
-//!    that the optimum can be found by exhaustive search ([`slackline_testkit::brute`]).
-//! 2. Its ratio is what the policy costs over what the other one costs. Where costs may be 0, 1 is added to
-//!    both.
-//! 3. From a random workload, a random change is taken if the ratio rises, and otherwise with a probability
-//!    that falls with the loss and with time. The worst workload so far is kept.
-//! 4. What can be left out of it at no less a ratio is left out, so that it shows what it is about. A
-//!    workload on which the policy costs no more than the other shows nothing and is dropped.
+//! **Idea** 1. A workload is a few flows of a few jobs of a few tasks on a few slots (`mutate`), in whole
+//! seconds, so that exhaustive search finds the optimum ([`slackline_testkit::brute`]). 2. Its ratio is the
+//! cost of the policy over the cost of the reference. If costs may be 0, 1 is added to both. 3. From a random
+//! workload, a random change is accepted if the ratio rises, and otherwise with a probability that falls with
+//! the loss and with time. The worst workload so far is kept. 4. Parts that are not needed for the ratio are
+//! removed, so that the workload shows the cause. A workload on which the policy costs no more than the
+//! reference is dropped.
 //!
-//! [`CHAINS`] searches begin at different workloads; the same seed gives the same workloads, on any number of
+//! [`CHAINS`] searches start at different workloads; the same seed gives the same workloads, on any number of
 //! threads.
 
 mod mutate;
@@ -32,42 +30,42 @@ use crate::error::{PolicyFailure, ReproError};
 use crate::values;
 use crate::workload::Problem;
 
-/// Searches that begin at different workloads.
+/// The number of searches, which start at different workloads.
 pub const CHAINS: u32 = 4;
 /// The loss that is accepted with probability 1/e at the start of a search; it falls to 0 with the square of
 /// the remaining share.
 const WARMTH: f64 = 0.3;
 
-/// What a policy is held against.
+/// The reference for the cost of a policy.
 #[derive(Clone, Debug)]
 pub enum Opponent {
     /// Another policy on the same workload.
     Policy(PolicySpec),
-    /// The best schedule of tasks there is.
+    /// The best task schedule.
     Optimum,
 }
 
 #[derive(Clone, Debug)]
 pub struct Adversary {
-    /// Who is to be worst.
+    /// The policy to be worst.
     pub policy: PolicySpec,
     pub objective: Objective,
     pub against: Opponent,
-    /// Of everything that is drawn.
+    /// The seed of all random numbers.
     pub seed: Seed,
-    /// Evaluated workloads, over all chains.
+    /// The number of evaluated workloads, over all chains.
     pub budget: u32,
 }
 
-/// A workload and what it costs.
+/// A workload and the costs on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorstCase {
     pub draft: Draft,
-    /// What the policy costs.
+    /// The cost of the policy.
     pub cost: f64,
-    /// What the other policy or the optimum costs.
+    /// The cost of the other policy or the optimum.
     pub other: f64,
-    /// The first over the second, with 1 added to both where costs may be 0.
+    /// The ratio of the two, with 1 added to both if costs may be 0.
     pub ratio: f64,
 }
 
@@ -88,11 +86,12 @@ pub fn objective(text: &str) -> Result<Objective, String> {
 }
 
 impl Adversary {
-    /// The worst workload of each chain, worst first, each once; none of a chain on whose workloads the
-    /// policy costs no more than its reference. `progress` receives the finished chains and the total.
+    /// The worst workload of each chain, worst first, without duplicates. A chain is left out if the policy
+    /// costs no more than its reference on all its workloads. `progress` receives the finished chains and the
+    /// total.
     ///
     /// # Errors
-    /// If a policy does not take such workloads or cannot continue.
+    /// If a policy does not support such workloads or fails.
     pub fn search(
         &self,
         threads: usize,
@@ -113,7 +112,7 @@ impl Adversary {
         Ok(found)
     }
 
-    /// Simulated annealing from one workload; `None` if the policy cost more on none of those within reach.
+    /// Simulated annealing from one workload; `None` if the policy cost more on none of the workloads.
     fn chain(&self, k: u64) -> Result<Option<WorstCase>, Problem> {
         let mut rng = random::rng(self.seed, "adversary", k);
         let budget = (self.budget / CHAINS).max(1);
@@ -139,7 +138,7 @@ impl Adversary {
         worst.map(|worst| self.smaller(worst)).transpose()
     }
 
-    /// What a workload costs; `None` if it is none or the optimum is out of reach.
+    /// The costs on a workload; `None` if the draft is invalid or the optimum is out of reach.
     fn look(&self, draft: Draft) -> Result<Option<WorstCase>, Problem> {
         if mutate::tasks(&draft) > mutate::TASKS {
             return Ok(None);
@@ -155,7 +154,7 @@ impl Adversary {
         Ok(ratio.is_finite().then_some(WorstCase { draft, cost, other, ratio }))
     }
 
-    /// The same with everything left out that the ratio does not need.
+    /// The workload without the parts that the ratio does not need.
     fn smaller(&self, mut found: WorstCase) -> Result<WorstCase, Problem> {
         loop {
             let mut less = None;
@@ -184,7 +183,7 @@ impl Adversary {
         files
     }
 
-    /// What there is to say if nothing was found.
+    /// The message if nothing was found.
     pub fn nothing(&self) -> String {
         let against = match &self.against {
             Opponent::Policy(policy) => policy.spec(),
@@ -198,13 +197,13 @@ impl Adversary {
         )
     }
 
-    /// What is compared: `sum response`.
+    /// The name of the compared cost: `sum response`.
     fn measure(&self) -> String {
         let Objective { metric, combine } = self.objective;
         format!("{} {metric}", if combine == Combine::Sum { "sum" } else { "max" })
     }
 
-    /// A row a workload.
+    /// A table with one row per workload.
     fn summary(&self, found: &[WorstCase]) -> String {
         let against = match &self.against {
             Opponent::Policy(policy) => policy.spec(),
@@ -233,7 +232,7 @@ fn file(k: usize) -> String {
     format!("worst-{}.toml", k + 1)
 }
 
-/// Whether a change of the ratio is taken when so much of the search is left.
+/// Whether a change of the ratio is accepted when the share `left` of the search remains.
 fn takes(gain: f64, left: f64, rng: &mut ChaCha8Rng) -> bool {
     let heat = (WARMTH * left * left).max(f64::MIN_POSITIVE);
     gain >= 0.0 || random::chance(rng, libm::exp(gain / heat))
@@ -247,7 +246,7 @@ fn may_be_nothing(metric: Metric) -> bool {
     )
 }
 
-/// What a policy costs in the simulator, if it completes every flow.
+/// The cost of a policy in the simulator, if it completes every flow.
 fn cost(instance: &Instance, policy: &PolicySpec) -> Result<Option<f64>, Problem> {
     let done = simulate_figures(instance, policy, &Options::exact(), None, Watch::default());
     Ok(done.map_err(|error| PolicyFailure::of_simulation(policy, error))?.schedule.cost)
@@ -273,7 +272,7 @@ mod tests {
         (adversary, found)
     }
 
-    /// FIFO makes a short flow wait for a long one: the search finds it again, and its cost is as stated.
+    /// FIFO makes a short flow wait for a long one: the search finds this again, at the stated cost.
     #[test]
     fn fifo_is_much_worse_than_the_optimum_for_responses() {
         let (adversary, found) = search("fifo", "response", None, 200);

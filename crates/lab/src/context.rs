@@ -1,4 +1,4 @@
-//! What a figure is made into, and what with.
+//! The input and the output of making a figure.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ pub struct Artifact {
     pub text: String,
 }
 
-/// How figures are made.
+/// The settings for making figures.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Seeds instead of the figure's own number of them.
@@ -28,11 +28,11 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// `work(0)`, …, `work(n - 1)` on the context's threads, in this order whichever was first. After a
-    /// failure no further cell is begun.
+    /// Computes `work(0)`, …, `work(n - 1)` on the context's threads. The results are in this order. After a
+    /// failure no further cell is started.
     ///
     /// # Errors
-    /// The first failure in this order among the cells that were begun.
+    /// The first failure in this order among the cells that were started.
     pub(crate) fn cells<T: Send, E: Send>(
         &self,
         n: usize,

@@ -1,5 +1,4 @@
-//! What the papers print that does not hold: each statement with a counterexample that is computed here, and
-//! drawn.
+//! Statements in the papers that are false, each with a counterexample that is computed here, and drawn.
 
 mod dmrs;
 mod drawing;
@@ -11,29 +10,29 @@ mod woha;
 /// A printed statement and its counterexample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterexampleEntry {
-    /// Name of its place on the page.
+    /// The name of its place on the page.
     pub id: &'static str,
     /// The paper, by its key in PAPERS.md.
     pub paper: &'static str,
     pub at: &'static str,
-    /// What is printed, in our words.
+    /// The printed statement, in our words.
     pub printed: &'static str,
-    /// The instance on which it does not hold.
+    /// The instance that refutes it.
     pub example: &'static str,
-    /// What was computed on it.
+    /// The results on that instance.
     pub found: Vec<String>,
-    /// Whether what was computed contradicts what is printed.
+    /// Whether the results contradict the statement.
     pub refuted: bool,
-    /// Pictures of it, as SVG.
+    /// Pictures of the counterexample, as SVG.
     pub pictures: Vec<String>,
-    /// What holds, and what the program does.
+    /// The true statement, and the behaviour of the program.
     pub instead: &'static str,
 }
 
-/// All of them, computed; in the order of the papers.
+/// All counterexamples, computed, in the order of the papers.
 ///
 /// # Errors
-/// In words: an instance that is none, a picture that cannot be drawn.
+/// An invalid instance, or a picture that cannot be drawn, as a message.
 pub fn printed() -> Result<Vec<CounterexampleEntry>, String> {
     Ok(vec![
         flex::packing_orders()?,

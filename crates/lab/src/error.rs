@@ -1,11 +1,11 @@
-//! What can be wrong with a specification, and with making a figure.
+//! The errors of specifications, and of making figures.
 
 use slackline::PolicySpec;
 use slackline::plan::PlanError;
 use slackline::simulate::SimulateError;
 use slackline_trace::TraceError;
 
-/// What is wrong with a specification, with its line.
+/// An error in a specification, with its line.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct SpecError(#[from] TraceError);
@@ -16,16 +16,16 @@ pub enum ReproError {
     /// The specification is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The words of a figure make no workload.
+    /// The settings of a figure are no valid workload.
     #[error("figure {figure}: {problem}")]
     Figure {
         figure: String,
-        /// What is wrong with it.
+        /// The error.
         problem: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// A policy could not go on.
+/// A policy that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{policy}: {failure}")]
 pub struct PolicyFailure {
@@ -34,14 +34,14 @@ pub struct PolicyFailure {
 }
 
 impl ReproError {
-    /// Whether it is only that a policy could not go on.
+    /// Whether the only error is that a policy failed.
     pub fn is_policy_failure(&self) -> bool {
         matches!(self, Self::Figure { problem, .. } if problem.is::<PolicyFailure>())
     }
 }
 
 impl PolicyFailure {
-    /// Why there is no simulation under a policy.
+    /// The error of a simulation under a policy.
     pub(crate) fn of_simulation(policy: &PolicySpec, error: SimulateError) -> crate::workload::Problem {
         match error {
             SimulateError::Policy(failure) => Self { policy: policy.spec().to_owned(), failure }.into(),
@@ -49,7 +49,7 @@ impl PolicyFailure {
         }
     }
 
-    /// Why there is no plan of a policy.
+    /// The error of a plan of a policy.
     pub(crate) fn of_plan(policy: &PolicySpec, error: PlanError) -> crate::workload::Problem {
         match error {
             PlanError::Policy(failure) => Self { policy: policy.spec().to_owned(), failure }.into(),

@@ -11,23 +11,23 @@ pub struct Experiment {
     /// Name, also of its directory under `experiments`.
     pub id: &'static str,
     pub text: &'static str,
-    /// What its paper says.
+    /// The claims of its paper, as text.
     pub paper: &'static str,
 }
 
 impl Experiment {
-    /// The specification, read.
+    /// The specification, parsed.
     ///
     /// # Errors
-    /// What is wrong with it; those that come with the program are tested.
+    /// An error in it; tests check those that come with the program.
     pub fn spec(&self) -> Result<Spec, SpecError> {
         Spec::parse(&format!("experiments/{}/spec.toml", self.id), self.text, &kinds::names())
     }
 
-    /// What its paper says of the figures of its specification.
+    /// The claims of its paper on the figures of its specification.
     ///
     /// # Errors
-    /// What is wrong with it; those that come with the program are tested.
+    /// An error in them; tests check those that come with the program.
     pub fn paper(&self, spec: &Spec) -> Result<Paper, SpecError> {
         Paper::parse(&format!("experiments/{}/paper.toml", self.id), self.paper, spec)
     }

@@ -1,4 +1,4 @@
-//! The kinds of figure there are.
+//! The kinds of figures.
 
 use crate::context::{Artifact, Context};
 use slackline_model::names::unknown;
@@ -55,7 +55,7 @@ pub fn names() -> Vec<&'static str> {
 /// The kind of a figure.
 ///
 /// # Errors
-/// If there is none of that name; the error lists those there are.
+/// If no kind has that name; the error lists all kinds.
 pub fn kind(figure: &Figure) -> Result<&'static Kind, ReproError> {
     let found = kinds().iter().find(|kind| kind.name == figure.kind);
     found.ok_or_else(|| figure.problem(unknown("kind", &figure.kind, &names())))

@@ -3,25 +3,24 @@
 //! # Modules
 //!
 //! In reading order:
-//! - [`spec`]: what a specification says;
+//! - [`spec`]: the content of a specification;
 //! - [`experiments`](mod@experiments): the specifications that come with the program;
-//! - [`kinds`](mod@kinds): the table of the kinds of figure;
-//! - `sweep`: the kind that most figures are: workloads against policies, objectives, seeds and one
-//!   parameter that varies;
+//! - [`kinds`](mod@kinds): the table of the kinds of figures;
+//! - `sweep`: the most common kind: workloads against policies, objectives, seeds and one varied parameter;
 //! - `ordering`: the kind of the job-ordering paper's figures;
 //! - `packings`: FLEX against the best of all packing orders;
 //! - `progress`: intervals between the requirements of progress plans, and sizes of plans;
-//! - `slots`: who holds how many slots over time, as pictures;
-//! - `values`: values of settings, checked where they are read;
-//! - `workload`: from the words of a specification to an instance;
+//! - `slots`: the slots of each flow over time, as pictures;
+//! - `values`: values of settings, checked when they are read;
+//! - `workload`: converts the settings of a specification into an instance;
 //! - [`adversary`]: small workloads on which a policy is worst;
 //! - `schema`: the published schema of specifications, in tests;
 //! - [`rows`]: measures over seeds, as rows of CSV;
-//! - [`papers`]: what the papers say of their figures, verdicts on ours, and the page that shows both;
-//! - [`counterexamples`]: what the papers print that does not hold;
+//! - [`papers`]: the claims of the papers on their figures, verdicts on ours, and the page that shows both;
+//! - [`counterexamples`]: false statements in the papers;
 //! - [`provenance`]: which program made which file;
-//! - [`context`]: what a figure is made into, and what with;
-//! - [`error`]: what can be wrong.
+//! - [`context`]: the input and the output of making a figure;
+//! - [`error`]: the errors.
 //!
 //! The benchmarks (`bench`, feature `bench`) and the developer commands (`src/bin/lab`) are beside them.
 #![deny(clippy::unwrap_used)]
@@ -54,9 +53,9 @@ pub use error::{PolicyFailure, ReproError, SpecError};
 pub use experiments::{Experiment, experiment, experiments};
 pub use spec::{Figure, Spec};
 
-/// Makes one figure: its kind's artifacts, the CSV first.
+/// Makes one figure: the artifacts of its kind, the CSV first.
 ///
-/// The same figure and seeds give the same bytes, however many threads work on it.
+/// The same figure and seeds give the same bytes, on any number of threads.
 ///
 /// # Errors
 /// Settings that the figure's kind does not have; workloads and policies that do not exist; a schedule that

@@ -130,7 +130,7 @@ fn jobs(instance: &Instance) -> FlexInstance {
     FlexInstance::new(instance.cluster().slots(slot_kind), instance.objective().combine, jobs.collect())
 }
 
-/// Cost over the optimum of each policy; `None` where the optimum is not positive, as in the paper.
+/// The cost of each policy over the optimum; `None` if the optimum is not positive, as in the paper.
 fn ratios(instance: &FlexInstance, orders: Orders) -> Result<Option<[f64; 3]>, Problem> {
     let n = instance.jobs().len();
     let found = plan(instance, &Config::thorough()).cost;
@@ -173,7 +173,7 @@ fn best_order(instance: &FlexInstance) -> f64 {
     best
 }
 
-/// When jobs are done under the water-line, recomputed at every completion.
+/// The completions of jobs under the water-line, recomputed at every completion.
 fn fair(instance: &FlexInstance) -> Vec<f64> {
     let jobs = instance.jobs();
     let mut left: Vec<f64> = jobs.iter().map(|job| job.work).collect();

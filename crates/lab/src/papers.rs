@@ -1,9 +1,9 @@
-//! The papers' figures beside ours: what a paper says, whether our rows bear it out, and the page that shows
-//! both.
+//! Compares the papers' figures with ours: the claims of a paper, whether our rows confirm them, and the page
+//! that shows both.
 //!
-//! `experiments/ID/paper.toml` says what the paper claims of each figure of an experiment, which of its
-//! numbers are drawn beside ours, and what must hold of our rows for the claim to be confirmed. A verdict is
-//! computed from rows, never written down.
+//! `experiments/ID/paper.toml` has the claims of a paper on each figure of an experiment, the numbers that
+//! are drawn beside ours, and the expectations on our rows that confirm the claim. A verdict is always
+//! computed from rows.
 
 mod chart;
 mod expectation;
@@ -26,7 +26,7 @@ pub use expectation::{Checked, Expectation, Verdict, verdict};
 pub use page::{ExperimentPage, FigurePage, markdown, page, verdicts};
 pub use points::{Row, fits, rows};
 
-/// What a paper says of the figures of an experiment.
+/// The claims of a paper on the figures of an experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
@@ -34,81 +34,80 @@ pub struct Paper {
     pub slackline: u32,
     /// Authors, title, where it appeared.
     pub cite: String,
-    /// What it says of each figure.
+    /// The claims on each figure.
     #[serde(default)]
     pub figures: Vec<Claim>,
 }
 
-/// What a paper says of a figure.
+/// The claim of a paper on a figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// The figure, by its name in the specification.
     pub id: String,
-    /// Where the paper says it: a figure, a table, a section.
+    /// The place in the paper: a figure, a table, a section.
     pub at: String,
-    /// What it says, in our words.
+    /// The claim, in our words.
     pub claim: String,
-    /// What is drawn: a panel each, one below the other.
+    /// The panels of the picture, one below the other.
     #[serde(default)]
     pub panels: Vec<Panel>,
     /// Numbers of the paper that are drawn beside ours.
     #[serde(default)]
     pub numbers: Vec<Number>,
-    /// What must hold of our rows for the claim to be confirmed.
+    /// The expectations on our rows that confirm the claim.
     #[serde(default)]
     pub expect: Vec<Expectation>,
-    /// What holds beyond, if ours is better than the paper's.
+    /// Further expectations, if ours is better than the paper's.
     #[serde(default)]
     pub better: Vec<Expectation>,
-    /// Why ours differs, where it does.
+    /// Why ours differs, if it does.
     #[serde(default)]
     pub because: Option<String>,
 }
 
-/// What a panel of a picture draws: rows of a measure.
+/// A panel of a picture: rows of a measure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
     pub measure: String,
-    /// Only this series; without one and if `x` varies, a panel a series.
+    /// Only this series; without one, and if `x` varies, one panel per series.
     #[serde(default)]
     pub series: Option<String>,
     /// Only these policies.
     #[serde(default)]
     pub policies: Vec<String>,
-    /// What the axis of values says [default: the measure].
+    /// The label of the axis of values [default: the measure].
     #[serde(default)]
     pub axis: Option<String>,
-    /// What varies, for the other axis.
+    /// The varied parameter, for the other axis.
     #[serde(default)]
     pub by: Option<String>,
 }
 
-/// A number of the paper, or a range of which it says no more.
+/// A number of the paper, or a range if the paper gives no exact number.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Number {
     pub policy: String,
     pub measure: String,
-    /// At which value of what varies; everywhere without one.
+    /// The value of the varied parameter; `None` for all values.
     #[serde(default)]
     pub x: Option<String>,
-    /// Of which series; of all without one.
+    /// The series; `None` for all series.
     #[serde(default)]
     pub series: Option<String>,
     pub least: f64,
-    /// Largest; the least without one.
+    /// The largest value; `least` if missing.
     #[serde(default)]
     pub most: Option<f64>,
 }
 
 impl Paper {
-    /// Reads what a paper says of the figures of `spec`; `name` is what messages call it.
+    /// Reads the claims of a paper on the figures of `spec`; `name` is its name in messages.
     ///
     /// # Errors
-    /// What is wrong with it: no TOML of this structure, another version, figures that the specification has
-    /// not or that are named twice, expectations that say nothing.
+    /// Invalid TOML or structure, another version, unknown or repeated figures, empty expectations.
     pub fn parse(name: &str, text: &str, spec: &Spec) -> Result<Self, SpecError> {
         let document = Document::new(name, text, Format::Toml);
         let paper: Self = document.read()?;
@@ -137,16 +136,16 @@ impl Paper {
         Ok(paper)
     }
 
-    /// What it says of a figure.
+    /// The claim on a figure.
     pub fn claim(&self, figure: &str) -> Option<&Claim> {
         self.figures.iter().find(|claim| claim.id == figure)
     }
 }
 
-/// The picture of a figure that was made, if its rows are measures: `ID.svg`, as an artifact.
+/// The picture of a figure, if its rows are measures: `ID.svg`, as an artifact.
 ///
 /// # Errors
-/// What the drawing library says.
+/// The error of the drawing library.
 pub fn drawn(
     figure: &Figure,
     claim: Option<&Claim>,

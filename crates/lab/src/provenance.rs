@@ -1,7 +1,7 @@
-//! `made.toml` beside the files of figures: which version and commit of the program made each of them.
+//! `made.toml` beside the files of figures: the version and commit of the program that made each of them.
 //!
-//! Rows carry the hash of their specification, which a change of an algorithm leaves as it is; this file says
-//! of which program they are.
+//! Rows carry the hash of their specification, which does not change when an algorithm does. This file names
+//! the program that made them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Name of the file.
 pub const FILE: &str = "made.toml";
 
-/// What the file says of a directory of figures.
+/// The content of the file for a directory of figures.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
@@ -24,10 +24,10 @@ pub struct Provenance {
 #[serde(deny_unknown_fields)]
 pub struct Maker {
     pub version: String,
-    /// Its commit; none if the user did not say: what was built need not be what its commit has.
+    /// Its commit; none if the user did not name it, since the program may be built from other sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The figure that the file is of.
+    /// The figure of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<String>,
 }
@@ -38,15 +38,14 @@ impl Maker {
         Self { version: env!("CARGO_PKG_VERSION").to_owned(), commit, figure: None }
     }
 
-    /// The same, of a figure.
+    /// The same, for a figure.
     #[must_use]
     pub fn of(mut self, figure: &str) -> Self {
         self.figure = Some(figure.to_owned());
         self
     }
 
-    /// Whether what it made need not be made again by `now`: the same version, and the same commit if `now`
-    /// says one.
+    /// Whether `now` need not make the file again: the same version, and the same commit if `now` has one.
     pub fn is_current(&self, now: &Self) -> bool {
         self.version == now.version && (now.commit.is_none() || self.commit == now.commit)
     }
@@ -67,7 +66,7 @@ impl Provenance {
     }
 }
 
-/// The text of the file: a table a figure's file, in the order of their names.
+/// The text of the file: one table per file of a figure, in the order of their names.
 impl std::fmt::Display for Provenance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&toml::to_string(self).expect("invariant: strings in tables are TOML"))
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_values_are_read_back() {
         let mut made = Provenance::default();
         made.files.insert("fig1.csv".to_owned(), Maker::this(Some("abc1234".to_owned())));
         made.files.insert("fig2.svg".to_owned(), Maker::this(None).of("fig2"));

@@ -5,17 +5,18 @@ use slackline::report::spread::Spread;
 
 use crate::spec::Figure;
 
-/// A point of a figure: what was measured, under what, seed by seed.
+/// A point of a figure: a measure and its conditions, with a value for each seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The value of what varies; empty if nothing does.
+    /// The value of the varied parameter; empty if nothing varies.
     pub x: String,
-    /// Which line of the figure: an objective, a mix, a workload; empty if there is one only.
+    /// The line of the figure: an objective, a mix, a workload; empty if there is only one.
     pub series: String,
     /// The policy or method.
     pub policy: String,
     pub measure: String,
-    /// A number a seed; `None` where there is none (the policy was refused, a flow failed, the bound is 0).
+    /// One number per seed; `None` if there is no number (the policy was refused, a flow failed, the bound is
+    /// 0).
     pub values: Vec<Option<f64>>,
 }
 
@@ -26,7 +27,7 @@ pub const HEADER: [&str; 13] = [
 ];
 
 /// Rows of a figure: mean, half the 95 % interval of the mean (Student's t), least and most over the seeds
-/// that have a number, and how many have none.
+/// with a number, and the number of seeds without one.
 pub fn csv(figure: &Figure, points: &[Point]) -> String {
     let hash = figure.hash();
     let row = |point: &Point| -> Vec<String> {

@@ -95,7 +95,7 @@ fn the_published_schema_is_current() {
         std::fs::write(path, schema()).unwrap();
     }
     let published = std::fs::read_to_string(path).unwrap_or_default();
-    // As values: the order of keys follows features of serde_json that other crates turn on.
+    // Compares values: the order of keys depends on features of serde_json that other crates enable.
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     assert!(value(&published) == value(&schema()), "{path} is stale: run `cargo xtask bless`");
 }
@@ -120,7 +120,7 @@ fn specifications_follow_the_schema() {
 }
 
 #[test]
-fn what_the_program_refuses_the_schema_refuses() {
+fn the_schema_refuses_what_the_program_refuses() {
     let settings = json!({
         "by": "simulate", "workload": { "generator": "woha-fig7" }, "policies": ["fifo"], "measures": ["missed"],
     });

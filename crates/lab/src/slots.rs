@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     policies: Vec<Policy>,
 }
 
-/// A slot kind, and how many of its slots each flow holds on average, column by column.
+/// A slot kind, and the mean number of its slots that each flow holds, column by column.
 type Panel = (SlotKind, Vec<Vec<f64>>);
 
 /// From `at` on, the flows hold this number of slots of a kind.
@@ -107,7 +107,7 @@ fn name(slot_kind: SlotKind) -> &'static str {
     }
 }
 
-/// How many slots of a kind each flow holds, whenever that changes.
+/// The number of slots of a kind that each flow holds, at each change.
 fn changes(instance: &Instance, schedule: &Schedule, slot_kind: SlotKind) -> Vec<Change> {
     let rows = schedule.tasks.rows().iter().filter(|row| instance.slot_kind_of(row.phase) == slot_kind);
     let mut events: Vec<(Time, usize, i64)> = rows
@@ -129,7 +129,7 @@ fn changes(instance: &Instance, schedule: &Schedule, slot_kind: SlotKind) -> Vec
     changes
 }
 
-/// Means of the slots that each flow holds, over columns of that many seconds.
+/// Means of the slots that each flow holds, over columns of `width` seconds.
 fn columns(instance: &Instance, changes: &[Change], width: f64) -> Vec<Vec<f64>> {
     let mut columns = vec![vec![0.0; instance.flows().len()]; COLUMNS];
     for pair in changes.windows(2) {

@@ -38,26 +38,26 @@ pub struct Figure {
     pub seeds: u32,
     /// The settings of its kind.
     pub settings: toml::Table,
-    /// Where it stands, so that what is wrong with its settings has a place.
+    /// Its place, for errors in its settings.
     #[serde(skip)]
     origin: Option<Origin>,
 }
 
-/// The specification that a figure is of, and its number there.
+/// The specification of a figure, and the number of the figure in it.
 #[derive(Clone, Debug)]
 struct Origin {
     document: Document,
     number: usize,
-    /// Where the specification is: paths of workloads begin there.
+    /// The directory of the specification: paths of workloads start there.
     folder: PathBuf,
 }
 
 impl Spec {
-    /// Reads a specification whose figures are of these kinds. `name` is its path, and what messages call it;
-    /// files that it names are looked for beside it, when their figure is made.
+    /// Reads a specification whose figures are of these kinds. `name` is its path, and its name in messages.
+    /// Files that it names are searched beside it, when their figure is made.
     ///
     /// # Errors
-    /// What is wrong with it; settings are read when their figure is made.
+    /// An error in it; settings are read when their figure is made.
     pub fn parse(name: &str, text: &str, kinds: &[&str]) -> Result<Self, SpecError> {
         let document = Document::new(name, text, Format::Toml);
         let mut spec: Self = document.read()?;
@@ -78,7 +78,7 @@ impl Spec {
                 )
                 .into());
             }
-            // It becomes the name of a file.
+            // The id becomes a file name.
             let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
             if !figure.id.chars().all(is_name)
                 || figure.id.trim_start_matches('.') != figure.id
@@ -110,8 +110,8 @@ impl Figure {
             .map_err(SpecError::from)?)
     }
 
-    /// A hash of all that shapes the figure, the content of its workload's file too: rows carry it, so that
-    /// stale ones are noticed.
+    /// A hash of everything that affects the figure, including the content of its workload's file. Rows carry
+    /// it, so that stale rows are noticed.
     pub fn hash(&self) -> String {
         let mut text = toml::to_string(self).expect("invariant: a figure was read from TOML");
         let file = self.settings.get("workload").and_then(|workload| workload.get("file"));
@@ -121,10 +121,10 @@ impl Figure {
         sha256(text.as_bytes())[..12].to_owned()
     }
 
-    /// Reads a file, or looks for those of a folder; its path begins where the specification is.
+    /// Reads a file, or finds the files of a folder; the path starts at the specification.
     ///
     /// # Errors
-    /// What cannot be read, in words.
+    /// An unreadable file, as a message.
     pub(crate) fn beside(&self, file: &str) -> Result<Source, String> {
         let origin = self.origin.as_ref().expect("invariant: figures come from a specification");
         shell::check_path(file).map_err(|expected| format!("found {file:?}, expected {expected}"))?;
@@ -141,7 +141,7 @@ impl Figure {
         })
     }
 
-    /// Something is wrong with the setting at this path.
+    /// An error in the setting at this path.
     pub(crate) fn wrong(&self, setting: &str, what: impl std::fmt::Display) -> ReproError {
         let origin = self.origin.as_ref().expect("invariant: figures come from a specification");
         let path = format!("figures[{}].settings.{setting}", origin.number);

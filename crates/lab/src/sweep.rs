@@ -1,5 +1,4 @@
-//! The kind that most figures are: a workload against policies, objectives, seeds, and one parameter that
-//! varies.
+//! The most common kind of figure: a workload against policies, objectives, seeds, and one varied parameter.
 
 use serde::{Deserialize, Deserializer};
 use slackline::import::grain_span;
@@ -132,10 +131,10 @@ impl<'de> Deserialize<'de> for Measure {
     }
 }
 
-/// What every cell of the sweep shares.
+/// The common data of all cells of the sweep.
 struct Sweep {
     settings: Settings,
-    /// The value of what varies, and the shape with it.
+    /// The value of the varied parameter, and its shape.
     shapes: Vec<(String, Shape)>,
     objectives: Vec<Option<Objective>>,
     policies: Vec<PolicySpec>,
@@ -162,7 +161,7 @@ impl Sweep {
             cluster: settings.cluster.clone(),
             deadlines: settings.deadlines,
             weights: settings.weights,
-            // What is planned may stay uncut.
+            // In plans, work may stay uncut.
             grain: match settings.by {
                 RunMode::Simulate => Some(grain_span(settings.grain).seconds()),
                 RunMode::Plan => settings.grain,
@@ -191,8 +190,8 @@ impl Sweep {
         self.objectives.iter().map(of_objective).collect()
     }
 
-    /// Numbers of every policy on an instance, by measure. The bound that costs are divided by is the best
-    /// that is known: planners may know a better one than the relaxations alone.
+    /// Numbers of every policy on an instance, by measure. Costs are divided by the best known bound:
+    /// planners may know a better one than the relaxations alone.
     fn policies_on(&self, instance: &Instance, seed: u64) -> Result<Vec<Vec<Option<f64>>>, Problem> {
         let bounds = relax::bounds(instance);
         let mut bound = bounds.iter().map(|b| b.value).filter(|v| v.is_finite()).reduce(f64::max);
@@ -272,16 +271,16 @@ impl Sweep {
 /// Named numbers of a run.
 type Numbers = Vec<(&'static str, f64)>;
 
-/// What one policy gave.
+/// The result of one policy.
 struct Run {
     cost: Option<f64>,
-    /// A lower bound that it knows of itself.
+    /// A lower bound that the policy itself provides.
     bound: Option<f64>,
     metrics: Numbers,
 }
 
 impl Run {
-    /// All numbers, cost against this bound included.
+    /// All numbers, including the cost against this bound.
     fn against(self, bound: Option<f64>) -> Numbers {
         let mut numbers = self.metrics;
         numbers.extend(self.cost.map(|cost| ("cost", cost)));
@@ -296,7 +295,7 @@ impl Run {
     }
 }
 
-/// One measure of a run; `relative:` ones against those of the first policy.
+/// One measure of a run; `relative:` measures against those of the first policy.
 fn measure(name: &str, run: &[(&'static str, f64)], first: &[(&'static str, f64)]) -> Option<f64> {
     let of = |run: &[(&'static str, f64)], name: &str| {
         run.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)

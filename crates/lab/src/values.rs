@@ -1,4 +1,4 @@
-//! Values of settings, checked where they are read, so that what is wrong with one has its line.
+//! Values of settings, checked when they are read, so that errors have a line.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -19,7 +19,7 @@ impl<'de> Deserialize<'de> for Policy {
     }
 }
 
-/// An objective and the words for it.
+/// An objective and its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Aim {
     pub(crate) text: String,
@@ -44,7 +44,7 @@ pub(crate) fn objective(text: &str) -> Result<Objective, String> {
     })
 }
 
-/// Reads a text with a function that says what is wrong with it.
+/// Reads a text with a function that returns the error in it.
 pub(crate) fn text<'de, D: Deserializer<'de>, T, E: Display>(
     deserializer: D,
     read: impl FnOnce(&str) -> Result<T, E>,

@@ -1,4 +1,4 @@
-//! From the words of a specification to an instance.
+//! Converts the settings of a specification into an instance.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -84,22 +84,22 @@ impl SaidWorkload {
     }
 }
 
-/// A workload: where it comes from, with settings.
+/// A workload: its origin, with settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Workload {
     pub(crate) origin: Origin,
-    /// Settings of the origin; the rest have their defaults.
+    /// Settings of the origin; the others have their defaults.
     pub(crate) set: BTreeMap<String, Word>,
-    /// How often its flows recur; without it, as the origin says.
+    /// How often its flows recur; `None` for the recurrence of the origin.
     pub(crate) repeat: Option<Recurrence>,
 }
 
-/// Where a workload comes from.
+/// The origin of a workload.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// The generator of that name.
     Generator(String),
-    /// A file or folder, and its format if that was said.
+    /// A file or folder, and its format if the specification names it.
     File { source: Arc<Source>, from: Option<String> },
 }
 
@@ -108,8 +108,7 @@ impl Workload {
         Self { origin: Origin::Generator(name.to_owned()), set, repeat: None }
     }
 
-    /// Whether the origin has such settings, and of a file whether it is a workload; what there is to say of
-    /// it.
+    /// Checks that the origin has such settings, and that a file is a workload. Returns the messages on it.
     pub(crate) fn check(&self) -> Result<Vec<String>, Problem> {
         let set = self.settings();
         match &self.origin {
@@ -125,7 +124,7 @@ impl Workload {
         }
     }
 
-    /// The draft for a seed, as its origin gives it.
+    /// The draft of the origin for a seed.
     fn draft(&self, seed: u64) -> Result<Draft, Problem> {
         let set = self.settings();
         let mut draft = match &self.origin {
@@ -245,7 +244,7 @@ impl Cluster {
     }
 }
 
-/// All that shapes an instance beside its objective.
+/// Everything that affects an instance except its objective.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) workload: Workload,
@@ -258,8 +257,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Sets the parameter that varies: one of the cluster's, `deadlines`, `every` (of a workload that
-    /// recurs), or one of the generator's or the import format's.
+    /// Sets the varied parameter: a parameter of the cluster, `deadlines`, `every` (of a recurring workload),
+    /// or a parameter of the generator or the import format.
     pub(crate) fn set(&mut self, name: &str, value: &Word) -> Result<(), Problem> {
         let number = || match value {
             Word::Count(n) if *n >= 0 => Ok(*n as f64),

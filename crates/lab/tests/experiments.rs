@@ -1,4 +1,4 @@
-//! Every specification that comes with the program is valid, and its committed results are of it.
+//! Every specification that comes with the program is valid, and its committed results belong to it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn every_experiment_of_the_repository_comes_with_the_program() {
     let known: Vec<&str> = experiments().iter().map(|experiment| experiment.id).collect();
     for entry in std::fs::read_dir(directory("")).unwrap() {
         let entry = entry.unwrap();
-        // Studies that are scripts of their own have none.
+        // Studies that are separate scripts have no specification.
         if entry.path().join("spec.toml").exists() {
             let name = entry.file_name().into_string().unwrap();
             assert!(known.contains(&name.as_str()), "experiments/{name} is in no list");
@@ -23,7 +23,7 @@ fn every_experiment_of_the_repository_comes_with_the_program() {
     }
 }
 
-/// A figure's rows carry the hash of its specification: a change of one needs the other to be made again.
+/// A figure's rows carry the hash of its specification. After a change, the figure must be made again.
 #[test]
 fn committed_results_are_of_their_specification() {
     for experiment in experiments() {
@@ -55,7 +55,7 @@ fn committed_results_are_of_their_specification() {
     }
 }
 
-/// A figure that is made again is noted with the program that made it.
+/// The record names the program that made each figure.
 #[test]
 fn each_committed_file_names_the_program_that_made_it() {
     for experiment in experiments() {
@@ -88,7 +88,7 @@ fn each_committed_file_names_the_program_that_made_it() {
     }
 }
 
-/// Makes a figure again and compares it with what is committed, byte for byte.
+/// Makes a figure again and compares it with the committed one, byte for byte.
 fn made_again(id: &str, figure: &str) {
     let spec = experiment(id).and_then(|known| known.spec().ok()).expect("an experiment of ours");
     let figure = spec.figures.iter().find(|known| known.id == figure).expect("a figure of it");

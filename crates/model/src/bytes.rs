@@ -1,4 +1,4 @@
-//! Sizes in bytes, as people write them.
+//! Reads sizes in bytes, such as `512MiB`.
 
 /// Bytes: a whole number above 0, with a unit if one follows it (`KiB`, `MiB`, `GiB`, `TiB`, or `kB`, `MB`,
 /// `GB`, `TB`; capital and small letters are the same).

@@ -1,13 +1,13 @@
-//! Clock times against seconds after the start of a workload: dates and times, times of day, time zones.
+//! Converts between clock times and seconds after the start of a workload: dates and times, times of day,
+//! time zones.
 //!
-//! A [`Start`] says when second 0 is and in which time zone clock times are meant; a [`TimeSpec`] is a point
-//! in time as it is written. Rules, which `docs/times.md` tells users:
+//! A [`Start`] has the moment of second 0 and the time zone of clock times; a [`TimeSpec`] is a point in time
+//! in the form in which it was written. Rules, which `docs/times.md` explains to users:
 //! - a time of day stands for the first such time from a given second on;
-//! - a time that a change of clocks leaves out is as much later as the clocks are put forward (02:30 becomes
-//!   03:30);
-//! - of a time that comes twice, a date and time means the first, a time of day the next one to come.
+//! - a time that a change of clocks skips is later by the change (02:30 becomes 03:30);
+//! - if a time occurs twice, a date and time means the first, a time of day the next one to come.
 //!
-//! Time zones are those of the database in the program, so that a document means the same on every machine.
+//! Time zones are those of the database in the program, so a document means the same on every machine.
 
 use std::fmt;
 use std::ops::Bound;
@@ -19,11 +19,11 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 
 use crate::duration;
 
-/// What a point in time may be, for messages.
+/// The allowed forms of a point in time, for messages.
 pub const EXPECTED: &str = "seconds, a duration such as 2h, a date and time such as 2026-03-01T06:00[Europe/Berlin], or a \
                             time of day such as 06:00";
 
-/// What the start of a workload may be, for messages.
+/// The allowed forms of the start of a workload, for messages.
 pub const EXPECTED_START: &str =
     "a date and time with a time zone or offset such as 2026-03-01T06:00[Europe/Berlin]";
 
@@ -35,8 +35,8 @@ pub fn day(text: &str) -> Option<Date> {
     text.parse::<Date>().ok().filter(|day| day.to_string() == text)
 }
 
-/// How many days there are from one to another, both included; 0 where the second is before the first, and
-/// `None` where either is no day.
+/// The number of days from one to another, including both; 0 if the second is before the first, and `None` if
+/// either is no valid day.
 pub fn days_until(first: &str, last: &str) -> Option<u64> {
     let days = i64::from(day(last)?.since(day(first)?).ok()?.get_days());
     Some(u64::try_from(days + 1).unwrap_or(0))
@@ -48,14 +48,14 @@ pub fn day_after(day: Date, days: u64) -> Option<String> {
     Some(day.checked_add(jiff::Span::new().try_days(days).ok()?).ok()?.to_string())
 }
 
-/// When second 0 of a workload is, and in which time zone its clock times are.
+/// The moment of second 0 of a workload, with the time zone of its clock times.
 #[derive(Clone, Debug)]
 pub struct Start(Zoned);
 
 impl PartialEq for Start {
     fn eq(&self, other: &Self) -> bool {
-        // The library compares only the moments, not the zones; and two zones of one name differ if one is of
-        // this machine and the other of a table.
+        // The library compares only the moments, not the zones. Two zones of one name differ if one comes
+        // from this machine and the other from a table.
         let [one, two] = [self.0.time_zone(), other.0.time_zone()];
         let is_same_zone = match (one.iana_name(), two.iana_name()) {
             (Some(one), Some(two)) => one == two,
@@ -65,7 +65,7 @@ impl PartialEq for Start {
     }
 }
 
-/// As [`Start::parse`] reads it.
+/// The form that [`Start::parse`] reads.
 impl fmt::Display for Start {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -127,11 +127,11 @@ impl Start {
         duration::seconds_nearest(moment.duration_since(self.0.timestamp()))
     }
 
-    /// Seconds to the first time of day `time` within the bound; `None` where no calendar goes.
+    /// Seconds to the first time of day `time` within the bound; `None` outside the calendar.
     fn first(&self, time: Time, bound: Bound<f64>) -> Option<f64> {
         let (Bound::Included(from) | Bound::Excluded(from)) = bound else { return None };
         let (zone, day) = (self.0.time_zone(), self.after(from)?.date());
-        // Two days on, because some zones have left out a whole one.
+        // Two days on, because some zones skipped a whole day.
         let days = [Ok(day), day.tomorrow(), day.tomorrow().and_then(Date::tomorrow)];
         let moments = days.into_iter().flatten().flat_map(|day| {
             let ambiguous = zone.to_ambiguous_timestamp(day.to_datetime(time));
@@ -147,7 +147,7 @@ impl Start {
     }
 }
 
-/// A time zone, in which a log has its clock times.
+/// A time zone for the clock times of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone(TimeZone);
 
@@ -167,8 +167,8 @@ impl Zone {
         TimeZoneDatabase::bundled().get(name).map(Self).map_err(|_| ZONE.to_owned())
     }
 
-    /// Milliseconds from 1970-01-01T00:00Z to a date and time, which is meant in this zone if it has neither
-    /// zone nor offset; `None` if it is none.
+    /// Milliseconds from 1970-01-01T00:00Z to a date and time, which is in this zone if it has neither zone
+    /// nor offset; `None` if the text is invalid.
     pub fn unix_millis(&self, text: &str) -> Option<i64> {
         let moment = match ClockTime::parse(text).ok()? {
             ClockTime::Zoned(moment) => moment,
@@ -186,7 +186,7 @@ impl Zone {
     }
 }
 
-/// A point in time as it is written.
+/// A point in time in the form in which it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimeSpec {
     /// Seconds after the start of the workload.
@@ -223,7 +223,7 @@ impl TimeSpec {
     /// What was expected instead.
     pub fn parse(text: &str) -> Result<Self, String> {
         if !text.contains(':') {
-            // A reason that is not only that the text is no duration is worth telling.
+            // A reason is useful only if it says more than that the text is no duration.
             let reason = |expected: String| match fault(text) {
                 Some(fault) => fault,
                 None if expected == duration::EXPECTED => EXPECTED.to_owned(),
@@ -246,10 +246,10 @@ impl TimeSpec {
         text.parse().map(Self::Seconds).or_else(|_| Self::parse(text))
     }
 
-    /// Seconds after the start, where a time of day is the first one within the bound.
+    /// Seconds after the start; a time of day is the first one within the bound.
     ///
     /// # Errors
-    /// What was found and expected: a clock time without a start, or before it; one beyond the calendar.
+    /// Found and expected: a clock time without a start, or before it; a time beyond the calendar.
     pub fn seconds(&self, start: Option<&Start>, bound: Bound<f64>) -> Result<f64, String> {
         let kind = match self {
             Self::Seconds(seconds) => return Ok(*seconds),
@@ -293,7 +293,7 @@ impl TimeSpec {
     }
 }
 
-/// A clock time by what it leaves open.
+/// A clock time, by its missing parts.
 enum ClockTime {
     Zoned(Zoned),
     Local(DateTime),
@@ -301,10 +301,10 @@ enum ClockTime {
 }
 
 impl ClockTime {
-    /// Reads a clock time; where one was meant, the error says what in it is wrong.
+    /// Reads a clock time. If the text was meant as one, the error names the problem.
     fn parse(text: &str) -> Result<Self, Option<String>> {
         let Ok(pieces) = Pieces::parse(text) else {
-            // The library takes more for a time of day than what everybody takes for one.
+            // The library accepts more forms of times of day than users expect.
             let is_time =
                 text.contains(':') && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.'));
             return text.parse().map(Self::Daily).ok().filter(|_| is_time).ok_or_else(|| fault(text));
@@ -327,8 +327,7 @@ impl ClockTime {
     }
 }
 
-/// What was expected of a text that is almost a clock time: a number that the calendar has, or all its
-/// digits.
+/// The expected form of a text that is almost a clock time: a number in the calendar, or all its digits.
 fn fault(text: &str) -> Option<String> {
     match mended(text) {
         Ok(mended) => Some(mended).filter(|mended| mended != text && ClockTime::parse(mended).is_ok()),
@@ -336,8 +335,8 @@ fn fault(text: &str) -> Option<String> {
     }
 }
 
-/// A text that is almost a clock time with all its digits; the error says what no calendar has, if it is
-/// known.
+/// A text that is almost a clock time, with all its digits. The error names the part that no calendar has, if
+/// it is known.
 fn mended(text: &str) -> Result<String, Option<String>> {
     let (date, rest) = match text.split_once(['T', ' ']) {
         Some((date, rest)) => (Some(date), Some(rest)),
@@ -429,7 +428,7 @@ mod tests {
         assert_eq!(seconds("07:00", &start, Bound::Excluded(60.0 * HOUR)), 73.0 * HOUR);
     }
 
-    /// In Berlin 02:00 to 03:00 of 29 March 2026 is left out, and of 25 October 2026 comes twice.
+    /// In Berlin, 02:00 to 03:00 is skipped on 29 March 2026, and occurs twice on 25 October 2026.
     #[test]
     fn a_time_that_is_left_out_is_an_hour_later() {
         let start = start("2026-03-29T00:00[Europe/Berlin]");
@@ -441,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_time_that_comes_twice_a_date_means_the_first_and_a_time_of_day_the_next() {
+    fn if_a_time_occurs_twice_a_date_means_the_first_and_a_time_of_day_the_next() {
         let start = start("2026-10-25T00:00[Europe/Berlin]");
         assert_eq!(seconds("2026-10-25T02:30", &start, FROM), 2.5 * HOUR);
         assert_eq!(seconds("2026-10-25T02:30+01:00", &start, FROM), 3.5 * HOUR, "an offset says which");
@@ -496,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_in_time_is_refused() {
+    fn invalid_points_in_time_are_refused() {
         for text in ["", "noon", " 06:00", "06:00Z", "T06:00", "06:00 pm", "０６:００", "1:2:3:4"] {
             assert_eq!(TimeSpec::parse(text), Err(EXPECTED.to_owned()), "{text}");
         }

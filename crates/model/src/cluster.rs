@@ -1,21 +1,21 @@
-//! The cluster: groups of equal machines with slots, and the slot kinds those slots form.
+//! The cluster: groups of equal machines with slots, and the slot kinds of those slots.
 //!
-//! A *slot kind* is a set of slots that serve the same phases. A cluster of typed slots (Hadoop 1) has a map
-//! slot kind and a reduce slot kind; a cluster of universal slots has one slot kind for both. The slots of a
-//! slot kind are numbered from 0, machine by machine in the order of the document, so a machine's slots are a
-//! range, and so are the slots of a group: no table per slot is kept.
+//! A *slot kind* is a set of slots that serve the same phases. A cluster with map slots and reduce slots
+//! (Hadoop 1) has two slot kinds; a cluster with generic slots has one for both. The slots of a slot kind are
+//! numbered from 0, machine by machine in the order of the document. So the slots of a machine are a range,
+//! and so are those of a group: no table per slot is kept.
 
 use std::ops::{Range, RangeInclusive};
 
 use crate::id::{GroupId, MachineId, PhaseKind, TiVec};
 
-/// Most slots a slot kind may have, so that slot numbers and their sums fit `u32`.
+/// The limit on slots of a slot kind, so that slot numbers and their sums fit `u32`.
 pub(crate) const SLOTS_MAX: u64 = 1 << 31;
 
-/// The speeds that machines may have.
+/// The allowed speeds of machines.
 pub const SPEEDS: RangeInclusive<f64> = 1e-6..=1e6;
 
-/// What a machine's slots may run.
+/// The tasks that the slots of a machine may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slots {
     /// This many slots, each for a map or a reduce task.
@@ -44,14 +44,13 @@ impl Slots {
 pub struct Group {
     /// The name; machines are `name-0` … or, for a single one, `name`.
     pub name: String,
-    /// How many machines; at least 1.
+    /// The number of machines; at least 1.
     pub count: u32,
     /// Speed: a task of `s` seconds takes `s / speed`.
     pub speed: f64,
     /// Slots of each machine.
     pub slots: Slots,
-    /// The rack, where one was named. Machines without one are in one rack together, as in Hadoop's default
-    /// rack.
+    /// The rack, if the document names one. Machines without one share one rack, as in Hadoop's default rack.
     pub rack: Option<String>,
     /// The first machine of the group.
     pub first: MachineId,
@@ -61,11 +60,11 @@ crate::named_enum! {
     /// Slots that serve the same phases.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SlotKind {
-        /// Typed slots for maps.
+        /// Map slots.
         Map = "map",
-        /// Typed slots for reduces.
+        /// Reduce slots.
         Reduce = "reduce",
-        /// Universal slots.
+        /// Generic slots.
         Any = "universal",
     }
 }
@@ -93,7 +92,7 @@ impl SlotKind {
 pub struct SlotRange {
     /// The first slot.
     pub first: u32,
-    /// How many; at least 1.
+    /// The number of slots; at least 1.
     pub len: u32,
 }
 
@@ -110,7 +109,7 @@ struct Stretch {
     first: u32,
     per_machine: u32,
     machines: u32,
-    /// How many of them are gone for good.
+    /// The number of them whose machines left for good.
     gone: u32,
     first_machine: MachineId,
     /// Number of the slot kind's first slot within a machine (reduce slots come after map slots).
@@ -119,16 +118,16 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Slots of machines that are not gone.
+    /// Slots of machines that have not left.
     fn slots(&self) -> u32 {
         self.per_machine * (self.machines - self.gone)
     }
 }
 
-/// A valid cluster: at least one machine with a slot, all slots universal or all typed.
+/// A valid cluster: at least one machine with a slot, and either only generic slots or only map slots and
+/// reduce slots.
 ///
-/// Machines may join it and leave it. Ids of machines and numbers of slots only grow and are never used
-/// twice.
+/// Machines may join and leave. Ids of machines and numbers of slots only grow and are never reused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     groups: TiVec<GroupId, Group>,
@@ -139,8 +138,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Lays out the slot kinds. The groups were checked by the instance builder: same typing throughout,
-    /// positive speeds, at least one slot, totals below 2^31.
+    /// Lays out the slot kinds. The instance builder has checked the groups: one form of slots, positive
+    /// speeds, at least one slot, totals below 2^31.
     pub(crate) fn new(groups: Vec<Group>) -> Self {
         let mut cluster = Self {
             typed: matches!(groups[0].slots, Slots::Typed { .. }),
@@ -179,8 +178,8 @@ impl Cluster {
         self.groups.push(group);
     }
 
-    /// Whether machines can join: there is one, its slots are of the cluster's kind, its speed is one that
-    /// machines may have, and all numbers of machines and slots fit.
+    /// Whether machines can join: the group is not empty, its slots have the cluster's form, its speed is
+    /// allowed, and all numbers of machines and slots fit.
     pub fn can_join(&self, group: &Group) -> bool {
         let per_machine = match group.slots {
             Slots::Universal(n) => [n, 0],
@@ -195,10 +194,10 @@ impl Cluster {
             && self.totals.iter().zip(per_machine).all(|(&before, more)| fits(before, more))
     }
 
-    /// Machines join: they get the next ids, which are returned, and their slots the next numbers.
+    /// Adds machines: they get the next ids, which are returned, and their slots the next numbers.
     ///
     /// # Panics
-    /// If they cannot ([`Self::can_join`]).
+    /// If they cannot join ([`Self::can_join`]).
     pub fn join(&mut self, group: Group) -> Range<u32> {
         assert!(self.can_join(&group), "machines that can join");
         let first = self.n_machines;
@@ -206,7 +205,7 @@ impl Cluster {
         first..self.n_machines
     }
 
-    /// A machine that is there leaves for good: its slots no longer count. O(groups).
+    /// Removes a machine for good: its slots no longer count. O(groups).
     pub fn leave(&mut self, machine: MachineId) {
         for stretch in self.slot_kinds.iter_mut().flatten() {
             let last = stretch.first_machine.0 + stretch.machines;
@@ -221,17 +220,17 @@ impl Cluster {
         &self.groups
     }
 
-    /// Whether slots are typed (Hadoop 1) rather than universal.
+    /// Whether the cluster has map slots and reduce slots (Hadoop 1) rather than generic slots.
     pub fn is_typed(&self) -> bool {
         self.typed
     }
 
-    /// How many machines, those that left included: ids are below it.
+    /// The number of machines, including those that left: all ids are below it.
     pub fn n_machines(&self) -> u32 {
         self.n_machines
     }
 
-    /// The slot kinds there are: map and reduce, or the universal one.
+    /// The slot kinds: map and reduce, or the generic one.
     pub fn slot_kinds(&self) -> &'static [SlotKind] {
         if self.typed { &[SlotKind::Map, SlotKind::Reduce] } else { &[SlotKind::Any] }
     }
@@ -250,7 +249,7 @@ impl Cluster {
         self.slot_kinds[slot_kind.index()].iter().map(Stretch::slots).sum()
     }
 
-    /// Numbers that slots of `slot_kind` have are below it; as [`Self::slots`] where no machine ever left.
+    /// All numbers of slots of `slot_kind` are below it; equal to [`Self::slots`] if no machine has left.
     pub fn slot_numbers(&self, slot_kind: SlotKind) -> u32 {
         self.totals[slot_kind.index()]
     }
@@ -289,7 +288,7 @@ impl Cluster {
         speed / slots
     }
 
-    /// Which group `machine` is of. O(log groups).
+    /// The id of the group of `machine`. O(log groups).
     pub fn group_id_of(&self, machine: MachineId) -> GroupId {
         GroupId::from(self.groups.raw.partition_point(|g| g.first <= machine) - 1)
     }

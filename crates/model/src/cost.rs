@@ -1,7 +1,7 @@
-//! What it costs to complete a flow at a time: the metric table of the workload document.
+//! The cost of completing a flow at a time: the metric table of the workload document.
 //!
-//! A [`CostFn`] is what a metric becomes for one flow once its release, weight, deadline and size
-//! are known. Every one is non-decreasing in the completion time.
+//! A [`CostFn`] is a metric applied to one flow with a known release, weight, deadline and size. Every one is
+//! non-decreasing in the completion time.
 
 use std::fmt;
 
@@ -74,7 +74,7 @@ impl fmt::Display for Metric {
 }
 
 crate::named_enum! {
-    /// How the costs of the flows become one number.
+    /// How the costs of the flows are combined.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Combine {
         /// The sum: a *minisum* objective.
@@ -94,14 +94,14 @@ impl Combine {
     pub fn of(self, costs: impl IntoIterator<Item = f64>) -> f64 {
         let mut costs = costs.into_iter();
         match self {
-            // From 0: the sum of nothing would be −0.
+            // From 0: the empty sum of floats would be −0.
             Self::Sum => costs.fold(0.0, |sum, cost| sum + cost),
             Self::Max => costs.by_ref().reduce(f64::max).unwrap_or(0.0),
         }
     }
 
-    /// The same, of costs that come one at a time: that of those so far (`None` before the first) and one
-    /// more.
+    /// The same for costs that come one at a time: combines the result so far (`None` before the first) with
+    /// one more.
     #[must_use]
     pub fn and(self, so_far: Option<f64>, cost: f64) -> Option<f64> {
         Some(match self {
@@ -111,10 +111,10 @@ impl Combine {
     }
 }
 
-/// What is to be small.
+/// The objective to minimise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Objective {
-    /// The metric of flows that do not bring a cost of their own.
+    /// The metric of flows without their own cost.
     pub metric: Metric,
     /// Sum or maximum.
     pub combine: Combine,
@@ -196,7 +196,7 @@ impl CostFn {
         self
     }
 
-    /// The same costs, that many seconds later: of a flow that comes again.
+    /// The same costs, this number of seconds later: for a recurrence of a flow.
     #[must_use]
     pub fn later(mut self, seconds: f64) -> Self {
         match &mut self.shape {
@@ -261,7 +261,7 @@ impl CostFn {
         }
     }
 
-    /// The points and the slope with which [`Self::piecewise`] is the same function from 0 on; `None` of a
+    /// The points and the slope with which [`Self::piecewise`] is the same function from 0 on; `None` for a
     /// step function.
     pub fn as_piecewise(&self) -> Option<(Vec<(f64, f64)>, f64)> {
         match &self.shape {

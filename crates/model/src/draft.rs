@@ -1,4 +1,4 @@
-//! An instance as a document states it: plain data, nothing checked.
+//! An instance as a document states it: plain data, not checked yet.
 //!
 //! Importers and generators fill a [`Draft`]; [`crate::Instance::new`] checks it. Times are seconds.
 
@@ -14,11 +14,11 @@ use crate::shell;
 /// A workload document before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// When second 0 is, if that is known.
+    /// The moment of second 0, if it is known.
     pub start: Option<Start>,
     /// The machines.
     pub machines: Vec<MachineDraft>,
-    /// What is to be small.
+    /// The objective to minimise.
     pub objective: Objective,
     /// Whether weights count (`--weights use|ignore`).
     pub weights: Weights,
@@ -43,7 +43,7 @@ pub enum Weights {
 pub struct MachineDraft {
     /// Group name.
     pub name: String,
-    /// How many machines.
+    /// The number of machines.
     pub count: u32,
     /// Speed relative to the machine on which `seconds` were measured.
     pub speed: f64,
@@ -54,7 +54,7 @@ pub struct MachineDraft {
 }
 
 impl Draft {
-    /// Adds the pools whose names are not there yet.
+    /// Adds the pools whose names are new.
     pub fn add_pools(&mut self, pools: &[PoolDraft]) {
         for pool in pools {
             if self.pools.iter().all(|known| known.id != pool.id) {
@@ -94,19 +94,19 @@ impl PerPhase {
 pub struct FlowDraft {
     /// Flow name.
     pub id: String,
-    /// When it arrives.
+    /// The time at which it arrives.
     pub release: f64,
     /// Weight.
     pub weight: f64,
-    /// When it should be done, counted from the start of the workload.
+    /// The time by which it should be done, counted from the start of the workload.
     pub deadline: Option<f64>,
-    /// A cost of its own instead of the objective's metric.
+    /// A cost that replaces the objective's metric.
     pub cost: Option<CostDraft>,
     /// The pool it belongs to.
     pub pool: Option<String>,
-    /// Whose it is; results are told by user too.
+    /// The user who owns it; results are also reported by user.
     pub user: Option<String>,
-    /// Its priority in the log it is from, the higher the more urgent.
+    /// Its priority in its log; higher is more urgent.
     pub priority: Option<u32>,
     /// Recurrence.
     pub repeat: Option<Repeat>,
@@ -131,7 +131,7 @@ impl FlowDraft {
         }
     }
 
-    /// The name of its recurrence of that number, and its offset from the first in seconds, if there is one.
+    /// The name of its recurrence of that number, and its offset from the first in seconds, if it exists.
     pub(crate) fn recurrence(&self, k: u32) -> Option<(String, f64)> {
         match self.repeat {
             None => (k == 0).then(|| (self.id.clone(), 0.0)),
@@ -148,8 +148,8 @@ impl FlowDraft {
             .map(|(id, shift)| Self { id, repeat: None, ..self.clone() }.later(shift))
     }
 
-    /// The same flow that many seconds later: its release, its deadline, what it costs and what was recorded
-    /// of it. Times are rounded to microseconds.
+    /// The same flow, this number of seconds later: its release, its deadline, its cost and its recorded
+    /// execution. Times are rounded to microseconds.
     #[must_use]
     pub fn later(mut self, seconds: f64) -> Self {
         let later = |at: f64| ((at + seconds) * 1e6).round() / 1e6;
@@ -165,8 +165,8 @@ impl FlowDraft {
         self
     }
 
-    /// Jobs of other flows whose output its jobs read: it waits for them. With the flow's name first, in the
-    /// order of the inputs, each as often as it is read.
+    /// Jobs of other flows whose output its jobs read: it waits for them. The name of the flow comes first.
+    /// They are in the order of the inputs, each as often as it is read.
     pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(RunDraft::foreign_inputs)
     }
@@ -181,7 +181,7 @@ pub struct Repeat {
     pub times: u32,
 }
 
-/// The cost a flow brings along.
+/// The cost function of a single flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CostDraft {
     /// Another metric of the table (not `sla` or `piecewise`, which need numbers).
@@ -198,7 +198,7 @@ pub enum CostDraft {
 }
 
 impl CostDraft {
-    /// The same cost that many seconds later.
+    /// The same cost, this number of seconds later.
     #[must_use]
     pub fn later(mut self, seconds: f64) -> Self {
         if let Self::Steps(points) | Self::Piecewise { points, .. } = &mut self {
@@ -215,7 +215,7 @@ impl CostDraft {
 pub struct JobDraft {
     /// Job name, unique in its flow.
     pub id: String,
-    /// Names of the jobs it comes after.
+    /// Names of its predecessors.
     pub after: Vec<String>,
     /// Map phase.
     pub map: Option<PhaseDraft>,
@@ -225,14 +225,14 @@ pub struct JobDraft {
     pub min_slots: PerPhase,
     /// Most slots at a time.
     pub max_slots: PerPhase,
-    /// What its tasks really do. Phases that are left out beside it follow from its inputs when it is run;
+    /// The real work of its tasks. Phases that are left out beside it follow from its inputs when it is run;
     /// an instance needs them.
     pub run: Option<RunDraft>,
-    /// What a log says really happened, in any order.
+    /// The recorded execution in a log, in any order.
     pub recorded: Vec<AttemptDraft>,
 }
 
-/// An attempt of a task that a log says there was. Times are seconds after the start of the workload.
+/// A recorded attempt of a task in a log. Times are seconds after the start of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptDraft {
     /// The phase of the task.
@@ -241,18 +241,18 @@ pub struct AttemptDraft {
     pub task: u32,
     /// The machine, if the log names one.
     pub machine: Option<String>,
-    /// When it took its slot.
+    /// The time at which it took its slot.
     pub start: f64,
-    /// When it left it.
+    /// The time at which it left its slot.
     pub end: f64,
     /// How it ended.
     pub outcome: Outcome,
 }
 
-/// What the tasks of a job really do: programs over files. Schedulers do not look at it.
+/// The real work of the tasks of a job: programs over files. Schedulers ignore it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunDraft {
-    /// What is computed.
+    /// The computation.
     pub work: RunWork,
     /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for
     /// that of a job of another flow.
@@ -261,18 +261,18 @@ pub struct RunDraft {
     pub output: String,
     /// How many reduce tasks; 0 for a job of maps only.
     pub reducers: Option<u32>,
-    /// What its commands find around them.
+    /// The environment of its commands.
     pub setting: RunSetting,
-    /// What its tasks may take, and what is done when they fail.
+    /// The limits on its tasks, and their retries.
     pub limits: RunLimits,
-    /// How map output gets to the reduces of commands.
+    /// How map output is transferred to the reduces of commands.
     pub shuffle: RunShuffle,
-    /// What its part files are compressed with: `gzip`, `zstd` or `lz4`.
+    /// The compression of its part files: `gzip`, `zstd` or `lz4`.
     pub compress: Option<String>,
 }
 
 impl RunDraft {
-    /// A job that reads nothing and leaves everything else at its default.
+    /// A job without inputs, with all other settings at their defaults.
     pub fn new(work: RunWork, output: impl Into<String>) -> Self {
         Self {
             work,
@@ -300,7 +300,7 @@ impl RunDraft {
     /// Refuses a path that a shell would expand, and a command whose lines end with carriage returns.
     ///
     /// # Errors
-    /// The key of the first such text, and what is wrong with it.
+    /// The key of the first such text, and the problem.
     pub fn check_texts(&self) -> Result<(), (String, String)> {
         for (key, path) in self.paths().filter(|(_, path)| !path.starts_with('@')) {
             shell::check_path(path).map_err(|expected| {
@@ -347,10 +347,10 @@ impl RunDraft {
     }
 }
 
-/// What a job computes.
+/// The computation of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunWork {
-    /// A program that is built in.
+    /// A built-in program.
     Program {
         /// Its name.
         name: String,
@@ -378,13 +378,12 @@ pub enum RunWork {
         jar: String,
         /// The class whose `main` is called.
         main: String,
-        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to
-        /// write.
+        /// Its arguments, in which `{inputs}` and `{output}` stand for the inputs and the output of the job.
         arguments: Vec<String>,
     },
 }
 
-/// What the commands of a job find around them.
+/// The environment of the commands of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunSetting {
     /// Environment variables beside those of the run, by name.
@@ -393,44 +392,44 @@ pub struct RunSetting {
     pub cwd: Option<String>,
     /// The shell with its options, to which `-c COMMAND` is added; by default `sh`.
     pub shell: Option<String>,
-    /// Files beside the inputs that the job depends on, such as scripts and tables: a change of one makes the
-    /// job another one.
+    /// Files in addition to the inputs that the job depends on, such as scripts and tables. A change of one
+    /// changes the job.
     pub files: Vec<String>,
 }
 
-/// What the tasks of a job may take, and what is done when they fail.
+/// The limits on the tasks of a job, and their retries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunLimits {
     /// Memory of one task, bytes.
     pub memory: Option<u64>,
-    /// Processors that one task keeps busy: it starts when as many slots are free. By default 1.
+    /// Processors that one task keeps busy: it starts when this number of slots is free. By default 1.
     pub processors: Option<u32>,
-    /// How long one attempt may take, seconds.
+    /// The longest duration of one attempt, seconds.
     pub timeout: Option<f64>,
     /// How many attempts a task has, the first one included.
     pub attempts: Option<u16>,
-    /// How long the next attempt waits after a failed one, seconds.
+    /// The delay of the next attempt after a failed one, seconds.
     pub retry_delay: Option<f64>,
     /// Exit codes of commands after which there is no other attempt.
     pub no_retry: Vec<u8>,
 }
 
-/// How map output gets to the reduces of commands.
+/// How map output is transferred to the reduces of commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunShuffle {
-    /// How many fields at the beginning of a line are its key; by default 1.
+    /// The number of fields at the start of a line that are its key; by default 1.
     pub key_fields: Option<u32>,
-    /// The character of ASCII between fields; by default a tab.
+    /// The ASCII character between fields; by default a tab.
     pub separator: Option<String>,
-    /// How many fields of the key decide which reduce gets a line; by default all.
+    /// The number of key fields that decide which reduce gets a line; by default all.
     pub partition_fields: Option<u32>,
-    /// Fields of the key to sort by, as of `sort -k`: a number, then `n` for numbers and `r` for reverse. By
+    /// Fields of the key to sort by, as in `sort -k`: a number, then `n` for numbers and `r` for reverse. By
     /// default the bytes of the whole key.
     pub order: Vec<String>,
-    /// Whether all keys of a part file come before those of the next, in the order of the lines: documents
-    /// have it with one reduce alone.
+    /// Whether all keys of a part file come before those of the next, in the order of the lines. Documents
+    /// guarantee it only with a single reduce.
     pub total_order: bool,
-    /// What map output is compressed with on its way: `lz4`.
+    /// The compression of map output in transfer: `lz4`.
     pub compress: Option<String>,
 }
 

@@ -1,11 +1,11 @@
-//! Durations as people write them: `22s`, `1h30m`, `2d`, `1.5h`, `250ms`, `PT1H`. A day is 24 hours.
+//! Durations in text form: `22s`, `1h30m`, `2d`, `1.5h`, `250ms`, `PT1H`. A day is 24 hours.
 //!
-//! They become seconds, the unit of every draft and option, by rounding once: `20.1s` is the same number as
-//! 20.1.
+//! They are converted to seconds, the unit of every draft and option, with a single rounding: `20.1s` is the
+//! same number as 20.1.
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
-/// What a duration may be, for messages.
+/// The allowed forms of a duration, for messages.
 pub const EXPECTED: &str = "seconds or a duration such as 90s, 1.5h or 2d";
 
 const NEGATIVE: &str = "a duration that is not negative";
@@ -13,13 +13,12 @@ const UNIT: &str = "a unit after the number as in 90s, or a number without quote
 const CALENDAR: &str = "days or shorter units such as 7d or 36h, because weeks, months and years are of the calendar \
                         and not of one length";
 
-/// The seconds of a duration that is written with its units.
+/// Reads a duration with units, as seconds.
 ///
 /// # Errors
-/// What was expected instead.
+/// The expected form.
 pub fn parse(text: &str) -> Result<f64, String> {
-    // The library reads 10:30:00 as a duration, which everybody else reads as a time of day; and space at the
-    // end.
+    // The library reads 10:30:00 as a duration, but users mean a time of day; it also accepts trailing space.
     if text.contains(':') || text.trim() != text {
         return Err(EXPECTED.to_owned());
     }
@@ -34,8 +33,8 @@ pub fn parse(text: &str) -> Result<f64, String> {
     Ok(seconds_nearest(exact))
 }
 
-/// What was expected instead of a text that is no duration: the same in hours for a fraction of a day, a unit
-/// for a number without one.
+/// The expected form for a text that is no duration: hours for a fraction of a day, a unit for a number
+/// without one.
 fn meant(text: &str) -> String {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     let number = digits.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
@@ -53,10 +52,10 @@ fn meant(text: &str) -> String {
     }
 }
 
-/// The seconds of an option's value: a number of them, or a duration with units.
+/// Reads the value of an option, as seconds: a number of seconds, or a duration with units.
 ///
 /// # Errors
-/// What was expected instead.
+/// The expected form.
 pub fn parse_option(text: &str) -> Result<f64, String> {
     text.parse().or_else(|_| parse(text))
 }
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused_with_the_reason() {
+    fn invalid_durations_are_refused_with_the_reason() {
         for text in [
             "",
             " 2h",
@@ -143,7 +142,7 @@ mod tests {
             for text in [format!("{exact}"), format!("{exact:#}")] {
                 let seconds = parse(&text).unwrap();
                 prop_assert_eq!(seconds, format!("{micros}e-6").parse().unwrap(), "{}", &text);
-                // From some 140 years on seconds as `f64` have no whole microseconds any more.
+                // Above some 140 years, seconds as `f64` cannot represent every microsecond.
                 if micros < 1 << 52 {
                     prop_assert_eq!(Micros::from_seconds_nearest(seconds).0, micros as u64, "{}", &text);
                 }

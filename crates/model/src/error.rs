@@ -1,11 +1,11 @@
-//! What is wrong with a draft: every problem, each with a path into the document.
+//! The problems of a draft, each with a path into the document.
 
 use std::fmt;
 
-/// One thing that keeps a draft from being an instance.
+/// A problem that makes a draft invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, such as `flows[3].jobs[1].min_slots`.
+    /// The place, such as `flows[3].jobs[1].min_slots`.
     pub path: String,
     /// What was found and what was expected.
     pub what: String,

@@ -1,8 +1,8 @@
-//! What finished tasks took: the execution database of `dmrs` §V, the past runs of `flex` §4.2.
+//! The durations of finished tasks: the execution database of `dmrs` §V, the past runs of `flex` §4.2.
 //!
-//! A value: it is handed in at the start of a run and handed back at its end, with what the run has seen.
-//! Only what was measured is in it; sizes and speeds are derived by who uses it. Tasks are found again by
-//! the name of their flow, job and phase, and by the group of the machine they ran on.
+//! A value: a run receives it at its start and returns it at its end, extended by its own tasks. It contains
+//! only measured durations; its users derive sizes and speeds. Tasks are identified by the names of their
+//! flow, job and phase, and by the group of the machine they ran on.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,10 +10,10 @@ use std::collections::btree_map::Entry;
 use crate::id::{PhaseId, PhaseKind};
 use crate::instance::Instance;
 
-/// How a phase is found again in another run.
+/// The name that identifies a phase in another run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PhaseName {
-    /// The flow; every recurrence (`nightly#3`) goes by the name of the flow that recurs.
+    /// The flow; every recurrence (`nightly#3`) has the name of the recurring flow.
     pub flow: String,
     /// The job.
     pub job: String,
@@ -31,7 +31,7 @@ impl PhaseName {
     }
 }
 
-/// The name of the flow that recurs, for each of its copies: `nightly` for `nightly#3`.
+/// The name of the recurring flow, for each of its copies: `nightly` for `nightly#3`.
 pub fn recurring(flow: &str) -> &str {
     match flow.rsplit_once('#') {
         Some((name, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -39,41 +39,41 @@ pub fn recurring(flow: &str) -> &str {
     }
 }
 
-/// What a group of machines has finished of a phase.
+/// The finished tasks of a phase on a group of machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Record {
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: u64,
-    /// How long they took together, seconds.
+    /// Their total duration, seconds.
     pub seconds: f64,
 }
 
 impl Record {
-    /// The same with `tasks` more that took `seconds` together.
+    /// The record with `tasks` more tasks of a total of `seconds`.
     #[must_use]
     pub fn and(self, tasks: u64, seconds: f64) -> Self {
         Self { tasks: self.tasks.saturating_add(tasks), seconds: self.seconds + seconds }
     }
 }
 
-/// What is known of finished tasks, by phase and by machine group.
+/// The records of finished tasks, by phase and by machine group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     records: BTreeMap<(PhaseName, String), Record>,
 }
 
 impl History {
-    /// Nothing known.
+    /// A history without records.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Adds a record; false if there was one of that phase and group already, which stays.
+    /// Adds a record. Returns false, without a change, if that phase and group has one already.
     pub fn insert(&mut self, phase: PhaseName, group: String, record: Record) -> bool {
         match self.records.entry((phase, group)) {
             Entry::Vacant(vacant) => {

@@ -1,8 +1,8 @@
-//! Ids: dense indices with a type of their own, so that a job cannot index a table of phases.
+//! Ids: dense indices with separate types, so that a job cannot index a table of phases.
 //!
 //! Ids are numbered over the whole instance, in the order of the document: the jobs of a flow are
-//! consecutive, and so are the phases of a job. Order by id is therefore order of appearance, and
-//! every tie in the project ends in an id.
+//! consecutive, and so are the phases of a job. Order by id is therefore order of appearance, and the id
+//! breaks every tie in the project.
 
 use std::fmt;
 
@@ -67,12 +67,12 @@ define_id!(
 );
 
 crate::named_enum! {
-    /// Which half of a job.
+    /// The half of a job.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum PhaseKind {
         /// Reads the input; all of it ends before the reduce phase computes.
         Map = "map",
-        /// Merges what the maps wrote.
+        /// Merges the output of the maps.
         Reduce = "reduce",
     }
 }

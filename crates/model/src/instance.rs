@@ -1,9 +1,9 @@
 //! Instances: valid by construction.
 //!
-//! [`Instance::new`] turns a [`Draft`] into tables indexed by id, or says everything that is wrong with it.
-//! What can be derived once (topological order, work, critical path, time alone, cost functions) is derived
-//! here, so that algorithms after it are total. An instance may also grow, flow by flow, and give up what is
-//! done ([`Instance::admit`], [`Instance::retire`]): ids then follow the order of arrival.
+//! [`Instance::new`] converts a [`Draft`] to tables indexed by id, or reports all its problems. Everything
+//! that can be derived once (topological order, work, critical path, time alone, cost functions) is derived
+//! here, so that later algorithms are total. An instance may also grow flow by flow, and forget finished
+//! flows ([`Instance::admit`], [`Instance::retire`]): ids then follow the order of arrival.
 
 mod build;
 mod check;
@@ -43,7 +43,7 @@ pub struct Instance {
     jobs: Table<JobId, Job>,
     phases: Table<PhaseId, Phase>,
     pools: TiVec<PoolId, Pool>,
-    /// Tasks that [`Instance::cut`] made of work.
+    /// The number of tasks that [`Instance::cut`] made of work.
     n_cut: u64,
 }
 
@@ -52,37 +52,37 @@ pub struct Instance {
 pub struct Flow {
     /// Its name.
     pub id: String,
-    /// When it arrives.
+    /// The time at which it arrives.
     pub release: Time,
     /// Its weight, 1 under `--weights ignore`.
     pub weight: f64,
-    /// When it should be done.
+    /// The time by which it should be done.
     pub deadline: Option<Time>,
-    /// What completing it at a time costs.
+    /// The cost of completing it at a time.
     pub cost: CostFn,
     /// The pool it belongs to.
     pub pool: Option<PoolId>,
-    /// Whose it is, if that is known.
+    /// The user who owns it, if known.
     pub user: Option<String>,
-    /// How urgent it was in the log it is from, the higher the more, if that is known.
+    /// Its priority in its log, if known; higher is more urgent.
     pub priority: Option<u32>,
     /// Work of all its phases.
     pub work: Work,
     /// Longest chain of phases in seconds, each at its cap on the fastest slots of its kind.
     pub critical_path: f64,
-    /// Seconds it takes alone on the whole cluster at best: the larger of the critical path and,
-    /// for each slot kind, its work there over the slot kind's capacity.
+    /// The least seconds that it takes alone on the whole cluster: the larger of the critical path and, for
+    /// each slot kind, its work there over the capacity of the slot kind.
     pub alone: f64,
-    /// Which flow of its document it is: its own id in the instance of the document, and in one that grows as
-    /// flows arrive the id in the instance it came from.
+    /// Its id in its document. In the instance of the document this is its own id; in a growing instance it
+    /// is the id in the instance it came from.
     pub place: FlowId,
-    /// When the flow will come again, if it recurs: all that is known of the future before it is there.
+    /// The next release of the flow, if it recurs. This is all that is known of the future in advance.
     pub next_release: Option<Time>,
     jobs: Range<u32>,
     phases: Range<u32>,
-    /// Its jobs, each after those it comes `after`; ties by id.
+    /// Its jobs, each after its predecessors; ties by id.
     topological: Vec<JobId>,
-    /// Which flow of the document it was, before recurrences were written out.
+    /// Its index in the document, before recurrences were expanded.
     given_as: usize,
     given_weight: f64,
     given_cost: Option<CostDraft>,
@@ -141,11 +141,12 @@ pub struct Phase {
     pub job: JobId,
     /// Map or reduce.
     pub kind: PhaseKind,
-    /// What is to be done.
+    /// Its tasks or its work.
     pub amount: Amount,
     /// Slots guaranteed while it is ready; 0 for no guarantee.
     pub min_slots: u32,
-    /// Most slots it may hold at a time: min(`max_slots`, tasks); `u32::MAX` for work without either.
+    /// The limit on slots that it may hold at a time: min(`max_slots`, tasks); `u32::MAX` for work without
+    /// either.
     pub cap: u32,
 }
 
@@ -166,7 +167,7 @@ impl Phase {
         }
     }
 
-    /// How many tasks [`Instance::cut`] makes of it; none if it has tasks.
+    /// The number of tasks that [`Instance::cut`] makes of it; 0 if it has tasks.
     pub fn n_to_cut(&self, grain: Span) -> u64 {
         match self.amount {
             Amount::Tasks(_) => 0,
@@ -174,7 +175,7 @@ impl Phase {
         }
     }
 
-    /// Cuts it into equal tasks of at most `grain` if it is malleable; returns how many.
+    /// Cuts it into equal tasks of at most `grain` if it is malleable. Returns their number.
     fn cut(&mut self, grain: Span) -> u64 {
         let Amount::Malleable(work) = self.amount else { return 0 };
         let count = self.n_to_cut(grain).min(TASKS_MAX - 1) as u32;
@@ -183,13 +184,13 @@ impl Phase {
         u64::from(count)
     }
 
-    /// Whether there is nothing to do but to become ready: then it is done and holds no slot.
+    /// Whether it has no length: then it is done when it becomes ready, and holds no slot.
     pub fn is_without_length(&self) -> bool {
         self.work() == Work::ZERO
     }
 }
 
-/// What a phase has to do.
+/// The tasks or the work of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Amount {
     /// These tasks.
@@ -213,14 +214,14 @@ impl Instance {
     /// Checks a draft.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the document: cycles, unknown names,
-    /// negative or non-finite numbers, zero slots or tasks, minima above maxima, phases no machine
-    /// can run, duplicate ids, decreasing costs.
+    /// All its problems, in the order of the document: cycles, unknown names, negative or non-finite numbers,
+    /// zero slots or tasks, minima above maxima, phases that no machine can run, duplicate ids, decreasing
+    /// costs.
     pub fn new(draft: &Draft) -> Result<Self, Invalid> {
         build::build(draft)
     }
 
-    /// When second 0 is, if that is known; only what people read depends on it.
+    /// The moment of second 0, if known. It affects only displayed times.
     pub fn start(&self) -> Option<&Start> {
         self.start.as_ref()
     }
@@ -230,7 +231,7 @@ impl Instance {
         &self.cluster
     }
 
-    /// What is to be small.
+    /// The objective to minimise.
     pub fn objective(&self) -> Objective {
         self.objective
     }
@@ -290,12 +291,12 @@ impl Instance {
         self.cluster.slot_kind_of(self.phases[phase].kind)
     }
 
-    /// All jobs, flow by flow, each after those it comes `after`; ties by id.
+    /// All jobs, flow by flow, each after its predecessors; ties by id.
     pub fn topological(&self) -> impl DoubleEndedIterator<Item = JobId> {
         self.flows.iter().flat_map(|flow| flow.topological.iter().copied())
     }
 
-    /// The jobs of `flow`, each after those it comes `after`; ties by id.
+    /// The jobs of `flow`, each after its predecessors; ties by id.
     pub fn topological_of(&self, flow: FlowId) -> &[JobId] {
         &self.flows[flow].topological
     }
@@ -307,8 +308,8 @@ impl Instance {
         format!("{}/{}/{}", self.flows[job.flow].id, job.id, phase.kind)
     }
 
-    /// Seconds the phase takes at best: its work on the fastest slots it may hold. The longest task does not
-    /// count, so that the number holds for malleable plans too.
+    /// The least seconds that the phase takes: its work on the fastest slots it may hold. The longest task
+    /// does not count, so that the number also holds for malleable plans.
     pub fn phase_alone(&self, phase: PhaseId) -> f64 {
         derive::phase_alone(&self.cluster, &self.phases[phase])
     }
@@ -318,7 +319,7 @@ impl Instance {
         self.phases.iter().filter_map(Phase::tasks).map(|t| u64::from(t.count())).sum()
     }
 
-    /// How many of the tasks [`Self::cut`] made of work.
+    /// The number of tasks that [`Self::cut`] made of work.
     pub fn n_cut(&self) -> u64 {
         self.n_cut
     }
@@ -329,8 +330,8 @@ impl Instance {
         uncut.map(Phase::work).sum()
     }
 
-    /// Whether it has all the flows it ever had, each in its place, and its cluster can run every phase: so
-    /// [`Self::new`] makes it, and so it is to be handed to a simulator. O(phases).
+    /// Whether it has all the flows it ever had, each in its place, and its cluster can run every phase.
+    /// [`Self::new`] makes it so, and a simulator requires it. O(phases).
     pub fn is_whole(&self) -> bool {
         let in_place = |(id, flow): (FlowId, &Flow)| {
             flow.place == id && flow.pool.is_none_or(|pool| pool.index() < self.pools.len())
@@ -342,14 +343,14 @@ impl Instance {
     }
 
     /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`, or into
-    /// as many as a phase may have.
+    /// the largest number of tasks that a phase may have.
     #[must_use]
     pub fn cut(mut self, grain: Span) -> Self {
         self.cut_work(grain);
         self
     }
 
-    /// Cuts every purely malleable phase that is there.
+    /// Cuts all purely malleable phases.
     fn cut_work(&mut self, grain: Span) {
         self.n_cut += self.phases.iter_mut().map(|phase| phase.cut(grain)).sum::<u64>();
     }
@@ -366,10 +367,11 @@ impl Instance {
             .expect("invariant: more deadlines never invalidate an objective")
     }
 
-    /// The same instance with the deadlines of another one of the same flows, such as of a larger cluster.
+    /// The same instance with the deadlines of another instance of the same flows, for example on a larger
+    /// cluster.
     ///
     /// # Panics
-    /// If the other has other numbers of flows.
+    /// If the numbers of flows differ.
     #[must_use]
     pub fn with_deadlines_of(mut self, other: &Self) -> Self {
         assert_eq!(self.flows.len(), other.flows.len(), "deadlines of other flows");
@@ -381,8 +383,8 @@ impl Instance {
             .expect("invariant: the objective suits the deadlines of the other")
     }
 
-    /// The same flows with the same costs on machines that all have this `speed`, which must be positive:
-    /// what plans for faster machines are held against. Critical paths and times alone are new; deadlines and
+    /// The same flows with the same costs on machines that all have this `speed`, which must be positive: a
+    /// reference for plans on faster machines. Critical paths and times alone are recomputed; deadlines and
     /// costs that were derived from them are not.
     #[must_use]
     pub fn at_speed(mut self, speed: f64) -> Self {
@@ -395,8 +397,7 @@ impl Instance {
         self
     }
 
-    /// The same flows with the same costs, all released at 0: for plans, which know flows before they are
-    /// there.
+    /// The same flows with the same costs, all released at 0: for plans, which know flows before they arrive.
     #[must_use]
     pub fn released_at_once(mut self) -> Self {
         self.flows.iter_mut().for_each(|flow| flow.release = Time::ZERO);
@@ -421,7 +422,7 @@ impl Instance {
         self
     }
 
-    /// Combines one completion time a flow (seconds, in flow order) to the objective's value.
+    /// The value of the objective for the completion times of the flows (seconds, in flow order).
     pub fn cost_of(&self, completions: &[f64]) -> f64 {
         assert_eq!(completions.len(), self.flows.len(), "one completion per flow");
         let costs = self.flows.iter().zip(completions).map(|(flow, &c)| flow.cost.eval(c));

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A number that is ordered totally ([`f64::total_cmp`]), so that heaps, B-trees and sorts can hold it.
+/// A number with a total order ([`f64::total_cmp`]), for heaps, B-trees and sorts.
 ///
-/// It is kept as a whole number in the same order, so that two keys are compared in one step. Not-a-number
-/// comes after infinity, and −0 before 0; neither arises from valid input.
+/// It is stored as an integer in the same order, so that a comparison is one step. Not-a-number comes after
+/// infinity, and −0 before 0; neither arises from valid input.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(i64);
 
@@ -21,8 +21,8 @@ impl Key {
     }
 }
 
-/// Bits of a number to its place in the total order and back: of negative numbers, a greater magnitude comes
-/// first.
+/// Converts the bits of a number to its place in the total order and back: among negative numbers, a greater
+/// magnitude comes first.
 fn swap(bits: i64) -> i64 {
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }

@@ -3,28 +3,28 @@
 //! # Modules
 //!
 //! In reading order:
-//! - [`id`]: newtypes for everything that is counted or named;
-//! - [`table`], [`reorder_buffer`]: rows by ids that come and go; things that leave in the order of their
+//! - [`id`]: newtypes for indices;
+//! - [`table`], [`reorder_buffer`]: rows by ids that come and go; items that leave in the order of their
 //!   numbers;
-//! - [`time`]: integer microseconds, and every crossing between them and seconds as `f64`;
+//! - [`time`]: integer microseconds, and all conversions between them and seconds as `f64`;
 //! - [`cluster`]: machines, slots, slot kinds;
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
 //! - [`cost`]: objectives and the cost of completing a flow at a time;
 //! - [`draft`]: an instance as a document states it, unchecked;
-//! - [`instance`]: an instance that exists is valid;
-//! - [`schedule`]: which task ran where and when;
-//! - [`profile`]: how a simulated cluster differs from one that does everything at once;
-//! - [`history`]: what finished tasks took, from run to run;
-//! - [`bytes`], [`duration`]: sizes and durations, as people write them;
-//! - [`calendar`]: dates, times of day and time zones against seconds after the start;
+//! - [`instance`]: a valid instance;
+//! - [`schedule`]: where and when each task ran;
+//! - [`profile`]: the startup times and delays of a simulated Hadoop cluster;
+//! - [`history`]: durations of finished tasks, from run to run;
+//! - [`bytes`], [`duration`]: sizes and durations in text form;
+//! - [`calendar`]: conversion of dates and times of day to seconds after the start;
 //! - [`seed`]: a number for each component from one root;
 //! - [`random`]: seeded random numbers, equal on every machine;
 //! - [`params`]: parameters of policies, generators and importers: declared once, read by name;
-//! - [`names`]: names that were mistyped;
-//! - [`printable`]: text from outside as programs print it;
+//! - [`names`]: suggestions for mistyped names;
+//! - [`printable`]: escapes in text from outside;
 //! - [`shell`]: paths and commands that a shell would read differently;
 //! - [`key`]: seconds and costs as keys of ordered collections;
-//! - [`tolerance`]: how far two amounts may differ and still be the same in documents.
+//! - [`tolerance`]: the largest difference of two amounts in documents that count as the same.
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 

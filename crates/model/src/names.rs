@@ -1,12 +1,12 @@
-//! Names that were mistyped: what was found, what there is, and what was probably meant.
+//! Messages for mistyped names: the found name, the known names, and the probable one.
 //!
-//! Every table of names (policies, formats, parameters, metrics, fields of documents, …) says it with these
+//! Every table of names (policies, formats, parameters, metrics, fields of documents, …) uses these
 //! functions.
 
-/// How many names a message lists.
+/// The number of names that a message lists.
 const LISTED: usize = 30;
 
-/// Words that people have for things that are called otherwise here.
+/// Common words for things that have another name here.
 const SYNONYMS: [(&str, &str); 12] = [
     ("capacity-scheduler", "yarn-capacity"),
     ("capacityscheduler", "yarn-capacity"),
@@ -22,10 +22,10 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("turnaround", "mean_response"),
 ];
 
-/// The name that was probably meant: one that is close in any case, starts so, has it as a word, or has it as
-/// a synonym. Ties go to the first.
+/// The probable name: one that is close in any case, starts with `found`, has it as a word, or has it as a
+/// synonym. Ties go to the first.
 pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Long texts are no typing mistakes, and the distance is quadratic.
+    // Long texts are no typing mistakes, and the time of the distance is quadratic.
     if found.is_empty() || found.len() > 64 {
         return None;
     }
@@ -38,17 +38,17 @@ pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
         if is_it { 0 } else { strsim::damerau_levenshtein(&found, &name) }
     };
     let close = names.into_iter().map(|name| (distance(name), name));
-    // What has no letter in common was not meant.
+    // A name without a common letter was not meant.
     let close = close.filter(|&(far, name)| far <= (name.len() / 3).max(1) && far < name.chars().count());
     close.min_by_key(|&(far, _)| far).map(|(_, name)| name)
 }
 
-/// `; did you mean "…"?` where a name is close; nothing otherwise.
+/// `; did you mean "…"?` if a name is close, else nothing.
 pub fn did_you_mean<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     closest(found, names).map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
 }
 
-/// Names as a message lists them: the first, and how many more there are.
+/// Names as a message lists them: the first names, and the number of the others.
 pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
     let shown: Vec<&str> = names.iter().take(LISTED).map(AsRef::as_ref).collect();
     match names.len() - shown.len() {
@@ -57,7 +57,7 @@ pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
-/// What was expected instead of something else: `one of …`, the only name there is, or `none`.
+/// The expected names: `one of …`, the only name, or `none`.
 pub fn one_of<S: AsRef<str>>(names: &[S]) -> String {
     match names {
         [] => "none".to_owned(),
@@ -66,8 +66,7 @@ pub fn one_of<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
-/// What to say of a name of this kind that there is not: `found policy "fiffo", expected one of …; did you
-/// mean …?`.
+/// The message for an unknown name of this kind: `found policy "fiffo", expected one of …; did you mean …?`.
 pub fn unknown<S: AsRef<str>>(kind: &str, found: &str, names: &[S]) -> String {
     let meant = did_you_mean(found, names.iter().map(AsRef::as_ref));
     format!("found {kind} {found:?}, expected {}{meant}", one_of(names))

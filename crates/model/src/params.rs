@@ -1,8 +1,8 @@
 //! Parameters: declared once as data, read by name.
 //!
 //! Policies, workload generators and importers declare a table of [`Param`]s. Help texts, messages,
-//! completions, what a schedule records and the check of a value all follow from the declaration, so that
-//! they cannot disagree. [`Settings`] holds a valid value for every parameter of a table.
+//! completions, the records in schedules and the check of a value all follow from the declaration, so they
+//! cannot disagree. [`Settings`] holds a valid value for every parameter of a table.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,17 +15,17 @@ use crate::{bytes, duration, shell};
 pub struct Param {
     /// Its name on the command line and in documents.
     pub name: &'static str,
-    /// Its default, written as a user would.
+    /// Its default, in the form that a user writes.
     pub default: &'static str,
-    /// What it may be.
+    /// The allowed values.
     pub values: Values,
-    /// A word that it may be besides, such as `auto` or `none`: [`Settings::given`] is false for it.
+    /// An additional word, such as `auto` or `none`: [`Settings::given`] is false for it.
     pub word: Option<&'static str>,
-    /// What it does, in a line.
+    /// Its purpose, in one line.
     pub help: &'static str,
 }
 
-/// What a parameter may be. Bounds are inclusive.
+/// The allowed values of a parameter. Bounds are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Values {
@@ -45,9 +45,9 @@ pub enum Values {
     Bytes,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Any text, checked where it is used. The word is what help shows for it.
+    /// Any text, checked where it is used. Help shows the word in its place.
     Text(&'static str),
-    /// The path of a file, a directory or a program. The word is what help shows for it.
+    /// The path of a file, a directory or a program. Help shows the word in its place.
     Path(&'static str),
     /// The text of a file: on a command line the parameter names the file.
     TextOfFile,
@@ -77,7 +77,7 @@ impl fmt::Display for Values {
     }
 }
 
-/// Why a table of parameters does not take a setting.
+/// Why a table of parameters refuses a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamError {
@@ -90,7 +90,7 @@ pub enum ParamError {
     Unknown {
         /// What was found.
         found: String,
-        /// The names there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
     /// A parameter was set twice.
@@ -99,14 +99,14 @@ pub enum ParamError {
         /// The parameter.
         name: &'static str,
     },
-    /// The parameter cannot be that.
+    /// The parameter does not allow the value.
     #[error("found {name}={found}, expected {expected}")]
     Value {
         /// The parameter.
         name: &'static str,
         /// What was found.
         found: String,
-        /// What it may be.
+        /// The allowed values.
         expected: String,
     },
 }
@@ -121,13 +121,13 @@ impl Param {
         Self { name, default, values, word: None, help }
     }
 
-    /// The parameter, which may be that word too.
+    /// The parameter with an additional word.
     #[must_use]
     pub const fn or_word(self, word: &'static str) -> Self {
         Self { word: Some(word), ..self }
     }
 
-    /// What it may be, in words.
+    /// The allowed values, as text.
     pub fn expected(&self) -> String {
         match self.word {
             Some(word) => format!("{word} or {}", self.values),
@@ -135,19 +135,19 @@ impl Param {
         }
     }
 
-    /// The words it can be, for completions and tests: the default first. Of a number, the default alone.
+    /// The allowed words, for completions and tests, the default first. For a number, only the default.
     pub fn words(&self) -> Vec<&'static str> {
         let others = self.choices().filter(|word| *word != self.default);
         std::iter::once(self.default).chain(others).collect()
     }
 
-    /// The words that it accepts, besides the default.
+    /// The allowed words besides the default.
     fn choices(&self) -> impl Iterator<Item = &'static str> {
         let choices: &[&'static str] = if let Values::Choice(words) = self.values { words } else { &[] };
         choices.iter().copied().chain(self.word)
     }
 
-    /// Values to test it with: the default first, the other words, the limits of a number.
+    /// Values for tests: the default first, the other words, the limits of a number.
     pub fn samples(&self) -> Vec<String> {
         let ends = match self.values {
             Values::Count(low, high) | Values::Counts(low, high) => vec![low.to_string(), high.to_string()],
@@ -227,7 +227,7 @@ fn ends<T: Copy>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)>
     }
 }
 
-/// A range, if it is one and within bounds.
+/// A range, if it is valid and within bounds.
 fn within<T: PartialOrd + Copy>(ends: Option<(T, T)>, low: T, high: T) -> Option<(T, T)> {
     ends.filter(|&(a, b)| low <= a && a <= b && b <= high)
 }
@@ -257,8 +257,8 @@ impl fmt::Display for Value {
 
 /// A valid value for every parameter of a table.
 ///
-/// A getter panics if the table has no parameter of that name and kind: the code that declares a parameter is
-/// the one who reads it.
+/// A getter panics if the table has no parameter of that name and kind: the code that declares a parameter
+/// also reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     params: &'static [Param],
@@ -270,7 +270,7 @@ impl Settings {
     /// The defaults.
     ///
     /// # Panics
-    /// If a declared default is not what its parameter may be.
+    /// If a parameter does not allow its declared default.
     pub fn defaults(params: &'static [Param]) -> Self {
         let value = |param: &Param| param.read(param.default).expect("invariant: defaults are valid");
         Self { params, values: params.iter().map(value).collect() }
@@ -279,7 +279,7 @@ impl Settings {
     /// The defaults, changed by `(name, value)` settings.
     ///
     /// # Errors
-    /// An unknown or repeated name, or a value that is not what the parameter may be.
+    /// An unknown or repeated name, or a value that the parameter does not allow.
     pub fn parse<'a>(
         params: &'static [Param],
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -295,7 +295,7 @@ impl Settings {
         Ok(parsed)
     }
 
-    /// Changes one value and returns the parameter's place in the table.
+    /// Changes one value. Returns the index of the parameter in the table.
     fn set(&mut self, name: &str, text: &str) -> Result<usize, ParamError> {
         let at = self.params.iter().position(|p| p.name == name).ok_or_else(|| ParamError::Unknown {
             found: name.to_owned(),

@@ -1,5 +1,5 @@
-//! Text from outside as programs print it. Characters that control a terminal, hide themselves or reorder a
-//! line are escaped.
+//! Makes text from outside safe to print: escapes characters that control a terminal, are invisible, or
+//! reorder a line.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -30,7 +30,7 @@ pub fn escaped_line(text: &str) -> Cow<'_, str> {
 
 /// At most `most` characters of a text, in one line, with `…` where it is cut.
 pub fn cut_line(text: &str, most: usize) -> String {
-    // A long text is cut first, so that this takes no longer for it.
+    // A long text is cut first, so that its length does not matter.
     let end = text.char_indices().nth(most).map(|(end, _)| end);
     let line = escaped_line(&text[..end.unwrap_or(text.len())]);
     match (line.char_indices().nth(most), end) {

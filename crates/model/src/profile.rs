@@ -1,8 +1,8 @@
-//! Profiles: how a simulated cluster differs from one that does everything at once.
+//! Profiles: the startup times and delays of a simulated Hadoop cluster.
 //!
-//! A profile is data: its parameters are declared once, a schedule records the value of each, and the
-//! simulator and the judge read them from there, each with separate rules. `docs/profiles.md` says where the
-//! defaults were measured.
+//! A profile is data: its parameters are declared once, and a schedule records the value of each. The
+//! simulator and the judge read them from there, each with separate rules. `docs/profiles.md` names the
+//! measurements behind the defaults.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use crate::names::{did_you_mean, one_of};
 use crate::params::{Param, ParamError, Settings, Values};
 use crate::time::Span;
 
-/// What nothing is called that a profile would change.
+/// The name for a simulation without a profile.
 pub const PLAIN: &str = "plain";
 
-/// The name of the profile of a cluster of Hadoop.
+/// The name of the profile of a Hadoop cluster.
 pub const HADOOP: &str = "hadoop";
 
 /// The name of [`HADOOP`] with the defaults of [`OF_LOG`].
 pub const HADOOP_LOG: &str = "hadoop-log";
 
-/// Defaults for a workload that was imported from a log of Hadoop: a task's times begin there when its
-/// container is launched, and so have most of its start in them. The other values were read off a log too
+/// Defaults for a workload imported from a Hadoop log. The times of a task in a log begin when its container
+/// is launched, so they include most of its start. The other values were also derived from a log
 /// (`record/hadoop.md`, "The profile of a cluster").
 pub const OF_LOG: &[(&str, &str)] = &[("am-start", "2.5..7"), ("container-start", "0.2..0.8")];
 
@@ -67,63 +67,63 @@ pub const PARAMS: &[Param] = &[
     Param::new("off-rack-factor", "1", FACTOR, "and one whose input is in other racks"),
 ];
 
-/// What `--profile` may begin with.
+/// The names with which `--profile` may begin.
 const NAMES: [&str; 3] = [PLAIN, HADOOP, HADOOP_LOG];
 
-/// A day is more than anything here takes.
+/// A day is longer than any time here.
 const LONGEST: f64 = 86_400.0;
 const RANGE: Values = Values::SecondsRange(0.0, LONGEST);
 const PAUSE: Values = Values::Seconds(0.0, LONGEST);
 const SHARE: Values = Values::Real(0.0, 1.0);
 const FACTOR: Values = Values::Real(1.0, 1000.0);
 
-/// How a simulated cluster behaves.
+/// The behaviour of a simulated cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     settings: Settings,
 }
 
-/// Something that is drawn, each value as likely as any other. Both ends are included.
+/// A random time, uniform over the range. Both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UniformSpan {
-    /// The least it may be.
+    /// The lower end.
     pub least: Span,
-    /// The most.
+    /// The upper end.
     pub most: Span,
 }
 
-/// When tasks are tried a second time beside the first.
+/// When tasks get a speculative attempt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speculation {
-    /// How often an ApplicationMaster looks for slow attempts.
+    /// The interval at which an ApplicationMaster checks for slow attempts.
     pub every: Span,
-    /// How long it does not look after it found one.
+    /// The pause after it has started a speculative attempt.
     pub pause: Span,
-    /// Second attempts of a phase at a time, at most, or
+    /// The limit on speculative attempts of a phase at a time is the largest of this number,
     pub least: u32,
-    /// this part of its tasks, rounded down, or
+    /// this fraction of its tasks, rounded down, and
     pub of_total: f64,
-    /// this part of its tasks that run, rounded down, whichever is most.
+    /// this fraction of its running tasks, rounded down.
     pub of_running: f64,
 }
 
-/// Why a text is no profile.
+/// Why a text is no valid profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// None is called that.
+    /// There is no profile of that name.
     #[error("found profile {found:?}, expected {}{}", one_of(&NAMES), did_you_mean(.found, NAMES))]
     Unknown {
         /// What was found.
         found: String,
     },
-    /// It does not take a setting.
+    /// The profile refuses a setting.
     #[error("profile {HADOOP}: {0}")]
     Parameter(#[from] ParamError),
 }
 
 impl Profile {
-    /// The profile of a cluster of Hadoop, its parameters at their defaults.
+    /// The profile of a Hadoop cluster, its parameters at their defaults.
     pub fn hadoop() -> Self {
         Self { settings: Settings::defaults(PARAMS) }
     }
@@ -131,7 +131,7 @@ impl Profile {
     /// Reads `hadoop` or `hadoop:am-share=0.4:container-start=2..3`; `None` for `plain`.
     ///
     /// # Errors
-    /// A name that is none, a parameter that it does not have or that cannot be that.
+    /// An unknown name, an unknown parameter, or a value that the parameter does not allow.
     pub fn parse(text: &str) -> Result<Option<Self>, ProfileError> {
         if text == PLAIN {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Profile {
     /// The profile of that name with `(name, value)` settings.
     ///
     /// # Errors
-    /// As [`Self::parse`]; `plain` has no settings and is none here.
+    /// As [`Self::parse`]; `plain` has no settings and is an error here.
     pub fn of<'a>(
         name: &str,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -160,7 +160,7 @@ impl Profile {
         Ok(Self { settings: Settings::parse(PARAMS, others.chain(given.iter().copied()))? })
     }
 
-    /// Its name: [`HADOOP`], whose parameters say everything.
+    /// Its name: [`HADOOP`], since its parameters have all values.
     pub fn name(&self) -> &'static str {
         HADOOP
     }
@@ -170,20 +170,20 @@ impl Profile {
         self.settings.pairs()
     }
 
-    /// Whether anything is drawn.
+    /// Whether any of its times is random.
     pub fn draws(&self) -> bool {
         let ranges = [self.submit(), self.am_start(), self.container_start()];
         let is_drawn = |range: &UniformSpan| range.least < range.most;
         ranges.iter().any(is_drawn) || self.spread() > 0.0 || self.straggler_share() > 0.0
     }
 
-    /// From when a job may start (its flow released, the jobs before it done) to when the cluster knows of
-    /// it.
+    /// The time from when a job may start (its flow released, its predecessors done) to when the cluster has
+    /// accepted it.
     pub fn submit(&self) -> UniformSpan {
         self.between("submit")
     }
 
-    /// From when an ApplicationMaster takes its slot to when its job's tasks may take theirs.
+    /// The time from when an ApplicationMaster takes its slot to when its job's tasks may take theirs.
     pub fn am_start(&self) -> UniformSpan {
         self.between("am-start")
     }
@@ -193,43 +193,43 @@ impl Profile {
         self.span("am-linger")
     }
 
-    /// The part of all slots that ApplicationMasters hold at most; 0 if they need no slot.
+    /// The fraction of all slots that ApplicationMasters may hold; 0 if they need no slot.
     pub fn am_share(&self) -> f64 {
         self.settings.real("am-share")
     }
 
-    /// How often a machine reports its ends and gets work; zero for at once.
+    /// The interval at which a machine reports ends and gets work; zero for at once.
     pub fn heartbeat(&self) -> Span {
         self.span("heartbeat")
     }
 
-    /// How often an ApplicationMaster hears which slots its job has; zero for at once.
+    /// The interval at which an ApplicationMaster learns of the slots of its job; zero for at once.
     pub fn am_heartbeat(&self) -> Span {
         self.span("am-heartbeat")
     }
 
-    /// From when an ApplicationMaster asks for a task to be begun on a slot to when its code runs.
+    /// The time from when an ApplicationMaster requests the start of a task on a slot to when its code runs.
     pub fn container_start(&self) -> UniformSpan {
         self.between("container-start")
     }
 
-    /// Standard deviation of the logarithm of a random factor (mean 1) on what a task computes; 0 for exact
+    /// Standard deviation of the logarithm of a random factor (mean 1) on the duration of a task; 0 for exact
     /// durations.
     pub fn spread(&self) -> f64 {
         self.settings.real("spread")
     }
 
-    /// How likely an attempt takes [`Self::straggler_factor`] times as long.
+    /// The probability that an attempt takes [`Self::straggler_factor`] times as long.
     pub fn straggler_share(&self) -> f64 {
         self.settings.real("straggler-share")
     }
 
-    /// How many times as long as others a straggler computes.
+    /// The factor on the duration of a straggler.
     pub fn straggler_factor(&self) -> f64 {
         self.settings.real("straggler-factor")
     }
 
-    /// When tasks are tried a second time, if ever.
+    /// When tasks get a speculative attempt, if ever.
     pub fn speculation(&self) -> Option<Speculation> {
         let speculation = Speculation {
             every: self.span("speculate"),
@@ -241,22 +241,22 @@ impl Profile {
         (speculation.every > Span::ZERO).then_some(speculation)
     }
 
-    /// How long a task whose input has hosts waits for a slot on one of them; zero if it does not.
+    /// How long a task whose input has hosts waits for a slot on one of them; zero for no wait.
     pub fn node_delay(&self) -> Span {
         self.span("node-delay")
     }
 
-    /// How long it then waits for a slot in the rack of one of them; zero if it does not, and takes any.
+    /// How long it then waits for a slot in the rack of one of them; zero to take any slot.
     pub fn rack_delay(&self) -> Span {
         self.span("rack-delay")
     }
 
-    /// How many times as long an attempt computes that is not where its input is, but in a rack where it is.
+    /// The factor on the duration of an attempt away from its input, but in a rack of it.
     pub fn rack_factor(&self) -> f64 {
         self.settings.real("rack-factor")
     }
 
-    /// How many times as long an attempt computes that is in none of the racks where its input is.
+    /// The factor on the duration of an attempt in no rack of its input.
     pub fn off_rack_factor(&self) -> f64 {
         self.settings.real("off-rack-factor")
     }
@@ -272,7 +272,7 @@ impl Profile {
 }
 
 impl fmt::Display for Profile {
-    /// As [`Profile::parse`] reads it, with all parameters.
+    /// In the form that [`Profile::parse`] reads, with all parameters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         self.pairs().try_for_each(|(name, value)| write!(f, ":{name}={value}"))
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn nothing_need_take_any_time() {
-        // A factor of 1 is what takes no time.
+        // A factor of 1 takes no additional time.
         for param in PARAMS.iter().filter(|param| !param.name.ends_with("-factor")) {
             assert!(Profile::of(HADOOP, [(param.name, "0")]).is_ok(), "{}", param.name);
         }

@@ -1,9 +1,9 @@
-//! Random numbers for importers, generators and simulated accidents: seeded by name, equal bit for
-//! bit on every machine.
+//! Random numbers for importers, generators and simulated failures: seeded by name, equal bit for bit on
+//! every machine.
 //!
-//! Each part of a workload (the durations of one row, the arrivals of a day) draws from a separate stream, so
-//! that one more draw in one part does not move another. Logarithms, exponentials and cosines come from
-//! `libm`, not from the platform, because platforms differ in the last bit.
+//! Each part of a workload (the durations of one row, the arrivals of a day) has a separate stream, so that
+//! one more draw in one part does not affect another. Logarithms, exponentials and cosines come from `libm`,
+//! not from the platform, because platforms differ in the last bit.
 
 use std::ops::Range;
 
@@ -52,8 +52,8 @@ pub fn exponential(rng: &mut ChaCha8Rng, mean: f64) -> f64 {
     -mean * libm::log1p(-unit(rng))
 }
 
-/// Normal with that mean and standard deviation (Box and Muller 1958; always two draws, the sine
-/// half is not kept, so that the count of draws does not depend on what came before).
+/// Normal with that mean and standard deviation (Box and Muller 1958). Always two draws, and the sine half is
+/// dropped, so that the number of draws does not depend on earlier calls.
 pub fn normal(rng: &mut ChaCha8Rng, mean: f64, deviation: f64) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log1p(-unit(rng)));
     let angle = std::f64::consts::TAU * unit(rng);
@@ -65,13 +65,13 @@ pub fn lognormal(rng: &mut ChaCha8Rng, mu: f64, sigma: f64) -> f64 {
     libm::exp(normal(rng, mu, sigma))
 }
 
-/// `SLACKLINE_SCALE` (default 1): how many times as much random tests try as in a usual run of all tests.
+/// `SLACKLINE_SCALE` (default 1): the factor on the number of cases of random tests.
 pub fn test_scale() -> f64 {
     let scale = std::env::var("SLACKLINE_SCALE").ok().and_then(|s| s.parse().ok());
     scale.filter(|s: &f64| *s > 0.0).unwrap_or(1.0)
 }
 
-/// Of how many cases a test takes one: of `usually` as a rule, and fewer with a larger [`test_scale`].
+/// A test uses one of this number of cases: `usually` by default, fewer with a larger [`test_scale`].
 pub fn test_step(usually: f64) -> usize {
     (usually / test_scale()).round().max(1.0) as usize
 }

@@ -1,9 +1,9 @@
-//! Numbered things that come in any order and leave in that of their numbers, so that sums of them are the
-//! same to the last bit.
+//! Numbered items that arrive in any order and leave in the order of their numbers, so that sums of them are
+//! the same to the last bit.
 
 use std::collections::BTreeMap;
 
-/// Things that wait for those before them.
+/// Items that wait for items with lower numbers.
 #[derive(Clone, Debug)]
 pub struct ReorderBuffer<T> {
     next: usize,
@@ -12,13 +12,13 @@ pub struct ReorderBuffer<T> {
 }
 
 impl<T> ReorderBuffer<T> {
-    /// A buffer of at most `most` items: when it is full, the first of them no longer waits for missing ones,
+    /// A buffer of at most `most` items. When it is full, its first item no longer waits for missing ones,
     /// which leave when they arrive.
     pub fn new(most: usize) -> Self {
         Self { next: 0, waiting: BTreeMap::new(), most }
     }
 
-    /// The thing of that number comes; those that can leave do. O(log waiting), amortised.
+    /// Adds the item of that number. Items that can leave do. O(log waiting), amortised.
     pub fn put(&mut self, number: usize, thing: T, mut leave: impl FnMut(T)) {
         if number < self.next {
             return leave(thing);
@@ -35,7 +35,7 @@ impl<T> ReorderBuffer<T> {
         }
     }
 
-    /// All that still wait leave.
+    /// All waiting items leave.
     pub fn flush(&mut self, leave: impl FnMut(T)) {
         if let Some((&last, _)) = self.waiting.last_key_value() {
             self.next = last + 1;

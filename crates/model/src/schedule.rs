@@ -1,8 +1,8 @@
-//! Schedules: which task ran where and when; and what their maker claims they cost.
+//! Schedules: where and when each task ran, and the claims about costs.
 //!
-//! A schedule is data. Whether it is feasible and what it really costs is the judge's business.
-//! Task rows are run-length encoded like the tasks themselves: equal tasks that start together are
-//! one row, and their slots are ranges.
+//! A schedule is data. The judge decides whether it is feasible, and computes its real cost. Task rows are
+//! run-length encoded like the tasks: equal tasks that start together are one row, and their slots are
+//! ranges.
 
 mod claims;
 
@@ -12,23 +12,23 @@ use crate::id::{FlowId, JobId, PhaseId};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
 
-/// A schedule with the claims that go with it.
+/// A schedule with its claims.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// Name of the policy that made it.
     pub policy: String,
-    /// Whether the policy promises to keep the minima; the judge then holds it to them.
+    /// Whether the policy promises to keep the minima; the judge then checks this.
     pub minima: bool,
-    /// What durations mean.
+    /// The meaning of durations.
     pub clock: Clock,
-    /// The fraction of maps after which reduces could take slots; 1 for none early.
+    /// The fraction of maps after which reduces could take slots; 1 for no early reduces.
     pub slowstart: f64,
-    /// How the simulated cluster behaved, if not plainly; the judge then holds the rows to it.
+    /// The profile of the simulated cluster, if it has one; the judge then checks the rows against it.
     pub profile: Option<Profile>,
     /// The parts of a run whose settings changed, in order. Empty if `policy` and `slowstart` hold for the
     /// whole schedule and all slots were always available.
     pub segments: Vec<Segment>,
-    /// What was to be small.
+    /// The objective that was minimised.
     pub objective: Objective,
     /// Claimed cost; `None` if a flow failed or nothing is claimed.
     pub cost: Option<f64>,
@@ -42,24 +42,24 @@ pub struct Schedule {
     pub flows: Vec<FlowRow>,
     /// Task rows: what really ran.
     pub tasks: TaskRows,
-    /// Masters of jobs, where the profile has them, in any order.
+    /// ApplicationMasters of jobs, if the profile has them, in any order.
     pub masters: Vec<MasterRow>,
     /// Piecewise constant allocations of a plan; ignored if there are task rows.
     pub allocations: Vec<Allocation>,
 }
 
-/// How a schedule came about; see the fields of [`Schedule`].
+/// The origin of a schedule; see the fields of [`Schedule`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origin {
     /// Name of the policy that made it.
     pub policy: String,
     /// Whether the policy promises to keep the minima.
     pub minima: bool,
-    /// What durations mean.
+    /// The meaning of durations.
     pub clock: Clock,
-    /// The fraction of maps after which reduces could take slots; 1 for none early.
+    /// The fraction of maps after which reduces could take slots; 1 for no early reduces.
     pub slowstart: f64,
-    /// How the simulated cluster behaved, if not plainly.
+    /// The profile of the simulated cluster, if it has one.
     pub profile: Option<Profile>,
 }
 
@@ -70,7 +70,7 @@ pub struct Segment {
     pub start: Time,
     /// The policy.
     pub policy: String,
-    /// The fraction of maps after which reduces could take slots; 1 for none early.
+    /// The fraction of maps after which reduces could take slots; 1 for no early reduces.
     pub slowstart: f64,
     /// The slots that were available, by [`SlotKind::index`](crate::SlotKind::index); `None` for all slots.
     pub slots: Option<[Vec<SlotRange>; 2]>,
@@ -79,16 +79,16 @@ pub struct Segment {
 /// The rows of a schedule, in one of its two forms.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
-    /// Which task ran where and when.
+    /// Where and when each task ran.
     Tasks(TaskRows),
-    /// How many slots each phase had.
+    /// The number of slots of each phase over time.
     Allocations(Vec<Allocation>),
 }
 
-/// When a flow ran, in seconds.
+/// The start and the completion of a flow, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowTimes {
-    /// First start of any of its work, if any ever held a slot.
+    /// The first start of its work, if it ever held a slot.
     pub start: Option<f64>,
     /// When it was complete; `None` if it failed.
     pub completion: Option<f64>,
@@ -102,13 +102,13 @@ impl Schedule {
     }
 }
 
-/// (cost − bound) / |bound|; `None` when the bound is not positive, and no ratio says anything.
+/// (cost − bound) / |bound|; `None` if the bound is not positive, since a ratio would be meaningless.
 pub fn gap(cost: f64, lower_bound: f64) -> Option<f64> {
     (lower_bound > 0.0).then(|| (cost - lower_bound) / lower_bound)
 }
 
 crate::named_enum! {
-    /// What durations in a schedule mean.
+    /// The meaning of durations in a schedule.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Clock {
         /// Durations are exactly seconds / speed.
@@ -123,11 +123,11 @@ crate::named_enum! {
 pub enum FlowResult {
     /// All its tasks are done.
     Done,
-    /// It was abandoned; it may be incomplete and costs nothing.
+    /// The flow failed; it may be incomplete and has no cost.
     Failed,
 }
 
-/// What a schedule claims of one flow. Times are seconds: plans are not bound to microseconds.
+/// The claims of a schedule on one flow. Times are seconds: plans are not bound to microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowRow {
     /// The flow.
@@ -165,7 +165,7 @@ crate::named_enum! {
         Done = "done",
         /// Ended with an error.
         Failed = "failed",
-        /// Stopped from outside: its machine died, or another attempt won.
+        /// Stopped from outside: its machine failed, or another attempt won.
         Killed = "killed",
         /// Finished, but its output was lost with its machine.
         Lost = "lost",
@@ -185,7 +185,7 @@ pub struct TaskRow {
     pub start: Time,
     /// When they left them.
     pub end: Time,
-    /// How long after `start` their own code began to run, as far as that is known.
+    /// How long after `start` their own code started, as far as known.
     pub startup: Span,
     /// Which attempt of its tasks this is, from 0.
     pub attempt: u16,
@@ -217,8 +217,7 @@ impl TaskRows {
         self.rows.len() - 1
     }
 
-    /// Sets the row of that index, of rows that come in any order. Those before it that have not come hold
-    /// nothing: they have to come too.
+    /// Sets the row of that index; rows may come in any order. The caller must also set all rows before it.
     pub fn set(&mut self, index: usize, row: NewRow, places: &[SlotRange]) {
         debug_assert_eq!(places.iter().map(|p| p.len).sum::<u32>(), row.count);
         let places_start =
@@ -287,7 +286,7 @@ pub struct NewRow {
     pub start: Time,
     /// When they left them.
     pub end: Time,
-    /// How long after `start` their own code began to run, as far as that is known.
+    /// How long after `start` their own code started, as far as known.
     pub startup: Span,
     /// Which attempt, from 0.
     pub attempt: u16,
@@ -295,15 +294,14 @@ pub struct NewRow {
     pub outcome: Outcome,
 }
 
-/// The master of a job: what asks for the slots of its tasks, and holds one itself (the ApplicationMaster of
-/// Hadoop).
+/// The ApplicationMaster of a job: it requests the slots of the tasks, and holds one itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MasterRow {
     /// Its job.
     pub job: JobId,
-    /// Its slot, among the universal ones; `None` where masters need none.
+    /// Its slot, a generic one; `None` if ApplicationMasters need no slot.
     pub slot: Option<u32>,
-    /// When it was begun.
+    /// When it was started.
     pub start: Time,
     /// From when on tasks of the job could take slots; `None` if it was stopped before.
     pub up: Option<Time>,

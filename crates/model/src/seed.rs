@@ -1,8 +1,7 @@
-//! Seeds: one root number a run, and a stream for each component derived from it by name.
+//! Seeds: one root number per run, and a stream for each component derived from it by name.
 //!
-//! Nothing random happens here: this is the arithmetic that turns a root seed and a name into the
-//! number a component seeds its own generator with, so that a new draw in one place does not move
-//! the draws of another.
+//! This is the arithmetic that converts a root seed and a name to the seed of a component's generator. A new
+//! draw in one component does not affect the draws of another.
 
 /// The root seed of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

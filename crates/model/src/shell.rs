@@ -1,7 +1,8 @@
-//! Texts that a shell would read differently: paths with `~` or `$NAME`, and commands with carriage returns.
+//! Refuses texts that a shell would read differently: paths with `~` or `$NAME`, and commands with carriage
+//! returns.
 //!
 //! Every path and every command that a user writes is checked here: in documents
-//! ([`crate::draft::RunDraft::check_texts`]), in options, in parameters and in variables of the environment.
+//! ([`crate::draft::RunDraft::check_texts`]), in options, in parameters and in environment variables.
 
 /// Refuses a path that a shell would expand, since here it would be the name of a file.
 ///
@@ -22,7 +23,7 @@ pub fn check_path(path: &str) -> Result<(), String> {
     }
 }
 
-/// The same file, by a path that [`check_path`] takes.
+/// The same file, by a path that [`check_path`] accepts.
 pub fn as_it_is(path: &str) -> String {
     let mut path = path.to_owned();
     while let Some((at, _)) = first_expanded(&path) {
@@ -31,7 +32,7 @@ pub fn as_it_is(path: &str) -> String {
     path
 }
 
-/// Where the first component begins that a shell would expand, and what of it.
+/// The start of the first component that a shell would expand, and the expanded part.
 fn first_expanded(path: &str) -> Option<(usize, &str)> {
     let (mut at, mut is_literal) = (0, false);
     for name in path.split('/') {
@@ -45,7 +46,7 @@ fn first_expanded(path: &str) -> Option<(usize, &str)> {
     None
 }
 
-/// What a shell would expand in one component of a path.
+/// The part of a path component that a shell would expand.
 fn expanded(name: &str, is_first: bool, has_backticks: bool) -> Option<&str> {
     if is_first && name.starts_with('~') {
         return Some(name);
@@ -78,11 +79,11 @@ fn identifier(text: &str) -> usize {
     if text.bytes().next().is_some_and(is_letter) { end } else { 0 }
 }
 
-/// Refuses a command of which a line ends with a carriage return, as in files that Windows wrote: the shell
-/// would take it for a part of the last word. Inside a line it stays.
+/// Refuses a command with a line that ends with a carriage return, as in files from Windows: the shell would
+/// take it for a part of the last word. Inside a line it stays.
 ///
 /// # Errors
-/// What was found and what was expected.
+/// Found and expected.
 pub fn check_command(command: &str) -> Result<(), String> {
     let mut lines = command.split('\n');
     match lines.position(|line| line.ends_with('\r')) {

@@ -1,8 +1,7 @@
-//! Rows by ids that only grow, in memory that follows what is still there.
+//! A table of rows by growing ids, whose memory depends on the existing rows.
 //!
-//! Flows come and go for as long as a cluster lives, and an id is never used twice. A vector would grow for
-//! ever; here ids are grouped to pages, and a page without rows is given back. Memory is that of the pages
-//! with a row on them.
+//! Flows come and go as long as a cluster lives, and an id is never reused. A vector would grow forever. Here
+//! ids are grouped to pages, and a page without rows is freed.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -28,7 +27,7 @@ pub struct Table<I, T> {
     pages: Vec<Option<Box<Page<T>>>>,
     /// The number of the first page.
     front: usize,
-    /// How many pages at the front were given back and are still in the vector, at most half of it.
+    /// The number of freed pages at the front that are still in the vector, at most half of it.
     gone: usize,
     len: usize,
     /// A page without rows, for the next one that is needed.
@@ -61,7 +60,7 @@ impl<I, T> Table<I, T> {
         Self { pages: Vec::new(), front: 0, gone: 0, len: 0, spare: None, ids: PhantomData }
     }
 
-    /// One more than the largest id that ever had a row: what a plain vector by the same ids would need.
+    /// One more than the largest id that ever had a row: the length of a plain vector by the same ids.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -128,7 +127,7 @@ where
         row.get_or_insert_with(make)
     }
 
-    /// Takes the row of an id out, if there is one.
+    /// Removes the row of an id, if there is one.
     pub fn remove(&mut self, id: I) -> Option<T> {
         let index = usize::from(id);
         let place = self.pages.get_mut((index / PAGE).wrapping_sub(self.front))?;
@@ -142,7 +141,7 @@ where
         Some(row)
     }
 
-    /// Drops the pages at the front that were given back, once they are half of all.
+    /// Drops the freed pages at the front, once they are half of all.
     fn trim(&mut self) {
         while self.pages.get(self.gone).is_some_and(Option::is_none) {
             self.gone += 1;
@@ -201,7 +200,7 @@ where
         pages.flat_map(|page| page.row.iter_mut().flatten())
     }
 
-    /// The first id whose row is so.
+    /// The first id whose row satisfies `is_it`.
     pub fn position(&self, is_it: impl Fn(&T) -> bool) -> Option<I> {
         self.iter_enumerated().find_map(|(id, row)| is_it(row).then_some(id))
     }
@@ -211,7 +210,7 @@ impl<I: Copy + From<usize>, T: PartialEq> PartialEq for Table<I, T>
 where
     usize: From<I>,
 {
-    /// Whether both have had as many ids and have the same rows, wherever those lie.
+    /// Whether both have had the same number of ids and have the same rows. The layout does not matter.
     fn eq(&self, other: &Self) -> bool {
         let rows = |table: &Self| table.iter_enumerated().map(|(id, _)| usize::from(id)).collect::<Vec<_>>();
         self.len == other.len && rows(self) == rows(other) && self.iter().eq(other.iter())

@@ -16,7 +16,7 @@ pub struct Run {
     pub span: Span,
 }
 
-/// Where the input of consecutive tasks lies: the machines that hold a copy.
+/// The input location of consecutive tasks: the machines that hold a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// First task of the stretch.
@@ -78,7 +78,7 @@ impl Tasks {
         ])
     }
 
-    /// The same tasks with places for their input.
+    /// The same tasks with locations of their input.
     #[must_use]
     pub fn with_splits(mut self, splits: Vec<Split>) -> Self {
         self.splits = splits.into();
@@ -105,7 +105,7 @@ impl Tasks {
         self.longest
     }
 
-    /// Where inputs lie, for tasks that say so; empty for most phases.
+    /// The locations of inputs, for tasks that have them; empty for most phases.
     pub fn splits(&self) -> &[Split] {
         &self.splits
     }

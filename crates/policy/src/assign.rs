@@ -1,9 +1,8 @@
-//! The assignment layer: a free slot gets a task.
+//! The assignment layer: assigns tasks to free slots, for every policy and every engine.
 //!
-//! Written once for every policy and every engine. By the policy's style a slot goes to the phase the
-//! policy names ([`Style::Priorities`]), to the phase most under-allocated against its target
-//! (`targets`), or to the head of its machine's queue (`placements`). Tasks whose input has
-//! hosts go there if they can (`locality`: delay scheduling).
+//! By the style of the policy, a slot goes to the phase that the policy names ([`Style::Priorities`]), to the
+//! phase furthest below its target (`targets`), or to the head of the queue of its machine (`placements`).
+//! Tasks run on the hosts of their input if possible (`locality`: delay scheduling).
 
 mod placements;
 mod targets;
@@ -20,7 +19,7 @@ use crate::policy::{Action, Ask, Policy, Style};
 use crate::slot_scope::{Scope, Spot};
 use crate::view::{Estimates, View};
 
-/// A policy with what it believes: what it takes to ask it for the next phase.
+/// A policy with its estimates, to be asked for the next phase.
 pub(crate) struct Deciding<'a> {
     pub(crate) policy: &'a mut dyn Policy,
     pub(crate) estimates: &'a Estimates,
@@ -54,19 +53,18 @@ impl Assigner {
         }
     }
 
-    /// How many slots a phase should hold ([`Style::Targets`]).
+    /// The target number of slots of a phase ([`Style::Targets`]).
     pub(crate) fn target(&self, phase: PhaseId) -> f64 {
         self.targets.of(phase)
     }
 
-    /// Gives up what is known of the phases of a flow that is over.
+    /// Forgets the phases of a finished flow.
     pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
         self.locality.forget(phases.clone());
         self.targets.forget(phases);
     }
 
-    /// Takes in what the policy wants changed. What it wants of a phase that is not known any more is
-    /// ignored.
+    /// Applies the actions of the policy. Actions on phases that are no longer known are ignored.
     pub(crate) fn absorb(&mut self, actions: &[Action], ledger: &mut Ledger, engine: &mut dyn Engine) {
         for action in actions {
             match *action {
@@ -81,7 +79,7 @@ impl Assigner {
         }
     }
 
-    /// Gives work to the free slots in scope until there is none left or nothing can run.
+    /// Assigns tasks to the free slots in scope until none is left or nothing can run.
     pub(crate) fn assign(
         &mut self,
         ledger: &mut Ledger,
@@ -143,8 +141,8 @@ impl Assigner {
                 assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
                 let n = tasks.min(slots).min(runnable).min(room).max(1);
                 let begun = self.begin(&mut Starter { spot, phase, ledger, engine }, n);
-                // An engine that limits how many tasks start has to know of these before it says how many
-                // more may.
+                // An engine that limits how many tasks start must know these tasks before it reports the
+                // remaining limit.
                 if room < u32::MAX {
                     ledger.start_opened(engine);
                 }
@@ -165,7 +163,7 @@ impl Assigner {
         }
     }
 
-    /// Shares out slots that are all alike by targets, each phase its part at once.
+    /// Divides equal slots by targets: each phase gets its part at once.
     fn share_out(&mut self, spot: Spot, ledger: &mut Ledger, engine: &mut dyn Engine) {
         let mut portions = std::mem::take(&mut self.portions);
         let slots = spot.free(ledger);
@@ -182,7 +180,7 @@ impl Assigner {
         self.portions = portions;
     }
 
-    /// Starts up to `n` tasks of a phase; returns how many.
+    /// Starts up to `n` tasks of a phase. Returns how many.
     fn begin(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
         if locality::has_hosts(&start.ledger.instance, start.phase) {
             return self.locality.launch(start, n);
@@ -191,7 +189,7 @@ impl Assigner {
         n
     }
 
-    /// The phase that is next, and how many of its tasks.
+    /// The next phase, and how many of its tasks to start.
     fn choose(
         &mut self,
         spot: Spot,

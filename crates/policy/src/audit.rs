@@ -1,5 +1,5 @@
-//! Re-derives the whole state of a run from its log and compares: nothing may be counted twice or
-//! forgotten. For tests; O(rows of the log + tasks + slots) an instant.
+//! Derives the whole state of a run from its log and compares: nothing may be counted twice or forgotten. For
+//! tests; O(rows of the log + tasks + slots) per instant.
 
 use slackline_model::schedule::Outcome;
 use slackline_model::{PhaseId, PhaseKind, SlotKind, SlotRange, Table};
@@ -14,7 +14,7 @@ struct Counts {
     seen: Vec<bool>,
 }
 
-/// Panics, naming what differs, if the ledger's state is not what its log says.
+/// Panics if the state of the ledger differs from its log, and names the difference.
 pub(crate) fn audit(ledger: &Ledger) {
     let instance = &ledger.instance;
     let mut busy = [0, 1].map(|slot_kind: usize| {
@@ -105,7 +105,7 @@ fn audit_phases(ledger: &Ledger, counts: &Table<PhaseId, Counts>) {
     }
 }
 
-/// How many tasks of an instant phase are done: all if all that it comes after is, else none.
+/// The number of done tasks of an instant phase: all if all its predecessors are done, else none.
 fn passed(ledger: &Ledger, phase: PhaseId) -> u32 {
     let (instance, state) = (&ledger.instance, &ledger.state);
     let info = instance.phase(phase);

@@ -1,4 +1,4 @@
-//! What holds slots now and which slots are free, for policies that look ahead.
+//! The busy and the free slots at an instant, for policies that look ahead.
 
 use slackline_model::{JobId, MachineId, PhaseId, SlotKind, SlotRange, Time};
 
@@ -6,7 +6,7 @@ use crate::ledger::{Ledger, Masters};
 use crate::log::Row;
 use crate::speed_order::SpeedClass;
 
-/// The slots at one instant: what runs on them, and which are free.
+/// The slots at one instant: which tasks hold them, and which are free.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BusySlots<'a>(Option<&'a Ledger>);
 
@@ -19,7 +19,7 @@ pub struct Holding<'a> {
     pub first: u32,
     /// How many.
     pub count: u32,
-    /// Since when they compute; `None` of reduces that wait for maps.
+    /// Since when they compute; `None` for reduces that wait for maps.
     pub since: Option<Time>,
     /// Their slots, of one speed.
     pub places: &'a [SlotRange],
@@ -31,13 +31,13 @@ impl<'a> BusySlots<'a> {
         Self(Some(ledger))
     }
 
-    /// No slots at all: of a view that belongs to no run.
+    /// No slots: for a view without a run.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// What holds slots, in the order in which it started; second attempts of tasks are left out. O(rows of
-    /// the log).
+    /// The batches that hold slots, in the order of their starts, without speculative attempts. O(rows of the
+    /// log).
     pub fn running(self) -> impl Iterator<Item = Holding<'a>> {
         let rows = self.0.into_iter().flat_map(|ledger| {
             let is_first = |(id, row): &(_, &Row)| row.is_running() && !ledger.is_second(*id);
@@ -53,44 +53,44 @@ impl<'a> BusySlots<'a> {
         })
     }
 
-    /// How many slots the masters of jobs hold, where jobs need them.
+    /// The number of slots that ApplicationMasters hold, if jobs need them.
     pub fn masters(self) -> u32 {
         self.0.and_then(|ledger| ledger.masters.as_ref()).map_or(0, Masters::held)
     }
 
-    /// Whether jobs need masters that hold slots.
+    /// Whether jobs need ApplicationMasters that hold slots.
     pub fn has_masters(self) -> bool {
         self.0.and_then(|ledger| ledger.masters.as_ref()).is_some_and(Masters::need_slots)
     }
 
-    /// How many slots the master of a job holds that is not over: none or one.
+    /// The number of slots that the ApplicationMaster of an unfinished job holds: 0 or 1.
     pub fn master_of(self, job: JobId) -> u32 {
         let masters = self.0.and_then(|ledger| ledger.masters.as_ref());
         u32::from(masters.is_some_and(|masters| masters.holds_slot(job)))
     }
 
-    /// How many slots of a kind are free.
+    /// The number of free slots of a kind.
     pub fn free(self, slot_kind: SlotKind) -> u32 {
         self.0.map_or(0, |ledger| ledger.free[slot_kind.index()].len())
     }
 
-    /// The machines that are away, and since when; whether they left for good.
+    /// The machines that are away, since when, and whether they left for good.
     pub(crate) fn gone(self) -> impl Iterator<Item = (MachineId, Time, bool)> + 'a {
         let down = self.0.into_iter().flat_map(|ledger| ledger.down.iter().map(move |gone| (ledger, gone)));
         down.map(|(ledger, (&machine, &at))| (machine, at, ledger.left.contains(&machine)))
     }
 
-    /// The slots of a kind by estimated speed, in the order in which free ones are taken.
+    /// The slots of a kind by estimated speed, in the order in which free slots are taken.
     pub fn classes(self, slot_kind: SlotKind) -> &'a [SpeedClass] {
         self.0.map_or(&[], |ledger| ledger.fastest.classes(slot_kind))
     }
 
-    /// How many slots of a class are free. O(words of its ranges).
+    /// The number of free slots of a class. O(words of its ranges).
     pub fn free_of(self, slot_kind: SlotKind, class: &SpeedClass) -> u32 {
         class.slots.iter().map(|&range| self.free_in(slot_kind, range)).sum()
     }
 
-    /// How many slots of a range are free. O(words of the range).
+    /// The number of free slots in a range. O(words of the range).
     pub fn free_in(self, slot_kind: SlotKind, range: SlotRange) -> u32 {
         self.0.map_or(0, |ledger| ledger.free[slot_kind.index()].count_in(range))
     }

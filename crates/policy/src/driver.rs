@@ -1,4 +1,5 @@
-//! The driver loop: reports in, decisions out, tasks started; the same for every policy and engine.
+//! The driver loop, the same for every policy and engine: takes reports, asks the policy for decisions,
+//! starts tasks.
 
 use std::collections::BTreeSet;
 
@@ -20,32 +21,33 @@ use crate::slot_scope::Scope;
 use crate::unfinished::{Stuck, Unfinished};
 use crate::view::{Estimates, View, mean_of};
 
-/// How a run is to be driven.
+/// The configuration of a run.
 pub struct Config<'a> {
-    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    /// The fraction of a job's maps after which its reduces may take slots; 1 for no early reduces.
     pub slowstart: f64,
     /// How long a task waits for a slot near its input.
     pub locality_wait: Span,
-    /// How long it then waits for a slot in the rack of its input; zero for any slot at once.
+    /// How long it then waits for a slot in the rack of its input; zero to take any slot at once.
     pub rack_wait: Span,
-    /// How often a task may fail before its flow is abandoned; one attempt is always made.
+    /// The number of failures of a task after which its flow fails; one attempt is always made.
     pub attempts_max: u16,
-    /// What the policy believes the tasks of a phase take on average, asked once, when its flow arrives.
+    /// The policy's estimate of the mean duration of the tasks of a phase, requested once, when the flow
+    /// arrives.
     pub believe: Believe<'a>,
     /// Whether the policy also knows the proportions of the tasks within a phase ([`Estimates::each`]).
     pub each: bool,
-    /// What corrects the estimates from finished tasks (`--knowledge learned`), and then also gives the
-    /// estimates at first; `None` to leave them.
+    /// Corrects the estimates from finished tasks (`--knowledge learned`), and also provides the first
+    /// estimates; `None` to keep the estimates unchanged.
     pub learning: Option<Learning>,
-    /// Re-derives the whole state after every instant and compares (tests; slow).
+    /// Derives the whole state after every instant and compares (tests; slow).
     pub audit: bool,
-    /// Nanoseconds on a wall clock, to time decisions; `None` for no timing.
+    /// Nanoseconds of a wall clock, to time decisions; `None` for no timing.
     pub stopwatch: Option<&'a dyn Fn() -> u64>,
     /// Called from time to time with the number of finished tasks.
     pub progress: Option<&'a mut dyn FnMut(u64)>,
 }
 
-/// Says what a policy believes the tasks of a phase take on average, at speed 1.
+/// Returns the policy's estimate of the mean duration of the tasks of a phase, at speed 1.
 pub type Believe<'a> = Box<dyn FnMut(&Instance, PhaseId) -> Span + 'a>;
 
 /// The default limit on failures of a task; Hadoop's `mapreduce.map.maxattempts` has the same.
@@ -75,7 +77,7 @@ impl Config<'_> {
         Waits { node: self.locality_wait, rack: self.rack_wait }
     }
 
-    /// With the whole state derived again after every instant and compared (tests; slow).
+    /// Derives the whole state after every instant and compares (tests; slow).
     #[must_use]
     pub fn audited(mut self) -> Self {
         self.audit = true;
@@ -83,12 +85,12 @@ impl Config<'_> {
     }
 }
 
-/// What a run of a whole instance leaves behind. Ids are those of the instance.
+/// The result of a run of a whole instance. Ids are those of the instance.
 #[derive(Debug)]
 pub struct Run {
-    /// Everything that ran, in the order in which it started.
+    /// All rows, in the order in which they started.
     pub tasks: TaskRows,
-    /// The masters of jobs, where they need them, in the order in which they went.
+    /// The ApplicationMasters of jobs, if they need them, in the order in which they left.
     pub masters: Vec<MasterRow>,
     /// First start of each flow.
     pub started: TiVec<FlowId, Option<Time>>,
@@ -105,25 +107,24 @@ pub struct Figures {
     pub decisions: u64,
     /// How many reports the engine sent.
     pub reports: u64,
-    /// What is known of finished tasks now, if the run learned.
+    /// The history of finished tasks, if the run learned.
     pub history: Option<History>,
     /// Nanoseconds each instant's decisions took, if a stopwatch was given.
     pub decision_nanos: Vec<u64>,
-    /// Why the policy could not go on ([`Policy::failure`]): then the run ended there, and its schedule is
-    /// none.
+    /// Why the policy failed ([`Policy::failure`]). The run ended there, and its schedule is invalid.
     pub failure: Option<String>,
     /// The flows that arrived and can never finish, by reason.
     pub unfinished: Vec<Unfinished>,
     /// The fraction of maps after which reduces could take slots.
     pub slowstart: f64,
-    /// Whether minima were promised to be kept.
+    /// Whether the run promised to keep minima.
     pub minima: bool,
 }
 
-/// Drives `engine` by `policy` until all flows of `instance`, which it brings, are done, nothing can happen
-/// any more, or the policy fails.
+/// Drives `engine` by `policy` until all flows of `instance` are done, no further event is possible, or the
+/// policy fails. The engine brings the flows.
 ///
-/// The instance must have been cut into tasks ([`Instance::cut`]). Time: O(log) an instant, batch and
+/// The instance must have been cut into tasks ([`Instance::cut`]). Time: O(log) per instant, batch and
 /// decision; nothing per task of a batch.
 pub fn run<E: AsEngine + ?Sized>(
     instance: &Instance,
@@ -134,7 +135,7 @@ pub fn run<E: AsEngine + ?Sized>(
     run_unless(instance, policy, engine, config, || false).expect("invariant: nothing stops it")
 }
 
-/// As [`run`], but given up when `stop` says so, which is asked between two instants: then there is nothing.
+/// Like [`run`], but returns `None` if `stop` returns true. The driver calls it between two instants.
 pub fn run_unless<E: AsEngine + ?Sized>(
     instance: &Instance,
     policy: &mut dyn Policy,
@@ -157,17 +158,17 @@ pub fn run_unless<E: AsEngine + ?Sized>(
 /// Instants between two calls of [`Config::progress`].
 const PROGRESS_EVERY: u64 = 4096;
 
-/// Who decides in a copy of a run.
+/// The policy of a copied run.
 pub enum Heir<'a> {
     /// A copy of the run's policy ([`Policy::copy`]).
     Copy(&'a mut dyn Policy),
-    /// A policy without a past: it gets the present state as if all flows arrived now.
+    /// A policy without a past: it receives the present state as if all flows arrived now.
     New(&'a mut dyn Policy),
 }
 
 /// A run in progress. The caller steps it, and may read or copy it between two steps.
 ///
-/// The driver keeps only flows that have arrived and are not finished, so memory follows the active flows.
+/// The driver keeps only flows that have arrived and are not finished, so memory depends on the active flows.
 pub struct Driver<'a, 'c, E: ?Sized> {
     policy: &'a mut dyn Policy,
     engine: &'a mut E,
@@ -178,8 +179,8 @@ pub struct Driver<'a, 'c, E: ?Sized> {
     estimates: Estimates,
     assigner: Assigner,
     minima: bool,
-    /// What the engine reported at this instant; the next two follow from it. Kept between instants so
-    /// that nothing is allocated for each.
+    /// The reports of the engine at this instant; the next two fields follow from them. Kept between instants
+    /// to avoid allocations.
     reports: Vec<Report>,
     events: Vec<Event>,
     actions: Vec<Action>,
@@ -187,14 +188,14 @@ pub struct Driver<'a, 'c, E: ?Sized> {
     instants: u64,
     n_reports: u64,
     nanos: Vec<u64>,
-    /// Whether nothing can happen any more although flows have not finished.
+    /// Whether no further event is possible although flows have not finished.
     is_stuck: bool,
     gave_up: Option<String>,
 }
 
 impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
-    /// A run that begins now. `empty` has the cluster, the pools and the objective, and no flows yet
-    /// ([`Instance::without_flows`]); what is finished goes to `sink`.
+    /// Starts a run. `empty` has the cluster, the pools and the objective, and no flows yet
+    /// ([`Instance::without_flows`]). Finished rows and flows go to `sink`.
     pub fn new(
         empty: Instance,
         policy: &'a mut dyn Policy,
@@ -210,8 +211,8 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }
-        // Behind heartbeats and masters, and while a phase waits for local slots, a slot may go elsewhere
-        // although some phase is below its minimum: then no policy can promise to keep them.
+        // With heartbeats or ApplicationMasters, and while a phase waits for local slots, a slot may go to
+        // another phase although some phase is below its minimum. Then no policy can promise to keep minima.
         let is_prompt = capabilities.is_prompt() && config.waits() == Waits::NONE;
         let mut driver = Self {
             assigner: Assigner::new(policy, config.waits()),
@@ -239,19 +240,19 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         driver
     }
 
-    /// The engine, to be fed.
+    /// The engine, for its caller.
     pub fn engine(&mut self) -> &mut E {
         self.engine
     }
 
-    /// Takes in what is known of phases that are about to arrive, if the run learns; see [`Learning::know`].
+    /// Adds a history of phases that are about to arrive, if the run learns; see [`Learning::know`].
     pub fn know(&mut self, history: &History) {
         if let Some(learning) = &mut self.config.learning {
             learning.know(history);
         }
     }
 
-    /// The policy, to be copied ([`Policy::copy`]).
+    /// The policy, for copies ([`Policy::copy`]).
     pub fn policy(&self) -> &dyn Policy {
         self.policy
     }
@@ -261,7 +262,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         self.gave_up.as_deref()
     }
 
-    /// The flows that have arrived and not finished, by reason, where nothing can happen any more.
+    /// The unfinished flows by reason, if no further event is possible.
     fn unfinished(&self) -> Vec<Unfinished> {
         if !self.is_stuck || self.policy.failure().is_some() {
             return Vec::new();
@@ -269,8 +270,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         Stuck { view: self.view(), policy: self.policy, gave_up: self.gave_up.clone() }.unfinished()
     }
 
-    /// The flows that get no slot because of a limit of the policy although slots are free, with their ids
-    /// and the limit.
+    /// The flows that get no slot because of a limit of the policy although slots are free: ids and limits.
     pub fn limits(&self) -> Vec<(FlowId, String, String)> {
         let view = self.view();
         if view.instance.cluster().slot_kinds().iter().all(|&slot_kind| view.held.free(slot_kind) == 0) {
@@ -285,26 +285,24 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         limited.collect()
     }
 
-    /// Takes out how long decisions have taken since this was asked last, nanoseconds each; none without a
-    /// stopwatch.
+    /// Takes the durations of decisions since the last call, in nanoseconds; empty without a stopwatch.
     pub fn take_decision_nanos(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.nanos)
     }
 
-    /// What the policy sees now.
+    /// The view of the policy at this instant.
     pub fn view(&self) -> View<'_> {
         View::of(&self.ledger, &self.estimates)
     }
 
-    /// How many slots the policy wants a phase to hold; none if it decides in another way
-    /// ([`Style::Targets`]).
+    /// The target of a phase in slots; `None` if the policy has no targets ([`Style::Targets`]).
     pub fn target(&self, phase: PhaseId) -> Option<f64> {
         (self.policy.style() == Style::Targets).then(|| self.assigner.target(phase))
     }
 
-    /// The phases of a slot kind that would get slots next if some became free now, the first one first, at
-    /// most `most` of them: by asking a copy of the policy again and again ([`Style::Priorities`]). None if
-    /// it decides in another way or cannot be copied.
+    /// The phases of a slot kind that would get slots next, in order, at most `most` of them, from repeated
+    /// queries of a copy of the policy ([`Style::Priorities`]). Empty if the policy has another style or
+    /// cannot be copied.
     pub fn ranking(&self, slot_kind: SlotKind, most: usize) -> Vec<PhaseId> {
         let is_asked = self.policy.style() == Style::Priorities && self.policy.failure().is_none();
         let Some(mut policy) = self.policy.copy().filter(|_| is_asked) else { return Vec::new() };
@@ -320,8 +318,8 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         ranking
     }
 
-    /// A copy of the run as it is now, to look ahead with: what runs is handed to another engine, which
-    /// brings what is still to come, a simulator mostly. It believes the true means of flows that arrive
+    /// Copies the run in its present state, to look ahead. Another engine, usually a simulator, takes over
+    /// the running tasks and brings the future events. The copy uses the true means of flows that arrive
     /// later.
     pub fn fork<'b, F: AsEngine + ?Sized>(
         &self,
@@ -374,7 +372,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         fork
     }
 
-    /// Tells a policy that is new what is there, as if it all came now.
+    /// Sends a new policy the present state as events, as if all flows arrived now.
     fn tell_all(&mut self) {
         let Ledger { instance, state, .. } = &self.ledger;
         let mut events: Vec<Event> = instance.flows().keys().map(Event::FlowArrived).collect();
@@ -387,7 +385,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         assigner.absorb(actions, ledger, engine.as_engine());
     }
 
-    /// Waits for the next instant and acts on it; false when the run is over.
+    /// Waits for the next instant and handles it. Returns false when the run has ended.
     pub fn step(&mut self) -> bool {
         let is_over = self.ledger.state.flows_left() == 0 && !self.engine.may_bring_flows();
         if is_over || self.policy.failure().is_some() {
@@ -426,7 +424,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         true
     }
 
-    /// Reports become state and events.
+    /// Converts reports into state and events.
     fn absorb(&mut self) {
         self.events.clear();
         self.offering.clear();
@@ -439,7 +437,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         }
     }
 
-    /// The policy hears what happened, and free slots get work.
+    /// Sends the events to the policy, and assigns tasks to free slots.
     fn decide(&mut self) {
         let Self { policy, engine, config, ledger, estimates, assigner, events, actions, .. } = self;
         if !events.is_empty() {
@@ -460,7 +458,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         assigner.assign(ledger, engine.as_engine(), &mut deciding, events, scope);
     }
 
-    /// What is finished leaves, and nothing more is known of it.
+    /// Finished rows and flows leave, and the driver forgets them.
     fn give_up_what_is_over(&mut self) {
         let Self { ledger, estimates, assigner, sink, config, .. } = self;
         ledger.drop_rows(*sink);
@@ -477,7 +475,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         }
     }
 
-    /// Ends the run: what still runs is stopped, and all rows and flows leave.
+    /// Ends the run: stops running tasks, and sends all rows and flows to the sink.
     pub fn close(mut self) -> Figures {
         let unfinished = self.unfinished();
         self.ledger.abandon();
@@ -498,7 +496,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
     }
 }
 
-/// Brings the estimates up to date with what happened.
+/// Updates the estimates after the events of an instant.
 fn believe(config: &mut Config<'_>, ledger: &Ledger, estimates: &mut Estimates, events: &[Event]) {
     let instance = &ledger.instance;
     for event in events {

@@ -1,7 +1,7 @@
-//! What an engine is: it runs tasks on slots and reports how they ended.
+//! The trait of engines: an engine runs tasks on slots and reports their ends.
 //!
-//! The simulator, the local engine and the adapters of real clusters implement [`Engine`]; none of
-//! them takes a scheduling decision.
+//! The simulator, the engine of processes and the engines of Hadoop clusters implement [`Engine`]. No engine
+//! takes scheduling decisions.
 
 use std::collections::BTreeSet;
 
@@ -27,42 +27,42 @@ impl From<RowId> for usize {
 
 /// Something that runs tasks.
 pub trait Engine {
-    /// What the engine can and cannot do; asked once, before the first poll.
+    /// The capabilities of the engine; requested once, before the first poll.
     fn capabilities(&self) -> Capabilities;
 
-    /// Goes to the next instant at which something happens, appends its reports (finished tasks
-    /// before machines, then what runs already, then arrivals, then offers) and returns the instant;
-    /// `None` if nothing will ever happen again unless it is ordered, with a [`Report::GaveUp`] at most.
+    /// Advances to the next instant with an event, appends its reports and returns the instant. The order of
+    /// reports is: finished tasks, machines, tasks that run already, arrivals, offers. Returns `None` if no
+    /// further event is possible without an order, with a [`Report::GaveUp`] at most.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time>;
 
-    /// Starts a batch now, or takes over one that runs already ([`Start::since`]). `live` holds what has
-    /// arrived and is not done.
+    /// Starts a batch now, or takes over a batch that runs already ([`Start::since`]). `live` has the flows
+    /// that have arrived and are not done.
     fn start(&mut self, start: &Start<'_>, live: &Instance);
 
     /// Changes a running batch now.
     fn order(&mut self, order: Order);
 
-    /// Has something done for a job as a whole; only where jobs need it ([`Capabilities::masters`]).
+    /// Carries out an order for a whole job, if jobs need ApplicationMasters ([`Capabilities::masters`]).
     fn master(&mut self, order: MasterOrder, live: &Instance) {
         let _ = live;
         unreachable!("an engine without masters cannot carry out {order:?}");
     }
 
-    /// Asks for [`Report::Woken`] at that time.
+    /// Requests [`Report::Woken`] at that time.
     fn wake_at(&mut self, at: Time);
 
-    /// A free slot stays free because its machine goes before what could start there would have ended
+    /// A free slot stays free because every task that could start there would end after its machine leaves
     /// ([`Report::Ends`]).
     fn blocked_by_deadline(&mut self) {}
 
-    /// How many more tasks of a flow may start now, if its user has a quota of slots. When the user may have
-    /// more again, the engine reports an event: the end of the task that freed the slot.
+    /// The number of tasks of a flow that may still start now, if its user has a quota of slots. When the
+    /// quota allows more again, the engine reports an event: the end of the task that freed the slot.
     fn room(&mut self, flow: FlowId) -> u32 {
         let _ = flow;
         u32::MAX
     }
 
-    /// Whether flows may still arrive. Without any, a run is over when all that arrived are done.
+    /// Whether flows may still arrive. If not, a run ends when all flows that arrived are done.
     fn may_bring_flows(&mut self) -> bool;
 }
 
@@ -78,12 +78,12 @@ impl<E: Engine> AsEngine for E {
     }
 }
 
-/// The times at which an engine on a real clock has to report [`Report::Woken`].
+/// The times at which an engine on a real clock must report [`Report::Woken`].
 #[derive(Clone, Debug, Default)]
 pub struct Wakes(BTreeSet<Time>);
 
 impl Wakes {
-    /// [`Engine::wake_at`]: a time that has passed is the next microsecond.
+    /// [`Engine::wake_at`]: a past time becomes the next microsecond.
     pub fn add(&mut self, at: Time, now: Time) {
         self.0.insert(at.max(Time(now.0 + 1)));
     }
@@ -93,7 +93,7 @@ impl Wakes {
         self.0.first().copied()
     }
 
-    /// Takes out those that have come, and reports them together.
+    /// Removes the times that have come, and reports them together.
     pub fn report(&mut self, now: Time, reports: &mut Vec<Report>) {
         let later = self.0.split_off(&Time(now.0 + 1));
         if !std::mem::replace(&mut self.0, later).is_empty() {
@@ -102,50 +102,51 @@ impl Wakes {
     }
 }
 
-/// What an engine can do.
+/// The capabilities of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// How many tasks one start may comprise.
+    /// The tasks that one start may comprise.
     pub batch: Batch,
-    /// What a machine that dies takes with it.
+    /// The losses when a machine fails.
     pub faults: Faults,
     /// When free slots may be used.
     pub offers: Offers,
-    /// What the lengths of the instance's tasks are to the engine.
+    /// The meaning of the task durations of the instance.
     pub lengths: Lengths,
-    /// What jobs need beside slots for their tasks, if they do.
+    /// The rules about ApplicationMasters, if jobs need them.
     pub masters: Option<Masters>,
 }
 
 impl Capabilities {
-    /// Whether a free slot is used as soon as a phase may have it: only then can a policy promise minima.
+    /// Whether a free slot is used as soon as a phase may have it. Only then can a policy promise minima.
     pub fn is_prompt(&self) -> bool {
         self.offers == Offers::Immediate && self.masters.is_none()
     }
 }
 
-/// Each job is submitted first, then has a master that must be up while its tasks run, as the applications of
-/// Hadoop have. A policy that gives a slot to a job without a master gives it to the master.
+/// Each job is submitted first, then gets an ApplicationMaster that must be up while its tasks run, as in
+/// Hadoop. When a policy gives a slot to a job without one, the slot goes to the ApplicationMaster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masters {
-    /// How many slots masters may hold at a time, fewer than there are; `None` if they need no slot.
+    /// The number of slots that ApplicationMasters may hold at a time, fewer than all; `None` if they need no
+    /// slot.
     pub most: Option<u32>,
-    /// How long a master keeps its slot after the end of its job.
+    /// How long an ApplicationMaster keeps its slot after the end of its job.
     pub linger: Span,
 }
 
-/// What a machine that dies takes with it.
+/// The losses when a machine fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
     /// Machines never fail, and the driver does not record where output lies.
     Never,
-    /// The tasks that run on it: what they wrote lies elsewhere.
+    /// The tasks that run on it. Their output is stored elsewhere.
     Tasks,
-    /// The tasks that run on it, and the output of maps whose job is not done: those run again.
+    /// The tasks that run on it, and the output of maps whose job is not done: those maps run again.
     TasksAndOutput,
 }
 
-/// How far tasks that start together may be one batch.
+/// Which tasks that start together may be one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
     /// Equal tasks on machines of equal speed.
@@ -156,13 +157,13 @@ pub enum Batch {
     Task,
 }
 
-/// What the lengths of the instance's tasks are to an engine.
+/// The meaning of the task durations of the instance for an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lengths {
-    /// What tasks take: a phase without length is done when it becomes ready, and no task of it is started.
+    /// Exact durations: a phase without length is done when it becomes ready, and none of its tasks starts.
     #[default]
     Known,
-    /// Guesses: the engine starts every task, even one of estimated length 0.
+    /// Estimates: the engine starts every task, even one of estimated length 0.
     Guessed,
 }
 
@@ -178,12 +179,12 @@ pub enum Offers {
 /// Equal tasks that start together.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// How reports and orders name the batch.
+    /// The id of the batch in reports and orders.
     pub row: RowId,
     /// When they started: now, or earlier if they run already.
     pub since: Time,
-    /// The name under which the engine reported them as [`Report::Running`]: they run already, and all that
-    /// is new is the row.
+    /// The name under which the engine reported them as [`Report::Running`]. They run already, and only the
+    /// row is new.
     pub reported_as: Option<u64>,
     /// The phase.
     pub phase: PhaseId,
@@ -199,11 +200,11 @@ pub struct Start<'a> {
     pub held: bool,
 }
 
-/// A change to a running batch. Closed by design: an engine has to carry out every order.
+/// A change to a running batch. The enum is closed by design: an engine must carry out every order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The maps are done since `since`, not later than now: held tasks compute from then or, if they
-    /// took their slots later, from when they did.
+    /// The maps are done since `since`, not later than now. Held tasks compute from then, or from their own
+    /// start if that is later.
     Go {
         /// The batch.
         row: RowId,
@@ -212,29 +213,29 @@ pub enum Order {
     },
     /// Map output was lost: tasks that have not ended start again at the next [`Order::Go`].
     Hold(RowId),
-    /// Stop it and forget it. A report that it ended nevertheless is ignored.
+    /// Stop the batch and forget it. A later report of its end is ignored.
     Kill(RowId),
-    /// What was reported as [`Report::Running`] under this name must not run: its task runs already, its
-    /// phase may not start or is at its cap, or its slot is not free. Stop it.
+    /// The task that was reported as [`Report::Running`] under this name must not run: it runs already, its
+    /// phase may not start or is at its cap, or its slot is busy. Stop it.
     Refuse(u64),
 }
 
-/// What is to be done for a job as a whole. Closed by design, as [`Order`].
+/// An order for a whole job. The enum is closed by design, like [`Order`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MasterOrder {
-    /// The job may start: make it known to the cluster. The answer is [`Report::Submitted`].
+    /// The job may start: submit it to the cluster. The answer is [`Report::Submitted`].
     Submit(JobId),
-    /// Start its master, on that universal slot if it needs one. The answer is
-    /// [`Report::MasterUp`].
+    /// Start the ApplicationMaster, on that generic slot if it needs one. The answer is [`Report::MasterUp`].
     Start {
         /// The job.
         job: JobId,
         /// The slot.
         slot: Option<u32>,
-        /// When it was started: now, or earlier if it was by another engine.
+        /// When it was started: now, or earlier if another engine started it.
         since: Time,
     },
-    /// The job ended then, not later than now. The answer is [`Report::MasterGone`], when the slot is free.
+    /// The job ended at `at`, not later than now. The answer is [`Report::MasterGone`], when the slot is
+    /// free.
     End {
         /// The job.
         job: JobId,
@@ -243,19 +244,18 @@ pub enum MasterOrder {
         /// When it ended.
         at: Time,
     },
-    /// The job was abandoned: its master goes at once, and nothing more is reported of it.
+    /// The job failed or was withdrawn: its ApplicationMaster ends at once, without further reports.
     Kill(JobId),
 }
 
-/// What happened. Closed by design: the driver has to believe every report.
+/// A report of an engine. The enum is closed by design: the driver must handle every report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
-    /// A batch that ends, or is stopped, by the reports that follow had taken so long to begin with its own
-    /// work.
+    /// The startup time of a batch whose end, or stop, is in one of the next reports.
     Began {
         /// The batch.
         row: RowId,
-        /// How long after it took its slots.
+        /// The time from its start to its own work.
         startup: Span,
     },
     /// All tasks of a batch finished at `at`, not later than now.
@@ -271,27 +271,26 @@ pub enum Report {
         row: RowId,
         /// When.
         at: Time,
-        /// Whether no further attempt can end better: their flow is given up at once, however often they may
-        /// fail.
+        /// Whether no further attempt can succeed: the flow fails at once, even below the limit on failures.
         is_final: bool,
     },
-    /// This batch already runs without an order of the driver: the cluster started it, or it ran before the
-    /// driver started. The answer is a [`Start`] with its name, or [`Order::Refuse`].
+    /// This batch already runs without an order of the driver: the cluster started it, or it started before
+    /// the driver did. The answer is a [`Start`] with its name, or [`Order::Refuse`].
     Running(Running),
-    /// A second attempt of a task was started on a slot that was left idle, while the first runs. The answer
-    /// is a [`Start`] with its name, or [`Order::Refuse`]. Whichever of the two ends first is the task's, and
-    /// the other is stopped. Only of engines whose machines never go.
+    /// A speculative attempt of a running task was started on an idle slot. The answer is a [`Start`] with
+    /// its name, or [`Order::Refuse`]. The attempt that ends first counts, and the other is stopped. Only
+    /// engines whose machines never leave send this.
     Second(Second),
-    /// A machine died; its batches are gone.
+    /// A machine failed with its batches.
     Down(MachineId),
-    /// A machine came back empty.
+    /// A machine came back without tasks or output.
     Up(MachineId),
-    /// Machines that were not known before. They get the next ids, and their slots the next numbers.
+    /// New machines. They get the next ids, and their slots the next numbers.
     Joined(Group),
-    /// A machine is gone for good, and what ran on it.
+    /// A machine left for good, with its tasks.
     Left(MachineId),
-    /// The machine leaves at that time: no task starts on it any more that is estimated to take longer. This
-    /// holds until the machine leaves, or the engine reports another time.
+    /// The machine leaves at that time: no task starts there that is estimated to take longer. This holds
+    /// until the machine leaves, or the engine reports another time.
     Ends {
         /// The machine.
         machine: MachineId,
@@ -300,28 +299,28 @@ pub enum Report {
     },
     /// A flow arrived. It gets the next id, and its jobs and phases the next of theirs.
     Arrived(Box<Arrival>),
-    /// The client withdraws a flow: its running tasks are stopped, and no more of it starts. Nothing happens
-    /// if the flow is finished. An engine whose attempts keep running may submit the flow again, in its state
-    /// of then, and report them as [`Report::Running`].
+    /// The client withdraws a flow: its running tasks are stopped, and no more of its tasks start. Nothing
+    /// happens if the flow is finished. An engine whose attempts keep running may submit the flow again, in
+    /// its state at that time, and report them as [`Report::Running`].
     Withdrawn(FlowId),
-    /// A job is known to the cluster.
+    /// The cluster has accepted a job.
     Submitted(JobId),
-    /// The master of a job is there: its tasks may start.
+    /// The ApplicationMaster of a job is up: its tasks may start.
     MasterUp(JobId),
-    /// The master of a job that is over has left its slot.
+    /// The ApplicationMaster of a finished job has left its slot.
     MasterGone(JobId),
     /// A machine asks for work ([`Offers::Heartbeat`]).
     Offer(MachineId),
-    /// The time of a [`Engine::wake_at`] has come.
+    /// A time requested by [`Engine::wake_at`] has come.
     Woken,
-    /// Why the engine ends a run that could go on, such as one that would repeat itself forever.
+    /// Why the engine ends an unfinished run, for example because it would repeat itself forever.
     GaveUp(String),
 }
 
-/// One task that runs already; see [`Report::Running`].
+/// A task that runs already; see [`Report::Running`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// How the engine names it until it has a row.
+    /// The engine's name for it until it has a row.
     pub name: u64,
     /// Its phase.
     pub phase: PhaseId,
@@ -333,12 +332,12 @@ pub struct Running {
     pub since: Time,
 }
 
-/// A second attempt of a task that runs; see [`Report::Second`].
+/// A speculative attempt of a running task; see [`Report::Second`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Second {
     /// The row of the first attempt, of that task alone.
     pub row: RowId,
-    /// How the engine names the second one until it has a row.
+    /// The engine's name for the speculative attempt until it has a row.
     pub name: u64,
     /// Its slot, of the slot kind that serves the phase.
     pub slot: u32,

@@ -1,11 +1,12 @@
-//! What a policy learns: the events of an instant. Below both the policy trait and the state that makes them.
+//! The events of an instant, from which a policy learns. This module is below the policy trait and the state
+//! that makes events.
 
 use slackline_model::{FlowId, JobId, MachineId, PhaseId, Span};
 
-/// What happened. The events of an instant come in the order of cause and effect: finished tasks and
-/// what follows from them, machines, tasks that run already, arrivals.
+/// An event. The events of an instant come in the order of cause and effect: finished tasks and their
+/// consequences, machines, tasks that run already, arrivals.
 ///
-/// Closed by design: the events are the contract between the driver and every policy.
+/// The enum is closed by design: the events are the contract between the driver and every policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Tasks finished; each took `took` on a machine like `machine`.
@@ -35,34 +36,34 @@ pub enum Event {
         /// How many.
         count: u32,
     },
-    /// All tasks of a phase are done. Of a phase without length ([`crate::State::is_instant`]) this is all
-    /// there is to hear: it comes when the phase becomes ready.
+    /// All tasks of a phase are done. For a phase without length ([`crate::State::is_instant`]) this is the
+    /// only event: it comes when the phase becomes ready.
     PhaseDone(PhaseId),
     /// All phases of a job are done.
     JobDone(JobId),
     /// All jobs of a flow are done.
     FlowDone(FlowId),
-    /// A flow was abandoned, because a task of it failed too often: none of its phases is ready any more.
+    /// A flow failed, because a task of it failed too often: none of its phases is ready any more.
     FlowFailed(FlowId),
-    /// A machine died.
+    /// A machine failed.
     MachineDown(MachineId),
     /// A machine came back.
     MachineUp(MachineId),
-    /// A machine is there that was not known before: the cluster of the view has it.
+    /// A new machine joined: the cluster of the view has it.
     MachineJoined(MachineId),
-    /// A machine is gone for good.
+    /// A machine left for good.
     MachineLeft(MachineId),
     /// A flow arrived.
     FlowArrived(FlowId),
-    /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.
+    /// Tasks of a phase may start. Comes again if the phase had to stop because of lost map output.
     PhaseReady(PhaseId),
-    /// The time of an [`crate::Action::WakeAt`] has come, or the assignment layer wanted to look again.
+    /// The time of an [`crate::Action::WakeAt`] has come, or the assignment layer requested a wake-up.
     Wake,
 }
 
 impl Event {
-    /// The flow that is over by this event, done or abandoned. It is still known at this instant and at no
-    /// later one, so that this is when a policy forgets it.
+    /// The flow that ends by this event, done or failed. It is known at this instant and at no later one, so
+    /// a policy forgets it now.
     pub fn over(&self) -> Option<FlowId> {
         match *self {
             Self::FlowDone(flow) | Self::FlowFailed(flow) => Some(flow),

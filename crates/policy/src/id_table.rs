@@ -1,8 +1,7 @@
-//! A table indexed by ids that has a default value for those that were never written.
+//! A table indexed by ids that has a default value for ids that were never written.
 //!
-//! Flows arrive while a policy runs, and with them ids that were not known before; when they are done their
-//! ids never come back. A policy's tables hold what was written and not forgotten, and every other id has the
-//! default value.
+//! Flows arrive while a policy runs, with new ids; when they are done their ids never come back. The tables
+//! of a policy hold the rows that were written and not forgotten, and every other id has the default value.
 
 use std::ops::{Index, IndexMut};
 
@@ -26,7 +25,7 @@ use slackline_model::Table;
 #[derive(Clone, Debug)]
 pub struct IdTable<I, T> {
     table: Table<I, T>,
-    /// What ids without a row have.
+    /// The value of ids without a row.
     default: T,
 }
 
@@ -34,7 +33,7 @@ impl<I: Copy + From<usize>, T> IdTable<I, T>
 where
     usize: From<I>,
 {
-    /// Gives up the rows of these ids, if they have any: of a flow that is done or was abandoned, say.
+    /// Forgets the rows of these ids, if they have any: for example, of a flow that is done or failed.
     pub fn forget(&mut self, ids: impl IntoIterator<Item = I>) {
         for id in ids {
             self.table.remove(id);

@@ -1,17 +1,17 @@
-//! What a policy may assume if it knows nothing but finished tasks and a history (`--knowledge
-//! learned`): the size of the tasks of every phase and the speed of every group of machines.
+//! Estimates for policies that know only finished tasks and a history (`--knowledge learned`): the size of
+//! the tasks of every phase and the speed of every group of machines.
 //!
-//! **Paper**: FLEX §2.5 and §4.2: the time of each finished task is logged and the rest of its phase
-//! extrapolated from the average seen so far; periodic jobs are seeded from past runs. DMRS §V: the
-//! execution database also gives the speeds of the machines.
+//! **Paper**: FLEX §2.5 and §4.2: the time of each finished task is logged, and the rest of its phase is
+//! extrapolated from the average so far; periodic jobs are seeded from past runs. DMRS §V: the execution
+//! database also provides the speeds of the machines.
 //!
-//! A phase is estimated from its own finished tasks; before that, from what the history and earlier
-//! recurrences of its flow say; before that, what it was guessed to be (from the size of its input, say),
-//! times what finished tasks of its kind took over what was guessed of them; before that, an average phase of
-//! its kind.
+//! A phase is estimated from its own finished tasks. Before that, the estimate comes from the history and
+//! earlier recurrences of its flow. Before that, it is the guess (for example from the size of the input),
+//! times the ratio of durations to guesses over the finished tasks of its kind. Before that, it is an average
+//! phase of its kind.
 //!
-//! Times are sizes over speeds, so both are only known up to a common factor. It is set so that the mean
-//! speed of all slots is the true one: that fixes the unit and tells a policy nothing.
+//! Times are sizes over speeds, so both are known only up to a common factor. The factor is set such that the
+//! mean speed of all slots is the true one. It fixes the unit and gives a policy no information.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,41 +22,42 @@ use crate::event::Event;
 use crate::id_table::IdTable;
 use crate::view::Estimates;
 
-/// Length of a task of which nothing at all is known.
+/// The length of a task for which there is no information.
 const UNKNOWN: Span = Span(1_000_000);
 
-/// The fraction of new tasks at which speeds are computed again: O(log tasks) times in all.
+/// The fraction of new tasks after which speeds are computed again: O(log tasks) times in all.
 const FRESH: u64 = 16;
 
-/// What each group has finished of something, by group: those of the cluster, then those only the
-/// history knows. Shorter than that if the rest is nothing.
+/// The finished tasks of each group: the groups of the cluster, then those that only the history has. The
+/// list may be shorter if the rest is empty.
 type Records = Vec<Record>;
 
 /// Turns finished tasks into estimates.
 #[derive(Clone, Debug, Default)]
 pub struct Learning {
     groups: Vec<String>,
-    /// Where each group of the cluster is in `groups`; machines that join may bring one the history knows.
+    /// The index in `groups` of each group of the cluster. Machines that join may be of a group that the
+    /// history has.
     number_of: Vec<usize>,
-    /// Phases of the history and of the flows that arrived by name, with what all of that name have finished.
+    /// Phase names of the history and of the flows that arrived, with all finished tasks of that name.
     names: Vec<(PhaseName, Records)>,
-    /// Where each name is in `names`.
+    /// The index in `names` of each name.
     at: BTreeMap<PhaseName, usize>,
-    /// Which names are forgotten when.
+    /// When names are forgotten.
     memory: Memory,
     name_of: IdTable<PhaseId, usize>,
-    /// What each phase has finished itself.
+    /// The finished tasks of each phase itself.
     own: IdTable<PhaseId, Records>,
     kinds: [Records; 2],
     /// Whether phases arrive with guesses, which finished tasks then correct.
     guessing: bool,
     /// Whether the machine speeds of the cluster document count as a first estimate.
     believes: bool,
-    /// Size of a task of each phase as guessed, seconds.
+    /// The guessed size of a task of each phase, seconds.
     guesses: IdTable<PhaseId, Option<f64>>,
-    /// By kind: the size of all finished tasks of this run, and what was guessed of them, seconds.
+    /// By kind: the size of all finished tasks of this run, and the guessed size of the same tasks, seconds.
     against_guess: [(f64, f64); 2],
-    /// The estimated speeds before a task has shown them.
+    /// The estimated speeds before tasks show other speeds.
     prior: Vec<f64>,
     speeds: Vec<f64>,
     tasks: u64,
@@ -69,16 +70,16 @@ pub struct Learning {
 #[derive(Clone, Debug, Default)]
 struct Memory {
     most: Option<usize>,
-    /// By name: how many phases there are of it.
+    /// By name: the number of phases of that name.
     phases: BTreeMap<usize, u32>,
-    /// Names of which there is no phase any more, the first one first; some may have phases again.
+    /// Names without phases, the oldest first; some may have phases again.
     over: VecDeque<usize>,
-    /// Places in the table of names that are free.
+    /// Free places in the table of names.
     free: Vec<usize>,
 }
 
 impl Learning {
-    /// Goes by a history, and by what will finish on that cluster. O(records · log).
+    /// Starts from a history, for tasks of that cluster. O(records · log).
     pub fn new(cluster: &Cluster, history: &History) -> Self {
         let groups: Vec<String> = cluster.groups().iter().map(|group| group.name.clone()).collect();
         let mut learning = Self {
@@ -108,8 +109,8 @@ impl Learning {
         self
     }
 
-    /// The same, which believes of machines the speeds that the cluster says they have until tasks show
-    /// others: a real cluster says what is known of its machines, and not what is true.
+    /// Like `self`, but uses the machine speeds that the cluster states until tasks show other speeds. The
+    /// document of a real cluster states what is known of its machines, which may be wrong.
     #[must_use]
     pub fn believing_speeds(mut self, cluster: &Cluster) -> Self {
         self.believes = true;
@@ -127,8 +128,8 @@ impl Learning {
         self
     }
 
-    /// Takes in what is known of phases that are about to arrive. What has finished here of phases of those
-    /// names says more, and stays. O(records · log).
+    /// Adds a history of phases that are about to arrive. The tasks of such phases that finished in this run
+    /// are better evidence and stay. O(records · log).
     pub fn know(&mut self, history: &History) {
         for (name, group, record) in history.records() {
             let number = self.group(group);
@@ -148,7 +149,7 @@ impl Learning {
         })
     }
 
-    /// Where a name is in `names`.
+    /// The index of a name in `names`.
     fn index(&mut self, name: PhaseName) -> usize {
         let Self { at, names, memory, .. } = self;
         *at.entry(name).or_insert_with_key(|name| {
@@ -162,7 +163,7 @@ impl Learning {
         })
     }
 
-    /// Names of phases that are gone may be forgotten.
+    /// Names of phases that ended may be forgotten.
     fn forget_names(&mut self, phases: impl Iterator<Item = PhaseId>) {
         let Self { memory, name_of, names, at, .. } = self;
         let Some(most) = memory.most else { return };
@@ -178,7 +179,7 @@ impl Learning {
             let Some(k) = memory.over.pop_front().filter(|k| !memory.phases.contains_key(k)) else {
                 continue;
             };
-            // One that came and went again is in the list once more.
+            // A name that was used again and ended again is in the list once more.
             if memory.over.contains(&k) {
                 continue;
             }
@@ -193,7 +194,7 @@ impl Learning {
         self.look_again(instance, estimates);
     }
 
-    /// Phases of a flow that is over; what was learned of their names stays.
+    /// The phases of a finished flow; the records of their names stay.
     pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
         self.forget_names(phases.clone());
         self.name_of.forget(phases.clone());
@@ -201,11 +202,11 @@ impl Learning {
         self.guesses.forget(phases);
     }
 
-    /// Takes in the events of an instant. O(events · groups), and now and then O(phases · groups²).
+    /// Learns from the events of an instant. O(events · groups), and occasionally O(phases · groups²).
     pub fn learn(&mut self, events: &[Event], instance: &Instance, estimates: &mut Estimates) {
         for event in events {
             match *event {
-                // No real task takes no time: this one was done before the run could see it.
+                // No real task takes no time: this task was done before the run could observe it.
                 Event::TasksDone { took: Span::ZERO, .. } if self.guessing => {}
                 Event::TasksDone { phase, count, machine, took } => {
                     let group = self.number_of[instance.cluster().group_id_of(machine).index()];
@@ -224,7 +225,7 @@ impl Learning {
                 }
                 Event::FlowArrived(flow) => self.meet(instance, flow, estimates),
                 Event::MachineJoined(_) => {
-                    // Several may join at an instant: the cluster has all of them.
+                    // Several machines may join at an instant: the cluster has all of them.
                     let known = self.number_of.len();
                     for info in instance.cluster().groups().iter().skip(known) {
                         let number = self.group(&info.name);
@@ -247,7 +248,7 @@ impl Learning {
         }
     }
 
-    /// The history with what this run has seen.
+    /// The history, extended by the tasks of this run.
     pub fn into_history(self) -> History {
         let mut history = History::new();
         for (name, records) in self.names {
@@ -289,7 +290,7 @@ impl Learning {
             .unwrap_or(UNKNOWN)
     }
 
-    /// What was guessed of a phase, in the unit that finished tasks of its kind suggest.
+    /// The guess for a phase, in the unit that finished tasks of its kind suggest.
     fn guess(&self, phase: PhaseId, kind: usize) -> Option<Span> {
         let guess = self.guesses[phase]?;
         let unit = match self.against_guess[kind] {
@@ -348,7 +349,7 @@ fn mean_of_slots(cluster: &Cluster, number_of: &[usize], speeds: &[f64]) -> f64 
     sum / slots
 }
 
-/// The speeds of groups relative to each other, from what they took for the same phases.
+/// The speeds of groups relative to each other, from the times of the same phases.
 pub fn speeds(history: &History) -> BTreeMap<String, f64> {
     let mut groups: Vec<String> = Vec::new();
     let mut phases: BTreeMap<&PhaseName, Records> = BTreeMap::new();
@@ -363,17 +364,17 @@ pub fn speeds(history: &History) -> BTreeMap<String, f64> {
     groups.into_iter().zip(speeds).collect()
 }
 
-/// Speeds of groups relative to each other, from what they took for the same phases: the size of a task
-/// is the mean of time · speed, a speed is the size of all that was finished over the time that took.
+/// Speeds of groups relative to each other, from the times of the same phases. The size of a task is the mean
+/// of time · speed; a speed is the total size of finished tasks over their total time.
 ///
-/// With T the time and n the tasks of phase p on group g, one substituted into the other gives the work `w_g
-/// = Σ_p n_pg / n_p · Σ_h T_ph v_h`: the work is handed round among the groups that share phases, and none is
-/// lost, so it settles as a Markov chain does. Groups that share nothing with others keep the mean of the
-/// speeds that they had before. O(phases · groups² + rounds · groups²).
+/// With T the time and n the tasks of phase p on group g, substitution gives the work `w_g = Σ_p n_pg / n_p ·
+/// Σ_h T_ph v_h`: groups that share phases exchange work, and none is lost, so it converges as a Markov chain
+/// does. Groups that share nothing with others keep the mean of their previous speeds. O(phases · groups² +
+/// rounds · groups²).
 fn relative_speeds<'a>(phases: impl Iterator<Item = &'a Records>, before: Vec<f64>) -> Vec<f64> {
-    /// Most rounds; each halves the error or better unless groups share next to nothing.
+    /// The limit on rounds; each at least halves the error unless groups share almost no phases.
     const ROUNDS: usize = 1_000;
-    /// Relative change that is none.
+    /// A relative change below this counts as none.
     const SETTLED: f64 = 1e-12;
     let n = before.len();
     if n < 2 {
@@ -438,7 +439,7 @@ mod tests {
         Event::TasksDone { phase: PhaseId(phase), count, machine: MachineId(machine), took }
     }
 
-    /// All flows of an instance have arrived, with guesses of the tasks of their phases.
+    /// All flows of an instance have arrived, with guesses for the tasks of their phases.
     fn met(instance: &Instance, learning: Learning, guesses: &[f64]) -> (Learning, Estimates) {
         let (mut learning, mut estimates) = (learning, Estimates::new(instance.cluster()));
         learning.begin(instance, &mut estimates);
@@ -470,7 +471,7 @@ mod tests {
         assert_eq!(seconds(&estimates), [7.0, 1.0, 7.0, 1.0]);
         learning.learn(&[done(0, 1, 0, 4.0), done(0, 3, 0, 5.0)], &instance, &mut estimates);
         learning.learn(&[done(1, 2, 0, 3.0)], &instance, &mut estimates);
-        // The estimate of the second recurrence is what is known of the flow, with the history.
+        // The estimate of the second recurrence comes from the flow itself and the history.
         assert_eq!(seconds(&estimates), [9.5, 6.0, 108.0 / 14.0, 6.0].map(|s: f64| (s * 1e6).round() / 1e6));
         let known: Vec<_> = learning.into_history().records().map(|(_, _, record)| record).collect();
         assert_eq!(known, [Record { tasks: 14, seconds: 54.0 }, Record { tasks: 2, seconds: 6.0 }]);
@@ -527,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_flows_that_are_over_are_remembered_as_far_as_there_is_room() {
+    fn names_of_finished_flows_are_remembered_up_to_the_limit() {
         let flow = |id: &str| {
             let map = Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
             FlowDraft::new(id, vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }])
@@ -540,7 +541,8 @@ mod tests {
         let mut known = History::new();
         known.insert(PhaseName::of(&whole, PhaseId(0)), "node".into(), Record { tasks: 2, seconds: 14.0 });
         learning.know(&known);
-        // Each comes, has its task done in as many seconds as its number says, and goes; some come again.
+        // Each flow arrives, has its task done in as many seconds as its number, and finishes; some come
+        // again.
         let mut estimated = Vec::new();
         for (number, took) in [(0, 7.0), (1, 2.0), (0, 7.0), (2, 3.0), (0, 9.0), (3, 4.0), (0, 1.0), (1, 5.0)]
         {
@@ -553,7 +555,7 @@ mod tests {
             learning.forget([phase].into_iter());
             live.retire(id);
         }
-        // f0 is known from the beginning, and then by all that it took; f1 was forgotten when it came again.
+        // f0 is estimated from the start, and then from all its tasks; f1 was forgotten before it came again.
         assert_eq!(estimated[0], 7.0);
         assert_eq!((estimated[2], estimated[4], estimated[6]), (7.0, 7.0, 7.4));
         assert!(estimated[7] > 2.0, "a guess in the unit that others suggest: {estimated:?}");
@@ -583,7 +585,7 @@ mod tests {
         let unit = estimates.speed.raw[1];
         assert!((seconds(&estimates)[0] - 24.0 * unit).abs() < 1e-5);
         assert!((seconds(&estimates)[1] - 12.0 * unit).abs() < 1e-5);
-        // The next run begins there.
+        // The next run starts there.
         let (_, again) = start(&instance, &learning.into_history());
         assert_eq!(again.speed, estimates.speed);
     }

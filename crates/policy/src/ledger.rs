@@ -1,5 +1,5 @@
 //! The ledger of a run: the state, the log of all batches, the free slots, and the orders that follow from
-//! reports under every policy (early reduces go, lost tasks are stopped).
+//! reports under every policy (release early reduces, stop lost tasks).
 
 mod masters;
 mod seconds;
@@ -22,42 +22,42 @@ use crate::speed_order::Fastest;
 use crate::state::{Finished, State};
 pub(crate) use masters::Masters;
 
-/// The rules of a run that no policy may bend.
+/// The rules of a run, which hold under every policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// The fraction of a job's maps after which its reduces may take slots.
     pub(crate) slowstart: f64,
-    /// How often a task may fail before its flow is abandoned.
+    /// The number of failures of a task after which its flow fails.
     pub(crate) attempts_max: u16,
-    /// Whether rows stay until their flow is over, for an audit.
+    /// Whether rows stay until their flow is finished, for an audit.
     pub(crate) audit: bool,
 }
 
-/// Everything a run has to remember.
+/// The complete memory of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
-    /// What has arrived and is not given up.
+    /// The flows that have arrived and are not forgotten.
     pub(crate) instance: Instance,
     pub(crate) state: State,
     /// Rows that run, and those that ended and may still change.
     pub(crate) log: Log,
     pub(crate) free: [SlotSet; 2],
-    /// Which of them are used first.
+    /// The order in which slots are used.
     pub(crate) fastest: Fastest,
     pub(crate) now: Time,
     capabilities: Capabilities,
     rules: Rules,
     /// Running rows of each reduce phase, kept only where reduces may have to wait.
     reduces: Option<IdTable<PhaseId, Vec<RowId>>>,
-    /// When held rows last began to compute; only of rows that were held.
+    /// When held rows last began to compute; only for rows that were held.
     pub(crate) went: BTreeMap<RowId, Time>,
-    /// Of each task that has two attempts that run, each with the other.
+    /// For each of two running attempts of a task, the other one.
     twins: BTreeMap<RowId, RowId>,
-    /// Rows on each machine, kept only if machines may die; some may have left the log.
+    /// Rows on each machine, kept only if machines may fail; some rows may have left the log.
     on_machine: Vec<Vec<RowId>>,
-    /// Rows of each flow that stay until it is over; empty if rows leave when they end.
+    /// Rows of each flow that stay until it is finished; empty if rows leave when they end.
     of_flow: IdTable<FlowId, Vec<RowId>>,
-    /// Rows that ended at this instant and leave when it is over.
+    /// Rows that ended at this instant and leave at its end.
     leaving: Vec<RowId>,
     /// Rows that are open and not yet sent to the engine, so that they may still grow.
     opened: Vec<RowId>,
@@ -67,13 +67,13 @@ pub(crate) struct Ledger {
     pub(crate) down: BTreeMap<MachineId, Time>,
     /// Machines that left for good.
     pub(crate) left: BTreeSet<MachineId>,
-    /// Until when each machine is there, of those of which that is known.
+    /// When each machine leaves, for machines with a known time.
     pub(crate) horizons: BTreeMap<MachineId, Time>,
-    /// How often each task failed that ever did.
+    /// The number of failures of each task that failed.
     failures: BTreeMap<(PhaseId, u32), u16>,
     /// Future times at which a policy or the driver wants to be woken.
     wakes: BTreeSet<Time>,
-    /// The masters of jobs, where they need them.
+    /// The ApplicationMasters of jobs, if they need them.
     pub(crate) masters: Option<Masters>,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
@@ -81,7 +81,7 @@ pub(crate) struct Ledger {
     piece: Vec<SlotRange>,
 }
 
-/// All slots of a kind, free.
+/// All slots of a kind, as a set of free slots.
 fn all_slots(cluster: &Cluster, slot_kind: SlotKind) -> SlotSet {
     let n = cluster.slots(slot_kind);
     let mut free = SlotSet::empty(n);
@@ -130,7 +130,6 @@ impl Ledger {
         }
     }
 
-    /// It is `now`.
     pub(crate) fn advance(&mut self, now: Time) {
         self.now = now;
         while self.wakes.first().is_some_and(|&at| at <= now) {
@@ -138,14 +137,14 @@ impl Ledger {
         }
     }
 
-    /// Asks the engine for a wake-up, now or later.
+    /// Requests a wake-up from the engine, now or later.
     pub(crate) fn wake_at(&mut self, at: Time, engine: &mut dyn Engine) {
         let at = at.max(self.now);
         self.wakes.insert(at);
         engine.wake_at(at);
     }
 
-    /// Takes in a report; what follows becomes events for the policy and orders for the engine.
+    /// Handles a report: the consequences become events for the policy and orders for the engine.
     pub(crate) fn absorb(&mut self, report: Report, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         match report {
             // A batch may end before the order to kill it reaches the engine.
@@ -175,12 +174,12 @@ impl Ledger {
             Report::Left(machine) => self.machine_left(machine, engine, events),
             Report::Ends { machine, at } => drop(self.horizons.insert(machine, at)),
             Report::Woken => events.push(Event::Wake),
-            // Nothing is left of a flow that is over.
+            // Nothing is left of a finished flow.
             Report::Withdrawn(_) | Report::Offer(_) | Report::GaveUp(_) => {}
         }
     }
 
-    /// Gives the slots of a row back, and returns the row and the machine of the first of them.
+    /// Frees the slots of a row. Returns the row and the machine of the first slot.
     fn free_places(&mut self, id: RowId) -> (NewRow, MachineId) {
         let row = &self.log[id];
         let slot_kind = self.instance.slot_kind_of(row.task.phase);
@@ -194,12 +193,12 @@ impl Ledger {
         (row.task, machine)
     }
 
-    /// Whether rows that ended stay until their flow is over.
+    /// Whether ended rows stay until their flow is finished.
     fn keeps_rows(&self) -> bool {
         self.rules.audit || self.capabilities.faults == Faults::TasksAndOutput
     }
 
-    /// A running row ends; it leaves with this instant, or with its flow.
+    /// Ends a running row. It leaves with this instant, or with its flow.
     fn end_row(&mut self, id: RowId, at: Time, outcome: Outcome) {
         self.went.remove(&id);
         let task = &mut self.log[id].task;
@@ -211,7 +210,7 @@ impl Ledger {
         }
     }
 
-    /// Rows that ended and that nothing can happen to any more leave. To be called when the instant is over.
+    /// Ended rows that cannot change any more leave. Call this at the end of an instant.
     pub(crate) fn drop_rows(&mut self, sink: &mut dyn Sink) {
         for id in self.leaving.drain(..) {
             if let Some(row) = self.log.remove(id) {
@@ -223,7 +222,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets a flow that is over, or that can never finish: its rows leave, and nothing of it is kept.
+    /// Forgets a flow that is finished or can never finish: its rows leave, and nothing of it is kept.
     pub(crate) fn retire_flow(&mut self, flow: FlowId, sink: &mut dyn Sink) {
         for &id in &self.of_flow[flow] {
             if let Some(row) = self.log.remove(id) {
@@ -264,7 +263,7 @@ impl Ledger {
         }
     }
 
-    /// An attempt failed: its tasks run again, unless one has failed too often or for good.
+    /// An attempt failed: its tasks run again, unless a task has failed too often or for good.
     fn failed(
         &mut self,
         id: RowId,
@@ -289,14 +288,14 @@ impl Ledger {
         }
     }
 
-    /// Stops every running task of a flow and starts no more of it. O(rows of the log), which is little
-    /// beside the attempts that led here.
+    /// Stops every running task of a flow and starts no more of its tasks. O(rows of the log), which is small
+    /// compared to the attempts so far.
     fn give_up(&mut self, flow: FlowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let of_flow = |row: &Row| row.is_running() && self.instance.flow_of(row.task.phase) == flow;
         let running: Vec<RowId> =
             self.log.iter_enumerated().filter_map(|(id, row)| of_flow(row).then_some(id)).collect();
         for id in running {
-            // A second attempt is stopped with the first.
+            // A speculative attempt is stopped with the first attempt.
             if self.log[id].is_running() {
                 self.free_places(id);
                 self.kill(id, engine, events);
@@ -314,7 +313,7 @@ impl Ledger {
         }
     }
 
-    /// The last map is done: reduces that hold slots compute.
+    /// The last map is done: reduces that hold slots start to compute.
     fn release_reduces(&mut self, job: JobId, engine: &mut dyn Engine) {
         let Some(reduce) = self.instance.job(job).reduce else { return };
         let Some(since) = self.instance.job(job).map.map(|map| self.state.phase(map).last_end()) else {
@@ -327,9 +326,9 @@ impl Ledger {
         }
     }
 
-    /// Starts tasks that were taken, on exactly as many slots, cut into batches the engine can take.
+    /// Starts tasks that were taken, on exactly as many slots, cut into batches that the engine supports.
     ///
-    /// Where batches may comprise several machines, the engine gets them at the end of the instant
+    /// If batches may comprise several machines, the engine gets them at the end of the instant
     /// ([`Ledger::start_opened`]): equal portions of a phase are then one batch.
     pub(crate) fn launch(
         &mut self,
@@ -364,14 +363,14 @@ impl Ledger {
         }
     }
 
-    /// Whether rows grow while their instant lasts: not where policies think of tasks on machines.
+    /// Whether rows grow during their instant: not under policies that place tasks on machines.
     fn rows_grow(&self) -> bool {
         let Capabilities { batch, faults, .. } = self.capabilities;
         batch == Batch::Speed && faults == Faults::Never && self.freed.is_none()
     }
 
-    /// Whether all slots of a kind are alike to every phase without early reduces and hosts of inputs: then
-    /// it does not matter which of them a phase gets.
+    /// Whether all slots of a kind are equal for every phase without early reduces and hosts of inputs. Then
+    /// any of them will do for a phase.
     pub(crate) fn are_alike(&self, slot_kind: SlotKind) -> bool {
         self.rows_grow()
             && self.masters.is_none()
@@ -379,8 +378,8 @@ impl Ledger {
             && self.fastest.classes(slot_kind).len() <= 1
     }
 
-    /// The opened row of a phase that tasks on the slots of `piece` may be added to: those that follow its
-    /// own, alike, on slots of its speed.
+    /// The opened row of a phase to which the tasks on the slots of `piece` may be added: they must follow
+    /// its tasks, be equal to them, and have slots of the same speed.
     fn growing(&self, phase: PhaseId, tasks: TaskRange) -> Option<RowId> {
         let id = self.last_row[phase]?;
         if id < *self.opened.first()? {
@@ -397,7 +396,7 @@ impl Ledger {
         .then_some(id)
     }
 
-    /// Has the engine start what was opened.
+    /// Sends the opened rows to the engine.
     pub(crate) fn start_opened(&mut self, engine: &mut dyn Engine) {
         let mut opened = std::mem::take(&mut self.opened);
         for row in opened.drain(..) {
@@ -406,13 +405,13 @@ impl Ledger {
         self.opened = opened;
     }
 
-    /// How many tasks from `first` on are equal.
+    /// The number of equal tasks from `first` on.
     fn equal(&self, phase: PhaseId, first: u32) -> u32 {
         let tasks = self.instance.phase(phase).tasks();
         tasks.expect("invariant: flows are cut before they arrive").run_at(first).1
     }
 
-    /// A task runs without an order: it enters the ledger if it may run there, else it is refused.
+    /// A task runs without an order. The ledger accepts it if it may run there, and refuses it otherwise.
     fn runs_already(&mut self, running: Running, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let Running { name, phase, task, slot, since } = running;
         let place = SlotRange { first: slot, len: 1 };
@@ -477,7 +476,7 @@ impl Ledger {
         count
     }
 
-    /// Enters tasks that were taken and run on the slots of `piece`.
+    /// Adds a row for tasks that were taken and run on the slots of `piece`.
     fn open_row(&mut self, phase: PhaseId, taken: TaskRange, start: Time) -> RowId {
         let TaskRange { first, count, attempt } = taken;
         let (startup, outcome) = (Span::ZERO, Outcome::Done);
@@ -496,7 +495,8 @@ impl Ledger {
             let slot_kind = self.instance.slot_kind_of(phase);
             let (machine, _) = self.instance.cluster().machine_of(slot_kind, self.piece[0].first);
             let rows = &mut self.on_machine[machine.index()];
-            // Rows that left are dropped when the list is full, so that its length follows the live rows.
+            // Rows that left the log are dropped when the list is full, so that its length depends on the
+            // live rows.
             if rows.len() == rows.capacity() {
                 rows.retain(|&row| self.log.contains(row));
             }
@@ -505,7 +505,7 @@ impl Ledger {
         row
     }
 
-    /// Has the engine start a row, or take it over.
+    /// Orders the engine to start a row, or to take it over.
     fn start_row(&self, id: RowId, reported_as: Option<u64>, engine: &mut dyn Engine) {
         let row = &self.log[id];
         let NewRow { phase, first, count, attempt, start, .. } = row.task;
@@ -587,8 +587,8 @@ impl Ledger {
         self.unblock_maps(engine, events);
     }
 
-    /// Whether the death of its machine takes the output of a finished row away from those who need it: map
-    /// output is needed until the reduces of the job have all finished.
+    /// Whether the failure of its machine loses the output of a finished row: map output is needed until all
+    /// reduces of the job have finished.
     fn loses_output(&self, row: &Row) -> bool {
         let info = self.instance.phase(row.task.phase);
         let reduce = self.instance.job(info.job).reduce;
@@ -623,8 +623,8 @@ impl Ledger {
         }
     }
 
-    /// After a loss, waiting reduces may hold every universal slot the maps they wait for need:
-    /// the youngest of them make room, as in Hadoop.
+    /// After a loss, waiting reduces may hold every generic slot that their maps need: the reduces that
+    /// started last are stopped, as in Hadoop.
     fn unblock_maps(&mut self, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         if self.instance.cluster().is_typed() {
             return;
@@ -642,7 +642,7 @@ impl Ledger {
         }
     }
 
-    /// Another engine takes over the running tasks. Machines that fail there take along their output here.
+    /// Another engine takes over the running tasks. Machines that fail there lose their output here.
     pub(crate) fn transfer(&mut self, engine: &mut dyn Engine) {
         let Capabilities { batch, offers, .. } = engine.capabilities();
         self.capabilities = Capabilities { batch, offers, ..self.capabilities };

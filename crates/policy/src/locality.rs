@@ -1,9 +1,10 @@
-//! Delay scheduling: tasks whose input has hosts wait a little for a slot there.
+//! Delay scheduling: tasks with known hosts of their input wait for some time for a slot there.
 //!
-//! Zaharia et al., "Delay Scheduling", EuroSys 2010, as FLEX §1 describes the assignment layer: a phase that
-//! is next but has no task with its input on the machine that asks lets others go first, until it has waited
+//! Zaharia et al., "Delay Scheduling", EuroSys 2010; FLEX §1 describes the assignment layer in this way. A
+//! phase that is next but has no task with its input on the machine lets others go first, until it has waited
 //! [`Waits::node`] since it last started a task near its input. Then it takes slots in the racks of its
-//! input, and others when it has waited [`Waits::rack`] more since it last started a task in such a rack.
+//! input. It takes other slots when it has waited [`Waits::rack`] more since it last started a task in such a
+//! rack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,9 +19,9 @@ use crate::slot_scope::Spot;
 /// How long a phase waits for slots near its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waits {
-    /// For a slot on a machine that has some.
+    /// The wait for a slot on a machine with input.
     pub(crate) node: Span,
-    /// And then for one in its rack; zero if any other will do.
+    /// The wait for a slot in its rack after that; zero to take any other slot.
     pub(crate) rack: Span,
 }
 
@@ -35,11 +36,11 @@ pub(crate) struct Locality {
     /// The splits of each phase with hosts.
     hosts: BTreeMap<PhaseId, Hosts>,
     /// Since when the next phase has not started a task near its input. A task in the rack of its input sets
-    /// this so far back that more may start there at once, while other racks wait the full time again.
+    /// this so far back that more tasks may start there at once, while other racks wait the full time again.
     since: BTreeMap<PhaseId, Time>,
 }
 
-/// Splits by machine, lowest last so that they can be popped.
+/// Splits by machine, the lowest last so that they can be popped.
 #[derive(Clone)]
 struct Hosts {
     on: BTreeMap<MachineId, Vec<u32>>,
@@ -50,7 +51,7 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// Starts up to `n` tasks on machines that hold their input; returns how many.
+    /// Starts up to `n` tasks on machines that hold their input. Returns how many.
     fn launch_near(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
         let machines: Vec<MachineId> = match start.spot.machine {
             Some((machine, _)) => vec![machine],
@@ -63,7 +64,7 @@ impl Hosts {
         begun
     }
 
-    /// Starts up to `n` tasks on machines in a rack that holds their input; returns how many.
+    /// Starts up to `n` tasks on machines in a rack that holds their input. Returns how many.
     fn launch_in_rack(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
         let machines = match start.spot.machine {
             Some((machine, _)) => machine.0..machine.0 + 1,
@@ -90,7 +91,7 @@ pub(crate) struct Starter<'a> {
 }
 
 impl Starter<'_> {
-    /// Starts up to `n` tasks of some splits on a machine; returns how many.
+    /// Starts up to `n` tasks of some splits on a machine. Returns how many.
     fn launch_of(&mut self, splits: Option<&mut Vec<u32>>, machine: MachineId, n: u32) -> u32 {
         let at = Spot::of_machine(self.ledger, self.spot.slot_kind, machine);
         let (Some(splits), Some(at)) = (splits, at) else { return 0 };
@@ -104,7 +105,7 @@ impl Starter<'_> {
         begun
     }
 
-    /// Starts tasks; returns how many.
+    /// Starts tasks. Returns how many.
     fn begin(&mut self, at: Spot, taken: TaskRange) -> u32 {
         let mut slots: Vec<SlotRange> = Vec::new();
         self.ledger.state.take_exactly(&self.ledger.instance, self.phase, taken);
@@ -119,7 +120,7 @@ impl Locality {
         Self { waits, hosts: BTreeMap::new(), since: BTreeMap::new() }
     }
 
-    /// Forgets what does not hold any more.
+    /// Forgets waits that have ended.
     pub(crate) fn note(&mut self, events: &[Event]) {
         for event in events {
             if let Event::TasksLost { phase, .. } | Event::PhaseDone(phase) = event {
@@ -129,7 +130,7 @@ impl Locality {
         }
     }
 
-    /// Gives up what is known of the phases of a flow that is over.
+    /// Forgets the phases of a finished flow.
     pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId>) {
         for phase in phases {
             self.hosts.remove(&phase);
@@ -137,8 +138,8 @@ impl Locality {
         }
     }
 
-    /// Starts up to `n` tasks, near their input if possible; returns how many. Fewer than `n` means
-    /// that the others wait.
+    /// Starts up to `n` tasks, near their input if possible. Returns how many. If fewer than `n`, the others
+    /// wait.
     pub(crate) fn launch(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
         let (phase, has_racks) = (start.phase, self.waits.rack > Span::ZERO);
         let instance = &start.ledger.instance;
@@ -157,7 +158,7 @@ impl Locality {
         begun
     }
 
-    /// Starts up to `n` tasks on machines without their input, if the phase has waited long enough; returns
+    /// Starts up to `n` tasks on machines without their input, if the phase has waited long enough. Returns
     /// how many.
     fn launch_far(&mut self, start: &mut Starter<'_>, n: u32) -> u32 {
         let Waits { node, rack } = self.waits;
@@ -189,7 +190,7 @@ impl Locality {
         now.since(self.since[&start.phase])
     }
 
-    /// The phase waits as if since then; the engine wakes us when it has waited long enough.
+    /// Sets the start of the wait of a phase, and requests a wake-up at its end.
     fn wait_since(&mut self, since: Time, start: &mut Starter<'_>) {
         let Waits { node, rack } = self.waits;
         self.since.insert(start.phase, since);
@@ -201,7 +202,7 @@ impl Locality {
     }
 }
 
-/// Whether any task of the phase has a place for its input.
+/// Whether any task of the phase has a host of its input.
 pub(crate) fn has_hosts(instance: &Instance, phase: PhaseId) -> bool {
     instance.phase(phase).tasks().is_some_and(|t| !t.splits().is_empty())
 }
@@ -233,7 +234,7 @@ fn by_host(instance: &Instance, phase: PhaseId, has_racks: bool) -> Hosts {
     hosts
 }
 
-/// The next pending tasks among `splits`, at most `most`; splits without any are dropped.
+/// The next pending tasks among `splits`, at most `most`; drops splits without pending tasks.
 fn next_on(splits: &mut Vec<u32>, ledger: &Ledger, phase: PhaseId, most: u32) -> Option<TaskRange> {
     let all = ledger.instance.phase(phase).tasks()?.splits();
     while let Some(&k) = splits.last() {

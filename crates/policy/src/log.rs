@@ -1,5 +1,5 @@
-//! What runs and what ran, as far as it may still change: rows leave when nothing can happen to them any
-//! more.
+//! The log of a run: rows of running tasks, and rows of ended tasks that may still change. A row leaves when
+//! it cannot change any more.
 
 use slackline_model::schedule::{MasterRow, NewRow};
 use slackline_model::{FlowId, Instance, SlotRange, Table, Time};
@@ -9,18 +9,18 @@ use crate::engine::RowId;
 /// The end of a row whose tasks still run.
 pub(crate) const RUNNING: Time = Time(u64::MAX);
 
-/// Where a run leaves what is finished: a list, a file, a judge. `()` keeps nothing.
+/// The destination of finished rows and flows: a list, a file, a judge. `()` keeps nothing.
 pub trait Sink {
-    /// A row that will not change any more. Rows of a run come in any order; `id` says in which they started.
-    /// `live` still has the row's flow.
+    /// A row that will not change any more. Rows of a run come in any order; `id` gives the order of their
+    /// starts. `live` still has the flow of the row.
     fn row(&mut self, _id: RowId, _row: &NewRow, _places: &[SlotRange], _live: &Instance) {}
 
-    /// The master of a job that is over or was stopped; `live` still has the job. Only of engines whose jobs
-    /// need them.
+    /// The ApplicationMaster of a job that finished or was stopped; `live` still has the job. Only for
+    /// engines whose jobs need ApplicationMasters.
     fn master(&mut self, _row: &MasterRow, _live: &Instance) {}
 
-    /// A flow that is done or was abandoned, or that has not ended when the run does; its rows have come
-    /// before. `live` still has it.
+    /// A flow that is done or failed, or that is unfinished at the end of the run; its rows have come before.
+    /// `live` still has it.
     fn flow(&mut self, _flow: &FlowEnd, _live: &Instance) {}
 }
 
@@ -31,9 +31,9 @@ impl Sink for () {}
 pub struct FlowEnd {
     /// Which.
     pub flow: FlowId,
-    /// When its first task started, if one did.
+    /// When its first task started, if any did.
     pub started: Option<Time>,
-    /// When it was complete; `None` if it was abandoned or not finished.
+    /// When it was complete; `None` if it failed or did not finish.
     pub completion: Option<Time>,
 }
 
@@ -62,7 +62,7 @@ impl Row {
         Self { task, places }
     }
 
-    /// More tasks, which follow those of the row, on as many more slots. O(places added), amortised.
+    /// Adds tasks that follow those of the row, on the same number of slots. O(places added), amortised.
     pub(crate) fn extend(&mut self, places: &[SlotRange]) {
         for &range in places {
             self.task.count += range.len;

@@ -1,5 +1,5 @@
-//! Machines that are there until a known time, such as the end of an allocation: nothing starts on them that
-//! is expected to take longer.
+//! Machines that leave at a known time, such as the end of an allocation: no task starts there that is
+//! estimated to end later.
 
 use slackline_model::{MachineId, PhaseId, SlotRange};
 
@@ -7,15 +7,15 @@ use crate::ledger::Ledger;
 use crate::view::Estimates;
 
 impl Ledger {
-    /// Whether a task of a phase that starts now on a machine is expected to end before the machine goes.
+    /// Whether a task of a phase that starts now on a machine is estimated to end before the machine leaves.
     pub(crate) fn ends_in_time(&self, phase: PhaseId, machine: MachineId, estimates: &Estimates) -> bool {
         let Some(&at) = self.horizons.get(&machine) else { return true };
         let speed = estimates.speed[self.instance.cluster().group_id_of(machine)];
         self.now.seconds() + estimates.task[phase].seconds() / speed <= at.seconds()
     }
 
-    /// Takes the free slots away on which a task of a phase would not end in time; gives them. O(machines
-    /// that go · words).
+    /// Removes the free slots on which a task of a phase would not end in time, and returns them. O(machines
+    /// that leave · words).
     pub(crate) fn hide_short(&mut self, phase: PhaseId, estimates: &Estimates) -> Vec<SlotRange> {
         let mut hidden = Vec::new();
         let slot_kind = self.instance.slot_kind_of(phase);
@@ -28,7 +28,7 @@ impl Ledger {
         hidden
     }
 
-    /// Gives back what [`Ledger::hide_short`] took away for a phase.
+    /// Adds the slots again that [`Ledger::hide_short`] removed for a phase.
     pub(crate) fn show(&mut self, phase: PhaseId, hidden: Vec<SlotRange>) {
         let slot_kind = self.instance.slot_kind_of(phase);
         for range in hidden {

@@ -1,9 +1,9 @@
-//! The guarantees in force at an instant: what each ready phase should hold at least.
+//! The minima in force at an instant: the number of slots that each ready phase should hold at least.
 //!
-//! A phase's minimum is the larger of its stated one and its share of its pool's, never more than its cap or
-//! its tasks left. When the minima of all ready phases of a slot kind exceed its slots S they become
-//! floor(m·S/Σm), and the slots that are left go by largest remainder, then by rank (FLEX §1: "simply
-//! normalized if necessary"; the rounding is the schedule document's).
+//! The minimum of a phase is the larger of its stated minimum and its share of its pool's, but never more
+//! than its cap or its tasks left. When the minima of all ready phases of a slot kind exceed its slots S they
+//! become floor(m·S/Σm). The remaining slots go by largest remainder, then by rank (FLEX §1: "simply
+//! normalized if necessary"; the rounding is that of the schedule document).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use slackline_model::{Instance, PhaseId, PhaseKind, SlotKind, Time};
 use crate::id_table::IdTable;
 use crate::state::State;
 
-/// Effective minima of all phases, kept current by [`Minima::refresh`]. At first no phase is ready.
+/// Effective minima of all phases, updated by [`Minima::refresh`]. At first no phase is ready.
 #[derive(Clone, Debug, Default)]
 pub struct Minima {
     effective: IdTable<PhaseId, u32>,
@@ -22,17 +22,17 @@ pub struct Minima {
 }
 
 impl Minima {
-    /// Gives up what is known of the phases of a flow that is over.
+    /// Forgets the phases of a finished flow.
     pub fn forget(&mut self, phases: impl IntoIterator<Item = PhaseId>) {
         self.effective.forget(phases);
     }
 
-    /// What a phase should hold at least now.
+    /// The number of slots that a phase should hold at least now.
     pub fn of(&self, phase: PhaseId) -> u32 {
         self.effective[phase]
     }
 
-    /// Recomputes the minima of a slot kind and calls `changed` with each phase whose minimum moved.
+    /// Recomputes the minima of a slot kind and calls `changed` with each phase whose minimum changed.
     /// O(ready phases · log).
     pub fn refresh(
         &mut self,
@@ -81,8 +81,8 @@ pub fn effective(instance: &Instance, state: &State, slot_kind: SlotKind) -> Vec
     among(instance, slot_kind, &ready)
 }
 
-/// The effective minima of these phases of a slot kind, each with its tasks left, in order of id; those that
-/// have none are left out. O(phases · log).
+/// The effective minima of these phases of a slot kind, each with its tasks left, in order of id; phases
+/// without one are left out. O(phases · log).
 pub fn among(instance: &Instance, slot_kind: SlotKind, ready: &[(PhaseId, u32)]) -> Vec<(PhaseId, u32)> {
     let shares = pool_shares(instance, ready);
     let mut minima: Vec<(PhaseId, u32)> = Vec::new();
@@ -97,13 +97,13 @@ pub fn among(instance: &Instance, slot_kind: SlotKind, ready: &[(PhaseId, u32)])
     minima
 }
 
-/// What ties end in: the release of the flow, then places in the document (of the flow, the job, the phase),
-/// which is the order of ids.
+/// Breaks ties: by the release of the flow, then by position in the document (of the flow, the job, the
+/// phase), which is the order of ids.
 fn rank(instance: &Instance, phase: PhaseId) -> (Time, PhaseId) {
     (instance.flow(instance.flow_of(phase)).release, phase)
 }
 
-/// What each ready phase gets of its pool's minimum: equal parts, the remainder to the first by rank.
+/// The share of each ready phase of its pool's minimum: equal parts, the remainder to the first by rank.
 fn pool_shares(instance: &Instance, ready: &[(PhaseId, u32)]) -> BTreeMap<PhaseId, u32> {
     let mut members: BTreeMap<(PoolId, PhaseKind), Vec<PhaseId>> = BTreeMap::new();
     for &(phase, _) in ready {
@@ -196,7 +196,7 @@ mod tests {
                 .unwrap()
         };
         let ready = left(&[(0, 3), (1, 3), (2, 3)]);
-        // 12/9 each: one slot is left over, and goes to the flow that was there first.
+        // 12/9 each: one slot is left over, and goes to the flow that arrived first.
         assert_eq!(among(&draft(None), SlotKind::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
         assert_eq!(among(&draft(Some(4)), SlotKind::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
         assert_eq!(
@@ -206,8 +206,8 @@ mod tests {
         );
     }
 
-    /// Three flows with that many maps each on 20 slots, the first two in a pool with a minimum of five maps,
-    /// the third with its own minimum.
+    /// Three flows with these numbers of maps on 20 slots, the first two in a pool with a minimum of five
+    /// maps, the third with its own minimum.
     fn pooled(counts: [u32; 3], own: u32) -> Instance {
         let pool = PoolDraft { id: "p".into(), min_slots: PerPhase { map: Some(5), reduce: None } };
         let in_pool = |id: &str, n| FlowDraft { pool: Some("p".into()), ..flow(id, uniform(n, 1.0), None) };

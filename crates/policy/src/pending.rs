@@ -1,4 +1,5 @@
-//! The tasks of a phase that still have to start, in pieces of consecutive ones that are the same attempt.
+//! The tasks of a phase that still have to start, in pieces of consecutive tasks with the same attempt
+//! number.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +10,17 @@ pub(crate) struct TaskRange {
     pub first: u32,
     /// How many.
     pub count: u32,
-    /// Which attempt of theirs this is.
+    /// The number of their attempt.
     pub attempt: u16,
 }
 
-/// Tasks to start. What is lowest starts first nearly always, so that the lowest piece stands apart and is
-/// shortened where it is: O(1). Anything else is O(log pieces).
+/// Tasks to start. The lowest task nearly always starts first, so the lowest piece is stored separately and
+/// shortened in place: O(1). Other operations are O(log pieces).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// The lowest piece.
     head: Option<TaskRange>,
-    /// The others: first task → (how many, which attempt).
+    /// The other pieces: first task → (count, attempt).
     rest: BTreeMap<u32, (u32, u16)>,
 }
 
@@ -41,14 +42,14 @@ impl Pending {
         self.head.into_iter().chain(rest)
     }
 
-    /// The piece that begins last of those that begin with `task` or before it.
+    /// The last of the pieces that start with `task` or before it.
     fn before(&self, task: u32) -> Option<TaskRange> {
         let head = self.head.filter(|head| head.first <= task)?;
         let rest = self.rest.range(..=task).next_back();
         Some(rest.map_or(head, |(&first, &(count, attempt))| TaskRange { first, count, attempt }))
     }
 
-    /// Up to `most` tasks of a piece, from `task` on; `None` if `task` is in none.
+    /// Up to `most` tasks of a piece, from `task` on; `None` if no piece has `task`.
     pub(crate) fn at(&self, task: u32, most: u32) -> Option<TaskRange> {
         let piece = self.before(task)?;
         let left = (piece.first + piece.count).checked_sub(task).filter(|&left| left > 0)?;
@@ -69,7 +70,7 @@ impl Pending {
         Some(TaskRange { count: next.count.min(first + count - next.first), ..next })
     }
 
-    /// Adds tasks that are not there.
+    /// Adds tasks that are not in any piece.
     pub(crate) fn insert(&mut self, piece: TaskRange) {
         let mut later = piece;
         match &mut self.head {
@@ -83,7 +84,7 @@ impl Pending {
         self.rest.insert(later.first, (later.count, later.attempt));
     }
 
-    /// Takes tasks out, which must all be of one piece.
+    /// Removes tasks, which must all be in one piece.
     pub(crate) fn take(&mut self, take: TaskRange) {
         if let Some(head) = &mut self.head
             && (head.first, head.attempt) == (take.first, take.attempt)
@@ -138,7 +139,7 @@ mod tests {
     }
 
     proptest! {
-        /// Tasks are taken and put back at random; a list of single tasks says what is there.
+        /// Tasks are taken and put back at random; a list of single tasks is the reference.
         #[test]
         fn agrees_with_a_list_of_tasks(steps in prop::collection::vec((0u32..20, 1u32..6, prop::bool::ANY), 1..60)) {
             let mut pending = Pending::all(20);

@@ -1,4 +1,4 @@
-//! What a driver would do next, for engines that tell others ahead of time.
+//! The next decisions of a driver, for engines that announce them to others in advance.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::Driver;
 use crate::engine::AsEngine;
 use crate::policy::Style;
 
-/// What the driver would do next.
+/// The next decisions of a driver.
 #[derive(Clone, Debug, Default)]
 pub struct Plans {
     /// How the policy decides.
     pub style: Option<Style>,
-    /// How many slots phases should hold, of those that could run.
+    /// The targets of phases that could run, in slots.
     pub targets: BTreeMap<PhaseId, f64>,
     /// Phases in the order in which the policy would start them.
     pub ranking: Vec<PhaseId>,
@@ -21,11 +21,11 @@ pub struct Plans {
     pub ready: Vec<PhaseId>,
 }
 
-/// The longest order that is asked for.
+/// The length of the longest ranking.
 const RANKED_MAX: usize = 16;
 
 impl Plans {
-    /// Asks the driver. O(live phases + ranked · a decision).
+    /// Queries the driver. O(live phases + ranked · a decision).
     pub fn of<E: AsEngine + ?Sized>(driver: &Driver<'_, '_, E>) -> Self {
         let view = driver.view();
         let slot_kinds = view.instance.cluster().slot_kinds();
@@ -39,7 +39,7 @@ impl Plans {
         Self { style: Some(driver.policy().style()), targets, ranking, ready }
     }
 
-    /// Phases that could run, those first that the policy would start first.
+    /// Phases that could run, in the order in which the policy would start them.
     pub fn in_order(&self) -> impl Iterator<Item = PhaseId> + '_ {
         self.ranking.iter().chain(&self.ready).copied()
     }

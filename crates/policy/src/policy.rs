@@ -1,4 +1,5 @@
-//! What a scheduling policy is: events in, decisions out. No clock, no I/O, no randomness.
+//! The trait of scheduling policies: a policy receives events and returns decisions. It has no clock, no I/O,
+//! no randomness.
 
 use std::sync::Arc;
 
@@ -9,34 +10,34 @@ use crate::view::View;
 
 /// A scheduling policy.
 ///
-/// All events of one instant come in one call, in a fixed order, and are already in the view. The
-/// policy answers by pushing targets or placements that changed, or, if its style is
-/// [`Style::Priorities`], by being asked for the next phase whenever a slot is free.
+/// All events of one instant come in one call, in a fixed order, and the view already includes them. The
+/// policy answers with changed targets or placements. With the style [`Style::Priorities`], the driver asks
+/// it for the next phase whenever a slot is free.
 pub trait Policy {
     /// The name in the registry.
     fn name(&self) -> &str;
 
-    /// How the policy decides; asked once, before the first event.
+    /// How the policy decides; requested once, before the first event.
     fn style(&self) -> Style {
         Style::Priorities
     }
 
-    /// Whether the policy promises to keep the minima of phases and pools; the judge then holds it to
-    /// them. Under [`Style::Targets`] the assignment layer serves phases below their minimum first; in
-    /// the other styles the policy has to see to it by itself.
+    /// Whether the policy promises to keep the minima of phases and pools; the judge then checks them. Under
+    /// [`Style::Targets`] the assignment layer serves phases below their minimum first. In the other styles
+    /// the policy itself must ensure this.
     fn keeps_minima(&self) -> bool {
         false
     }
 
     /// Whether reduces that wait for maps may take slots that no target claims ([`Style::Targets`]). If not,
-    /// they take what their own target gives them, and the slots stay free for phases that can work there.
+    /// they take the slots of their own target, and the others stay free for phases that can compute there.
     fn fills_early(&self) -> bool {
         true
     }
 
-    /// Why the policy cannot decide any more, if it cannot: the driver asks before the first event and after
-    /// every call, carries out nothing more of it, and ends the run ([`crate::Figures::failure`]). For
-    /// policies whose decisions come from elsewhere, such as another program.
+    /// Why the policy cannot decide any more, if it cannot. The driver asks before the first event and after
+    /// every call. It then carries out no further decision and ends the run ([`crate::Figures::failure`]).
+    /// For policies whose decisions come from elsewhere, such as another program.
     fn failure(&self) -> Option<&str> {
         None
     }
@@ -48,30 +49,30 @@ pub trait Policy {
         None
     }
 
-    /// Something happened. `out` receives what the policy wants changed.
+    /// Handles events. `out` receives the decisions of the policy.
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
 
-    /// The answers to flows with a deadline at their arrival, for policies with admission; by the flow's
-    /// index in its document ([`slackline_model::instance::Flow::place`]).
+    /// The answers to flows with a deadline at their arrival, for policies with admission; by the index of
+    /// the flow in its document ([`slackline_model::instance::Flow::place`]).
     fn admissions(&self) -> &[(FlowId, Admission)] {
         &[]
     }
 
-    /// What the policy chose when, for policies that choose between rules.
+    /// The choices so far, for policies that choose between rules.
     fn choices(&self) -> &[Choice] {
         &[]
     }
 
-    /// The same policy once more, as it is now, for a look ahead ([`crate::Driver::fork`]); `None` if it
+    /// A copy of the policy in its present state, to look ahead ([`crate::Driver::fork`]); `None` if it
     /// cannot be copied.
     fn copy(&self) -> Option<Box<dyn Policy>> {
         None
     }
 
-    /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no phase of
-    /// that slot kind, outside `ask.skip`, can run or is to run there: a policy may leave slots free, and is
-    /// asked again when something happens. A phase that is granted must be runnable ([`View::runnable`] above
-    /// 0); the call is repeated while slots are free.
+    /// The phase that should get the next free slot ([`Style::Priorities`] only). `None` if no phase of that
+    /// slot kind, outside `ask.skip`, can or should run there: a policy may leave slots free, and is asked
+    /// again after the next event. A granted phase must be runnable ([`View::runnable`] above 0). The driver
+    /// repeats the call while slots are free.
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let _ = (ask, view);
         None
@@ -83,29 +84,29 @@ pub trait Policy {
 pub struct Choice {
     /// When.
     pub at: Time,
-    /// The rule that the order came from, with its parameters: `due:x=0.1:tail=no`.
+    /// The rule from which the order was derived, with its parameters: `due:x=0.1:tail=no`.
     pub rule: Arc<str>,
-    /// How that order was come to.
+    /// How the order was found.
     pub by: ChosenBy,
-    /// The estimated cost of the flows that were there, by the objective.
+    /// The estimated cost of the active flows, by the objective.
     pub cost: f64,
-    /// How many flows were there.
+    /// The number of active flows.
     pub flows: u32,
 }
 
-/// How a policy that chooses between rules came to an order.
+/// How a policy that chooses between rules found an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChosenBy {
-    /// It was in force and stayed; flows that came were put in by the rule that it came from.
+    /// The order in force was kept; flows that arrived were inserted by its rule.
     Kept,
-    /// It is that of the rule.
+    /// The order is that of the rule.
     Rule,
-    /// A search found it near one of the rule.
+    /// A search found the order near one of the rule.
     Search,
 }
 
 impl ChosenBy {
-    /// The word in documents.
+    /// The name in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -118,37 +119,38 @@ impl ChosenBy {
 /// The answer to a flow when it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Whether its deadline can be met with the whole cluster; true without one.
+    /// Whether its deadline can be met with the whole cluster; true without a deadline.
     pub feasible: bool,
-    /// When the flow is done if it has the whole cluster from its arrival on.
+    /// When the flow is done if it has the whole cluster from its arrival.
     pub earliest_completion: Time,
 }
 
-/// How a policy decides. Closed by design, as the papers' policies are of these three kinds.
+/// How a policy decides. The enum is closed by design: the policies of the papers are of these three kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// It is asked for the next phase of each free slot.
+    /// The driver asks the policy for the next phase of each free slot.
     Priorities,
-    /// It pushes how many slots each phase should hold; the most under-allocated phase is served first.
+    /// The policy sets the target number of slots of each phase; the phase furthest below its target is
+    /// served first.
     Targets,
-    /// It pushes which machine runs which tasks, in which order. Reduces never take slots early.
+    /// The policy sets which machine runs which tasks, in which order. Reduces never take slots early.
     Placements,
 }
 
-/// What a policy wants changed.
+/// A decision of a policy.
 ///
-/// Closed by design: the assignment layer has to carry out every action.
+/// The enum is closed by design: the assignment layer must carry out every action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// How many slots a phase should hold from now on ([`Style::Targets`]).
+    /// The number of slots that a phase should hold from now on ([`Style::Targets`]).
     Target {
         /// The phase.
         phase: PhaseId,
         /// How many slots; fractions count when phases are compared.
         slots: f64,
     },
-    /// Appends tasks to a machine's queue ([`Style::Placements`]). The queue is served from its head;
-    /// a head whose phase is not ready yet keeps the machine's slot waiting.
+    /// Appends tasks to the queue of a machine ([`Style::Placements`]). The machine serves its queue from the
+    /// head. A head whose phase is not ready yet keeps the slot of the machine idle.
     Place {
         /// The machine.
         machine: MachineId,
@@ -161,18 +163,18 @@ pub enum Action {
     },
     /// Empties all machine queues ([`Style::Placements`]); running tasks continue.
     ClearPlacements,
-    /// Asks for [`Event::Wake`] at that time.
+    /// Requests [`Event::Wake`] at that time.
     WakeAt(Time),
 }
 
-/// A free slot asks for work.
+/// A request for work for a free slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
     /// The slot kind of the free slots.
     pub slot_kind: SlotKind,
-    /// The machine they are on; `None` if they are free all over the cluster.
+    /// The machine of the slots; `None` for slots on any machine of the cluster.
     pub machine: Option<MachineId>,
-    /// The number of free slots there. The driver takes those of the highest estimated speed first
+    /// The number of free slots there. The driver uses those of the highest estimated speed first
     /// ([`crate::BusySlots::classes`]). A policy that wants only those grants no more tasks than there are of
     /// them.
     pub slots: u32,
@@ -183,8 +185,9 @@ pub struct Ask<'a> {
 /// The answer to an [`Ask`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The phase that is next.
+    /// The next phase.
     pub phase: PhaseId,
-    /// How many of its tasks may start at once. More than can run or fit is cut down.
+    /// The number of its tasks that may start at once. The driver reduces it to the number that can run and
+    /// fit.
     pub tasks: u32,
 }

@@ -1,8 +1,8 @@
-//! A queue of runnable phases, for policies that put phases in an order.
+//! A queue of runnable phases, for policies that order phases.
 //!
-//! FIFO, EDF and the Johnson orders differ only in the key. The queue keeps every phase that may be
-//! runnable and drops those at the head that turn out not to be; an event that could make a phase
-//! runnable again puts it back. Every operation costs O(log phases), for any number of tasks.
+//! FIFO, EDF and the Johnson orders differ only in the key. The queue keeps every phase that may be runnable
+//! and drops phases at the head that are not; an event that could make a phase runnable again puts it back.
+//! Every operation costs O(log phases), for any number of tasks.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub struct ReadyQueue<K> {
 /// A phase that was ready.
 #[derive(Clone, Copy, Debug)]
 struct QueueEntry<K> {
-    /// The key under which it was queued last.
+    /// The key of its last insertion.
     key: K,
     is_queued: bool,
 }
@@ -43,7 +43,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         Self::default()
     }
 
-    /// Takes in the events of an instant. `key` is asked once a phase becomes ready.
+    /// Applies the events of an instant. `key` is called once when a phase becomes ready.
     pub fn update(&mut self, events: &[Event], view: &View<'_>, mut key: impl FnMut(PhaseId) -> K) {
         for event in events {
             match *event {
@@ -63,15 +63,14 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                 _ => {}
             }
         }
-        // Any event may have lifted the bar: fewer reduces wait, or slots came back.
+        // Any event may have lifted the bar: fewer reduces wait, or slots were freed.
         for phase in std::mem::take(&mut self.barred) {
             self.insert(phase, view);
         }
     }
 
-    /// Asks for the keys of all ready phases again, the others keep theirs. O(n log n) for n ready
-    /// phases. For policies whose order changes; events of the instant still go to
-    /// [`ReadyQueue::update`].
+    /// Recomputes the keys of all ready phases; the others keep theirs. O(n log n) for n ready phases. For
+    /// policies whose order changes; the events of the instant still go to [`ReadyQueue::update`].
     pub fn rekey(&mut self, view: &View<'_>, mut key: impl FnMut(PhaseId) -> K) {
         for &slot_kind in view.instance.cluster().slot_kinds() {
             for phase in view.state.ready(slot_kind) {
@@ -81,7 +80,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                     known.key = key(phase);
                 }
             }
-            // All at once: several times faster than one by one.
+            // One bulk insertion is several times faster than single insertions.
             let queued = std::mem::take(&mut self.slot_kinds[slot_kind.index()]);
             let again = |(old, phase): (K, PhaseId)| {
                 (self.known[phase].as_ref().map_or(old, |known| known.key), phase)
@@ -90,7 +89,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         }
     }
 
-    /// The first phase that can run on the asking slot, leaving those in `ask.skip` out.
+    /// The first phase that can run on the free slot, outside `ask.skip`.
     pub fn first(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
         let mut from = None;
         loop {
@@ -113,7 +112,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
 
     fn insert(&mut self, phase: PhaseId, view: &View<'_>) {
         let may_run = || view.phase(phase).is_ready() && view.phase(phase).unstarted() > 0;
-        // Asked before anything is written: writing makes a row of those that have none.
+        // Read before the write, because a write creates a row.
         if self.known[phase].is_some_and(|known| !known.is_queued)
             && may_run()
             && let Some(known) = &mut self.known[phase]
@@ -129,7 +128,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         }
     }
 
-    /// Takes a queued phase out of the queue.
+    /// Removes a queued phase from the queue.
     fn take_out(&mut self, phase: PhaseId, slot_kind: SlotKind) {
         let known = self.known[phase].as_mut().expect("invariant: queued phases are known");
         known.is_queued = false;
@@ -154,7 +153,7 @@ mod tests {
     use crate::testing::{flow, instance, machines, uniform};
     use crate::view::Estimates;
 
-    /// A queue over the phases of an instance, its keys, and how far they are.
+    /// A queue over the phases of an instance, with keys and the state of the phases.
     struct Bench<'a> {
         instance: &'a Instance,
         state: State,
@@ -214,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Three flows of two maps each on nine slots; no more than one of the first at a time.
+    /// Three flows with two maps each on nine slots; at most one task of the first at a time.
     fn three() -> Instance {
         let mut flows = ["f", "g", "h"].map(|id| flow(id, uniform(2, 1.0), None));
         flows[0].jobs[0].max_slots.map = Some(1);

@@ -1,4 +1,4 @@
-//! A run of a whole instance that keeps all its rows, under the instance's own ids.
+//! Collects all rows of a run of a whole instance, under the ids of the instance.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
@@ -7,10 +7,10 @@ use slackline_model::{FlowId, Instance, SlotRange, Time};
 use crate::engine::RowId;
 use crate::log::{FlowEnd, Sink};
 
-/// Keeps what a run leaves behind.
+/// The rows and the flows of a run.
 pub(crate) struct RowCollector<'a> {
     instance: &'a Instance,
-    /// In the order in which they started.
+    /// Rows in the order of their starts.
     pub(crate) tasks: TaskRows,
     pub(crate) masters: Vec<MasterRow>,
     pub(crate) started: TiVec<FlowId, Option<Time>>,
@@ -18,7 +18,7 @@ pub(crate) struct RowCollector<'a> {
 }
 
 impl<'a> RowCollector<'a> {
-    /// For a run that flows of `instance` arrive in.
+    /// For a run in which the flows of `instance` arrive.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let none: TiVec<FlowId, Option<Time>> = vec![None; instance.flows().len()].into();
         Self {

@@ -1,4 +1,4 @@
-//! Where free slots are looked for: the places that the assignment layer and delay scheduling fill.
+//! The scope of a search for free slots, for the assignment layer and delay scheduling.
 
 use slackline_model::{MachineId, SlotKind, SlotRange};
 
@@ -12,7 +12,7 @@ pub(crate) enum Scope<'a> {
     Machines(&'a [MachineId]),
 }
 
-/// Where slots are looked for: anywhere, or on one machine.
+/// The place of a search for slots: anywhere, or on one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) slot_kind: SlotKind,
@@ -29,7 +29,7 @@ impl Spot {
         Some(Self { slot_kind, machine: Some((machine, range)) })
     }
 
-    /// Free slots there.
+    /// The number of free slots there.
     pub(crate) fn free(&self, ledger: &Ledger) -> u32 {
         let free = &ledger.free[self.slot_kind.index()];
         self.machine.map_or(free.len(), |(_, range)| free.count_in(range))

@@ -1,5 +1,5 @@
-//! Sets of free slots: a bitmap with summaries, so that the lowest free slot is found in a few steps
-//! and runs of neighbours come out as ranges.
+//! Sets of free slots: a bitmap with summaries. It finds the lowest free slot in a few steps and returns
+//! neighbouring slots as ranges.
 
 use slackline_model::SlotRange;
 
@@ -25,7 +25,7 @@ impl SlotSet {
         Self { levels, len: 0 }
     }
 
-    /// Makes room for slots `0..n`; those that are new are not in the set. O(n) where it grows.
+    /// Makes room for slots `0..n`; new slots are not in the set. O(n) if it grows.
     pub fn grow(&mut self, n: u32) {
         let mut grown = Self::empty(n);
         if grown.levels[0].len() > self.levels[0].len() {
@@ -37,7 +37,7 @@ impl SlotSet {
         }
     }
 
-    /// How many slots are in the set.
+    /// The number of slots in the set.
     pub fn len(&self) -> u32 {
         self.len
     }
@@ -73,7 +73,7 @@ impl SlotSet {
         });
     }
 
-    /// How many slots of `range` are in the set. O(words touched).
+    /// The number of slots of `range` in the set. O(words touched).
     pub fn count_in(&self, range: SlotRange) -> u32 {
         let mut count = 0;
         each_word(range, |word, mask| count += (self.levels[0][word] & mask).count_ones());
@@ -90,7 +90,7 @@ impl SlotSet {
         }
     }
 
-    /// Takes the `n` lowest slots of the set within `range`, likewise; returns how many.
+    /// Takes the `n` lowest slots of the set within `range`, likewise. Returns how many.
     pub fn take_in(&mut self, range: SlotRange, n: u32, out: &mut Vec<SlotRange>) -> u32 {
         let mut left = n;
         while left > 0
@@ -102,7 +102,7 @@ impl SlotSet {
         n - left
     }
 
-    /// The lowest slot of the set that is `slot` or more. O(levels).
+    /// The lowest slot of the set that is `slot` or higher. O(levels).
     fn first_from(&self, slot: u32) -> Option<u32> {
         let mut at = slot as usize;
         for (height, level) in self.levels.iter().enumerate() {
@@ -119,7 +119,7 @@ impl SlotSet {
         None
     }
 
-    /// Takes the first run of set bits of a word within `mask`, at most `most`; returns how many.
+    /// Takes the first run of set bits of a word within `mask`, at most `most`. Returns how many.
     fn take_from(&mut self, word: usize, mask: u64, most: u32, out: &mut Vec<SlotRange>) -> u32 {
         let bits = self.levels[0][word] & mask;
         let at = bits.trailing_zeros();
@@ -173,7 +173,7 @@ fn ones(n: u32) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// Calls `f` with each word of the bitmap that `range` touches and the bits it touches there.
+/// Calls `f` with each word of the bitmap that `range` touches and the touched bits.
 fn each_word(range: SlotRange, mut f: impl FnMut(usize, u64)) {
     let mut at = range.first;
     while at < range.end() {

@@ -1,6 +1,6 @@
 //! The order in which free slots are used: by estimated speed, the fastest first, then by number.
 //!
-//! So the order of machines in a document does not matter: the same number of slots of each speed is taken.
+//! So the order of machines in a document does not matter: the same number of slots of each speed is used.
 
 use slackline_model::id::TiVec;
 use slackline_model::{Cluster, GroupId, SlotKind, SlotRange};
@@ -17,7 +17,7 @@ pub struct SpeedClass {
 }
 
 impl SpeedClass {
-    /// How many slots it has, those of machines that are away included.
+    /// The number of slots, including those of machines that are away.
     pub fn len(&self) -> u32 {
         self.slots.iter().map(|range| range.len).sum()
     }
@@ -31,13 +31,13 @@ impl SpeedClass {
 /// The slots of each slot kind by speed, the fastest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fastest {
-    /// The estimated speed of each group that this follows from.
+    /// The estimated speeds of groups from which the order was computed.
     speeds: Vec<f64>,
     slot_kinds: [Vec<SpeedClass>; 2],
 }
 
 impl Fastest {
-    /// Brings it up to date with the estimated speeds. O(groups), and O(groups²) when speeds changed.
+    /// Updates the order to the estimated speeds. O(groups), and O(groups²) when speeds changed.
     pub(crate) fn refresh(&mut self, cluster: &Cluster, speeds: &TiVec<GroupId, f64>) {
         if self.speeds != speeds.raw {
             self.speeds.clone_from(&speeds.raw);
@@ -119,7 +119,7 @@ mod tests {
         fastest.take(SlotKind::Any, &mut free, 7, &mut out);
         assert_eq!(out, [range(3, 2), range(7, 1), range(0, 3), range(5, 1)]);
         assert_eq!(fastest.classes(SlotKind::Any).iter().map(SpeedClass::len).collect::<Vec<_>>(), [2, 1, 5]);
-        // The estimate counts.
+        // Only the estimated speed counts.
         speeds.raw[2] = 8.0;
         fastest.refresh(instance.cluster(), &speeds);
         free.insert(range(3, 2));

@@ -1,11 +1,11 @@
-//! How far every phase, job and flow is: precedence, readiness, and which tasks still have to start.
+//! The progress of every phase, job and flow: precedence, readiness, and the tasks that still have to start.
 //!
-//! The state follows from the reports of an engine alone and is the same for every engine. It knows
-//! the rules of a workload (a job starts when all jobs it comes after are done, reduces when enough
-//! maps are done, a phase never holds more than its cap) and takes no decision.
+//! The state follows from the reports of an engine alone and is the same for every engine. It applies the
+//! rules of a workload (a job starts when all its predecessors are done, reduces start when enough maps are
+//! done, a phase never holds more than its cap) and takes no decision.
 //!
-//! A phase without length is done when it becomes ready ([`State::is_instant`]): it is never among the ready
-//! phases, no task of it starts, and policies hear only [`Event::PhaseDone`] of it.
+//! A phase without length is done when it becomes ready ([`State::is_instant`]). It is never among the ready
+//! phases, none of its tasks starts, and policies receive only [`Event::PhaseDone`] for it.
 
 mod phase;
 
@@ -33,7 +33,7 @@ pub(crate) struct Finished {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct JobState {
-    /// Jobs it still waits for.
+    /// The number of jobs that it still waits for.
     blocked_by: u32,
     done: bool,
 }
@@ -44,18 +44,18 @@ struct FlowState {
     jobs_left: u32,
     /// When its first task started.
     started: Option<Time>,
-    /// When the last of its tasks so far ended.
+    /// The latest end of its tasks so far.
     end: Time,
 }
 
-/// The progress of all flows that have arrived and are not finished or abandoned.
+/// The progress of all active flows: those that have arrived and not finished or failed.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     phases: Table<PhaseId, PhaseState>,
     jobs: Table<JobId, JobState>,
     flows: Table<FlowId, FlowState>,
     flows_left: usize,
-    /// Flows that are done or abandoned and were not taken yet.
+    /// Flows that finished or failed and were not taken yet.
     over: Vec<FlowId>,
     slowstart: f64,
     lengths: Lengths,
@@ -63,11 +63,11 @@ pub struct State {
     passing: VecDeque<PhaseId>,
     /// Ready phases with tasks left, by slot kind.
     ready: [BTreeSet<PhaseId>; 2],
-    /// Ready phases that something may be guaranteed to, by slot kind.
+    /// Ready phases that may have a guarantee, by slot kind.
     guaranteed: [BTreeSet<PhaseId>; 2],
     /// Ready reduce phases whose maps are not all done.
     early: BTreeSet<PhaseId>,
-    /// Phases that would be ready if the master of their job were up.
+    /// Phases that would be ready if the ApplicationMaster of their job were up.
     stopped: BTreeSet<PhaseId>,
     /// Whether jobs have to be submitted before their phases are ready.
     submits: bool,
@@ -75,17 +75,17 @@ pub struct State {
     to_submit: Vec<JobId>,
     waiting: [u32; 2],
     alive: [u32; 2],
-    /// What early reduces were ranked by when [`State::drain_touched`] was called last.
+    /// The ranks of early reduces at the last call of [`State::drain_touched`].
     bar: ([u32; 2], [u32; 2]),
     tasks_done: u64,
-    /// Some task was tried as often as can be counted.
+    /// Whether some task reached the limit on attempt numbers.
     hopeless: bool,
     /// Phases whose numbers changed since [`State::drain_touched`].
     touched: Vec<PhaseId>,
 }
 
 impl State {
-    /// Nothing has arrived yet. Reduces may take slots when `slowstart` of their job's maps are done.
+    /// The state before any arrival. Reduces may take slots when `slowstart` of their job's maps are done.
     ///
     /// # Panics
     /// If `slowstart` is not in `0..=1`.
@@ -98,42 +98,43 @@ impl State {
         Self { slowstart, alive, ..Self::default() }
     }
 
-    /// The same for an engine to which the lengths of tasks are that.
+    /// The same for an engine with this meaning of task durations.
     #[must_use]
     pub(crate) fn with_lengths(mut self, lengths: Lengths) -> Self {
         self.lengths = lengths;
         self
     }
 
-    /// The same where jobs have to be submitted, or not.
+    /// The same, with or without submission of jobs.
     #[must_use]
     pub(crate) fn with_submission(mut self, submits: bool) -> Self {
         self.submits = submits;
         self
     }
 
-    /// Whether a phase is done as soon as it is ready and never holds a slot: it is without length, and the
-    /// engine knows lengths. A reduce phase of this kind is ready when all maps are done, slow-start or not.
+    /// Whether a phase is done as soon as it is ready and never holds a slot: it has no length, and the
+    /// engine knows durations. A reduce phase of this kind is ready when all maps are done, regardless of
+    /// slow-start.
     pub fn is_instant(&self, instance: &Instance, phase: PhaseId) -> bool {
         self.lengths == Lengths::Known && instance.phase(phase).is_without_length()
     }
 
-    /// How far a phase is.
+    /// The progress of a phase.
     ///
     /// # Panics
-    /// If its flow has not arrived, or was done or abandoned before this instant.
+    /// If its flow has not arrived, or finished or failed before this instant.
     #[inline]
     pub fn phase(&self, phase: PhaseId) -> &PhaseState {
         &self.phases[phase]
     }
 
-    /// Whether a phase is known: its flow has arrived and was not done or abandoned before this instant.
+    /// Whether a phase is known: its flow has arrived and did not finish or fail before this instant.
     #[inline]
     pub fn knows(&self, phase: PhaseId) -> bool {
         self.phases.contains(phase)
     }
 
-    /// Whether a flow is known: it has arrived and was not done or abandoned before this instant.
+    /// Whether a flow is known: it has arrived and did not finish or fail before this instant.
     #[inline]
     pub fn knows_flow(&self, flow: FlowId) -> bool {
         self.flows.contains(flow)
@@ -144,8 +145,7 @@ impl State {
         self.ready[slot_kind.index()].iter().copied()
     }
 
-    /// The ready phases among them that something may be guaranteed to, by themselves or with their pool: few
-    /// of many.
+    /// The ready phases that may have a guarantee, of their own or of their pool: few of many.
     pub fn guaranteed(&self, slot_kind: SlotKind) -> impl Iterator<Item = PhaseId> + '_ {
         self.guaranteed[slot_kind.index()].iter().copied()
     }
@@ -155,7 +155,7 @@ impl State {
         self.jobs[job].done
     }
 
-    /// Whether a flow was abandoned.
+    /// Whether a flow failed.
     pub fn has_failed(&self, flow: FlowId) -> bool {
         self.flows[flow].failed
     }
@@ -171,17 +171,17 @@ impl State {
         self.flows[flow].started
     }
 
-    /// Flows that arrived and have neither completed nor been abandoned.
+    /// The number of flows that arrived and neither completed nor failed.
     pub fn flows_left(&self) -> usize {
         self.flows_left
     }
 
-    /// Whether some task has been tried 65,536 times without success, so that trying again makes no sense.
+    /// Whether some task has had 65,536 attempts without success, so that a retry makes no sense.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.hopeless
     }
 
-    /// Slots of `slot_kind` on machines that are up and that no master of a job holds.
+    /// Slots of `slot_kind` on machines that are up, except those that ApplicationMasters hold.
     pub fn alive(&self, slot_kind: SlotKind) -> u32 {
         self.alive[slot_kind.index()]
     }
@@ -196,7 +196,7 @@ impl State {
         self.tasks_done
     }
 
-    /// Whether tasks of `phase` wait for a slot, or for the master of their job.
+    /// Whether tasks of `phase` wait for a slot, or for the ApplicationMaster of their job.
     pub(crate) fn waits_for_slots(&self, phase: PhaseId) -> bool {
         self.stopped.contains(&phase) || self.ready.iter().any(|ready| ready.contains(&phase))
     }
@@ -206,13 +206,13 @@ impl State {
         self.waits_for_maps(instance, instance.phase(phase))
     }
 
-    /// Whether it is a reduce phase whose maps are not all done.
+    /// Whether `phase` is a reduce phase whose maps are not all done.
     fn waits_for_maps(&self, instance: &Instance, phase: &Phase) -> bool {
         phase.kind == PhaseKind::Reduce
             && instance.job(phase.job).map.is_some_and(|map| !self.phases[map].is_done())
     }
 
-    /// How many tasks of `phase` could start now; see [`crate::View::runnable`].
+    /// The number of tasks of `phase` that could start now; see [`crate::View::runnable`].
     pub fn runnable(&self, instance: &Instance, phase: PhaseId) -> u32 {
         let state = &self.phases[phase];
         if !state.ready || state.unstarted == 0 {
@@ -226,13 +226,13 @@ impl State {
         {
             return room;
         }
-        // One universal slot must stay free of waiting reduces, or the maps they wait for cannot run.
+        // One generic slot must stay free of waiting reduces, or their maps cannot run.
         let slot_kind = SlotKind::Any.index();
         room.min(self.alive[slot_kind].saturating_sub(1 + self.waiting[slot_kind]))
     }
 
-    /// Adds phases whose numbers changed since the last call, once or more each, to `to`, and, if the bar for
-    /// them moved, all ready early reduces.
+    /// Adds phases whose numbers changed since the last call, at least once each, to `to`. If the bar for
+    /// early reduces changed, adds all ready ones.
     pub(crate) fn drain_touched(&mut self, to: &mut Vec<PhaseId>) {
         to.append(&mut self.touched);
         let bar = (self.waiting, self.alive);
@@ -270,12 +270,12 @@ impl State {
         self.pass_instants(instance, now, events);
     }
 
-    /// Flows that are done or abandoned since the last call.
+    /// Flows that finished or failed since the last call.
     pub(crate) fn take_over(&mut self) -> Vec<FlowId> {
         std::mem::take(&mut self.over)
     }
 
-    /// A flow that is done or abandoned is given up: nothing of it is known any more.
+    /// Forgets a flow that finished or failed.
     pub(crate) fn retire(&mut self, instance: &Instance, flow: FlowId) {
         for phase in instance.flow(flow).phases() {
             self.phases.remove(phase);
@@ -287,7 +287,7 @@ impl State {
         self.flows.remove(flow);
     }
 
-    /// A job may start: it is to be submitted, where jobs are and something of it has to run.
+    /// A job may start. It is submitted first if jobs are submitted and some of its tasks have to run.
     fn open_job(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
         if self.submits && instance.job(job).phases().any(|phase| !self.is_instant(instance, phase)) {
             self.to_submit.push(job);
@@ -296,13 +296,12 @@ impl State {
         }
     }
 
-    /// Jobs that are to be submitted.
+    /// Jobs to be submitted.
     pub(crate) fn take_to_submit(&mut self) -> Vec<JobId> {
         std::mem::take(&mut self.to_submit)
     }
 
-    /// A job was submitted: its phases are ready. Nothing is known any more of a flow that was abandoned
-    /// meanwhile.
+    /// A job was submitted: its phases are ready. A flow that failed meanwhile is not known any more.
     pub(crate) fn submitted(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
         if self.jobs.contains(job) && !self.flows[instance.job(job).flow].failed {
             self.open_phases(instance, job, now, events);
@@ -310,7 +309,7 @@ impl State {
         }
     }
 
-    /// A phase that is ready has to wait for the master of its job.
+    /// A ready phase has to wait for the ApplicationMaster of its job.
     pub(crate) fn stop(&mut self, instance: &Instance, phase: PhaseId) {
         let state = &mut self.phases[phase];
         if state.ready {
@@ -322,7 +321,7 @@ impl State {
         }
     }
 
-    /// A phase that was stopped is ready again, since when it was. One of a flow that is over never was
+    /// A stopped phase is ready again, since its first readiness. The phases of a finished flow are never
     /// stopped.
     pub(crate) fn resume(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
         if self.stopped.remove(&phase) {
@@ -355,13 +354,13 @@ impl State {
         }
     }
 
-    /// How many tasks of a map phase must be done before the reduces of its job may take slots.
+    /// The number of maps of a phase that must be done before the reduces of its job may take slots.
     pub fn maps_needed(&self, map: PhaseId) -> u32 {
         let total = self.phases[map].total;
         if self.slowstart >= 1.0 {
             return total;
         }
-        // A little lower, so that 0.07 of 100 is 7 although the product is above it in floating point.
+        // Slightly lower, so that 0.07 of 100 is 7 although the product is above 7 in floating point.
         (self.slowstart * f64::from(total) * (1.0 - 1e-9)).ceil() as u32
     }
 
@@ -381,7 +380,7 @@ impl State {
         events.push(Event::PhaseReady(phase));
     }
 
-    /// Enters a phase in the lists of those that are ready.
+    /// Adds a phase to the lists of ready phases.
     fn list(&mut self, instance: &Instance, phase: PhaseId) {
         let slot_kind = instance.slot_kind_of(phase).index();
         self.ready[slot_kind].insert(phase);
@@ -391,7 +390,7 @@ impl State {
         }
     }
 
-    /// Takes a phase out of the lists of those that are ready.
+    /// Removes a phase from the lists of ready phases.
     fn unlist(&mut self, instance: &Instance, phase: PhaseId) {
         let slot_kind = instance.slot_kind_of(phase).index();
         self.ready[slot_kind].remove(&phase);
@@ -405,24 +404,24 @@ impl State {
         taken
     }
 
-    /// The lowest tasks to start, up to `most` consecutive ones; there must be some.
+    /// The lowest tasks to start, up to `most` consecutive ones; there must be at least one.
     pub(crate) fn next_pending(&self, phase: PhaseId, most: u32) -> TaskRange {
         let first = self.phases[phase].pending.first();
         let first = first.expect("invariant: a runnable phase has tasks to start");
         TaskRange { count: first.count.min(most), ..first }
     }
 
-    /// Up to `most` tasks from `task` on that still have to start and are the same attempt.
+    /// Up to `most` tasks from `task` on that still have to start and have the same attempt number.
     pub(crate) fn pending_at(&self, phase: PhaseId, task: u32, most: u32) -> Option<TaskRange> {
         self.phases[phase].pending.at(task, most)
     }
 
-    /// The first pending tasks among the `count` from `first` on, as one attempt.
+    /// The first pending tasks among the `count` from `first` on, with one attempt number.
     pub(crate) fn pending_within(&self, phase: PhaseId, first: u32, count: u32) -> Option<TaskRange> {
         self.phases[phase].pending.within(first, count)
     }
 
-    /// Takes those tasks to start; they must be pending, as one attempt.
+    /// Takes exactly these tasks to start; they must be pending, with one attempt number.
     pub(crate) fn take_exactly(&mut self, instance: &Instance, phase: PhaseId, take: TaskRange) {
         let info = instance.phase(phase);
         let early = self.waits_for_maps(instance, info);
@@ -437,7 +436,7 @@ impl State {
         self.touched.push(phase);
     }
 
-    /// Tasks finished. What follows from it becomes events.
+    /// Handles finished tasks. The consequences become events.
     pub(crate) fn finish(&mut self, instance: &Instance, finished: Finished, events: &mut Vec<Event>) {
         let Finished { phase, count, at, now } = finished;
         let info = instance.phase(phase);
@@ -447,7 +446,7 @@ impl State {
         let early = self.waits_for_maps(instance, info);
         let state = &mut self.phases[phase];
         if early {
-            // It ended before the map output was lost, but its report arrives only now.
+            // The reduce ended before the map output was lost, but its report arrives only now.
             state.waiting -= count;
             self.waiting[instance.slot_kind_of(phase).index()] -= count;
         }
@@ -457,7 +456,7 @@ impl State {
         self.tasks_done += u64::from(count);
         self.touched.push(phase);
         let done = state.is_done();
-        // Unless some may start early, reduces wait for the last map.
+        // Without early reduces, reduces wait for the last map.
         if info.kind == PhaseKind::Map && (done || self.slowstart < 1.0) {
             self.open_reduce(instance, job, now, events);
         }
@@ -467,8 +466,8 @@ impl State {
         self.pass_instants(instance, now, events);
     }
 
-    /// Instant phases that became ready are done, and so are those that become ready by that. A loop, because
-    /// a chain of them may be as long as a flow.
+    /// Instant phases that became ready are done, and so are the instant phases that follow them. A loop,
+    /// because a chain of them may be as long as a flow.
     fn pass_instants(&mut self, instance: &Instance, now: Time, events: &mut Vec<Event>) {
         while let Some(phase) = self.passing.pop_front() {
             let at = self.followed(instance, phase);
@@ -486,8 +485,7 @@ impl State {
         }
     }
 
-    /// When all that a phase comes after had ended, which may have been reported later. O(jobs it comes
-    /// after).
+    /// When all predecessors of a phase had ended; the reports may have come later. O(predecessors).
     fn followed(&self, instance: &Instance, phase: PhaseId) -> Time {
         let info = instance.phase(phase);
         let job = instance.job(info.job);
@@ -531,7 +529,7 @@ impl State {
         }
     }
 
-    /// A flow is abandoned: none of its phases is ready any more. Nothing of it may be running.
+    /// A flow fails: none of its phases is ready any more. None of its tasks may be running.
     pub(crate) fn give_up(&mut self, instance: &Instance, flow: FlowId, events: &mut Vec<Event>) {
         if self.flows[flow].failed || self.flows[flow].jobs_left == 0 {
             return;
@@ -623,13 +621,14 @@ impl State {
         events.push(Event::TasksLost { phase, count: tasks.count });
     }
 
-    /// A task of a flow starts.
+    /// Records the start of a task of a flow.
     pub(crate) fn note_start(&mut self, flow: FlowId, at: Time) {
         let started = &mut self.flows[flow].started;
         *started = Some(started.map_or(at, |before| before.min(at)));
     }
 
-    /// Slots of a slot kind went down or came up with their machine, or a master took or left one.
+    /// Slots of a slot kind went down or came up with their machine, or an ApplicationMaster took or left
+    /// one.
     pub(crate) fn set_alive(&mut self, slot_kind: SlotKind, slots: u32) {
         self.alive[slot_kind.index()] = slots;
     }

@@ -13,12 +13,12 @@ use crate::ledger::{Ledger, Rules};
 use crate::policy::{Action, Ask, Grant, Policy, Style};
 use crate::view::View;
 
-/// `count` machines of that many universal slots each, of speed 1.
+/// `count` machines with this number of generic slots each, of speed 1.
 pub(crate) fn machines(name: &str, count: u32, slots: u32) -> MachineDraft {
     MachineDraft { name: name.into(), count, speed: 1.0, slots: Slots::Universal(slots), rack: None }
 }
 
-/// A machine of typed slots.
+/// A machine with map slots and reduce slots.
 pub(crate) fn typed(map: u32, reduce: u32) -> MachineDraft {
     MachineDraft { slots: Slots::Typed { map, reduce }, ..machines("typed", 1, 0) }
 }
@@ -28,7 +28,7 @@ pub(crate) fn uniform(tasks: u32, seconds: f64) -> Option<PhaseDraft> {
     Some(TasksDraft::Uniform { tasks, seconds }.into())
 }
 
-/// One split a list of hosts, of two tasks of a second each.
+/// One split for each list of hosts, with two tasks of a second each.
 #[expect(clippy::unnecessary_wraps, reason = "a job may lack either phase")]
 pub(crate) fn splits(hosts: &[&[&str]]) -> Option<PhaseDraft> {
     let split = |hosts: &&[&str]| SplitDraft {
@@ -76,7 +76,7 @@ pub(crate) struct Started {
 /// An engine that follows its script.
 pub(crate) struct Scripted {
     pub(crate) capabilities: Capabilities,
-    /// What it will report, in order.
+    /// Its future reports, in order.
     pub(crate) script: VecDeque<(Time, Vec<Report>)>,
     pub(crate) starts: Vec<Started>,
     pub(crate) orders: Vec<Order>,
@@ -106,7 +106,7 @@ impl Scripted {
         }
     }
 
-    /// One that reports what is given, on machines that do not die.
+    /// An engine that reports the given list, on machines that do not fail.
     pub(crate) fn reporting(script: impl IntoIterator<Item = (Time, Vec<Report>)>) -> Self {
         Self { script: script.into_iter().collect(), ..Self::new(Batch::Speed, false) }
     }
@@ -181,7 +181,7 @@ pub(crate) fn ledger(instance: &Instance, slowstart: f64, engine: &mut Scripted)
     ledger
 }
 
-/// Tells the ledger one thing at its present time; returns the events that follow.
+/// Sends the ledger one report at its present time. Returns the events that follow.
 pub(crate) fn absorb(ledger: &mut Ledger, engine: &mut Scripted, report: Report) -> Vec<Event> {
     let mut events = Vec::new();
     ledger.absorb(report, engine, &mut events);
@@ -200,13 +200,13 @@ pub(crate) fn launch(ledger: &mut Ledger, engine: &mut Scripted, phase: u32, mos
     crate::audit::audit(ledger);
 }
 
-/// A policy that grants phases in a fixed order, or pushes a list of actions at its first call, and writes
-/// down what it hears.
+/// A policy that grants phases in a fixed order, or pushes a list of actions at its first call, and records
+/// its events.
 pub(crate) struct Listed {
     pub(crate) style: Style,
-    /// Phases to grant, the first that can run first, and how many tasks at once.
+    /// Phases to grant, the first that can run first, and the number of tasks at once.
     pub(crate) order: Vec<(u32, u32)>,
-    /// What it wants at its first call.
+    /// The actions of its first call.
     pub(crate) actions: Vec<Action>,
     pub(crate) keeps_minima: bool,
     pub(crate) fills_early: bool,
@@ -214,7 +214,7 @@ pub(crate) struct Listed {
     pub(crate) calls: Vec<Vec<Event>>,
     /// Its estimate of the first phase at each call, in seconds.
     pub(crate) estimated: Vec<f64>,
-    /// The questions it was asked: machine, slots, how many phases to skip.
+    /// The queries that it received: machine, slots, number of phases to skip.
     pub(crate) asked: Vec<(Option<MachineId>, u32, usize)>,
 }
 

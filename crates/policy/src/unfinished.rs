@@ -1,4 +1,4 @@
-//! Why flows never finish: the reason by the state of a run in which nothing can happen any more.
+//! Why flows never finish: derives the reason from the state of a run in which no further event is possible.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use slackline_model::{FlowId, JobId, PhaseId, SlotKind};
 use crate::policy::Policy;
 use crate::view::View;
 
-/// Names that a reason lists.
+/// The number of names that a reason lists.
 const NAMED: usize = 3;
 
 /// Flows that never finish for the same reason.
@@ -18,7 +18,7 @@ pub struct Unfinished {
     pub reason: String,
     /// How many.
     pub flows: u64,
-    /// The id of the first, of those that have arrived.
+    /// The id of the first of the flows that have arrived.
     pub first: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// Names as a reason lists them.
+/// Names in the form of a reason.
 pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match &names[..] {
@@ -64,7 +64,7 @@ pub fn masters(flows: &[String]) -> String {
     format!("the ApplicationMaster{s} of {}", listed(flows))
 }
 
-/// A run in which nothing can happen any more.
+/// A run in which no further event is possible.
 pub(crate) struct Stuck<'a> {
     pub(crate) view: View<'a>,
     pub(crate) policy: &'a dyn Policy,
@@ -118,7 +118,7 @@ impl Stuck<'_> {
         self.policy.limit(job, view).or_else(|| self.no_master(job))
     }
 
-    /// The machines that had slots of a kind, and when they went.
+    /// The machines that had slots of a kind, and when they left.
     fn no_machine(&self, slot_kind: SlotKind) -> String {
         let cluster = self.view.instance.cluster();
         let has_slots = |machine| cluster.machine_slots(slot_kind, machine).is_some();

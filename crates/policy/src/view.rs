@@ -1,4 +1,4 @@
-//! What a policy may look at: the instance, the state of every phase, the time, and estimates.
+//! What a policy can see: the instance, the state of every phase, the time, and estimates.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Phase;
@@ -8,24 +8,24 @@ use crate::busy_slots::BusySlots;
 use crate::ledger::Ledger;
 use crate::state::{PhaseState, State};
 
-/// A read-only look at the system at one instant.
+/// A read-only view of the system at one instant.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The work and the cluster: the flows that had arrived and were not finished or abandoned before this
+    /// The cluster and the active flows: those that had arrived and not finished or failed before this
     /// instant. The view does not know others: a lookup of another flow panics.
     pub instance: &'a Instance,
-    /// How far it is.
+    /// The progress of the flows.
     pub state: &'a State,
     /// The estimated durations.
     pub estimates: &'a Estimates,
-    /// What holds slots, and which are free.
+    /// The busy and the free slots.
     pub held: BusySlots<'a>,
     /// The instant.
     pub now: Time,
 }
 
 impl<'a> View<'a> {
-    /// What a policy sees of a run now.
+    /// The view of a run at this instant.
     pub(crate) fn of(ledger: &'a Ledger, estimates: &'a Estimates) -> Self {
         let Ledger { instance, state, now, .. } = ledger;
         Self { instance, state, estimates, held: BusySlots::of(ledger), now: *now }
@@ -33,32 +33,32 @@ impl<'a> View<'a> {
 }
 
 impl View<'_> {
-    /// How far a phase is.
+    /// The progress of a phase.
     #[inline]
     pub fn phase(&self, phase: PhaseId) -> &PhaseState {
         self.state.phase(phase)
     }
 
-    /// How many tasks of `phase` could start now if enough slots were free: 0 if it is not ready, at
-    /// its cap, all started, or barred from taking slots early.
+    /// The number of tasks of `phase` that could start now if enough slots were free: 0 if it is not ready,
+    /// at its cap, all started, or barred from taking slots early.
     pub fn runnable(&self, phase: PhaseId) -> u32 {
         self.state.runnable(self.instance, phase)
     }
 
-    /// The most slots a phase can use from now on: its tasks not done yet, and no more than its cap.
+    /// The number of slots that a phase can use from now on: its unfinished tasks, but no more than its cap.
     pub fn usable(&self, phase: PhaseId) -> u32 {
         let state = self.phase(phase);
         (state.unstarted() + state.running()).min(self.instance.phase(phase).cap)
     }
 
     /// Whether a phase finishes as soon as it is ready and never holds a slot; see [`State::is_instant`].
-    /// This is exact, like its number of tasks, also where durations are only estimates.
+    /// This is exact, like the number of tasks, even if durations are only estimates.
     pub fn is_instant(&self, phase: PhaseId) -> bool {
         self.state.is_instant(self.instance, phase)
     }
 
-    /// Estimated work left in a phase, in slot-seconds at speed 1: its tasks not done yet times the
-    /// estimated mean of a task; nothing of an instant phase.
+    /// Estimated remaining work of a phase, in slot-seconds at speed 1: its unfinished tasks times the
+    /// estimated mean of a task; 0 for an instant phase.
     pub fn work_left(&self, phase: PhaseId) -> f64 {
         if self.is_instant(phase) {
             return 0.0;
@@ -68,33 +68,33 @@ impl View<'_> {
     }
 }
 
-/// What a policy believes of durations (`--knowledge`, `--noise`).
+/// The estimates of a policy about durations (`--knowledge`, `--noise`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimates {
-    /// Mean length of a task of each phase that is known, at speed 1.
+    /// The mean length of a task of each known phase, at speed 1.
     pub task: Table<PhaseId, Span>,
     /// Speed of the machines of each group.
     pub speed: TiVec<GroupId, f64>,
-    /// Whether the proportions of the tasks within a phase are known too, as to a master that knows the
-    /// sizes of its splits; a policy that looks at single tasks takes them from the instance.
+    /// Whether the proportions of the tasks within a phase are known too, as for an ApplicationMaster that
+    /// knows the sizes of its splits. A policy that considers single tasks takes them from the instance.
     pub each: bool,
 }
 
 impl Estimates {
-    /// The true speeds, and nothing of phases yet.
+    /// The true speeds, without any phase.
     pub fn new(cluster: &Cluster) -> Self {
         let speed = cluster.groups().iter().map(|group| group.speed).collect();
         Self { task: Table::new(), speed, each: false }
     }
 
-    /// The true means and speeds, nothing of single tasks.
+    /// The true means and speeds, without the proportions of single tasks.
     pub fn mean(instance: &Instance) -> Self {
         let task = instance.phases().iter().map(mean_of).collect();
         Self { task, ..Self::new(instance.cluster()) }
     }
 }
 
-/// The true mean length of a task of a phase at speed 1; all the work of a phase that was not cut. O(1).
+/// The true mean length of a task of a phase at speed 1; the total work of a phase that was not cut. O(1).
 pub fn mean_of(phase: &Phase) -> Span {
     let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
     Span(phase.work().0 / u64::from(count))

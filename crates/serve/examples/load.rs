@@ -1,14 +1,14 @@
-//! How a service bears a load: a full queue, submissions at a steady rate, and clients that watch.
+//! Measures a service under load: a full queue, submissions at a steady rate, and clients that watch.
 //!
 //! ```console
 //! slackline serve --state /tmp/load --slots 2 --live 100 --queued 1000000 &
 //! cargo run --release --package slackline-serve --example load -- /tmp/load 100000 1000 60 200
 //! ```
 //!
-//! The arguments are the service, how many submissions wait before it begins, submissions a second, for how
-//! many seconds, and clients that watch. A submission is sent when its time has come, whatever became of
-//! those before, so that a service that is slow is not asked less; what is measured is from that time to its
-//! answer.
+//! The arguments are the state directory, the number of waiting submissions, submissions per second, the
+//! duration in seconds, and the number of clients that watch. Each submission is sent at its time, even if
+//! earlier ones have no answer yet, so that a slow service does not get less load. The measured time is from
+//! then to the answer.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it is a measurement on a terminal")]
 #![expect(clippy::disallowed_methods, reason = "it measures by the wall clock")]
 

@@ -6,9 +6,9 @@ use slackline_model::{MachineId, Seed, Span, Time, random};
 #[non_exhaustive]
 pub enum Crashes {
     Never,
-    /// As written down.
+    /// The failures of a script.
     Script(Vec<Crash>),
-    /// Each machine independently, after an exponential time up with mean `between`, for `repair`.
+    /// Each machine fails independently, after an exponential time with mean `between`, for `repair`.
     Rate {
         /// Mean time a machine is up.
         between: Span,
@@ -37,10 +37,10 @@ pub struct Overlap {
 }
 
 impl Crashes {
-    /// A script in which no machine fails while it is down.
+    /// Creates a script in which no machine fails while it is down.
     ///
     /// # Errors
-    /// The first two failures of a machine that overlap; a machine that comes back at the instant of its
+    /// The first two failures of a machine that overlap. A machine that comes back at the instant of its
     /// failure overlaps itself.
     pub fn script(mut crashes: Vec<Crash>) -> Result<Self, Overlap> {
         crashes.sort_by_key(|crash| (crash.machine, crash.at));
@@ -94,7 +94,7 @@ impl Failures {
         let Crashes::Rate { between, repair } = self.crashes else { return None };
         let wait = random::exponential(&mut self.streams[machine.index()], between.seconds());
         let at = up + Span::from_seconds_nearest(wait);
-        // A machine is away for a microsecond at least, so that it is down before it is up again.
+        // A machine is away for at least a microsecond, so that it is down before it is up again.
         Some(Crash { machine, at, back: Some(at + repair.max(Span(1))) })
     }
 }

@@ -1,4 +1,4 @@
-//! The engine: batches end, machines die and come back, flows arrive; all in virtual time.
+//! The simulator: an engine in virtual time. Batches end, machines fail and return, flows arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
@@ -23,25 +23,25 @@ use crate::profile::Starts;
 use crate::queue::{Pending, Queue};
 use crate::speculation::{Attempt, Seconds, Spot};
 
-/// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every
-/// machine, or whose output is lost again and again, would otherwise be tried forever. On a large cluster it
-/// is [`FAILURES_IN_VAIN_EACH`] for each machine.
+/// The number of consecutive machine failures without progress after which a simulation stops. Tasks that
+/// outlast every machine, or whose output is lost repeatedly, would otherwise be retried forever. On a large
+/// cluster the limit is [`FAILURES_IN_VAIN_EACH`] for each machine.
 const FAILURES_IN_VAIN: u32 = 1_000;
 const FAILURES_IN_VAIN_EACH: u32 = 100;
 
-/// Wakes in a row, with nothing running and neither a flow nor a machine about to come, after which a
-/// simulation is abandoned: a policy that plans by epochs would otherwise do so forever on dead machines.
+/// The number of consecutive wakes, with nothing running and no flow or machine to come, after which a
+/// simulation stops. A policy that plans by epochs would otherwise continue forever on dead machines.
 const WAKES_IN_VAIN: u32 = 100_000;
 
-/// A batch that is followed one by one, because it waits, or its machine may die or reports late.
+/// A batch that is tracked separately, because it waits, or its machine may fail or reports late.
 #[derive(Clone, Copy, Debug)]
 struct TrackedBatch {
     /// When it took its slots.
     started: Time,
-    /// How long after that its own work begins.
+    /// The time from its start to its own work.
     startup: Span,
     duration: Span,
-    /// When it ends and when that is reported, unless it waits.
+    /// When it ends and when its end is reported; `None` while it waits.
     ends: Option<(Time, Time)>,
     machine: MachineId,
     slots: u32,
@@ -66,28 +66,28 @@ pub struct Sim<'a> {
     /// Whether machines may fail or leave.
     machines_may_go: bool,
     left: BTreeSet<MachineId>,
-    /// Failures of machines since there was progress, and at most how many.
+    /// Failures of machines since the last progress, and the limit on them.
     in_vain: u32,
     in_vain_max: u32,
-    /// Tasks of each phase that are progress when they end, kept where machines may go. A phase has as many
-    /// as tasks; what ends beyond that makes up for output that was lost with a machine.
+    /// Tasks of each phase whose ends are progress, kept if machines may leave. A phase has as many as tasks;
+    /// later ends replace output that was lost with a machine.
     due: BTreeMap<PhaseId, u32>,
     wakes_in_vain: u32,
-    /// Batches that will end, those that wait for maps not counted, and answers about masters that will come.
+    /// Batches that will end, without those that wait for maps, and answers about ApplicationMasters to come.
     ending: u32,
     /// Recoveries in the queue.
     recoveries: u32,
-    /// What the cluster takes to start things, and what the driver knows of that.
+    /// The startup times of the cluster, and the rules of the driver that follow from them.
     starts: Option<(Starts, Masters)>,
-    /// Slots that masters hold, and their machines.
+    /// Slots that ApplicationMasters hold, and their machines.
     master_on: BTreeMap<JobId, (u32, MachineId)>,
-    /// Second attempts, if there are any.
+    /// Speculative attempts, if the profile has any.
     seconds: Option<Seconds>,
 }
 
 impl<'a> Sim<'a> {
-    /// A simulation of `instance`, which must have been cut into tasks. Flows arrive when they are released,
-    /// those of one instant in the order of the document.
+    /// A simulation of `instance`, which must have been cut into tasks. Flows arrive at their releases; those
+    /// of one instant in the order of the document.
     pub fn new(instance: &'a Instance, options: Options) -> Self {
         let mut order: Vec<FlowId> = instance.flows().keys().collect();
         order.sort_by_key(|&flow| (instance.flow(flow).release, flow));
@@ -95,8 +95,8 @@ impl<'a> Sim<'a> {
         Self::of_stream(instance.cluster(), arrivals, options)
     }
 
-    /// A simulation of flows that come in the order of their releases, each cut into tasks; none is asked for
-    /// before the one before it has arrived.
+    /// A simulation of flows that come in the order of their releases, each cut into tasks. The simulation
+    /// requests a flow only after the previous one has arrived.
     pub fn of_stream(
         cluster: &Cluster,
         arrivals: impl Iterator<Item = Arrival> + 'a,
@@ -152,7 +152,7 @@ impl<'a> Sim<'a> {
         sim
     }
 
-    /// The same simulation, at a later time: a copy of a run continues with it
+    /// The same simulation, at a later time, so that a copy of a run continues in it
     /// ([`slackline_policy::Driver::fork`]).
     #[must_use]
     pub fn at(mut self, now: Time) -> Self {
@@ -160,7 +160,7 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Whether every batch must be followed.
+    /// Whether every batch must be tracked.
     fn tracks_all(&self) -> bool {
         self.heartbeats.is_some() || self.starts.is_some() || self.machines_may_go
     }
@@ -169,8 +169,8 @@ impl<'a> Sim<'a> {
         self.arrivals.peek().map(|arrival| arrival.flow().release)
     }
 
-    /// Handles everything pending at `self.now`, offers included; `false` if a machine may die only after the
-    /// driver has received the reports.
+    /// Handles all pending events at `self.now`, offers included. Returns `false` if a machine may fail only
+    /// after the driver has received the reports.
     fn settle(&mut self, reports: &mut Vec<Report>) -> bool {
         while let Some(pending) = self.queue.pop_at(self.now) {
             match pending {
@@ -213,14 +213,14 @@ impl<'a> Sim<'a> {
                     }
                 }
                 Pending::Offer(machine) => {
-                    // Something else of this instant may have asked the machine for its offer again.
+                    // Another event of this instant may have requested the offer of the machine again.
                     let offers = self.heartbeats.as_mut().is_some_and(|h| h.offer(machine));
                     if offers && self.offered.insert(machine) {
                         reports.push(Report::Offer(machine));
                     }
                 }
                 Pending::Look(_) if !reports.is_empty() || self.next_arrival() == Some(self.now) => {
-                    // Slots are idle when the driver has left them so.
+                    // Slots count as idle when the driver has left them idle.
                     self.queue.push(self.now, pending);
                     return true;
                 }
@@ -230,7 +230,7 @@ impl<'a> Sim<'a> {
         true
     }
 
-    /// The end of a batch comes due, unless the batch was stopped or put off in the meantime.
+    /// Handles the end of a batch, unless the batch was stopped or postponed in the meantime.
     fn end(&mut self, row: RowId, reports: &mut Vec<Report>) {
         let Some(tracked) = self.tracked.get(&row) else {
             if !self.tracks_all() {
@@ -266,8 +266,8 @@ impl<'a> Sim<'a> {
         reports.push(Report::Finished { row, at });
     }
 
-    /// An attempt of a task ends: the one of the two that ended first, if there are two. The other one will
-    /// not end, but be stopped; how long it had taken to begin, if it had, is reported first.
+    /// Ends an attempt of a task; of two attempts, the one that ended first. The other attempt will be
+    /// stopped; the time that it took to start, if it did, is reported first.
     fn settle_twins(&mut self, row: RowId, at: Time, reports: &mut Vec<Report>) -> (RowId, Time) {
         let spot = self.tracked.get(&row).map(|tracked| tracked.spot);
         let settled =
@@ -282,7 +282,7 @@ impl<'a> Sim<'a> {
         (winner.row, at)
     }
 
-    /// The slots of a batch come free; `is_done` if it ended.
+    /// Frees the slots of a batch; `is_done` if it ended.
     fn leave(&mut self, tracked: &TrackedBatch, is_done: bool) {
         let Some(seconds) = &mut self.seconds else { return };
         let spot = tracked.spot;
@@ -311,7 +311,7 @@ impl<'a> Sim<'a> {
         self.look_at(job, again);
     }
 
-    /// The master of a job has left its slot.
+    /// The ApplicationMaster of a job leaves its slot.
     fn master_gone(&mut self, job: JobId, reports: &mut Vec<Report>) {
         self.ending -= 1;
         if let Some(machine) = self.leave_master(job)
@@ -322,7 +322,7 @@ impl<'a> Sim<'a> {
         reports.push(Report::MasterGone(job));
     }
 
-    /// The slot of a master, if it holds one, comes free on this machine.
+    /// Frees the slot of the ApplicationMaster, if it holds one. Returns its machine.
     fn leave_master(&mut self, job: JobId) -> Option<MachineId> {
         let (slot, machine) = self.master_on.remove(&job)?;
         if let Some(seconds) = &mut self.seconds {
@@ -331,7 +331,8 @@ impl<'a> Sim<'a> {
         Some(machine)
     }
 
-    /// A batch or a master was stopped: its machine offers what came free, even if nothing else happens.
+    /// A batch or an ApplicationMaster was stopped: its machine offers the free slots even if nothing else
+    /// happens.
     fn killed_on(&mut self, machine: MachineId, slots: u32) {
         if let Some(heartbeats) = &mut self.heartbeats
             && heartbeats.killed(machine, slots)
@@ -341,15 +342,15 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// When the master hears, now or later, of something that happens on `machine` at `at`.
+    /// When the driver receives the report of an event on `machine` at `at`.
     fn reported(&self, machine: MachineId, at: Time) -> Time {
         let at = at.max(self.now);
         self.heartbeats.as_ref().map_or(at, |h| h.next(machine, at))
     }
 
-    /// Reports maps that had ended but were not reported yet and that reduces on `machine` wait for; whether
-    /// there were any. A reduce computes from the end of its last map on, at any time of the report: if it
-    /// had ended before its machine dies, that must be reported.
+    /// Reports maps whose end is not reported yet and that reduces on `machine` wait for. Returns whether
+    /// there were any. A reduce computes from the end of its last map, whenever that end is reported. If the
+    /// reduce ended before its machine failed, its end must be reported.
     fn reports_maps_of(&mut self, machine: MachineId, reports: &mut Vec<Report>) -> bool {
         let waiting = self.tracked.values().filter(|t| t.machine == machine && t.ends.is_none());
         let jobs: BTreeSet<JobId> = waiting.map(|t| t.spot.job).collect();
@@ -368,7 +369,7 @@ impl<'a> Sim<'a> {
         reports.push(Report::Down(machine));
     }
 
-    /// A machine goes. What had ended but was not reported yet is reported with its death.
+    /// Removes a machine. Ends that are not reported yet are reported with its failure.
     fn silence(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
         let ended = self.ended(|tracked| tracked.machine == machine);
         self.report(ended, reports);
@@ -377,7 +378,8 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// Machines join, or one leaves; `false` if it may leave only after the driver has received the reports.
+    /// Machines join, or one leaves. Returns `false` if it may leave only after the driver has received the
+    /// reports.
     fn change_members(&mut self, change: usize, reports: &mut Vec<Report>) -> bool {
         match self.options.membership[change].clone() {
             Membership::Join { group, .. } => {
@@ -398,7 +400,7 @@ impl<'a> Sim<'a> {
         true
     }
 
-    /// No task waits any longer: the past ends are reported, and nothing else.
+    /// Stops the simulation: reports the past ends, and nothing else.
     fn give_up(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         let ended = self.ended(|_| true);
         self.report(ended, reports);
@@ -413,7 +415,7 @@ impl<'a> Sim<'a> {
         None
     }
 
-    /// Batches of some that had ended but were not reported yet, and when.
+    /// Batches whose end is not reported yet, with the times of their ends.
     fn ended(&self, of: impl Fn(&TrackedBatch) -> bool) -> Vec<(RowId, Time)> {
         let end = |t: &TrackedBatch| t.ends.map(|(at, _)| at).filter(|&at| at <= self.now);
         let tracked = self.tracked.iter().filter(|(_, t)| of(t));
@@ -422,7 +424,7 @@ impl<'a> Sim<'a> {
 
     fn report(&mut self, ended: Vec<(RowId, Time)>, reports: &mut Vec<Report>) {
         for (row, at) in ended {
-            // With one attempt of a task the other is over too.
+            // When one attempt of a task ends, the other one ends too.
             if self.tracked.contains_key(&row) {
                 self.finish(row, at, reports);
             }
@@ -446,13 +448,13 @@ impl<'a> Sim<'a> {
 
     fn arrive(&mut self, reports: &mut Vec<Report>) {
         let now = self.now;
-        // Not `next_if`, which moves a flow out and back when it is not its time.
+        // Not `next_if`, which moves a flow out and back if it arrives later.
         while self.next_arrival().is_some_and(|at| at <= now) {
             reports.extend(self.arrivals.next().map(|arrival| Report::Arrived(Box::new(arrival))));
         }
     }
 
-    /// Lets machines with free slots offer them if something happened that may give work.
+    /// Lets machines with free slots offer them if an event may give work.
     fn arm(&mut self) {
         let Some(heartbeats) = &mut self.heartbeats else { return };
         for machine in heartbeats.arm() {
@@ -460,7 +462,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// The master of a job holds a slot, if it does not already.
+    /// The ApplicationMaster of a job holds a slot, if it does not already.
     fn hold_for_master(&mut self, job: JobId, slot: Option<u32>, live: &Instance) {
         let Some(slot) = slot.filter(|_| !self.master_on.contains_key(&job)) else { return };
         let (machine, _) = live.cluster().machine_of(SlotKind::Any, slot);
@@ -473,14 +475,14 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// How long after it took its slots the work of a batch begins.
+    /// The time from the start of a batch to its own work.
     fn startup(&self, start: &Start<'_>, live: &Instance) -> Span {
         let Some((starts, _)) = &self.starts else { return Span::ZERO };
         let job = live.phase(start.phase).job;
         starts.container(job, start)
     }
 
-    /// How long a batch computes.
+    /// The time that a batch computes.
     fn duration(&self, start: &Start<'_>, live: &Instance) -> Span {
         let tasks = live.phase(start.phase).tasks().expect("invariant: flows are cut before they arrive");
         let (span, _) = tasks.run_at(start.first);
@@ -501,12 +503,12 @@ impl<'a> Sim<'a> {
     }
 }
 
-/// Whether what is reported may give work to machines with free slots.
+/// Whether a report may give work to machines with free slots.
 fn gives_work(report: &Report) -> bool {
     !matches!(report, Report::Offer(_) | Report::Second(_))
 }
 
-/// The factor on one attempt of one task; each has a separate stream.
+/// The factor of one attempt of one task. Each attempt has a separate random stream.
 fn jitter(options: &Options, phase: PhaseId, task: u32, attempt: u16) -> f64 {
     let of_attempt = slackline_model::Seed(options.seed.stream("jitter", u64::from(attempt)));
     let index = u64::from(phase.0) << 32 | u64::from(task);
@@ -600,7 +602,7 @@ impl Engine for Sim<'_> {
                 self.ending += 1;
                 self.queue.push(reported, Pending::End(row));
             }
-            // What was not ordered begins when it is taken over.
+            // An attempt that the driver did not order starts only when the driver takes it over.
             Order::Refuse(_) => {}
             Order::Hold(row) => {
                 let now = self.now;

@@ -1,18 +1,18 @@
-//! Machines that report only now and then.
+//! Machines that report by heartbeats.
 //!
-//! Machine `m` of `n` reports first at `m/n` of the interval and then once an interval, as task
-//! trackers do. Reports that would say nothing are not simulated: a machine whose offer was not used
-//! up is quiet until something happens that could give it work.
+//! Machine `m` of `n` reports first at `m/n` of the interval and then once an interval, as Hadoop's task
+//! trackers do. Reports without news are not simulated: a machine whose offer was not used up stays quiet
+//! until an event could give it work.
 
 use slackline_model::cluster::{Group, Slots};
 use slackline_model::{Cluster, MachineId, Span, Time};
 
-/// What a machine's next report is about.
+/// The subject of the next report of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pulse {
-    /// Nothing: it is busy or down.
+    /// Nothing: the machine is busy or down.
     Silent,
-    /// Free slots that no phase took; the machine is in the list of quiet ones.
+    /// Free slots that no phase took; the machine is in the list of quiet machines.
     Quiet,
     /// An offer that is in the queue of events.
     Armed,
@@ -22,10 +22,10 @@ enum Pulse {
 #[derive(Debug)]
 pub(crate) struct Heartbeats {
     interval: Span,
-    /// How many machines there were at first: they share the interval.
+    /// The number of machines at the start: they share the interval.
     n_first: u32,
     slots: Vec<u32>,
-    /// Free slots, both slot kinds together; 0 while down.
+    /// Free slots of both slot kinds together; 0 while down.
     free: Vec<u32>,
     pulse: Vec<Pulse>,
     quiet: Vec<MachineId>,
@@ -74,11 +74,11 @@ impl Heartbeats {
         }
     }
 
-    /// Something happened that may give work: the quiet machines will offer at their next report.
+    /// An event may give work: the quiet machines will make an offer in their next report.
     pub(crate) fn arm(&mut self) -> Vec<MachineId> {
         let mut armed = std::mem::take(&mut self.quiet);
         armed.retain(|machine| {
-            // A machine that was armed by itself is still in the list; it has its offer already.
+            // A machine that was armed separately is still in the list, but already has an offer.
             if self.pulse[machine.index()] != Pulse::Quiet {
                 return false;
             }
@@ -89,15 +89,15 @@ impl Heartbeats {
         armed
     }
 
-    /// A pending offer comes due; whether there is still something to offer.
+    /// A pending offer is due. Returns whether the machine still has free slots.
     pub(crate) fn offer(&mut self, machine: MachineId) -> bool {
         self.pulse[machine.index()] = Pulse::Silent;
         self.listen(machine);
         self.free[machine.index()] > 0
     }
 
-    /// Whether a machine offered free slots that were left idle, and will not offer them again before
-    /// something happens.
+    /// Whether a machine offered free slots that stayed idle, and will not offer them again before another
+    /// event.
     pub(crate) fn is_idle(&self, machine: MachineId) -> bool {
         self.pulse[machine.index()] == Pulse::Quiet && self.free[machine.index()] > 0
     }
@@ -113,8 +113,8 @@ impl Heartbeats {
         self.listen(machine);
     }
 
-    /// A batch was stopped; its slots come free unless its machine is the reason. Whether the machine
-    /// has something to offer and no offer pending: then the caller queues one.
+    /// A batch was stopped. Its slots become free unless its machine failed. Returns whether the machine has
+    /// an offer to make and none pending; the caller then queues one.
     pub(crate) fn killed(&mut self, machine: MachineId, slots: u32) -> bool {
         if self.is_down[machine.index()] {
             return false;

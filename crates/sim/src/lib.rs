@@ -3,14 +3,14 @@
 //! # Modules
 //!
 //! In reading order:
-//! - [`options`]: what may be simulated, checked once;
+//! - [`options`]: the options of a simulation, checked once;
 //! - `queue`: pending events in a total order (time, class, id);
-//! - [`engine`]: the engine: batches end, machines die and come back, flows arrive;
-//! - `heartbeat`: machines that report only now and then;
+//! - [`engine`]: batches end, machines fail and return, flows arrive;
+//! - `heartbeat`: machines that report by heartbeats;
 //! - [`crashes`]: machine failures from a script or a rate;
 //! - [`membership`]: machines that join and leave;
-//! - `profile`: what starting takes on a cluster of Hadoop: masters, containers;
-//! - `speculation`: second attempts of slow tasks;
+//! - `profile`: startup times of a Hadoop cluster: submissions, ApplicationMasters, containers;
+//! - `speculation`: speculative attempts of slow tasks;
 //! - [`noise`]: estimates with errors.
 //!
 //! Equal tasks that start together are one event, for any number of tasks: a run takes time per *batch*.

@@ -3,13 +3,13 @@
 use slackline_model::cluster::Group;
 use slackline_model::{MachineId, Time};
 
-/// A change of the machines there are.
+/// A change of the set of machines.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Membership {
-    /// Machines that were not there before join; they get the next ids, in the order of the changes.
+    /// New machines join. They get the next ids, in the order of the changes.
     Join { at: Time, group: Group },
-    /// A machine leaves, and takes with it what a machine that dies does.
+    /// A machine leaves. It takes along the same tasks and output as a machine that fails.
     Leave { at: Time, machine: MachineId },
 }
 

@@ -1,10 +1,10 @@
-//! Estimates with errors: what a policy assumes of durations that are not known exactly.
+//! Estimates with errors, for policies that do not know the exact durations.
 
 use slackline_model::{Instance, PhaseId, Seed, Span, random};
 use slackline_policy::view::mean_of;
 
-/// The true mean of a phase, multiplied by a lognormal factor of mean 1 whose logarithm has standard
-/// deviation `sigma` (0 for the truth). Every phase draws from its own stream.
+/// The true mean of a phase, multiplied by a lognormal factor of mean 1. The logarithm of the factor has
+/// standard deviation `sigma` (0 for the exact mean). Every phase has its own random stream.
 pub fn distorted(instance: &Instance, phase: PhaseId, sigma: f64, seed: Seed) -> Span {
     let mean = mean_of(instance.phase(phase));
     if sigma == 0.0 {

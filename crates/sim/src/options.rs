@@ -1,33 +1,33 @@
-//! What may be simulated.
+//! The options of a simulation.
 
 use slackline_model::{Profile, Seed, Span};
 
 use crate::crashes::Crashes;
 use crate::membership::Membership;
 
-/// What a simulation does beyond running every task for exactly its time.
+/// The behaviour of the simulated cluster beyond exact durations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Seed of everything that is drawn.
+    /// The seed of all random numbers.
     pub seed: Seed,
-    /// Time between two reports of a machine; zero to report at once.
+    /// Time between two reports of a machine; zero for immediate reports.
     pub heartbeat: Span,
     /// Standard deviation of the logarithm of a random factor (mean 1) on every task's duration;
     /// 0 for exact durations.
     pub jitter: f64,
     pub crashes: Crashes,
-    /// Machines that join or leave. Those that join do not fail.
+    /// Machines that join or leave. Joined machines do not fail.
     pub membership: Vec<Membership>,
-    /// Whether the output of finished tasks outlives their machine, as on a shared file system.
+    /// Whether the output of finished tasks survives their machine, as on a shared file system.
     pub shared_output: bool,
-    /// How the cluster differs from one that does everything at once. Its machines have universal slots, at
-    /// least two in all if masters of jobs hold slots, and never go. Its heartbeat and its spread are
-    /// [`Options::heartbeat`] and [`Options::jitter`].
+    /// The profile of the cluster: startup times and ApplicationMasters. Its machines have generic slots and
+    /// never leave. If ApplicationMasters hold slots, there are at least two slots. The heartbeat and the
+    /// spread of the profile are [`Options::heartbeat`] and [`Options::jitter`].
     pub profile: Option<Profile>,
 }
 
 impl Options {
-    /// Exact durations, immediate reports, machines that never die.
+    /// Exact durations, immediate reports, machines that never fail.
     pub fn exact() -> Self {
         Self {
             seed: Seed(0),
@@ -40,7 +40,7 @@ impl Options {
         }
     }
 
-    /// With a cluster that behaves so, heartbeat and jitter included.
+    /// The same options with a profile, its heartbeat and its jitter included.
     #[must_use]
     pub fn with_profile(mut self, profile: Option<Profile>) -> Self {
         if let Some(profile) = &profile {

@@ -1,5 +1,5 @@
-//! What starting takes on a cluster that does not do everything at once: jobs are submitted, have masters,
-//! and their tasks begin some time after they took their slots.
+//! Startup times of a simulated Hadoop cluster: jobs are submitted, get ApplicationMasters, and their tasks
+//! start some time after they took their slots.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,19 @@ use slackline_model::{Cluster, Instance, JobId, MachineId, PhaseId, Profile, See
 use slackline_policy::engine::Masters;
 use slackline_policy::engine::Start;
 
-/// The starts of one simulation. Each draws from a separate stream, so that none moves another.
+/// The startup times of one simulation. Each kind has its own random stream, so that none affects another.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts {
     profile: Profile,
     seed: Seed,
-    /// Since when the masters of jobs are up that are not over.
+    /// When the ApplicationMasters of unfinished jobs came up.
     up: BTreeMap<JobId, Time>,
 }
 
 impl Starts {
     /// # Panics
-    /// If masters hold slots and the cluster has typed slots, or fewer than two.
+    /// If ApplicationMasters hold slots and the cluster has map slots and reduce slots, or fewer than two
+    /// slots.
     pub(crate) fn new(profile: Profile, seed: Seed, cluster: &Cluster) -> Self {
         let starts = Self { profile, seed, up: BTreeMap::new() };
         let is_possible = !cluster.is_typed() && cluster.slots(SlotKind::Any) > 1;
@@ -29,27 +30,28 @@ impl Starts {
         starts
     }
 
-    /// What the driver has to know of masters on that cluster. One may always start, and a slot is always
-    /// left.
+    /// The rules about ApplicationMasters for the driver on that cluster. One may always start, and one slot
+    /// always remains.
     pub(crate) fn masters(&self, cluster: &Cluster) -> Masters {
         let (share, slots) = (self.profile.am_share(), cluster.slots(SlotKind::Any));
         let most = (share > 0.0).then(|| ((share * f64::from(slots)) as u32).clamp(1, slots - 1));
         Masters { most, linger: self.profile.am_linger() }
     }
 
-    /// Whether tasks that start together may begin or end apart, or be tried a second time one by one.
+    /// Whether tasks that start together may start to compute or end apart, or get separate speculative
+    /// attempts.
     pub(crate) fn are_drawn(&self) -> bool {
         let UniformSpan { least, most } = self.profile.container_start();
         let differ = self.profile.straggler_share() > 0.0 || self.factors() != (1.0, 1.0);
         least < most || differ || self.profile.speculation().is_some()
     }
 
-    /// How many times as long one computes in a rack of its input, and in another.
+    /// The factors on the duration of a task in a rack of its input, and in another rack.
     fn factors(&self) -> (f64, f64) {
         (self.profile.rack_factor(), self.profile.off_rack_factor())
     }
 
-    /// How many times as long as where its input is a task computes on that machine.
+    /// The factor on the duration of a task on `machine`, compared with a machine that has its input.
     pub(crate) fn far(&self, live: &Instance, phase: PhaseId, task: u32, machine: MachineId) -> f64 {
         let (in_rack, off_rack) = self.factors();
         let splits = live.phase(phase).tasks().map_or(&[][..], Tasks::splits);
@@ -62,7 +64,7 @@ impl Starts {
         if hosts.iter().any(|&host| rack(host) == rack(machine)) { in_rack } else { off_rack }
     }
 
-    /// How many times as long as its task says an attempt computes, wherever it is.
+    /// The factor on the duration of an attempt, wherever it runs.
     pub(crate) fn factor(&self, phase: PhaseId, task: u32, attempt: u16) -> f64 {
         let share = self.profile.straggler_share();
         let is_straggler =
@@ -70,34 +72,34 @@ impl Starts {
         if is_straggler { self.profile.straggler_factor() } else { 1.0 }
     }
 
-    /// The generator of an attempt, for one thing that is drawn.
+    /// The random numbers of an attempt for one purpose.
     fn of_attempt(&self, stream: &str, phase: PhaseId, task: u32, attempt: u16) -> ChaCha8Rng {
         let of_attempt = Seed(self.seed.stream(stream, u64::from(attempt)));
         random::rng(of_attempt, "task", u64::from(phase.0) << 32 | u64::from(task))
     }
 
-    /// How long it takes to submit a job.
+    /// The time to submit a job.
     pub(crate) fn submission(&self, job: JobId) -> Span {
         self.draw(self.profile.submit(), "submit", u64::from(job.0))
     }
 
-    /// How long it takes to start the master of a job.
+    /// The time to start the ApplicationMaster of a job.
     pub(crate) fn master(&self, job: JobId) -> Span {
         self.draw(self.profile.am_start(), "am-start", u64::from(job.0))
     }
 
-    /// The master of a job is up.
+    /// The ApplicationMaster of a job is up.
     pub(crate) fn note_up(&mut self, job: JobId, now: Time) {
         self.up.insert(job, now);
     }
 
-    /// A job is over.
+    /// A job is finished.
     pub(crate) fn forget(&mut self, job: JobId) {
         self.up.remove(&job);
     }
 
-    /// How long after it took its slot an attempt of a task begins: its master hears of the slot with its
-    /// next heartbeat, and then the container starts.
+    /// The time from the start of an attempt to its own code: the ApplicationMaster learns of the slot with
+    /// its next heartbeat, and then the container starts.
     pub(crate) fn container(&self, job: JobId, start: &Start<'_>) -> Span {
         let beat = self.profile.am_heartbeat().0;
         let since = start.since.since(self.up.get(&job).copied().unwrap_or(Time::ZERO)).0;

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use slackline_model::{JobId, MachineId, Time};
 use slackline_policy::engine::RowId;
 
-/// What will happen. The order of the variants is the order within an instant: a task that ends when
-/// its machine dies has ended.
+/// A future event. The order of the variants is the order within an instant: a task that ends when its
+/// machine fails has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pending {
     /// A batch ends, or its end is reported (heartbeats).
@@ -15,15 +15,15 @@ pub(crate) enum Pending {
     Crash(MachineId),
     /// A machine comes back.
     Recovery(MachineId),
-    /// Machines join or leave: which change of the membership.
+    /// Machines join or leave: the index of the change.
     Member(u32),
     /// A job is known to the cluster.
     Submitted(JobId),
-    /// The master of a job is up.
+    /// The ApplicationMaster of a job is up.
     MasterUp(JobId),
-    /// The master of a job has left its slot, or that is reported.
+    /// The ApplicationMaster of a job has left its slot, or its leave is reported.
     MasterGone(JobId),
-    /// The driver asked to be woken.
+    /// The driver requested to be woken.
     Wake,
     /// A machine asks for work.
     Offer(MachineId),
@@ -32,7 +32,7 @@ pub(crate) enum Pending {
 }
 
 impl Pending {
-    /// Class and id in one word, in the order of the variants. What has no id has 0.
+    /// Class and id in one word, in the order of the variants. Events without an id have 0.
     fn word(self) -> u64 {
         let (class, id) = match self {
             Self::End(row) => (0, row.0),
@@ -72,7 +72,7 @@ const DIGIT_BITS: u32 = 4;
 const DIGITS: usize = 1 << DIGIT_BITS;
 const LEVELS: usize = (u64::BITS / DIGIT_BITS) as usize;
 
-/// A bucket with so few events goes into the heap as it is.
+/// A bucket with at most this number of events goes into the heap directly.
 const FEW: usize = 64;
 
 /// A priority queue of pending events: a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) whose nearest
@@ -88,10 +88,10 @@ pub(crate) struct Queue {
     /// Times and words of the events until `horizon`; empty only if there are none later either.
     near: BinaryHeap<Reverse<(u64, u64)>>,
     horizon: u64,
-    /// What the times of later events are compared with; at most `horizon`.
+    /// The reference time of the buckets, at most `horizon`.
     base: u64,
-    /// Later events, [`DIGITS`] buckets a level: those at level l have digit l of their time in the number of
-    /// their bucket, where it is larger than that of `base`; all digits above it are equal.
+    /// Later events, [`DIGITS`] buckets a level. Level l has the events whose time differs from `base` first
+    /// in digit l, where it is larger; this digit is the number of their bucket.
     buckets: Vec<Vec<(u64, u64)>>,
     /// Which buckets of each level have an event, as bits.
     filled: [u32; LEVELS],
@@ -154,7 +154,7 @@ impl Queue {
         Some(Pending::of_word(word))
     }
 
-    /// The events of the nearest buckets come into the heap, or go to nearer buckets where they are many.
+    /// Moves the events of the nearest buckets into the heap, or to nearer buckets if there are many.
     fn come_near(&mut self) {
         while self.near.is_empty() && self.levels != 0 {
             let level = self.levels.trailing_zeros();
@@ -172,7 +172,7 @@ impl Queue {
             for (at, word) in events.drain(..) {
                 self.enter(at, word);
             }
-            // What was large is given back: at another time other buckets are.
+            // Large buffers are freed: later events fill other buckets.
             if events.capacity() <= FEW {
                 self.buckets[number] = events;
             }
@@ -220,7 +220,7 @@ mod tests {
         for round in 0..20_000 {
             let expected: Option<&(u64, u32)> = model.first();
             assert_eq!(queue.next_time(), expected.map(|&(at, _)| Time(at)));
-            // Many come and then go, again and again.
+            // Many events come, then many leave, in turns.
             if draw(5) < 2 + u64::from(round % 4_000 < 2_000) {
                 // Near, far, at once, and all at one time.
                 let at = now + [0, draw(10), draw(1_000_000), 1 << draw(50)][draw(4) as usize];

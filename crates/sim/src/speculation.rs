@@ -1,10 +1,10 @@
-//! Second attempts of tasks that take longer than others of their phase, as ApplicationMasters of Hadoop ask
-//! for them.
+//! Speculative attempts of tasks that take longer than others of their phase, as Hadoop's ApplicationMasters
+//! request them.
 //!
-//! No scheduling decision: they take slots that the policy left idle. An ApplicationMaster checks from time
-//! to time. An attempt is slow if it would end later than a new one with the mean duration of the ended ones;
-//! attempts progress evenly, so that their end follows from their progress. Ends are known when they happen,
-//! not when a machine reports them.
+//! They are no scheduling decision: they take slots that the policy left idle. An ApplicationMaster checks at
+//! intervals. An attempt is slow if it would end later than a new attempt with the mean duration of the ended
+//! ones. Attempts progress evenly, so their end follows from their progress. The simulation uses ends when
+//! they happen, not when a machine reports them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +12,19 @@ use slackline_model::profile::Speculation;
 use slackline_model::{Cluster, JobId, MachineId, PhaseId, SlotKind, Span, Time};
 use slackline_policy::engine::RowId;
 
-/// What a simulation knows of an attempt.
+/// The state of an attempt in a simulation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
     pub(crate) row: RowId,
-    /// From its slot to its own code, and from there to its end, waiting for maps not counted.
+    /// The time from its start to its own code, and from there to its end, without the wait for maps.
     pub(crate) startup: Span,
     pub(crate) computes: Span,
-    /// When it ends, unless it waits for maps.
+    /// When it ends; `None` while it waits for maps.
     pub(crate) ends: Option<Time>,
 }
 
 impl Attempt {
-    /// When it ended, if it has.
+    /// When it ended; `None` if it still runs.
     fn ended(&self, now: Time) -> Option<Time> {
         self.ends.filter(|&at| at <= now)
     }
@@ -34,7 +34,7 @@ impl Attempt {
     }
 }
 
-/// Where an attempt is.
+/// The task and the slot of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub(crate) job: JobId,
@@ -44,7 +44,7 @@ pub(crate) struct Spot {
     pub(crate) slot: u32,
 }
 
-/// A task that runs.
+/// A running task.
 #[derive(Clone, Debug)]
 struct Task {
     first: Attempt,
@@ -56,36 +56,36 @@ impl Task {
         std::iter::once(&self.first).chain(&self.second)
     }
 
-    /// The attempt that ended first, if one has.
+    /// The attempt that ended first; `None` if both run.
     fn winner(&self, now: Time) -> Option<&Attempt> {
         self.attempts().filter(|attempt| attempt.ended(now).is_some()).min_by_key(|a| (a.ends, a.row))
     }
 }
 
-/// What a master knows of a phase.
+/// The state of a phase for its ApplicationMaster.
 #[derive(Clone, Debug)]
 struct Phase {
     total: u32,
     slot_kind: SlotKind,
-    /// How many of its tasks ended and were reported, and what they took in all, in microseconds.
+    /// The number of its tasks whose end was reported, and their total duration in microseconds.
     ended: (u64, u64),
     running: BTreeMap<u32, Task>,
 }
 
-/// A job with a master.
+/// A job with an ApplicationMaster.
 #[derive(Clone, Debug, Default)]
 struct Job {
-    /// From when on its master looks, once an interval.
+    /// The time of the first check; later checks follow once an interval.
     since: Time,
-    /// When it looks next, as far as there can be anything to see.
+    /// The next check at which a slow task is possible.
     next: Option<Time>,
     phases: BTreeMap<PhaseId, Phase>,
 }
 
-/// Second attempts that a look asks for: beside which row, on which slot.
+/// Speculative attempts that a check requests: the row of the first attempt, and the slot.
 pub(crate) type SecondAttempts = Vec<(RowId, u32)>;
 
-/// The masters that look, and the slots.
+/// The ApplicationMasters that check for slow tasks, and the slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Seconds {
     rules: Speculation,
@@ -111,23 +111,23 @@ impl Seconds {
         self.free[slot_kind.index()].remove(&slot);
     }
 
-    /// A slot came free.
+    /// A slot became free.
     pub(crate) fn leave(&mut self, slot_kind: SlotKind, slot: u32) {
         self.free[slot_kind.index()].insert(slot);
     }
 
-    /// The master of a job is up, and looks from now on.
+    /// The ApplicationMaster of a job is up, and checks from now on.
     pub(crate) fn master_up(&mut self, job: JobId, now: Time) {
         self.jobs.entry(job).or_default().since = now;
     }
 
-    /// A job is over.
+    /// A job is finished.
     pub(crate) fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
     }
 
-    /// An attempt starts; the phase has `total` tasks. Returns when its master is to look, unless that is
-    /// known.
+    /// An attempt starts; the phase has `total` tasks. Returns the time of the next check, unless it is known
+    /// already.
     pub(crate) fn start(&mut self, spot: Spot, attempt: Attempt, total: u32, now: Time) -> Option<Time> {
         let Spot { job, phase, task, slot_kind, slot } = spot;
         self.take(slot_kind, slot);
@@ -141,21 +141,22 @@ impl Seconds {
         self.look_after(job, now)
     }
 
-    /// A reduce that waited for maps will end then. Returns when its master is to look, unless that is known.
+    /// A reduce that waited for maps will end at `ends`. Returns the time of the next check, unless it is
+    /// known already.
     pub(crate) fn go(&mut self, spot: Spot, ends: Time, now: Time) -> Option<Time> {
         let phase = self.jobs.get_mut(&spot.job)?.phases.get_mut(&spot.phase)?;
         phase.running.get_mut(&spot.task)?.first.ends = Some(ends);
         self.look_after(spot.job, now)
     }
 
-    /// The attempts of the task of one that ended: the one that ended first, and the other.
+    /// The attempts of a task, one of which ended: the attempt that ended first, and the other one.
     pub(crate) fn settle(&self, spot: Spot, now: Time) -> Option<(Attempt, Option<Attempt>)> {
         let task = self.jobs.get(&spot.job)?.phases.get(&spot.phase)?.running.get(&spot.task)?;
         let winner = task.winner(now)?;
         Some((*winner, task.attempts().find(|other| other.row != winner.row).copied()))
     }
 
-    /// A task is done, and that is reported. Returns when its master is to look, unless that is known.
+    /// The end of a task was reported. Returns the time of the next check, unless it is known already.
     pub(crate) fn finish(&mut self, spot: Spot, took: Span, now: Time) -> Option<Time> {
         let phase = self.jobs.get_mut(&spot.job)?.phases.get_mut(&spot.phase)?;
         phase.running.remove(&spot.task);
@@ -163,7 +164,8 @@ impl Seconds {
         self.look_after(spot.job, now)
     }
 
-    /// Something happened that a master may see: when it looks next, unless that is known.
+    /// An event may change the result of a check. Returns the time of the next check, unless it is known
+    /// already.
     fn look_after(&mut self, job: JobId, now: Time) -> Option<Time> {
         let every = self.rules.every.0;
         let job = self.jobs.get_mut(&job)?;
@@ -175,9 +177,9 @@ impl Seconds {
         job.next
     }
 
-    /// The master of a job looks: the second attempts that it asks for, at most one a phase, and when it is
-    /// to look again, unless nothing can have changed until something happens. `is_idle` says where slots
-    /// were left idle.
+    /// The ApplicationMaster of a job checks for slow tasks. Returns the speculative attempts that it
+    /// requests, at most one per phase, and the time of its next check; `None` if only another event can
+    /// change the result. `is_idle` tells where slots were left idle.
     pub(crate) fn look(
         &mut self,
         job: JobId,
@@ -216,19 +218,19 @@ impl Seconds {
     }
 }
 
-/// What a look at a phase shows.
+/// The result of checking a phase.
 struct PhaseProgress {
-    /// Tasks that run, and those of them with two attempts.
+    /// Running tasks, and those of them with two attempts.
     running: u32,
     twins: u32,
     /// The slow attempt that ends last.
     slowest: Option<RowId>,
-    /// Whether some attempt is slow, even if that cannot be seen yet.
+    /// Whether some attempt is slow, even if the ApplicationMaster cannot see this yet.
     will_be_slow: bool,
 }
 
 impl PhaseProgress {
-    /// O(tasks that run).
+    /// O(running tasks).
     fn new(phase: &Phase, now: Time) -> Self {
         let mut seen = Self { running: 0, twins: 0, slowest: None, will_be_slow: false };
         let (mut n, mut micros) = phase.ended;
@@ -249,7 +251,7 @@ impl PhaseProgress {
         let mut last = Time::ZERO;
         for (at, first) in slow {
             seen.will_be_slow = true;
-            // Before its own code runs nothing is known of it.
+            // Nothing is known of an attempt before its own code runs.
             let has_begun = at.since(now) <= first.computes;
             if has_begun && at > last {
                 (last, seen.slowest) = (at, Some(first.row));
@@ -258,7 +260,7 @@ impl PhaseProgress {
         seen
     }
 
-    /// How many tasks of the phase may have two attempts.
+    /// The number of tasks of the phase that may have two attempts.
     fn allowed(&self, phase: &Phase, rules: &Speculation) -> u32 {
         let share = |of: f64, tasks: u32| (of * f64::from(tasks)) as u32;
         rules.least.max(share(rules.of_total, phase.total)).max(share(rules.of_running, self.running))

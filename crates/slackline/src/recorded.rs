@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_a_schedule_that_is_judged() {
+    fn the_recorded_execution_is_a_judged_schedule() {
         let simulated = replay(&draft()).unwrap();
         assert_eq!((simulated.schedule.policy.as_str(), simulated.schedule.cost), (NAME, Some(12.0)));
         assert_eq!((simulated.schedule.tasks.len(), simulated.metrics.makespan), (4, 12.0));

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compared_unless_others_are_asked_for_is_a_few_and_all_that_were_added() {
+    fn the_default_comparison_has_a_few_policies_and_all_added_ones() {
         let usual = |registry: &Registry| registry.usual().collect::<Vec<_>>();
         let standard = Registry::standard();
         assert_eq!(usual(&standard), ["fifo", "fair", "edf", "flex", "flowflex", "auto"]);

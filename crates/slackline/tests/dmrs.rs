@@ -174,7 +174,7 @@ fn tasks(rows: &slackline_model::schedule::TaskRows) -> BTreeMap<(PhaseId, u32),
 /// The plan and the policy are two programs: list and replay, driver and simulator. Machines have one slot,
 /// because `dmrs-identical`, wrong about how long tasks take, cannot tell which slot of a machine came free.
 #[test]
-fn what_is_planned_is_what_runs_if_all_jobs_are_there_from_the_start() {
+fn the_plan_is_the_run_if_all_jobs_are_released_at_the_start() {
     let (universal, typed) = (|_| Slots::Universal(1), |_| typed(1));
     for seed in 0..30 {
         let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };

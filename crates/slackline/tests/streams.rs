@@ -200,7 +200,7 @@ fn what_is_wrong_in_the_middle_ends_the_stream_with_its_line() {
 }
 
 #[test]
-fn what_needs_the_whole_is_refused() {
+fn options_that_need_the_whole_workload_are_refused() {
     let plain = WorkloadOptions::default();
     let mut how = SimulationOptions::default();
     how.slowstart = 0.5;

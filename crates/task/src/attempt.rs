@@ -1,26 +1,26 @@
-//! What one attempt of one task does: a map attempt reads splits and leaves partitioned, sorted
-//! output; a reduce attempt merges one partition of all maps and leaves a part file.
+//! Runs one attempt of one task. A map attempt reads splits and writes partitioned, sorted output; a reduce
+//! attempt merges one partition of all maps and writes a part file.
 //!
-//! An attempt writes into its own directory and nowhere else. The engine commits by renaming: a
-//! map's directory as a whole, or the part file (`part-00000`) of a reduce or map-only task into the
-//! job's output. Bytes stay bytes: nothing here requires UTF-8.
+//! An attempt writes only into its own directory. The engine commits by renaming: a map's directory as a
+//! whole, or the part file (`part-00000`) of a reduce or map-only task into the job's output. Nothing here
+//! requires UTF-8.
 //!
-//! What a caller does for one job:
+//! The steps of a caller for one job:
 //!
-//! 1. [`programs::describe`](crate::programs::describe) tells what the job's program needs: inputs, reducers,
-//!    a look at all input first.
-//! 2. [`plan`] cuts the inputs into maps (or says how many maps a generator has).
-//! 3. [`prepare`], where `describe` asks for it, once before the first map.
-//! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a
-//!    worker process ([`crate::worker`]) or in this one.
+//! 1. [`programs::describe`](crate::programs::describe) returns the needs of the job's program: inputs,
+//!    reducers, preparation.
+//! 2. [`plan`] cuts the inputs into maps (or returns the number of maps of a generator).
+//! 3. [`prepare`], if `describe` requires it, once before the first map.
+//! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a worker
+//!    process ([`crate::worker`]) or in this one.
 //!
-//! What an attempt relies on it checks: an input must be what it was when the run began, before and after it
-//! is read ([`Source`](crate::base::source::Source)), and map output has check sums, whose failure names the
-//! map that has to be rerun ([`TaskError::lost_map`]). [`TaskError::is_final`] says of an error that no other
-//! attempt can mend it.
+//! An attempt checks its assumptions. An input must not have changed since the run began, both before and
+//! after it is read ([`Source`](crate::base::source::Source)). Map output has checksums; a wrong one names
+//! the map that must run again ([`TaskError::lost_map`]). [`TaskError::is_final`] tells whether no other
+//! attempt can avoid the error.
 //!
-//! Equal keys keep the order of the maps and, within a map, of emission; the output of a job depends
-//! on its input, splits, partitions and program, never on memory limits or on which task ran when.
+//! Equal keys keep the order of the maps and, within a map, of emission. The output of a job depends on its
+//! input, splits, partitions and program, never on memory limits or the times of tasks.
 
 pub mod command;
 pub mod log;
@@ -42,12 +42,12 @@ use crate::process::spec::{Job, Outcome, Shuffle, Spec, Task};
 use crate::shuffle::keys;
 use crate::shuffle::part::PARTS_MAX;
 
-/// Runs one attempt to its end, in this process and in its directory, which is made where it is missing.
+/// Runs one attempt to its end, in this process and in its directory, which is created if missing.
 ///
 /// # Errors
 ///
 /// The error that stops the attempt, with the file and place or the command and the last lines of its
-/// standard error. What the attempt has written stays where it is.
+/// standard error. The files of the attempt stay.
 pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let ended = once(spec);
     match &ended {
@@ -59,7 +59,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     }
 }
 
-/// The same, with what it reads as it is seen now.
+/// Runs an attempt once, with its inputs as visible now.
 fn once(spec: &Spec) -> Result<Outcome, TaskError> {
     check_parts(&spec.task)?;
     check_shuffle(&spec.job, &spec.shuffle)?;
@@ -69,7 +69,7 @@ fn once(spec: &Spec) -> Result<Outcome, TaskError> {
         Task::Map { .. } => map::run(spec),
         Task::Reduce { .. } => reduce::run(spec),
     };
-    // A failure, too, may be for what a file says that was exchanged.
+    // A changed input file may also cause the failure.
     files.check().and(ended)
 }
 
@@ -86,12 +86,12 @@ fn check_parts(task: &Task) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Refuses a shuffle that cannot be, or that a job cannot have: an order of fields that there are not, fields
-/// of keys for a program. An attempt says the same.
+/// Refuses an invalid shuffle, or one that a job cannot have: an order by missing fields, key fields for a
+/// program. An attempt returns the same errors.
 ///
 /// # Errors
 ///
-/// What was found and what was expected.
+/// Found and expected.
 pub fn check_shuffle(job: &Job, shuffle: &Shuffle) -> Result<(), TaskError> {
     keys::Keys::of(shuffle)?;
     if let Some(codec) = shuffle.compress.filter(|codec| *codec != Codec::Lz4) {

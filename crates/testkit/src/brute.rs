@@ -1,11 +1,11 @@
 //! The best cost of any non-preemptive task schedule of a tiny instance, by exhaustive search.
 //!
-//! Every cost function of the documents is regular (non-decreasing in completion times), so some best
-//! schedule starts every task as early as the tasks before it allow: with tasks and releases of whole
-//! seconds, at whole seconds. At each of them the search tries every number of tasks of every ready phase,
-//! none at all included (deliberate idling can pay: Graham's anomalies). Equal tasks of a phase are
-//! interchangeable, and so are slots of one speed. What is left to pay depends only on the second and on how
-//! many tasks of each kind are unstarted or have how long to run, and is remembered.
+//! Every cost function of the documents is regular (non-decreasing in completion times). So some best
+//! schedule starts every task as early as the earlier tasks allow: with tasks and releases of whole seconds,
+//! at whole seconds. At each second the search tries every number of tasks of every ready phase, including
+//! none (deliberate idling can pay: Graham's anomalies). Equal tasks of a phase are interchangeable, and so
+//! are slots of one speed. The remaining cost depends only on the second, on the number of unstarted tasks of
+//! each kind, and on the remaining times of running tasks. The search remembers it.
 //!
 //! Minima are ignored: they are a guarantee of some policies, not a condition on schedules.
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use slackline_model::time::MICROS;
 use slackline_model::{Combine, Instance, PhaseId, PhaseKind, SlotKind};
 
-/// Most states remembered before the search is abandoned.
+/// The number of remembered states at which the search stops.
 const STATES_MAX: usize = 400_000;
 /// Counters of a state.
 const COUNTERS_MAX: usize = 40;
@@ -25,7 +25,7 @@ const KINDS_MAX: usize = 4;
 struct Class {
     phase: PhaseId,
     count: u8,
-    /// The counter of those that have not started.
+    /// The counter of its unstarted tasks.
     at: usize,
     /// The ways to run them.
     ways: std::ops::Range<usize>,
@@ -37,7 +37,7 @@ struct TaskPlacement {
     kind: usize,
     /// Whole seconds on these slots.
     seconds: usize,
-    /// The counters of those that run with 1, 2, … `seconds - 1` seconds to go.
+    /// The counters of running tasks with 1, 2, … `seconds - 1` seconds to go.
     at: usize,
 }
 
@@ -75,7 +75,7 @@ struct Search<'a> {
 /// The optimal value of the instance's objective over all non-preemptive schedules of its tasks.
 ///
 /// `None` if the instance is out of reach: releases, or tasks on some slot, that are not whole seconds, tasks
-/// of no length beside others in their phase, many speeds, or too many states.
+/// without length beside others in their phase, many speeds, or too many states.
 pub fn brute(instance: &Instance) -> Option<f64> {
     let mut search = Search::new(instance)?;
     let mut start = [0; COUNTERS_MAX];
@@ -112,7 +112,7 @@ fn kinds(instance: &Instance) -> Vec<Kind> {
     kinds
 }
 
-/// A second that begins: how far everything is, and how many tasks start now in each way.
+/// The start of a second: the state, and the number of tasks that start now in each way.
 struct Second<'a> {
     now: u64,
     state: &'a State,
@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
         self.bits.iter().zip(state).fold(u128::from(now), |key, (&bits, &n)| key << bits | u128::from(n))
     }
 
-    /// The least that the flows not complete at `now` can still cost; `None` beyond the limit.
+    /// The least cost of the flows that are not complete at `now`; `None` beyond the limit.
     fn best(&mut self, now: u64, state: &State) -> Option<f64> {
         if state.iter().all(|&n| n == 0) {
             return Some(self.nothing());
@@ -199,7 +199,7 @@ impl<'a> Search<'a> {
         Some(least)
     }
 
-    /// Tries every number of tasks in each of the ways in `ready`, then lets a second pass.
+    /// Tries every number of tasks in each of the ways in `ready`, then advances by a second.
     fn choose(
         &mut self,
         second: &mut Second<'_>,
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// Starts tasks, lets a second pass, pays for the flows that are complete then.
+    /// Starts tasks, advances by a second, and adds the cost of the flows that are complete then.
     fn pass(&mut self, second: &Second<'_>, least: &mut f64) -> Option<()> {
         let &Second { now, state, ref starts } = second;
         let mut next = [0; COUNTERS_MAX];
@@ -247,7 +247,7 @@ impl<'a> Search<'a> {
                 next[last] = n;
             }
         }
-        // Waiting for nothing is never better than having started a second earlier.
+        // Idling without a reason is never better than a start one second earlier.
         if !running && now >= self.last_release {
             return Some(());
         }

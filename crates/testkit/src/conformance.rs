@@ -1,5 +1,6 @@
-//! What every policy of a registry is held to, one of your own included: all of [`slackline::conformance`],
-//! with every value of its parameters; and the metrics of its schedules are those of the oracle.
+//! The conformance tests for every policy of a registry, including your own: all of
+//! [`slackline::conformance`], with every value of its parameters. The metrics of its schedules must equal
+//! those of the oracle.
 
 use slackline::conformance::{planned, setups, simulated, workloads};
 use slackline::{PolicySpec, Registry};
@@ -8,14 +9,14 @@ use slackline_model::{Instance, Span};
 use crate::harness::{self, Setup, same};
 use crate::oracle;
 
-/// Holds every policy of the registry, with every word of each of its parameters and both ends of each of its
-/// numbers, to all of it.
+/// Tests every policy of the registry, with every choice of each of its parameters and both ends of each of
+/// its numbers.
 ///
 /// # Errors
-/// What the first policy does wrong, on which instance and how.
+/// The first failure: the policy, the instance and the reason.
 ///
 /// # Panics
-/// If an audit finds the driver's state wrong.
+/// If an audit finds the state of the driver wrong.
 pub fn check(registry: &Registry) -> Result<(), String> {
     for (name, instance) in workloads() {
         let instance = instance.cut(Span(10_000_000));
@@ -30,10 +31,10 @@ pub fn check(registry: &Registry) -> Result<(), String> {
     Ok(())
 }
 
-/// Simulates, and holds the judge's metrics against the oracle's.
+/// Simulates, and compares the judge's metrics with the oracle's.
 ///
 /// # Errors
-/// What is wrong, as a message.
+/// The difference, as a message.
 pub fn measured(instance: &Instance, policy: &PolicySpec, setup: &Setup) -> Result<(), String> {
     let (schedule, report) = simulated(instance, policy, setup)?;
     for (metric, value) in oracle::metrics(instance, &schedule) {

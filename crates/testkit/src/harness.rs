@@ -1,4 +1,4 @@
-//! Simulate a policy with the driver's audit on, and have the result judged.
+//! Simulates a policy with the audit of the driver, and judges the result.
 
 use slackline::{PolicySpec, Registry};
 use slackline_model::{Instance, Schedule};
@@ -9,12 +9,13 @@ pub use slackline::conformance::{Setup, at_most, broken_bound, judged, same};
 /// Runs `policy` on the simulator, audited after every instant. The instance must have been cut.
 ///
 /// # Panics
-/// If the audit finds the driver's state wrong, or the policy cannot go on.
+/// If the audit finds the state of the driver wrong, or the policy fails.
 pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Schedule {
     slackline::conformance::simulate(instance, policy, setup).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Every policy of the registry, with every word of each of its parameters in turn, or limits of a number.
+/// Every policy of the registry, with every choice of each of its parameters in turn, or the limits of a
+/// number.
 pub fn registered(registry: &Registry) -> Vec<PolicySpec> {
     let others = |entry: &slackline::PolicyEntry| -> Vec<String> {
         let of = |param: &slackline::model::params::Param| {

@@ -1,10 +1,9 @@
-//! Every small instance, one after the other: 1 to 3 tasks of 1 or 2 s per phase, every DAG on up to
-//! 4 jobs, up to 3 slots.
+//! All small instances: 1 to 3 tasks of 1 or 2 s per phase, every DAG on up to 4 jobs, up to 3 slots.
 //!
-//! One and two jobs are enumerated with every combination of phases; three and four jobs with every
-//! DAG, every cluster and a sample of phases drawn from the index of the instance. A DAG that falls
-//! apart becomes several flows, with releases, weights and deadlines; the objective changes from one
-//! instance to the next, so that every metric meets every shape.
+//! One and two jobs are enumerated with every combination of phases; three and four jobs with every DAG,
+//! every cluster and a sample of phases drawn from the index of the instance. A DAG with several components
+//! becomes several flows, with releases, weights and deadlines. The objective changes from one instance to
+//! the next, so that every metric meets every shape.
 
 use std::convert::Infallible;
 
@@ -19,7 +18,7 @@ pub fn machines(name: &str, count: u32, speed: f64, slots: Slots) -> MachineDraf
     MachineDraft { name: name.to_owned(), count, speed, slots, rack: None }
 }
 
-/// A machine of `n` universal slots.
+/// A machine with `n` generic slots.
 pub fn universal(n: u32) -> Vec<MachineDraft> {
     vec![machines("m", 1, 1.0, Slots::Universal(n))]
 }
@@ -35,7 +34,7 @@ pub fn job(id: &str, after: &[&str], map: Option<TasksDraft>, reduce: Option<Tas
     }
 }
 
-/// The clusters: up to 3 slots, on one machine or on several, universal or typed.
+/// The clusters: up to 3 slots, on one machine or on several, generic slots or map and reduce slots.
 fn clusters() -> Vec<Vec<MachineDraft>> {
     let typed = |map, reduce| vec![machines("m", 1, 1.0, Slots::Typed { map, reduce })];
     vec![
@@ -165,7 +164,7 @@ fn objective(index: u64) -> Objective {
     Objective::new(Metric::ALL[(index % metrics) as usize], combine)
 }
 
-/// One flow for each part of the DAG that hangs together.
+/// One flow for each component of the DAG.
 fn build(index: u64, machines: Vec<MachineDraft>, dag: &[Vec<usize>], phases: &[Phases]) -> Draft {
     let draw = |what: &str, part: usize, below: u64| Seed(index).stream(what, part as u64) % below;
     let objective = objective(draw("objective", 0, 20));
@@ -204,7 +203,7 @@ fn build(index: u64, machines: Vec<MachineDraft>, dag: &[Vec<usize>], phases: &[
     Draft { machines, objective, flows, ..Draft::default() }
 }
 
-/// What is wrong on each of [`test_seeds`], on all processors.
+/// The errors on each of [`test_seeds`], on all processors.
 pub fn on_each_seed(usually: u64, broken: impl Fn(u64) -> Vec<String> + Sync) -> Vec<String> {
     let seeds = test_seeds(usually);
     let checked = parallel::map((seeds.end - seeds.start) as usize, parallel::processors(), |k| {

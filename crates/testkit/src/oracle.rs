@@ -1,7 +1,7 @@
-//! The metrics of the comparison document and the objective, straight from their definitions.
+//! The metrics of the comparison document and the objective, computed directly from their definitions.
 //!
-//! Deliberately naive: every task attempt is written out, every sum is over everything, and nothing
-//! is taken from the instance that the instance derived (critical path, time alone, cost functions).
+//! Deliberately naive: every task attempt is written out, every sum is over everything. Nothing is taken from
+//! the instance that the instance derived (critical path, time alone, cost functions).
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn attempts(schedule: &Schedule) -> Vec<Attempt> {
     .collect()
 }
 
-/// When each flow completed: when the last of its phases was done, if all of them are.
+/// The completion of each flow: when the last of its phases was done, if all of them are.
 pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>> {
     let done = phases_done(instance, schedule);
     let of_flow = |flow| {
@@ -44,12 +44,12 @@ pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>>
     instance.flows().keys().map(of_flow).collect()
 }
 
-/// When each phase was done, of those that are: at the end of the last of its tasks; without length and
-/// attempts when all that it comes after was, and not before its release.
+/// When each phase was done; phases that are not done are left out. A phase is done at the end of its last
+/// task. A phase without length and attempts is done when its predecessors are, but not before its release.
 fn phases_done(instance: &Instance, schedule: &Schedule) -> BTreeMap<PhaseId, f64> {
     let attempts = attempts(schedule);
     let mut done = BTreeMap::new();
-    // As many rounds as phases are enough for any order of the document.
+    // As many rounds as phases suffice for any order of the document.
     for _ in instance.phases().iter() {
         let known = done.len();
         for (phase, info) in instance.phases().iter_enumerated() {
@@ -117,7 +117,7 @@ fn alone(instance: &Instance, flow: FlowId) -> f64 {
     };
     let jobs: Vec<JobId> = instance.jobs().keys().filter(|&job| instance.job(job).flow == flow).collect();
     let mut end: BTreeMap<JobId, f64> = BTreeMap::new();
-    // As many rounds as jobs are enough for any order of the document.
+    // As many rounds as jobs suffice for any order of the document.
     for _ in &jobs {
         for &job in &jobs {
             let before = instance.job(job).after.iter().map(|a| end.get(a).copied().unwrap_or(0.0));
@@ -142,9 +142,9 @@ fn alone(instance: &Instance, flow: FlowId) -> f64 {
     longest
 }
 
-/// Every metric of the comparison document that follows from the rows, by name. Flows that are not
-/// done count only as missed. `utilisation` is left out if any attempt was not the one that counts:
-/// the definitions do not say how long such an attempt was busy.
+/// Every metric of the comparison document that follows from the rows, by name. Flows that are not done count
+/// only as missed. `utilisation` is left out if some attempt did not count: the definitions do not state how
+/// long such an attempt was busy.
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static str, f64> {
     let failed =
         |flow: FlowId| schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowResult::Failed);
@@ -234,7 +234,7 @@ fn busy(instance: &Instance, schedule: &Schedule) -> f64 {
     busy
 }
 
-/// The value of `objective` for one completion a flow, from the metric table. The draft must not have
+/// The value of `objective` for the completions of the flows, from the metric table. The draft must not have
 /// recurring flows (its flows are the instance's).
 pub fn objective(draft: &Draft, instance: &Instance, objective: Objective, completions: &[f64]) -> f64 {
     assert_eq!(draft.flows.len(), completions.len(), "one completion a flow, no recurrences");
@@ -255,9 +255,9 @@ pub fn objective(draft: &Draft, instance: &Instance, objective: Objective, compl
 struct Completed<'a> {
     flow: &'a FlowDraft,
     id: FlowId,
-    /// Its weight, if weights count.
+    /// Its weight, or 1 if weights do not count.
     weight: f64,
-    /// When, in seconds.
+    /// Its completion, in seconds.
     at: f64,
 }
 

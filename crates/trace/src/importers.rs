@@ -1,8 +1,8 @@
-//! The table of formats: their names, and which one a file is in.
+//! The table of formats: their names, and the format of a file.
 //!
-//! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. What several files share:
-//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `hadoop_log` (jobs of
-//! Hadoop's logs), `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs)
+//! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. Several files share these
+//! modules: `dag` (edges around omitted nodes), `hadoop` (names of Hadoop's properties), `hadoop_log` (jobs
+//! of Hadoop's logs), `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs)
 //! and `xml` (XML with positions).
 
 mod alibaba;

@@ -1,5 +1,5 @@
-//! Between two decisions: slots go by the order in force, flows that have waited long enough go first, and
-//! long tasks leave some slots to others.
+//! Serves flows between two decisions of `auto`: slots go by the order in force, flows that reached their
+//! waiting limit go first, and long tasks leave some slots to others.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use slackline_policy::{Action, Ask, Event, Grant, IdTable, ReadyQueue, View};
 use crate::auto::reserved_slots::Bar;
 use crate::machines::Machines;
 
-/// When its flow went first, the rank of the flow, and the place of the phase by tail; the smallest is served
-/// first.
+/// When the flow of a phase went first, the rank of the flow, and the position of the phase by tail; the
+/// smallest is served first.
 type Place = (Time, u32, u32);
 
-/// Of flows that do not go first.
+/// For flows that do not go first.
 const NOT_YET: Time = Time(u64::MAX);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Serving {
     place: IdTable<PhaseId, Place>,
     queue: ReadyQueue<Place>,
-    /// The same with all long phases last.
+    /// The same queue with all long phases last.
     short: ReadyQueue<(bool, Place)>,
     machines: Machines,
     pub(super) headroom: Bar,
@@ -28,14 +28,13 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Takes in what happened, before anything is decided.
+    /// Applies the events of an instant, before a decision.
     pub(super) fn note(&mut self, events: &[Event], view: &View<'_>) {
         self.machines.look_again();
         self.headroom.note(events, view);
     }
 
-    /// Slots go by an order of flows from now on or, without one, by tails alone. `live` are all flows that
-    /// are there.
+    /// Serves by an order of flows from now on or, without one, only by tails. `live` are all active flows.
     pub(super) fn by(
         &mut self,
         order: Option<&[FlowId]>,
@@ -56,7 +55,7 @@ impl Serving {
         }
     }
 
-    /// Takes in what happened, after an order was decided if one was.
+    /// Applies the events of an instant, after a decision if there was one.
     pub(super) fn update(&mut self, events: &[Event], is_new: bool, view: &View<'_>) {
         let mut moved = is_new;
         for (at, flow) in self.limits.pass(view.now) {
@@ -79,7 +78,7 @@ impl Serving {
         }
     }
 
-    /// Who gets the next slots.
+    /// The phase that gets the next slots.
     pub(super) fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let Self { place, queue, short, machines, headroom, .. } = self;
         headroom.count_granted(view);
@@ -100,12 +99,12 @@ impl Serving {
     }
 }
 
-/// When flows that are there go first.
+/// The waiting limits: when active flows go first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Limits {
     at: IdTable<FlowId, Option<Time>>,
     by_time: BTreeSet<(Time, FlowId)>,
-    /// The last of them that has passed.
+    /// The last limit that has passed.
     passed: Option<(Time, FlowId)>,
     /// The instant of the next decision that no event triggers.
     wake: Option<Time>,
@@ -124,12 +123,12 @@ impl Limits {
         self.at[flow].filter(|&at| at <= now)
     }
 
-    /// All of them, the earliest first.
+    /// All limits, the earliest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Time, FlowId)> {
         self.by_time.iter().copied()
     }
 
-    /// Those that have passed since this was asked last.
+    /// The limits that have passed since the last call.
     fn pass(&mut self, now: Time) -> Vec<(Time, FlowId)> {
         let from = self.passed.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
         let until = std::ops::Bound::Included((now, FlowId(u32::MAX)));
@@ -138,7 +137,7 @@ impl Limits {
         passed
     }
 
-    /// Asks to look again when the next one passes, if that was not asked.
+    /// Requests a wake-up at the next limit, if there is none yet.
     pub(super) fn wake(&mut self, now: Time) -> Option<Action> {
         let next = self.by_time.range((now, FlowId(u32::MAX))..).next().map(|&(at, _)| at);
         let next = next.filter(|&at| at < NOT_YET && Some(at) != self.wake)?;

@@ -6,10 +6,10 @@ use slackline_policy::{Event, IdTable, View};
 /// The mean covers about this number of the last phases.
 const MEMORY: f64 = 32.0;
 
-/// Up to this error the estimates are used as they are.
+/// Up to this error the estimates are used unchanged.
 const LITTLE: f64 = 0.2;
 
-/// Above this one a search would only fit errors.
+/// Above this error a search would only fit errors.
 const MUCH: f64 = 0.5;
 
 /// The number of perturbed worlds in which an order is rated too, if the error is between the two limits.
@@ -18,17 +18,17 @@ const WORLDS: usize = 4;
 /// The estimates of phases, the measured durations, and the mean error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doubt {
-    /// Seconds of a task at speed 1, as believed when the flow came.
+    /// Seconds of a task at speed 1, as estimated when the flow arrived.
     said: IdTable<PhaseId, f64>,
-    /// What finished tasks took, and how many there are.
+    /// The total duration of finished tasks, and their number.
     took: IdTable<PhaseId, (f64, u32)>,
-    /// Mean over phases of |ln(what a task took / what was said)|.
+    /// Mean over phases of |ln(measured duration / estimate)|.
     error: f64,
     n: f64,
 }
 
 impl Doubt {
-    /// Takes in what happened.
+    /// Learns from the events of an instant.
     pub(super) fn note(&mut self, events: &[Event], view: &View<'_>) {
         for event in events {
             match *event {
@@ -65,7 +65,7 @@ impl Doubt {
         self.error
     }
 
-    /// Whether what is believed may be taken as it is.
+    /// Whether estimates may be used unchanged.
     pub(super) fn is_little(&self) -> bool {
         self.error <= LITTLE
     }
@@ -75,14 +75,14 @@ impl Doubt {
         self.error <= MUCH
     }
 
-    /// How many worlds beside the one that is believed in an order has to be good in.
+    /// The number of perturbed worlds in which an order is rated too.
     pub(super) fn worlds(&self) -> usize {
         if !self.is_little() && self.allows_search() { WORLDS } else { 0 }
     }
 
-    /// The relative error of a sum over that many phases.
+    /// The relative error of a sum over this number of phases.
     pub(super) fn noise(&self, phases: usize) -> f64 {
-        // Errors of one in a million are of rounding.
+        // Errors below one in a million come from rounding.
         if self.error > 1e-3 { self.error / (phases.max(1) as f64).sqrt() } else { 0.0 }
     }
 }

@@ -1,17 +1,16 @@
-//! The rollout: the completions of active flows if slots are given out in an order and nothing else arrives.
+//! The rollout: the completions of active flows if slots are assigned in an order and nothing else arrives.
 //!
-//! A list scheduler task by task, in whole microseconds, that does what the driver, the assignment layer and
-//! the simulator do under a policy of priorities: at each instant all batches that end there end, what
-//! follows becomes ready, and then each slot kind's free slots go to the first phase in the order that can
-//! use them, as many as it can and wants, the fastest first. Equal tasks that start together are one batch,
-//! so that its cost is that of batches and not of tasks: O(log) each. Nothing is allocated after the first
-//! rollout of a size.
+//! A list scheduler task by task, in whole microseconds, that equals the driver, the assignment layer and the
+//! simulator under a policy of priorities. At each instant all batches that end then end, and the following
+//! phases become ready. Then the free slots of each kind go to the first phase in the order that can use
+//! them, as many as it can and wants, the fastest first. Equal tasks that start together are one batch, so
+//! the cost depends on batches, not on tasks: O(log) each. Nothing is allocated after the first rollout of a
+//! size.
 //!
-//! It covers kinds of slots, speeds, caps, tasks of unlike length where they are known, phases without
-//! length, reduces that take slots early, tasks that run already, machines that are away, slots kept from
-//! long tasks, flows that go first because they have waited, and flows that were announced. It leaves out
-//! heartbeats, locality, start-up costs, masters of jobs, minima, failures and flows of which nothing is
-//! known.
+//! It covers kinds of slots, speeds, caps, tasks of unequal length if lengths are known, phases without
+//! length, reduces that take slots early, running tasks, absent machines, slots reserved from long tasks,
+//! flows that go first because of their waiting limit, and announced flows. It leaves out heartbeats,
+//! locality, start-up costs, ApplicationMasters, minima, failures and unknown flows.
 
 use std::ops::Range;
 
@@ -24,67 +23,67 @@ use super::snapshot::{Arrival, End, FlowNow, JobNow, PhaseNow, RolloutState, Sna
 use super::template::Template;
 use crate::machines::{Faster, ahead, claim, willing};
 
-/// The order in which slots are given out.
+/// The order in which slots are assigned.
 #[derive(Clone, Copy, Debug)]
 pub enum Sequence<'a> {
     /// Flow by flow, by their numbers in [`Evaluator::flows`]; each flow's phases by their tails.
     Flows(&'a [u32]),
-    /// All phases by their tails, of whichever flow.
+    /// All phases by their tails, across flows.
     Tails,
 }
 
-/// Looks ahead from what is there now.
+/// Looks ahead from the present state.
 #[derive(Clone, Debug, Default)]
 pub struct Evaluator {
     snapshot: Snapshot,
-    /// The same with other lengths of tasks, where lengths are not known well.
+    /// The same state with other task durations, if the estimates are uncertain.
     others: Vec<Snapshot>,
     /// The phases by their tails, and those of each flow one after the other.
     by_tail: Vec<u32>,
     by_flow: Vec<u32>,
-    /// Where in `by_flow` the phases of each flow begin.
+    /// Where the phases of each flow start in `by_flow`.
     begins: Vec<u32>,
     now: RolloutState,
-    /// The place of each phase in the order, and the phase at each place: first those of flows that have a
-    /// limit, by their limits, then all of them in the order that is tried.
+    /// The position of each phase in the order, and the phase at each position: first those of flows with a
+    /// limit, by their limits, then all of them in the evaluated order.
     place: Vec<u32>,
     at: Vec<u32>,
-    /// The place in front of each phase of a flow that has a limit, and how many such places there are.
+    /// The position in front of each phase of a flow with a limit, and the number of such positions.
     front: Vec<u32>,
     behind: usize,
-    /// Places of ready phases that have tasks to start, by slot kind.
+    /// Positions of ready phases that have tasks to start, by slot kind.
     ready: [Positions; 2],
     /// Batches that end at this instant.
     due: Vec<End>,
     /// Phases without length that became ready and are about to be done.
     passing: Vec<u32>,
     completions: Vec<Time>,
-    /// How many flows are done.
+    /// The number of finished flows.
     n_done: u32,
-    /// How the rollout went that is remembered ([`Evaluator::remember`]).
+    /// The remembered rollout ([`Evaluator::remember`]).
     memory: Memory,
     batches: u64,
-    /// How many phases all rollouts so far began with.
+    /// The total number of phases at the start of all rollouts so far.
     set_up: u64,
 }
 
-/// A rollout at some of its instants, and when slots were first offered to each flow: others go the same way
-/// up to there.
+/// A rollout at some of its instants, and when slots were first offered to each flow: other rollouts are
+/// equal up to then.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     is_recording: bool,
-    /// By flow; never of one to which none were.
+    /// By flow; the greatest time for a flow that was offered none.
     offered: Vec<Time>,
     points: Vec<Point>,
-    /// How many of them are of this rollout.
+    /// The number of points of this rollout.
     n_points: usize,
     /// The interval between kept rollout states, in instants.
     every: u32,
-    /// How many instants the longest rollout had.
+    /// The number of instants of the longest rollout.
     instants: u32,
 }
 
-/// A rollout before slots are given out at an instant.
+/// The state of a rollout before the assignment of slots at an instant.
 #[derive(Clone, Debug, Default)]
 struct Point {
     time: Time,
@@ -92,15 +91,15 @@ struct Point {
     n_done: u32,
 }
 
-/// How many points are kept of a rollout, about.
+/// The approximate number of points that are kept of a rollout.
 const POINTS: u32 = 16;
 
-/// How often it is asked in a rollout whether to stop, about.
+/// The approximate number of calls of `stop` in a rollout.
 const CHECKS: u32 = 8;
 
 impl Evaluator {
-    /// Looks at what is there now. `by_tail` has the phases of all live flows, the longest tail first.
-    /// O(phases + batches that run).
+    /// Takes a snapshot of the present state. `by_tail` has the phases of all active flows, the longest tail
+    /// first. O(phases + running batches).
     pub fn look(&mut self, view: &View<'_>, by_tail: impl IntoIterator<Item = PhaseId>) {
         let Self { snapshot, by_tail: tails, others, .. } = self;
         others.clear();
@@ -142,12 +141,12 @@ impl Evaluator {
         self.snapshot.reserve(theta, rho);
     }
 
-    /// The tasks of a flow that have not begun take `factor` times as long.
+    /// The unstarted tasks of a flow take `factor` times as long.
     pub(super) fn stretch(&mut self, flow: usize, factor: f64) {
         self.snapshot.stretch(self.snapshot.phases_of(flow), factor);
     }
 
-    /// From these instants on flows go first, in this order; they are in the order of the instants.
+    /// Flows go first from these instants on, in this order; `limits` is sorted by instant.
     pub(super) fn limit(&mut self, limits: impl Iterator<Item = (Time, u32)>) {
         let Self { snapshot, at, front, behind, by_flow, begins, .. } = self;
         snapshot.limits.extend(limits);
@@ -161,8 +160,8 @@ impl Evaluator {
         *behind = at.len();
     }
 
-    /// Looks also at `n` worlds in which the tasks of each phase take longer or shorter, by a factor whose
-    /// logarithm is normal with that deviation.
+    /// Also evaluates `n` worlds in which the tasks of each phase take longer or shorter, by a factor whose
+    /// logarithm is normal with this deviation.
     pub(super) fn perturb(&mut self, n: usize, deviation: f64, rng: &mut ChaCha8Rng) {
         for _ in 0..n {
             let mut other = self.snapshot.clone();
@@ -171,12 +170,12 @@ impl Evaluator {
         }
     }
 
-    /// How many worlds there are: what is believed, and others.
+    /// The number of worlds: the estimated one, and the perturbed ones.
     pub(super) fn n_worlds(&self) -> usize {
         1 + self.others.len()
     }
 
-    /// Goes to another world: rollouts are of that one.
+    /// Switches to another world for the next rollouts.
     pub(super) fn next_world(&mut self) {
         if let [first, ..] = self.others.as_mut_slice() {
             std::mem::swap(&mut self.snapshot, first);
@@ -184,7 +183,7 @@ impl Evaluator {
         }
     }
 
-    /// Sorts the phases by flow, as by counting: how many come before those of each flow.
+    /// Sorts the phases by flow, by counting.
     fn lay_out(&mut self) {
         let Self { snapshot, by_tail, by_flow, begins, at, front, behind, memory, .. } = self;
         (memory.n_points, memory.instants) = (0, 0);
@@ -203,41 +202,41 @@ impl Evaluator {
         by_flow.sort_by_key(|&phase| flow_of(phase));
     }
 
-    /// Where in `by_flow` the phases of a flow are.
+    /// The phases of a flow, as a range of `by_flow`.
     fn range_of(&self, flow: u32) -> Range<usize> {
         self.begins[flow as usize] as usize..self.begins[flow as usize + 1] as usize
     }
 
-    /// How many flows there are, announced ones included.
+    /// The number of flows, including announced ones.
     pub(super) fn n_flows(&self) -> usize {
         self.snapshot.n_flows()
     }
 
-    /// The live flows; orders and completions are by their numbers here.
+    /// The active flows; orders and completions use their numbers here.
     pub fn flows(&self) -> &[FlowId] {
         &self.snapshot.flows
     }
 
-    /// How many batches all rollouts so far started.
+    /// The number of batches that all rollouts so far started.
     pub fn batches(&self) -> u64 {
         self.batches
     }
 
-    /// What all rollouts so far took: a unit for each phase that one began with and each batch that it
-    /// started. It is counted and not timed, so that decisions that it bounds are the same again.
+    /// The work of all rollouts so far: one unit for each phase at its start and for each batch that it
+    /// started. It is counted instead of timed, so that decisions limited by it are reproducible.
     pub(super) fn work(&self) -> u64 {
         self.set_up + self.batches
     }
 
-    /// The live flows and when each completes if slots are given out in that order from now on, and then when
-    /// flows do that are to come; `None` if some never would, as no slot that could serve them is up.
-    /// O(phases + batches · log batches).
+    /// The active flows with their completions if slots are assigned in that order from now on, then the
+    /// completions of announced flows. `None` if some flow would never complete, because no slot that could
+    /// serve it is up. O(phases + batches · log batches).
     pub fn roll(&mut self, sequence: Sequence<'_>) -> Option<(&[FlowId], &[Time])> {
         self.roll_until(sequence, |_| false)
     }
 
-    /// As [`Self::roll`]; `None` also if `stop` returns true. It is called from time to time with the
-    /// completion of each flow or, for an unfinished flow, the instant that the rollout has reached.
+    /// Like [`Self::roll`]; `None` also if `stop` returns true. It is called at intervals with the completion
+    /// of each flow or, for an unfinished flow, the instant that the rollout has reached.
     pub(super) fn roll_until(
         &mut self,
         sequence: Sequence<'_>,
@@ -246,7 +245,7 @@ impl Evaluator {
         self.run(sequence, None, stop)
     }
 
-    /// Rolls and remembers how it went, for [`Evaluator::roll_near`].
+    /// Rolls out an order and remembers the states, for [`Evaluator::roll_near`].
     pub(super) fn remember(&mut self, order: &[u32]) {
         self.memory.every = self.memory.instants / POINTS + 1;
         self.memory.n_points = 0;
@@ -257,8 +256,8 @@ impl Evaluator {
         self.memory.is_recording = false;
     }
 
-    /// As [`Evaluator::roll_until`] with an order that is the one remembered but for these flows, which are
-    /// neighbours: what happens before slots are offered to one of them is the same.
+    /// Like [`Evaluator::roll_until`] with an order that differs from the remembered one only in these
+    /// neighbouring flows. The states before slots are offered to one of them are equal.
     pub(super) fn roll_near(
         &mut self,
         order: &[u32],
@@ -290,7 +289,8 @@ impl Evaluator {
             }
             let Some(next) = self.next_instant() else { break };
             time = next;
-            // All first: what begins at this instant and takes no time ends when slots have been given out.
+            // All of them first: tasks without length that start at this instant end after slots have been
+            // assigned.
             let mut due = std::mem::take(&mut self.due);
             while self.now.ends.peek().is_some_and(|end| end.at == time) {
                 due.extend(self.now.ends.pop());
@@ -329,7 +329,7 @@ impl Evaluator {
         self.completions.extend(self.now.flows.iter().map(at));
     }
 
-    /// When something happens next: tasks end, a flow comes, or one has waited long enough.
+    /// The next instant: tasks end, a flow arrives, or a flow reaches its waiting limit.
     fn next_instant(&mut self) -> Option<Time> {
         let Self { snapshot, now, .. } = self;
         let is_over = |&(_, flow): &(Time, u32)| now.flows[flow as usize].jobs_left == 0;
@@ -344,7 +344,7 @@ impl Evaluator {
         Some(snapshot.limits.get(now.passed).map_or(next, |&(limit, _)| limit.min(next)))
     }
 
-    /// Flows come, and those that have waited long enough go first from now on.
+    /// Flows arrive, and flows that reached their waiting limit go first from now on.
     fn come(&mut self, time: Time) {
         while let Some(Arrival { at, opening }) = self.snapshot.arrivals.get(self.now.arrived)
             && *at <= time
@@ -362,9 +362,9 @@ impl Evaluator {
         }
     }
 
-    /// A flow has waited long enough: its phases move to their places in front.
+    /// A flow reached its waiting limit: its phases move to their positions in front.
     fn go_first(&mut self, flow: u32) {
-        // The places in front are in the order of limits.
+        // The positions in front are in the order of limits.
         for &phase in &self.by_flow[self.range_of(flow)] {
             let slot_kind = usize::from(self.snapshot.phases[phase as usize].slot_kind);
             let (old, new) = (self.place[phase as usize], self.front[phase as usize]);
@@ -375,7 +375,7 @@ impl Evaluator {
         }
     }
 
-    /// Begins with what is there or, with `from`, with a point that was kept; returns the instant.
+    /// Starts from the snapshot or, with `from`, from a remembered point. Returns the instant.
     fn begin(&mut self, sequence: Sequence<'_>, from: Option<usize>) -> Time {
         self.set_up += self.snapshot.phases.len() as u64;
         let Self { snapshot, now, place, at, ready, by_tail, by_flow, begins, behind, .. } = self;
@@ -410,7 +410,7 @@ impl Evaluator {
         time
     }
 
-    /// Gives out the free slots of a kind.
+    /// Assigns the free slots of a kind.
     fn fill(&mut self, slot_kind: usize, time: Time) {
         let mut free: u32 = self.now.free[slot_kind].iter().sum();
         let is_mixed = self.snapshot.classes[slot_kind].len() > 1;
@@ -436,7 +436,7 @@ impl Evaluator {
                 self.launch(phase, n, time);
                 (free, count) = (free - n, count - n);
             }
-            // Barred reduces stay, as the bar may move; who is at its cap comes back when a task ends.
+            // Barred reduces stay, since the bar may change; a phase at its cap comes back when a task ends.
             let PhaseNow { unstarted, running, .. } = self.now.phases[phase as usize];
             if unstarted == 0 || running >= self.snapshot.phases[phase as usize].cap {
                 self.ready[slot_kind].remove(place);
@@ -445,7 +445,7 @@ impl Evaluator {
         }
     }
 
-    /// How many tasks of a ready phase may start.
+    /// The number of tasks of a ready phase that may start.
     fn room(&self, phase: u32, slot_kind: usize) -> u32 {
         let PhaseNow { unstarted, running, .. } = self.now.phases[phase as usize];
         let fixed = &self.snapshot.phases[phase as usize];
@@ -454,14 +454,14 @@ impl Evaluator {
             room = room.min(self.snapshot.long_max[slot_kind].saturating_sub(self.now.long[slot_kind]));
         }
         if self.snapshot.universal && self.is_early(phase) {
-            // One slot must stay free of waiting reduces, or the maps they wait for cannot run.
+            // One slot must stay free of waiting reduces, or their maps cannot run.
             return room.min(self.snapshot.alive[slot_kind].saturating_sub(1 + self.now.waiting[slot_kind]));
         }
         room
     }
 
-    /// How many tasks of a phase want the fastest slots that are free while others wait for faster ones with
-    /// that much work, as [`crate::machines`] says.
+    /// The number of tasks of a phase that should take the fastest free slots while its other tasks wait for
+    /// faster slots; see [`crate::machines`].
     fn willing(&self, phase: u32, slot_kind: usize, time: Time, claims: u128) -> u32 {
         let (classes, free) = (&self.snapshot.classes[slot_kind], &self.now.free[slot_kind]);
         let Some(at) = free.iter().position(|&free| free > 0) else { return 0 };
@@ -493,12 +493,12 @@ impl Evaluator {
         willing(rest, free, sooner)
     }
 
-    /// Whether the flow of a phase has waited long enough.
+    /// Whether the flow of a phase has reached its waiting limit.
     fn goes_first(&self, phase: u32) -> bool {
         (self.place[phase as usize] as usize) < self.behind
     }
 
-    /// Whether it is a reduce phase whose maps are not all done.
+    /// Whether a phase is a reduce phase whose maps are not all done.
     fn is_early(&self, phase: u32) -> bool {
         let maps = self.snapshot.phases[phase as usize].maps;
         maps.is_some_and(|maps| self.now.phases[maps as usize].left > 0)

@@ -11,28 +11,28 @@ use slackline_model::{Combine, CostFn, Objective};
 /// The mean covers about this number of the last flows.
 const MEMORY: f64 = 32.0;
 
-/// How much later flows may complete.
+/// How much later than estimated flows may complete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prospect {
     n: f64,
-    /// Mean area of the flows that came lately, seconds of the whole cluster.
+    /// Mean area of recent flows, seconds of the whole cluster.
     area: f64,
 }
 
 impl Prospect {
-    /// A flow of that area has come.
+    /// A flow of that area has arrived.
     pub(super) fn note(&mut self, area: f64) {
         self.n = (self.n + 1.0).min(MEMORY);
         self.area += (area - self.area) / self.n;
     }
 
-    /// By how many seconds flows may complete later; 0 where that makes no difference between orders.
+    /// The delay of completions in seconds; 0 if it makes no difference between orders.
     pub(super) fn delay(&self, objective: Objective, costs: &[&CostFn]) -> f64 {
         let is_linear = costs.iter().all(|cost| cost.as_linear().is_some());
         match (objective.combine, is_linear) {
             (Combine::Sum, true) => 0.0,
             (Combine::Sum, false) | (Combine::Max, true) => self.area / 2.0,
-            // One flow that is late decides all of it.
+            // A single late flow decides the whole cost.
             (Combine::Max, false) => 2.0 * self.area,
         }
     }

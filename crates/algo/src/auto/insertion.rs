@@ -17,7 +17,7 @@ use slackline_model::{FlowId, Instance, JobId, PhaseId, Seed, Span, Time};
 use crate::dmrs::list::Placed;
 use crate::dmrs::rows;
 
-/// With more tasks than these, nothing is searched: placing them takes their number squared, again and again.
+/// The limit on tasks for a search: placing them takes their number squared, many times.
 pub const TASKS_MAX: u64 = 200;
 
 /// A task to be placed.
@@ -28,11 +28,11 @@ struct Task {
     span: Span,
 }
 
-/// How many slots are taken when, of some that are alike.
+/// The number of busy slots over time, for equal slots.
 #[derive(Clone, Debug)]
 struct Profile {
     slots: u32,
-    /// The number of taken slots from each instant on; 0 before the first.
+    /// The number of busy slots from each instant on; 0 before the first.
     taken: Vec<(Time, u32)>,
 }
 
@@ -41,17 +41,17 @@ impl Profile {
         Self { slots, taken: Vec::new() }
     }
 
-    /// The first instant from `ready` on from which a slot is free for so long. O(pieces).
+    /// The first instant from `ready` on from which a slot is free for `length`. O(pieces).
     fn earliest(&self, ready: Time, length: Span) -> Time {
         let mut start = ready;
         let from = self.taken.partition_point(|&(at, _)| at <= ready).saturating_sub(1);
         for (k, &(at, taken)) in self.taken.iter().enumerate().skip(from) {
-            // What takes no time needs a slot to be free for a moment all the same.
+            // A task without length still needs a free slot at that moment.
             if at >= start + length.max(Span(1)) {
                 break;
             }
             if taken >= self.slots {
-                // In the last piece all are free.
+                // In the last piece all slots are free.
                 start = self.taken[k + 1].0;
             }
         }
@@ -67,7 +67,7 @@ impl Profile {
         self.taken[from..to].iter_mut().for_each(|(_, taken)| *taken += 1);
     }
 
-    /// The piece that begins at an instant, made if there is none.
+    /// The piece that starts at an instant; creates it if necessary.
     fn split(&mut self, at: Time) -> usize {
         let k = self.taken.partition_point(|&(begin, _)| begin < at);
         if self.taken.get(k).is_none_or(|&(begin, _)| begin > at) {
@@ -86,10 +86,10 @@ struct Class {
     numbers: Vec<u32>,
 }
 
-/// Where a task is: class, from, to.
+/// The place of a task: class, start, end.
 type Place = (usize, Time, Time);
 
-/// What a schedule costs, and the sum of completions in microseconds, as maxima have plateaus.
+/// The cost of a schedule, and the sum of completions in microseconds, since maxima have plateaus.
 type Cost = (f64, u64);
 
 /// A search over one instance.
@@ -104,8 +104,8 @@ pub struct Insertion<'a> {
 }
 
 impl<'a> Insertion<'a> {
-    /// A search over an instance; none if that has too many tasks, work that was not cut into tasks, or tasks
-    /// without length beside others of their phase.
+    /// A search over an instance; `None` if it has too many tasks, uncut work, or tasks without length beside
+    /// others of their phase.
     pub fn new(instance: &'a Instance) -> Option<Self> {
         if instance.n_tasks() > TASKS_MAX {
             return None;
@@ -114,7 +114,7 @@ impl<'a> Insertion<'a> {
         for (phase, info) in instance.phases().iter_enumerated() {
             let mut own = Vec::new();
             for run in info.tasks()?.runs().iter().filter(|_| !info.is_without_length()) {
-                // A task without length needs a slot for no time, which profiles of slots cannot say.
+                // A task without length needs a slot for no time, which slot profiles cannot represent.
                 if run.span == Span::ZERO {
                     return None;
                 }
@@ -142,7 +142,7 @@ impl<'a> Insertion<'a> {
             }
             let next = self.moved(&order, &mut rng);
             let cost = self.place(&next);
-            // As good is good enough: most moves change nothing.
+            // Equal cost is accepted: most moves change nothing.
             if cost <= least {
                 (least, order) = (cost, next);
             }
@@ -151,7 +151,7 @@ impl<'a> Insertion<'a> {
         rows(&self.placed())
     }
 
-    /// All tasks by when they start in some rows.
+    /// All tasks by their start in some rows.
     fn by_start(&self, rows: &TaskRows) -> Vec<u32> {
         let mut starts = vec![Time(u64::MAX); self.tasks.len()];
         for row in rows.rows() {
@@ -164,7 +164,7 @@ impl<'a> Insertion<'a> {
         order
     }
 
-    /// An order in which a task, a phase or a flow is elsewhere, its tasks one after the other.
+    /// An order with a moved task, phase or flow; the moved tasks follow each other.
     fn moved(&self, order: &[u32], rng: &mut ChaCha8Rng) -> Vec<u32> {
         let last = order.len() as u64 - 1;
         let chosen = order[random::integer(rng, 0, last) as usize];
@@ -182,8 +182,8 @@ impl<'a> Insertion<'a> {
         rest
     }
 
-    /// Places all tasks, always the first in the order whose phase is known to be ready at some time; returns
-    /// what that costs. O(tasks²).
+    /// Places all tasks, always the first in the order whose phase has a known ready time. Returns the cost.
+    /// O(tasks²).
     fn place(&mut self, order: &[u32]) -> Cost {
         let mut placing = Placing::new(self.instance, &self.classes, &self.of_phase, order);
         while let Some(Reverse((_, task))) = placing.eligible.pop() {
@@ -193,7 +193,8 @@ impl<'a> Insertion<'a> {
         (self.instance.cost_of(&completions), placing.completions.iter().map(|at| at.0).sum())
     }
 
-    /// The placed tasks with their slots. No more are taken than there are, so every task finds a free slot.
+    /// The placed tasks with their slots. Never more slots are used than exist, so every task finds a free
+    /// slot.
     fn placed(&self) -> Vec<Placed> {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
         order.sort_by_key(|&task| (self.places[task].1, self.places[task].2, task));
@@ -237,17 +238,17 @@ struct Placing<'a> {
     instance: &'a Instance,
     classes: &'a [Class],
     of_phase: &'a TiVec<PhaseId, Vec<u32>>,
-    /// The place of each task in the order.
+    /// The position of each task in the order.
     rank: Vec<u32>,
     profiles: Vec<Profile>,
-    /// Of phases that may not hold as many slots as they have tasks.
+    /// For phases whose cap is below their number of tasks.
     caps: TiVec<PhaseId, Option<Profile>>,
-    /// When each phase is ready, as far as is known, how many phases and tasks are to be placed before that
-    /// is known and before it is over, and when that is.
+    /// When each phase is ready, as far as known; the numbers of phases and tasks to place before that is
+    /// known and before the phase ends; and its end.
     ready: TiVec<PhaseId, Time>,
     left: TiVec<PhaseId, usize>,
     end: TiVec<PhaseId, Time>,
-    /// How many jobs are to be placed before a job.
+    /// The number of jobs to place before a job.
     blocked_by: TiVec<JobId, usize>,
     eligible: BinaryHeap<Reverse<(u32, u32)>>,
     completions: TiVec<FlowId, Time>,
@@ -285,7 +286,7 @@ impl<'a> Placing<'a> {
         placing
     }
 
-    /// Everything before a phase is placed, the last of it up to then.
+    /// All predecessors of a phase are placed; the last one ends at `at`.
     fn open(&mut self, phase: PhaseId, at: Time) {
         self.ready[phase] = self.ready[phase].max(at);
         self.end[phase] = self.ready[phase];
@@ -297,7 +298,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// Puts a task where it ends first, on the fastest slots of those that are alike in that.
+    /// Puts a task where it ends first, on the fastest of the slots with equal ends.
     fn place(&mut self, task: &Task) -> Place {
         let Task { phase, span, .. } = *task;
         let slot_kind = self.instance.slot_kind_of(phase).index();
@@ -323,7 +324,7 @@ impl<'a> Placing<'a> {
         (class, start, end)
     }
 
-    /// The first instant at which a slot of a class is free for so long and the phase may hold one more.
+    /// The first instant at which a slot of a class is free for `length` and the phase may hold one more.
     fn earliest(&self, class: usize, phase: PhaseId, length: Span) -> Time {
         let mut start = self.ready[phase];
         loop {
@@ -335,7 +336,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// All of a phase is placed: what comes after it may be.
+    /// All tasks of a phase are placed: its successors may be placed.
     fn close(&mut self, phase: PhaseId) {
         let instance = self.instance;
         let (end, info) = (self.end[phase], instance.job(instance.phase(phase).job));

@@ -1,8 +1,8 @@
 //! For workloads that are known in advance: a search for the order of flows with the lowest cost, and the
 //! policy that serves by an order.
 //!
-//! The search looks at a moment at which all flows have arrived and nothing has begun, and holds each back
-//! until its release.
+//! The search evaluates a state in which all flows have arrived and nothing has started, and holds each flow
+//! back until its release.
 
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{FlowId, Objective, Seed, Time};
@@ -15,33 +15,33 @@ use crate::rule::online::{ByPlace, by_tail};
 use crate::rule::orders::RuleContext;
 use crate::rule::residual::Residual;
 
-/// How a search goes.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// What flows cost together.
+    /// The objective.
     pub objective: Objective,
-    /// How many orders near the best one are tried.
+    /// The number of orders near the best one that are tried.
     pub rollouts: u64,
-    /// Where its random moves begin.
+    /// The seed of its random moves.
     pub seed: u64,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchResult {
-    /// All flows that are not over.
+    /// All unfinished flows.
     pub order: Vec<FlowId>,
-    /// What serving them in this order is believed to cost.
+    /// The estimated cost of serving them in this order.
     pub estimated: EstimatedCost,
 }
 
-/// How many orders are tried between two questions whether to stop.
+/// The number of orders between two calls of `stop`.
 const AT_ONCE: u64 = 50;
 
 impl Search {
-    /// The cheapest order found from those of all rules and from `starts`, which are of all flows; none if
-    /// some flow never completes. `view` shows all flows with nothing begun, and `released` says when each
-    /// may. `stop` is asked now and then. O((rules + rollouts) · rollout).
+    /// The cheapest order found, from those of all rules and from `starts`, which contain all flows; `None`
+    /// if some flow never completes. `view` shows all flows before any start, and `released` has their
+    /// releases. `stop` is called at intervals. O((rules + rollouts) · rollout).
     pub fn run(
         &self,
         view: &View<'_>,
@@ -103,23 +103,23 @@ impl Search {
 /// Serves flows in an order, and phases of a flow by their tails when it arrives, the longest first.
 #[derive(Clone, Debug)]
 pub struct InOrder {
-    /// By flow of the document: its rank.
+    /// The rank of each flow of the document.
     rank: Vec<u32>,
     residual: Residual,
     serving: ByPlace,
 }
 
 impl InOrder {
-    /// The policy for an order of all flows of a document, as that has them.
+    /// The policy for an order of all flows of a document.
     pub fn new(order: &[FlowId]) -> Self {
         let n = order.iter().map(|flow| flow.index() + 1).max().unwrap_or(0);
-        // Flows that are over before they begin have no place in an order, and no phase that asks for one.
+        // Flows without work have no position in an order, and no phase that needs one.
         let mut rank = vec![u32::MAX; n];
         (0..).zip(order).for_each(|(at, flow)| rank[flow.index()] = at);
         Self { rank, residual: Residual::default(), serving: ByPlace::default() }
     }
 
-    /// Gives the phases of flows that arrive their places.
+    /// Gives the phases of arriving flows their positions.
     fn place(&mut self, arrived: &[FlowId], view: &View<'_>) {
         self.residual.measure(view);
         for (at, phase) in (0..).zip(by_tail(&self.residual, view)) {
@@ -155,7 +155,7 @@ impl Policy for InOrder {
     }
 }
 
-/// Starts nothing: for a look at flows that have arrived.
+/// Starts nothing: for a view of flows that have arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Idle;
 

@@ -1,6 +1,6 @@
-//! The policy `auto`: at each arrival, and when flows have ended and none has come, the order with the least
-//! believed cost, of those of the rules that are tried, the order in force, and some that a search finds near
-//! the best of them.
+//! The policy `auto`. At each arrival, and when flows have ended without an arrival, it chooses the order
+//! with the lowest estimated cost. The candidates are the orders of the tried rules, the order in force, and
+//! orders that a search finds near the best of them.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
@@ -102,11 +102,12 @@ const PAGE: &[&str] = &[
      lengths say little: above 0.2 flows go by their deadlines for a sum and by due without tails for a maximum, and nothing is searched.",
 ];
 
-/// An order is left only for one that is believed to be better by this share: or noise would decide.
+/// The order in force is replaced only by an order whose estimated cost is lower by this share, or noise
+/// would decide.
 const GAIN: f64 = 0.005;
 
-/// What a decision may take for each rollout that it may make ([`Evaluator::work`]): all of them are made
-/// while some hundreds of phases are there, and with more fewer, so that a decision takes about as long.
+/// The work limit of a decision for each of its rollouts ([`Evaluator::work`]). With up to some hundreds of
+/// phases, all rollouts are made; with more phases fewer, so that a decision takes about as long.
 const WORK: u64 = 1_000;
 
 /// The factor on the number of tried orders if all active flows have just arrived together: nothing has
@@ -117,18 +118,17 @@ const AT_FIRST: u64 = 10;
 /// adds a third of decisions.
 const ENDED: usize = 2;
 
-/// How many times the delay of a [`Prospect`] flows may complete later where orders are as good as each
-/// other.
+/// The multiples of the delay of a [`Prospect`] at which orders of equal cost are compared.
 const LATER: [f64; 3] = [4.0, 8.0, 16.0];
 
 /// The number of rules that are always tried, at any cost.
 const FEWEST: usize = 2;
 
-/// With more phases than these, orders are compared in the world that is believed in alone: the errors of
-/// many phases cancel out.
+/// With more phases than this, orders are compared only in the estimated world: the errors of many phases
+/// cancel out.
 const MANY: usize = 2_000;
 
-/// The rules that are tried, with their parameters.
+/// The tried rules, with their parameters.
 pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
     let knobs = RuleParams { k: 0.5, x: 0.0, tail: false };
     let with = |rule: &Rule| match rule.name {
@@ -142,14 +142,14 @@ pub(super) fn portfolio() -> Vec<(Rule, RuleParams)> {
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
 }
 
-/// Places in the portfolio of the rules that may be tried: all of them or, if dates alone are to be believed,
-/// the one by deadlines for a sum, and those by the latest completions that keep the largest cost below a
-/// level for a maximum.
+/// Positions in the portfolio of the rules that may be tried. If only dates are reliable, these are the rule
+/// by deadlines for a sum, and the rules by the latest completions that keep the largest cost below a level
+/// for a maximum. Otherwise all.
 fn usable(portfolio: &[(Rule, RuleParams)], dated: Option<Combine>) -> Vec<usize> {
     let is_dated = |(rule, knobs): (Rule, RuleParams)| match dated {
         None => true,
         Some(Combine::Sum) => rule.name == "edf",
-        // Lengths set the level alone, which is one for all flows.
+        // Durations only set the level, which is the same for all flows.
         Some(Combine::Max) => rule.name == "due" && !knobs.tail,
     };
     let all = 0..portfolio.len();
@@ -157,11 +157,11 @@ fn usable(portfolio: &[(Rule, RuleParams)], dated: Option<Combine>) -> Vec<usize
     if usable.is_empty() { all.collect() } else { usable }
 }
 
-/// What an order is believed to cost. Orders are compared by what they are expected to cost, then by what
-/// that would be much later, then by the sum of completions from now on, as steps and maxima have plateaus.
+/// The estimated cost of an order. Orders are compared by expected cost, then by the cost much later, then by
+/// the sum of completions from now on, since steps and maxima have plateaus.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct EstimatedCost {
-    /// Of the flows that are there, by the objective.
+    /// The cost of the active flows, by the objective.
     pub cost: f64,
     /// The mean of `cost` and of the cost with every flow completed later, because more flows arrive.
     pub expected: f64,
@@ -178,7 +178,7 @@ impl EstimatedCost {
         Self { cost: never, expected: never, later: never, completions: never }
     };
 
-    /// Whether it is better than `other` by more than a share of it.
+    /// Whether it is lower than `other` by more than a share of it.
     pub(super) fn beats(self, other: Self, share: f64) -> bool {
         let less = |a: f64, b: f64| a < b - share * b.abs();
         let not_later = self.later <= other.later && less(self.completions, other.completions);
@@ -192,11 +192,11 @@ pub struct Auto {
     objective: Objective,
     portfolio: Vec<(Rule, RuleParams)>,
     rollouts: u64,
-    /// The rule that is tried first next time.
+    /// The first rule of the next decision.
     turn: usize,
-    /// Whether it decides also when flows end.
+    /// Whether it also decides when flows end.
     ends: bool,
-    /// How many flows have ended since it decided.
+    /// The number of flows that ended since the last decision.
     ended: usize,
     /// A flow goes first when its response time reaches this multiple of its time alone.
     wait: f64,
@@ -214,25 +214,25 @@ pub struct Auto {
     serving: Serving,
 }
 
-/// An order: flows, or none where phases of all flows go by their tails.
+/// An order of flows, or none if phases of all flows are served by their tails.
 #[derive(Clone, Debug, Default)]
 struct Order {
-    /// Place in the portfolio of the rule it came from.
+    /// The position in the portfolio of its rule.
     rule: usize,
     flows: Option<Vec<FlowId>>,
 }
 
-/// What was decided last.
+/// The last decision.
 #[derive(Clone, Debug)]
 pub struct Decided {
-    /// The rule whose order won, or was where the search began.
+    /// The rule whose order won, or from which the search started.
     pub rule: &'static str,
-    /// What the order is believed to cost.
+    /// The estimated cost of the order.
     pub estimated: EstimatedCost,
-    /// The estimated arrivals of announced flows, the first one first, without those that are far off.
+    /// The estimated arrivals of announced flows, the first one first, without distant ones.
     pub announced: Vec<Time>,
-    /// The order by numbers of the evaluator, flows that were announced included; none where phases go by
-    /// their tails.
+    /// The order by numbers of the evaluator, including announced flows; none if phases are served by their
+    /// tails.
     order: Option<Vec<u32>>,
 }
 
@@ -265,7 +265,7 @@ impl Auto {
         }
     }
 
-    /// The same with no other rules than these.
+    /// The same with only these rules.
     #[must_use]
     pub fn with_rules(mut self, rules: Vec<(Rule, RuleParams)>) -> Self {
         assert!(!rules.is_empty(), "an order comes from a rule");
@@ -280,25 +280,26 @@ impl Auto {
         self
     }
 
-    /// What was decided last.
+    /// The last decision.
     pub fn decided(&self) -> Option<&Decided> {
         self.decided.as_ref()
     }
 
-    /// When each flow that was there when it decided last is believed to complete: another rollout. Empty
-    /// before the first decision, and where some flow never would.
+    /// The estimated completions of the flows that were active at the last decision, by another rollout.
+    /// Empty before the first decision, and if some flow would never complete.
     pub fn completions(&mut self) -> Vec<(FlowId, Time)> {
         let Some(Decided { order, .. }) = &self.decided else { return Vec::new() };
         let rolled = self.evaluator.roll(order.as_deref().map_or(Sequence::Tails, Sequence::Flows));
         rolled.map_or_else(Vec::new, |(flows, at)| flows.iter().copied().zip(at.iter().copied()).collect())
     }
 
-    /// The share of each slot kind that is kept from long tasks, and how long those are that are not long.
+    /// The share of each slot kind that is reserved from long tasks, and the length above which tasks are
+    /// long.
     pub fn headroom(&self) -> (f64, Span) {
         (self.headroom.rho, self.headroom.theta)
     }
 
-    /// The flows that are there in the order in force; none where phases of all flows go by their tails.
+    /// The active flows in the order in force; `None` if phases of all flows are served by their tails.
     pub(super) fn order(&self) -> Option<&[FlowId]> {
         self.order.flows.as_deref()
     }
@@ -308,12 +309,12 @@ impl Auto {
         self.wait
     }
 
-    /// Looks at what is there and takes in the flows that came.
+    /// Takes a snapshot of the present state and adds the flows that arrived.
     fn look(&mut self, events: &[Event], phases: &[PhaseId], view: &View<'_>) {
         self.evaluator.look(view, phases.iter().copied());
         for event in events {
             let Event::FlowArrived(flow) = *event else { continue };
-            // One that has nothing to do is over already.
+            // A flow without work has finished already.
             let Ok(number) = self.evaluator.flows().binary_search(&flow) else { continue };
             let left = self.residual.flows[number];
             self.prospect.note(left.area);
@@ -330,7 +331,7 @@ impl Auto {
         }
     }
 
-    /// The best order from now on.
+    /// Chooses the best order from now on.
     fn decide(&mut self, events: &[Event], view: &View<'_>) {
         self.residual.measure(view);
         let phases = by_tail(&self.residual, view);
@@ -360,10 +361,10 @@ impl Auto {
         if !usable.contains(&self.order.rule) {
             self.order = Order { rule: usable[0], flows: None };
         }
-        // One that has nothing to do is over already.
+        // A flow without work has finished already.
         let is_new = |event: &&Event| matches!(event, Event::FlowArrived(flow) if evaluator.flows().binary_search(flow).is_ok());
         let came_together = live > 1 && events.iter().filter(is_new).count() == live;
-        // A single rollout is that of a rule in any case.
+        // A single rollout is always that of a rule.
         let times = if came_together && self.rollouts > 1 { AT_FIRST } else { 1 };
         let rollouts = times * self.rollouts;
         let rules = usable.len().min(rollouts.div_ceil(2) as usize);
@@ -390,7 +391,7 @@ impl Auto {
     }
 }
 
-/// The order of a rule, by numbers of the evaluator; none of a rule of phases.
+/// The order of a rule, by numbers of the evaluator; `None` for a rule of phases.
 pub(super) fn numbers(rule: Rule, knobs: RuleParams, scene: &RuleContext<'_>) -> Option<Vec<u32>> {
     if matches!(rule.how, RuleKind::Together) {
         return None;
@@ -403,8 +404,8 @@ pub(super) fn numbers(rule: Rule, knobs: RuleParams, scene: &RuleContext<'_>) ->
     Some(order)
 }
 
-/// The order in force, without flows that are over and with new ones each before the first flow that the rule
-/// has after it. O(n · new flows).
+/// The order in force without finished flows; new flows are inserted before the first flow that follows them
+/// in the order of the rule. O(n · new flows).
 fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
     let mut rank = vec![0; rule.len()];
     (0..).zip(rule).for_each(|(at, &flow)| rank[flow as usize] = at);
@@ -422,48 +423,48 @@ fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
     order
 }
 
-/// An order by numbers of the evaluator, or none where phases go by their tails.
+/// An order by numbers of the evaluator, or none if phases are served by their tails.
 struct Numbered {
     rule: usize,
     flows: Option<Vec<u32>>,
 }
 
-/// How hard to look for a better order.
+/// The effort for finding a better order.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// By what share it has to be better than the order in force.
+    /// The share by which it must be better than the order in force.
     gain: f64,
-    /// How many rollouts the search may make.
+    /// The number of rollouts that the search may make.
     searched: u64,
-    /// The first rule that is tried, and how many are.
+    /// The first tried rule, and their number.
     turn: usize,
     rules: usize,
-    /// What all of it may take ([`Evaluator::work`]): half of it for rules.
+    /// The work limit of the decision ([`Evaluator::work`]): half of it for rules.
     work: u64,
 }
 
-/// What came of looking for a better order.
+/// The result of finding a better order.
 struct Best {
     order: Numbered,
     by: ChosenBy,
     estimated: EstimatedCost,
-    /// How many rules were tried.
+    /// The number of tried rules.
     tried: usize,
 }
 
-/// An evaluator that has looked, and what completions cost.
+/// An evaluator with a snapshot, and the costs of completions.
 pub(super) struct OrderCosts<'e, 'c> {
     pub(super) evaluator: &'e mut Evaluator,
-    /// By the evaluator's numbers of flows.
+    /// The costs, by the evaluator's numbers of flows.
     pub(super) costs: Vec<&'c CostFn>,
     pub(super) objective: Objective,
     pub(super) now: Time,
-    /// How many seconds later flows may complete, as others are still to come.
+    /// The delay of completions in seconds, because of flows that will arrive.
     pub(super) delay: f64,
 }
 
 impl OrderCosts<'_, '_> {
-    /// The order in force, or a better one of a rule or found near the best of them.
+    /// The order in force, or a better order of a rule or near the best of them.
     fn best(
         &mut self,
         portfolio: &[(Rule, RuleParams)],
@@ -491,8 +492,8 @@ impl OrderCosts<'_, '_> {
             }
             tried += 1;
             let flows = order_of(rule);
-            // Where weights and dates are alike, so are the orders of many rules, and that in force is one of
-            // them.
+            // If weights and dates are equal, the orders of many rules are equal, and the order in force is
+            // one of them.
             if seen.contains(&flows) {
                 continue;
             }
@@ -505,7 +506,7 @@ impl OrderCosts<'_, '_> {
         if let Some(flows) = &best.flows {
             let mut flows = flows.clone();
             let found = self.search(&mut flows, least, effort.searched, before + effort.work, rng);
-            // Where it finds nothing, the rule's order may be what beats the one in force.
+            // If it finds nothing, the order of the rule itself may beat the order in force.
             if found != least && found.beats(incumbent, effort.gain) {
                 (best.flows, by, least) = (Some(flows), ChosenBy::Search, found);
             }
@@ -513,9 +514,8 @@ impl OrderCosts<'_, '_> {
         Best { order: best, by, estimated: least, tried }
     }
 
-    /// What an order is believed to cost, on average over all worlds; infinite if some flow never completes,
-    /// or if it is no better than `least`. Only `moved` are elsewhere than in the order that the evaluator
-    /// remembers.
+    /// The estimated cost of an order, on average over all worlds; infinite if some flow never completes, or
+    /// if the cost is not below `least`. Only `moved` differ from the order that the evaluator remembers.
     pub(super) fn estimated(
         &mut self,
         order: Option<&[u32]>,
@@ -525,7 +525,7 @@ impl OrderCosts<'_, '_> {
         let worlds = self.evaluator.n_worlds();
         let mut sum = EstimatedCost::ZERO;
         for _ in 0..worlds {
-            // On average it may be better all the same.
+            // It may still be better on average.
             let here = self.believed_here(order, least.filter(|_| worlds == 1), moved);
             sum.cost += here.cost;
             sum.expected += here.expected;
@@ -543,7 +543,7 @@ impl OrderCosts<'_, '_> {
         }
     }
 
-    /// What it would cost in the present world; infinite if more than `least`.
+    /// The cost in the present world; infinite if above `least`.
     fn believed_here(
         &mut self,
         order: Option<&[u32]>,
@@ -560,7 +560,8 @@ impl OrderCosts<'_, '_> {
             let cost = cost(completions);
             if *delay > 0.0 { f64::midpoint(cost, cost_later(*delay, completions)) } else { cost }
         };
-        // Costs never fall with time: flows that are not done cost no less than if they were.
+        // Costs never fall with time: an unfinished flow costs at least what it would cost if it finished
+        // now.
         let is_worse =
             |completions: &[Time]| least.is_some_and(|least| expected(completions) > least.expected);
         let rolled = match (order, moved) {
@@ -579,8 +580,8 @@ impl OrderCosts<'_, '_> {
         EstimatedCost { cost: cost(completions), expected: expected(completions), later, completions: sum }
     }
 
-    /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what
-    /// is better. No more is tried when the evaluator has done so much work ([`Evaluator::work`]).
+    /// Repeatedly moves a flow to another position, half of the times a near one, and keeps improvements.
+    /// Stops when the evaluator has done `work` ([`Evaluator::work`]).
     pub(super) fn search(
         &mut self,
         order: &mut [u32],
@@ -623,10 +624,10 @@ impl OrderCosts<'_, '_> {
     }
 }
 
-/// How far a short move goes at most.
+/// The largest distance of a short move.
 const NEAR: u64 = 3;
 
-/// Takes out what is at `from` and puts it in at `to`.
+/// Moves the element at `from` to `to`.
 fn shift(order: &mut [u32], from: usize, to: usize) {
     if from < to { order[from..=to].rotate_left(1) } else { order[to..=from].rotate_right(1) }
 }

@@ -1,6 +1,6 @@
-//! A set of places in an order, which finds the first of them at or after another in a few steps.
+//! A set of positions in an order, which finds the first member at or after a position in a few steps.
 
-/// A set of numbers below a limit: one bit each, and one for each word that is not zero.
+/// A set of numbers below a limit: one bit each, and one for each non-zero word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Positions {
     words: Vec<u64>,
@@ -8,7 +8,7 @@ pub(super) struct Positions {
 }
 
 impl Positions {
-    /// Makes it the empty set of numbers below `n`. Allocates only where it grows.
+    /// Makes it the empty set of numbers below `n`. Allocates only if it grows.
     pub(super) fn clear(&mut self, n: usize) {
         self.words.clear();
         self.words.resize(n.div_ceil(64), 0);
@@ -21,7 +21,7 @@ impl Positions {
         self.summary[at / 4096] |= 1 << (at / 64 % 64);
     }
 
-    /// Takes it out; returns whether it was in.
+    /// Removes a member. Returns whether it was in.
     pub(super) fn remove(&mut self, at: usize) -> bool {
         let was_in = self.words[at / 64] >> (at % 64) & 1 == 1;
         self.words[at / 64] &= !(1 << (at % 64));
@@ -73,7 +73,7 @@ mod tests {
         };
         for step in 0..4000 {
             let at = draw(n);
-            // Sparse at first, so that the summary is used.
+            // Sparse at first, to test the summary.
             if draw(3) < if step < 300 { 1 } else { 2 } {
                 set.insert(at);
                 model.insert(at);

@@ -1,5 +1,4 @@
-//! What is kept of flows beyond the time that they are there: of those that came lately, and of those that
-//! will come again.
+//! Stored flows beyond their active time: recent flows, and flows that will recur.
 
 use slackline_model::{CostFn, Time};
 use slackline_policy::View;
@@ -9,14 +8,14 @@ use crate::auto::template::Template;
 use crate::rule::orders::Candidate;
 use crate::rule::residual::{ResidualWork, due};
 
-/// A flow as it comes.
+/// A flow in its state at arrival.
 #[derive(Clone, Debug)]
 pub(super) struct RecurringFlow {
     pub(super) at: Time,
-    /// Which flow it is, or will be once more: its name, and when it came.
+    /// The name of the flow and its release, now or at the next recurrence.
     of: (String, Time),
     pub(super) template: Template,
-    /// What is left of it then: all of it.
+    /// Its remaining work then: all of it.
     pub(super) left: ResidualWork,
     pub(super) cost: CostFn,
     due: f64,
@@ -25,7 +24,7 @@ pub(super) struct RecurringFlow {
 }
 
 impl RecurringFlow {
-    /// A flow that has just come, of which so much is left.
+    /// A flow that has just arrived, with its remaining work.
     pub(super) fn of(left: ResidualWork, number: usize, evaluator: &Evaluator, view: &View<'_>) -> Self {
         let flow = view.instance.flow(left.flow);
         Self {
@@ -40,18 +39,18 @@ impl RecurringFlow {
         }
     }
 
-    /// The same flow when it comes again.
+    /// The same flow at its next recurrence.
     pub(super) fn again(&self, at: Time) -> Self {
         let later = at.seconds() - self.at.seconds();
         Self { at, cost: self.cost.clone().later(later), due: self.due + later, ..self.clone() }
     }
 
-    /// Work over what a second costs: the least is served first where a fixed order is wanted.
+    /// Work over the cost of a second: in a fixed order the lowest is served first.
     pub(super) fn ratio(&self) -> f64 {
         if self.slope > 0.0 { self.left.area / self.slope } else { f64::INFINITY }
     }
 
-    /// What rules see of it before it comes.
+    /// The flow as rules see it before its arrival.
     pub(super) fn candidate(&self, number: u32, now: Time) -> Candidate<'_> {
         let Self { left, weight, slope, ref cost, .. } = *self;
         let now = now.seconds();
@@ -60,19 +59,18 @@ impl RecurringFlow {
     }
 }
 
-/// What a second more costs, if it always costs the same; else the weight.
+/// The cost of another second, if it is constant; else the weight.
 fn slope(cost: &CostFn, weight: f64) -> f64 {
     cost.as_linear().map_or(weight, |(slope, _)| slope)
 }
 
-/// Flows that were announced: they come again, as they were.
+/// Announced flows: they recur unchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Announced(Vec<RecurringFlow>);
 
 impl Announced {
-    /// Takes in a flow that has come: it will come again, or not. One that came before and comes back, as it
-    /// stands in another way now, is expected once: as it was when it first came, since by now a part of it
-    /// may be done.
+    /// Records a flow that has arrived and whether it will recur. A flow that comes back in another state is
+    /// expected once, in its state at its first arrival, since a part of it may be done by now.
     pub(super) fn note(&mut self, known: &RecurringFlow, next: Option<Time>, now: Time) {
         let before = self.0.iter().position(|other| other.of == known.of).map(|at| self.0.remove(at));
         if let Some(next) = next.filter(|&next| next > now) {
@@ -81,7 +79,7 @@ impl Announced {
         }
     }
 
-    /// The flows that arrive within `seconds` from now on, the first one first; forgets earlier ones.
+    /// The flows that arrive within `seconds` from now on, in order; forgets earlier ones.
     pub(super) fn within(&mut self, seconds: f64, now: Time) -> &[RecurringFlow] {
         self.0.retain(|known| known.at > now);
         let is_within = |known: &RecurringFlow| known.at.since(now).seconds() < seconds;
@@ -121,7 +119,7 @@ mod tests {
         let mut announced = Announced::default();
         announced.note(&known("f", 10.0), Some(at(100)), at(0));
         announced.note(&known("g", 20.0), Some(at(300)), at(0));
-        // It is brought again when half of it is done, and comes sooner and later than was said.
+        // The flow comes back when half of it is done, and recurs sooner and later than announced.
         for next in [100, 90, 200] {
             announced.note(&known("f", 5.0), Some(at(next)), at(10));
             let seen = announced.within(1e9, at(10));

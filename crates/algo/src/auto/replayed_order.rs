@@ -1,7 +1,7 @@
 //! The last order of `auto`, stored for scenarios of the same flows with other task durations.
 //!
 //! A scheduler does not know the durations of a scenario in advance, and a search in each scenario would take
-//! longer than all the rest of it. So one run of [`OrderRecorder`] gives a [`Resolve`], and [`OrderReplay`]
+//! longer than everything else. So one run of [`OrderRecorder`] gives a [`Resolve`], and [`OrderReplay`]
 //! serves by it as `auto` does between two decisions.
 
 use slackline_model::{FlowId, Span};
@@ -13,50 +13,50 @@ use crate::auto::reserved_slots::Headroom;
 use crate::rule::online::by_tail;
 use crate::rule::residual::Residual;
 
-/// What `auto` has come to in a run.
+/// The recorded decisions of `auto` in a run.
 #[derive(Clone, Debug)]
 pub struct Resolve {
-    /// The flows by their places in the document, in the order in which they are served; none where phases of
-    /// all flows go by their tails.
+    /// The flows by their positions in the document, in the order in which they are served; `None` if phases
+    /// of all flows are served by their tails.
     pub order: Option<Vec<FlowId>>,
-    /// The share of each slot kind that is kept from tasks longer than this.
+    /// The share of each slot kind that is reserved from tasks longer than this.
     headroom: (f64, Span),
     /// A flow goes first when its response time reaches this multiple of its time alone.
     wait: f64,
 }
 
 impl Resolve {
-    /// The same with the flows of another document, in their order.
+    /// The same decisions for the flows of another document, in their order.
     #[must_use]
     pub fn with_order(&self, order: Option<Vec<FlowId>>) -> Self {
         Self { order, ..self.clone() }
     }
 }
 
-/// `auto`, whose orders are noted.
+/// `auto` with a record of its orders.
 #[derive(Clone, Debug)]
 pub struct OrderRecorder {
     auto: Auto,
     order: Option<Vec<FlowId>>,
-    /// How often it has decided, and how many flows were there when most were.
+    /// The number of decisions, and the largest number of active flows at one of them.
     decided: usize,
     most: u32,
 }
 
 impl OrderRecorder {
-    /// Notes what this one comes to from its beginning on.
+    /// Records the decisions of `auto` from the start.
     pub fn new(auto: Auto) -> Self {
         Self { auto, order: Some(Vec::new()), decided: 0, most: 0 }
     }
 
-    /// What it has come to.
+    /// The recorded decisions.
     pub fn resolve(self) -> Resolve {
         Resolve { order: self.order, headroom: self.auto.headroom(), wait: self.auto.wait() }
     }
 
-    /// Takes in what was decided. Flows that were over before it stay in front, in the order in which they
-    /// were served last. Where it goes by tails at one time and by flows at another, it counts what it does
-    /// while most flows are there. O(flows).
+    /// Records a decision. Flows that finished before it stay in front, in the order in which they were
+    /// served last. If `auto` serves by tails at one time and by flows at another, the decision with the most
+    /// active flows counts. O(flows).
     fn note(&mut self, view: &View<'_>) {
         let flows = self.auto.choices().last().map_or(0, |choice| choice.flows);
         let has_most = flows >= self.most;
@@ -103,10 +103,10 @@ impl Policy for OrderRecorder {
     }
 }
 
-/// Serves as `auto` does that has decided and does not decide again.
+/// Serves as `auto` does after a decision, without further decisions.
 #[derive(Clone, Debug)]
 pub struct OrderReplay {
-    /// By flow of the document: its rank; none where phases of all flows go by their tails.
+    /// The rank of each flow of the document; `None` if phases of all flows are served by their tails.
     rank: Option<Vec<u32>>,
     wait: f64,
     residual: Residual,
@@ -115,7 +115,7 @@ pub struct OrderReplay {
 }
 
 impl OrderReplay {
-    /// The policy for what was come to; flows that have no place in its order come after those that have.
+    /// The policy for recorded decisions; flows without a position in the order come last.
     pub fn new(resolve: &Resolve) -> Self {
         let ranks = |order: &Vec<FlowId>| {
             let n = order.iter().map(|flow| flow.index() + 1).max().unwrap_or(0);
@@ -133,12 +133,12 @@ impl OrderReplay {
         }
     }
 
-    /// Flows have come: all that are there get their places. O(phases · log phases).
+    /// Flows have arrived: all active flows get positions. O(phases · log phases).
     fn place(&mut self, events: &[Event], view: &View<'_>) {
         self.residual.measure(view);
         for event in events {
             let Event::FlowArrived(flow) = *event else { continue };
-            // One that has nothing to do is over already.
+            // A flow without work has finished already.
             if let Ok(at) = self.residual.flows.binary_search_by_key(&flow, |left| left.flow) {
                 let wait = self.wait * self.residual.flows[at].rem;
                 self.serving.limits.set(flow, view.instance.flow(flow).release, wait);

@@ -1,4 +1,4 @@
-//! Slots that are kept from long tasks, so that the next flow need not wait for the end of one of them.
+//! Slots that are reserved from long tasks, so that the next flow need not wait for the end of one of them.
 //!
 //! Nothing is preempted: if one flow of long tasks takes every slot, the next flow waits for a whole task,
 //! however short it is. So tasks longer than *theta*, the median time alone of the last flows, hold at most a
@@ -18,19 +18,19 @@ use crate::auto::evaluate::{Evaluator, Sequence};
 use crate::auto::recurring::RecurringFlow;
 use crate::auto::snapshot::long_max;
 
-/// Shares of a slot kind that may be kept.
+/// The candidate shares of a slot kind.
 const SHARES: [f64; 7] = [0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7];
 
 /// A flow is huge if it has tasks longer than this multiple of theta.
 const HUGE: f64 = 10.0;
 
-/// The largest share that is kept where no huge flow came lately.
+/// The largest reserved share if no huge flow arrived recently.
 const USUAL: f64 = 0.2;
 
-/// The share that is kept until there is something to look back at.
+/// The reserved share until there are past flows to evaluate.
 const FIRST_SHARE: f64 = 0.05;
 
-/// How many flows must have come before theta means something.
+/// The number of flows that must have arrived before theta is meaningful.
 const FEW: usize = 10;
 
 /// At most this number of past flows is rolled out.
@@ -39,29 +39,29 @@ const MANY: usize = 100;
 /// The share is chosen again after this number of arrivals.
 const EVERY: u64 = 10;
 
-/// It is changed only for one that would have cost less by this share.
+/// The share changes only if the new one would have cost less by this fraction.
 const GAIN: f64 = 0.03;
 
-/// How many slots are kept from which tasks.
+/// The number of slots that are reserved, and from which tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Headroom {
-    /// The flows that came last.
+    /// The last flows.
     past: VecDeque<RecurringFlow>,
-    /// Whether a huge flow has come since it looked back.
+    /// Whether a huge flow has arrived since the last choice.
     is_huge: bool,
-    /// How many have come since it looked back.
+    /// The number of arrivals since the last choice.
     unseen: u64,
-    /// Tasks that are longer are long; none is before there is something to look back at.
+    /// Tasks longer than this are long; no task is long before there are past flows to evaluate.
     pub(super) theta: Span,
-    /// The share that is kept.
+    /// The reserved share.
     pub(super) rho: f64,
-    /// Whether theta and rho stay as they are.
+    /// Whether theta and rho are fixed.
     is_fixed: bool,
     evaluator: Evaluator,
 }
 
 impl Headroom {
-    /// To be chosen as flows come.
+    /// A share that is chosen as flows arrive.
     pub(super) fn chosen() -> Self {
         Self {
             past: VecDeque::new(),
@@ -79,7 +79,7 @@ impl Headroom {
         Self { theta, rho, is_fixed: true, ..Self::chosen() }
     }
 
-    /// A flow has come.
+    /// Records a flow that has arrived.
     pub(super) fn note(&mut self, known: RecurringFlow) {
         if !self.is_fixed {
             self.is_huge |= is_huge(&known, self.theta);
@@ -89,7 +89,7 @@ impl Headroom {
         }
     }
 
-    /// Looks back, if enough flows have come since it did.
+    /// Chooses the share again, if enough flows have arrived since the last choice.
     pub(super) fn choose(&mut self, objective: Objective, view: &View<'_>) {
         if self.is_fixed || self.past.len() < FEW || self.unseen < EVERY && !self.is_huge {
             return;
@@ -130,8 +130,8 @@ fn is_huge(known: &RecurringFlow, theta: Span) -> bool {
     known.template.longest().seconds() > HUGE * theta.seconds()
 }
 
-/// Flows that came, the first one first. What comes after a huge flow is mostly still to come: the last of
-/// these is put before all others, so that they come after it once more.
+/// Past flows in the order of their arrivals. The flows after a huge flow are mostly still to come, so the
+/// last huge flow is put before all others.
 fn looked_back_at(past: &VecDeque<RecurringFlow>, theta: Span) -> Vec<Cow<'_, RecurringFlow>> {
     let mut flows: Vec<Cow<'_, RecurringFlow>> = past.iter().map(Cow::Borrowed).collect();
     flows.sort_by_key(|known| known.at);
@@ -142,20 +142,20 @@ fn looked_back_at(past: &VecDeque<RecurringFlow>, theta: Span) -> Vec<Cow<'_, Re
     flows
 }
 
-/// How many slots long tasks hold, and so how many more they may take.
+/// The number of slots that long tasks hold, and so the number that they may still take.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bar {
     rho: f64,
     is_long: IdTable<PhaseId, bool>,
-    /// How many tasks of each long phase are counted in `held`.
+    /// The number of tasks of each long phase that are counted in `held`.
     counted: IdTable<PhaseId, u32>,
     held: [u32; 2],
-    /// A phase that was granted slots, of which it is not known yet how many it took.
+    /// A phase that was granted slots, for which the number of taken slots is not known yet.
     granted: Option<PhaseId>,
 }
 
 impl Bar {
-    /// From now on these phases are long that have tasks longer than `theta`. O(phases).
+    /// From now on, phases with tasks longer than `theta` are long. O(phases).
     pub(super) fn set(
         &mut self,
         headroom: &Headroom,
@@ -175,7 +175,7 @@ impl Bar {
         self.is_long[phase]
     }
 
-    /// Takes in what happened.
+    /// Applies the events of an instant.
     pub(super) fn note(&mut self, events: &[Event], view: &View<'_>) {
         self.count_granted(view);
         for event in events {
@@ -202,7 +202,7 @@ impl Bar {
         self.granted = Some(phase);
     }
 
-    /// Counts what was granted last. To be called before anything else is asked.
+    /// Counts the slots of the last grant. Call this before any other query.
     pub(super) fn count_granted(&mut self, view: &View<'_>) {
         if let Some(phase) = self.granted.take() {
             self.count(phase, view);
@@ -217,7 +217,7 @@ impl Bar {
         }
     }
 
-    /// How many more slots of a kind long tasks may take.
+    /// The number of slots of a kind that long tasks may still take.
     pub(super) fn room(&self, slot_kind: SlotKind, view: &View<'_>) -> u32 {
         long_max(view.state.alive(slot_kind), self.rho).saturating_sub(self.held[slot_kind.index()])
     }

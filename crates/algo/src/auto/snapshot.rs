@@ -13,7 +13,7 @@ use crate::estimated;
 use crate::machines::busy;
 use crate::rule::residual::is_live;
 
-/// What a rollout starts from, and what it changes.
+/// The start of a rollout, and the state that it changes.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub(super) time: Time,
@@ -21,31 +21,31 @@ pub struct Snapshot {
     /// First phase and first job of each flow, by id and by number here.
     pub(super) firsts: Vec<(PhaseId, u32)>,
     pub(super) jobs: Vec<Job>,
-    /// Jobs that come after others ([`Job::before`]).
+    /// The successors of jobs ([`Job::before`]).
     pub(super) before: Vec<u32>,
     pub(super) phases: Vec<Phase>,
-    /// Tasks that have not begun, phase by phase: how many, and how long each takes at speed 1.
+    /// Unstarted tasks, phase by phase: the number, and the duration of each at speed 1.
     pub(super) runs: Vec<(u32, Span)>,
-    /// Slots of one speed, in the order in which they are given out, by slot kind.
+    /// Slots of one speed, in the order in which they are assigned, by slot kind.
     pub(super) classes: [Vec<Class>; 2],
-    /// Slots from that number on are of that class, by slot kind.
+    /// Slots from this number on are of this class, by slot kind.
     class_from: [Vec<(u32, u16)>; 2],
     /// Slots that are up, by slot kind.
     pub(super) alive: [u32; 2],
-    /// How many of them long tasks may hold, by slot kind ([`super::headroom`]).
+    /// The number of them that long tasks may hold, by slot kind ([`super::reserved_slots`]).
     pub(super) long_max: [u32; 2],
-    /// Flows that are still to come, by when.
+    /// Future flows, by arrival.
     pub(super) arrivals: Vec<Arrival>,
-    /// Phases that are ready when their flow comes.
+    /// Phases that are ready at the arrival of their flow.
     pub(super) opening: Vec<u32>,
-    /// When flows that wait go first, by when.
+    /// When waiting flows go first, by time.
     pub(super) limits: Vec<(Time, u32)>,
     /// Whether slots serve both kinds of phases.
     pub(super) universal: bool,
     pub(super) start: RolloutState,
 }
 
-/// What a rollout changes.
+/// The state that a rollout changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RolloutState {
     pub(super) flows: Vec<FlowNow>,
@@ -57,20 +57,20 @@ pub(super) struct RolloutState {
     pub(super) waiting: [u32; 2],
     /// Slots that long tasks hold, by slot kind.
     pub(super) long: [u32; 2],
-    /// How many of [`Snapshot::arrivals`] have come, and of [`Snapshot::limits`] have passed.
+    /// The number of arrived [`Snapshot::arrivals`], and of passed [`Snapshot::limits`].
     pub(super) arrived: usize,
     pub(super) passed: usize,
     /// Batches of such reduces: lists, each headed by its phase ([`PhaseNow::waits`]).
     pub(super) waits: Vec<Wait>,
-    /// Batches that compute, and when each ends.
+    /// Batches that compute, with their ends.
     pub(super) ends: BinaryHeap<End>,
 }
 
-/// A flow that is still to come.
+/// A future flow.
 #[derive(Clone, Debug)]
 pub(super) struct Arrival {
     pub(super) at: Time,
-    /// Where in [`Snapshot::opening`] its phases are that are ready then.
+    /// The phases that are ready at its arrival, as a range of [`Snapshot::opening`].
     pub(super) opening: Range<u32>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Job {
     pub(super) flow: u32,
     pub(super) map: Option<u32>,
     pub(super) reduce: Option<u32>,
-    /// Where in [`Snapshot::before`] the jobs are that come after it.
+    /// Its successors, as a range of [`Snapshot::before`].
     pub(super) before: Range<u32>,
 }
 
@@ -91,20 +91,20 @@ pub(super) struct Phase {
     /// The maps that a reduce phase waits for.
     pub(super) maps: Option<u32>,
     pub(super) cap: u32,
-    /// The reduces of its job may take slots when no more tasks of this map phase are left.
+    /// The reduces of its job may take slots when at most this number of tasks of the map phase is left.
     pub(super) opens_at: u32,
-    /// What a task takes on average at speed 1.
+    /// The mean duration of a task at speed 1.
     pub(super) mean: Span,
-    /// Whether its tasks are long ([`super::headroom`]).
+    /// Whether its tasks are long ([`super::reserved_slots`]).
     pub(super) is_long: bool,
 }
 
 /// Slots of one speed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Class {
-    /// The believed speed.
+    /// The estimated speed.
     pub(super) speed: f64,
-    /// How many there are.
+    /// The number of slots.
     pub(super) slots: u32,
 }
 
@@ -122,12 +122,12 @@ pub(super) struct JobNow {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PhaseNow {
-    /// Tasks that are not done.
+    /// Unfinished tasks.
     pub(super) left: u32,
     pub(super) unstarted: u32,
     pub(super) running: u32,
     pub(super) is_ready: bool,
-    /// The next task to start: where in [`Snapshot::runs`], and how many of that run have started.
+    /// The next task to start: its run in [`Snapshot::runs`], and the number of started tasks of that run.
     pub(super) run: u32,
     pub(super) used: u32,
     /// The first of its batches that wait for maps.
@@ -143,8 +143,8 @@ pub(super) struct Wait {
     pub(super) next: Option<u32>,
 }
 
-/// Tasks that end together; the greatest is the one that ends first, which a heap gives out first. Those of
-/// an instant are equal, as they are taken together.
+/// Tasks that end together. The greatest is the one that ends first, which a heap returns first. Ends of one
+/// instant are equal, since they are handled together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: Time,
@@ -174,8 +174,8 @@ impl Ord for End {
 }
 
 impl Snapshot {
-    /// Takes what `view` shows now. O(phases of live flows + batches that run); allocates only where there is
-    /// more than before.
+    /// Copies the state that `view` shows now. O(phases of active flows + running batches); allocates only if
+    /// there is more than before.
     pub fn take(&mut self, view: &View<'_>) {
         self.time = view.now;
         self.clear();
@@ -188,7 +188,7 @@ impl Snapshot {
         }
     }
 
-    /// Takes the slots as they are, all of them free, and no flows.
+    /// Copies the slots, all of them free, without any flow.
     pub fn take_empty(&mut self, view: &View<'_>) {
         self.time = view.now;
         self.clear();
@@ -198,7 +198,7 @@ impl Snapshot {
         }
     }
 
-    /// Keeps how many slots tasks of more than `theta` may hold: all but a share `rho` of each slot kind,
+    /// Limits the slots that tasks of more than `theta` may hold: all but a share `rho` of each slot kind,
     /// rounded down.
     pub(super) fn reserve(&mut self, theta: Span, rho: f64) {
         for (most, &alive) in self.long_max.iter_mut().zip(&self.alive) {
@@ -211,7 +211,7 @@ impl Snapshot {
         }
     }
 
-    /// The tasks of a flow that have not begun take `factor` times as long.
+    /// The unstarted tasks of a flow take `factor` times as long.
     pub(super) fn stretch(&mut self, phases: Range<usize>, factor: f64) {
         let all = self.runs.len();
         for phase in phases {
@@ -221,7 +221,7 @@ impl Snapshot {
         }
     }
 
-    /// The tasks of each phase take as many times as long as drawn.
+    /// Multiplies the durations of the tasks of each phase by a random factor.
     pub(super) fn perturb(&mut self, mut draw: impl FnMut() -> f64) {
         let factors: Vec<f64> = self.phases.iter().map(|_| draw()).collect();
         for (phase, &factor) in factors.iter().enumerate() {
@@ -249,14 +249,14 @@ impl Snapshot {
         self.firsts[flow].1 as usize..end
     }
 
-    /// The number of a phase of a live flow; `None` of one that is not there.
+    /// The number of a phase of an active flow; `None` for other phases.
     pub fn number(&self, phase: PhaseId, view: &View<'_>) -> Option<u32> {
         let flow = self.flows.binary_search(&view.instance.flow_of(phase)).ok()?;
         let (first, number) = self.firsts[flow];
         Some(number + (phase.0 - first.0))
     }
 
-    /// Forgets all of it and keeps the memory.
+    /// Clears the tables and keeps their memory.
     fn clear(&mut self) {
         self.flows.clear();
         self.firsts.clear();
@@ -342,7 +342,7 @@ impl Snapshot {
         }
         let left = state.total() - state.done();
         let (unstarted, running) = (state.unstarted(), state.running());
-        // One without length is done when it becomes ready, so that it is not now.
+        // A phase without length is done when it becomes ready, so it is not ready now.
         let open = self.start.jobs[job as usize].blocked_by == 0 && left > 0 && !is_instant;
         let is_ready = open
             && view
@@ -353,8 +353,8 @@ impl Snapshot {
         self.start.phases.push(PhaseNow { left, unstarted, running, is_ready, run, ..PhaseNow::default() });
     }
 
-    /// A batch that runs ends when it is believed to or, if it should have ended before, after a tenth more
-    /// of its time.
+    /// A running batch ends at its estimated end. If this has passed, it ends after another tenth of its
+    /// duration.
     fn take_running(&mut self, holding: &Holding<'_>, view: &View<'_>) {
         let Some(phase) = self.number(holding.phase, view) else { return };
         let slot_kind = usize::from(self.phases[phase as usize].slot_kind);
@@ -373,12 +373,12 @@ impl Snapshot {
     }
 }
 
-/// How many of a kind's slots long tasks may hold if a share `rho` of it is kept for others.
+/// The number of slots of a kind that long tasks may hold if a share `rho` is reserved for others.
 pub(super) fn long_max(alive: u32, rho: f64) -> u32 {
     alive - (rho * f64::from(alive)).floor() as u32
 }
 
-/// Where the tasks are that a phase has to start, of `runs` runs of all phases.
+/// The tasks that a phase has to start, as a range of the `runs` runs of all phases.
 fn run_range(phases: &[PhaseNow], phase: usize, runs: usize) -> Range<usize> {
     phases[phase].run as usize..phases.get(phase + 1).map_or(runs, |next| next.run as usize)
 }
@@ -397,7 +397,7 @@ impl RolloutState {
         ends.clone_from(&from.ends);
     }
 
-    /// Puts a batch on the list of those of its phase that wait.
+    /// Adds a batch to the list of waiting batches of its phase.
     pub(super) fn hold(&mut self, phase: u32, wait: Wait) {
         let head = &mut self.phases[phase as usize].waits;
         let next = head.replace(self.waits.len() as u32);
@@ -405,7 +405,7 @@ impl RolloutState {
     }
 }
 
-/// The slot kinds there are.
+/// The slot kinds.
 pub(super) fn slot_kinds(universal: bool) -> &'static [SlotKind] {
     if universal { &[SlotKind::Any] } else { &[SlotKind::Map, SlotKind::Reduce] }
 }

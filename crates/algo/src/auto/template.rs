@@ -1,5 +1,5 @@
-//! Flows as they are when they come, cut out of a snapshot and put into another: those that will come again,
-//! and those that came before.
+//! Copies of flows in their state at arrival, cut out of one snapshot for insertion into another: flows that
+//! will recur, and past flows.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use slackline_model::{FlowId, PhaseId, Span, Time};
 
 use super::snapshot::{Arrival, FlowNow, Job, JobNow, Phase, PhaseNow, Snapshot};
 
-/// A flow as it is when it comes. Numbers count from its own first job, phase and run.
+/// A flow in its state at arrival. Numbers count from its own first job, phase and run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Template {
     jobs: Vec<(Job, JobNow)>,
@@ -15,7 +15,7 @@ pub(super) struct Template {
     phases: Vec<(Phase, PhaseNow)>,
     runs: Vec<(u32, Span)>,
     now: FlowNow,
-    /// Its phases that are not done, the longest tail first.
+    /// Its unfinished phases, the longest tail first.
     by_tail: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Template {
 }
 
 impl Snapshot {
-    /// A flow that has just come, whose phases have these numbers, the longest tail first.
+    /// A copy of a flow that has just arrived, whose phases have these numbers, the longest tail first.
     pub(super) fn template(&self, flow: usize, by_tail: &[u32]) -> Template {
         let phases = self.phases_of(flow);
         let jobs = self.jobs_of(flow);
@@ -66,8 +66,8 @@ impl Snapshot {
         from..self.jobs.partition_point(|job| job.flow as usize <= flow)
     }
 
-    /// Adds a flow that will come `at` that time, behind all others; its phases are appended to `by_tail`.
-    /// Flows are to be added in the order in which they come.
+    /// Adds a flow that arrives at `at`, after all others; its phases are appended to `by_tail`. Flows must
+    /// be added in the order of their arrivals.
     pub(super) fn add(&mut self, template: &Template, at: Time, by_tail: &mut Vec<u32>) {
         let Template { jobs, before, phases, runs, now, by_tail: tails } = template;
         let flow = self.start.flows.len() as u32;
@@ -96,7 +96,7 @@ impl Snapshot {
         by_tail.extend(tails.iter().map(|phase| phase + phase_0));
     }
 
-    /// How many flows there are, those to come included.
+    /// The number of flows, including future ones.
     pub(super) fn n_flows(&self) -> usize {
         self.start.flows.len()
     }

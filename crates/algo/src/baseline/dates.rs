@@ -4,12 +4,12 @@ use slackline_model::instance::Flow;
 use slackline_model::params::Settings;
 use slackline_model::{FlowId, Instance, JobId, PhaseId};
 
-/// What phases wait in the order of; by default the deadlines of their flows.
+/// The dates by which phases are ordered; by default the deadlines of their flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dates {
-    /// When they have to start for the deadline.
+    /// Whether the date of a phase is its latest start.
     pub slack: bool,
-    /// The time that flows are given counts divided by their weights.
+    /// Whether the time from release to deadline is divided by the weight.
     pub weights: bool,
 }
 
@@ -17,13 +17,13 @@ impl Dates {
     /// The deadlines of flows.
     pub const DEADLINES: Self = Self { slack: false, weights: false };
 
-    /// What the parameters say.
+    /// The values of the parameters.
     pub(super) fn chosen(settings: &Settings) -> Self {
         Self { slack: settings.choice("due") == "slack", weights: settings.choice("weights") == "counted" }
     }
 
-    /// The date of a phase of a flow, in seconds, from whose start it is so long to the end of the flow;
-    /// infinite without a deadline.
+    /// The date of a phase whose path to the end of its flow is `path`, in seconds; infinite without a
+    /// deadline.
     pub(super) fn of(self, flow: &Flow, path: f64) -> f64 {
         let Some(deadline) = flow.deadline else { return f64::INFINITY };
         let (release, deadline) = (flow.release.seconds(), deadline.seconds());
@@ -33,7 +33,7 @@ impl Dates {
     }
 }
 
-/// Seconds from the start of every phase of a flow to the end of the flow, if each takes so long.
+/// Seconds from the start of every phase of a flow to the end of the flow, for these durations.
 pub(super) fn paths(
     instance: &Instance,
     flow: FlowId,

@@ -59,7 +59,7 @@ impl Edf {
         Self { dates, ..Self::default() }
     }
 
-    /// Measures flows that have arrived and forgets those that are over.
+    /// Measures flows that have arrived and forgets finished ones.
     fn note(&mut self, events: &[Event], view: &View<'_>) {
         for event in events {
             if let Event::FlowArrived(flow) = *event {
@@ -73,7 +73,7 @@ impl Edf {
     }
 }
 
-/// What a phase takes with all the slots it can use, as it is believed, on machines of speed 1.
+/// The estimated duration of a phase with all the slots it can use, on machines of speed 1.
 fn shortest(phase: PhaseId, view: &View<'_>) -> f64 {
     let slots = view.instance.cluster().slots(view.instance.slot_kind_of(phase));
     let at_once = view.usable(phase).min(slots).max(1);
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn slack_and_weights_count_if_the_parameters_say_so() {
         assert_eq!(completions(Dates::DEADLINES), [10.0, 1.0]);
-        // The chain has to start at 2 s, the short one at 9.
+        // The chain must start at 2 s, the short one at 9.
         assert_eq!(completions(Dates { slack: true, weights: false }), [9.0, 10.0]);
         // A quarter of 10 s, less 1 s: before the chain's second job, behind its first.
         assert_eq!(completions(Dates { slack: true, weights: true }), [10.0, 1.0]);

@@ -47,22 +47,23 @@ pub struct Fair {
     slot_kinds: [Shares; 2],
 }
 
-/// Who shares the slots of a kind.
+/// The division of the slots of a kind.
 #[derive(Clone, Debug)]
 struct Shares {
-    /// Whether the slots have to be shared out again.
+    /// Whether the slots must be divided again.
     due: bool,
-    /// Whether all claims have to be computed again for that.
+    /// Whether all claims must be computed again first.
     stale: bool,
     /// Phases whose claims may have changed.
     changed: Vec<PhaseId>,
-    /// What every ready phase claims, by id.
+    /// The claim of every ready phase, by id.
     claims: Vec<(PhaseId, Claim)>,
-    /// What they can use together.
+    /// The number of slots that they can use together.
     most: f64,
-    /// Claims that get no more than their minimum, however many slots are left.
+    /// Claims that get at most their minimum, however many slots are left.
     weightless: usize,
-    /// Whether every phase has all it can use and slots are left: then a changed claim affects no other.
+    /// Whether every phase has all it can use and slots are left: then a changed claim affects no other
+    /// claim.
     is_ample: bool,
 }
 
@@ -75,7 +76,7 @@ impl Shares {
     /// A phase may claim more or less than before.
     fn change(&mut self, phase: PhaseId) {
         if self.changed.len() > 2 * self.claims.len() {
-            // As well all of them.
+            // Computing all of them costs no more.
             self.stale = true;
             self.changed.clear();
         }
@@ -86,10 +87,10 @@ impl Shares {
         (self.due, self.stale) = (true, true);
     }
 
-    /// Looks at every claim. O(ready phases).
+    /// Recomputes every claim. O(ready phases).
     fn renew(&mut self, slot_kind: SlotKind, view: &View<'_>) {
         let mut minima = minima::effective(view.instance, view.state, slot_kind).into_iter().peekable();
-        // Both come in the order of ids.
+        // Both are in the order of ids.
         let mut min = |phase| minima.next_if(|&(of, _)| of == phase).map_or(0, |(_, min)| min);
         self.claims.clear();
         self.claims.extend(view.state.ready(slot_kind).map(|phase| (phase, claim(phase, min(phase), view))));
@@ -100,8 +101,8 @@ impl Shares {
         self.stale = self.claims.iter().any(|(_, claim)| claim.min > 0.0);
     }
 
-    /// Looks at the claims of phases that changed, where nothing is guaranteed. O(log n) each, and moving
-    /// what stands behind those that come or go.
+    /// Recomputes the claims of changed phases, if nothing is guaranteed. O(log n) each, plus moving the
+    /// claims behind inserted or removed ones.
     fn update(&mut self, view: &View<'_>) {
         for &phase in &self.changed {
             let at = self.claims.binary_search_by_key(&phase, |&(other, _)| other);
@@ -132,10 +133,10 @@ impl Fair {
         Self { by, targets: Targets::default(), slot_kinds: [Shares::new(), Shares::new()] }
     }
 
-    /// Marks what may change by an event.
+    /// Marks the claims that an event may change.
     fn note(&mut self, event: &Event, view: &View<'_>) {
         match *event {
-            // Finished tasks matter once a phase can use less than it was given.
+            // Finished tasks matter once a phase can use fewer slots than its share.
             Event::TasksDone { phase, .. } => {
                 let state = view.phase(phase);
                 let left = f64::from(state.unstarted() + state.running());
@@ -201,7 +202,7 @@ impl Fair {
     }
 }
 
-/// What a phase may get: its minimum, and no more than it can use.
+/// The claim of a phase: its minimum, and at most what it can use.
 fn claim(phase: PhaseId, min: u32, view: &View<'_>) -> Claim {
     let weight = view.instance.flow(view.instance.flow_of(phase)).weight;
     Claim { min: f64::from(min), max: f64::from(view.usable(phase).max(min)), weight }

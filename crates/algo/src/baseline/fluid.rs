@@ -1,20 +1,18 @@
-//! What FIFO, Fair and EDF would do if work were fluid: plans on whole slots of one speed.
+//! FIFO, Fair and EDF as plans for divisible work, on whole slots of one speed.
 //!
 //! **Paper**: FLEX §4 and FlowFlex §5.1 compare their plans with FIFO and Fair made this way.
 //!
-//! **Problem**: flows of any number of jobs, typed or universal slots, machines of one speed; work may be
-//! divided at will, slots are whole. **Idea**
-//! 1. At every event (a release, a phase done) the slots of each slot kind are divided again.
-//! 2. FIFO and EDF give every ready phase all it can hold, in their order.
-//! 3. Fair gives every ready phase its share of the water-line. Shares have fractions and slots have
-//!    none, so a phase whose fraction was rounded away gets it back later: as long as there are fractions
-//!    they are rounded again at least `TURNS` times in the time that all work takes at least, and the phase
-//!    that is owed most comes first.
+//! **Problem**: flows of any number of jobs, map and reduce slots or generic slots, machines of one speed;
+//! work can be divided at will, slots are whole.
+//! **Idea** 1. At every event (a release, a phase done) the slots of each slot kind are divided again. 2.
+//! FIFO and EDF give every ready phase all it can hold, in their order. 3. Fair gives every ready phase its
+//! share of the water-line. Shares have fractions and slots have none, so a phase whose fraction was rounded
+//! down gets it back later. While there are fractions, they are rounded again at least `TURNS` times in the
+//! least time that all work takes, and the phase that is owed most comes first.
 //!
 //! **Guarantee**: that of the policies; Fair keeps minima. **Complexity**: O(n log n) an event for n ready
-//! phases, two events per phase and `TURNS` per slot kind; one for each task besides while minima exceed the
-//! slots.
-//! **Deviations**: none.
+//! phases, two events per phase and `TURNS` per slot kind; also one for each task while minima exceed the
+//! slots. **Deviations**: none.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Allocation;
@@ -39,7 +37,7 @@ pub enum Rule {
     Edf(dates::Dates),
 }
 
-/// How many times fractions of slots change hands while all work is done on all slots.
+/// The number of times that fractions of slots change hands during all work on all slots.
 const TURNS: f64 = 100.0;
 
 /// Slots of every phase over time, by phase and start.
@@ -66,11 +64,11 @@ pub fn plan(instance: &Instance, rule: Rule) -> Result<Vec<Allocation>, Refused>
     Ok(phase_graph::allocations(executed.rows))
 }
 
-/// What phases are served in the order of: two dates, the number of the flow, when the job became ready, the
-/// number of the job; then that of the phase.
+/// The order in which phases are served: two dates, the number of the flow, when the job became ready, the
+/// number of the job; then the number of the phase.
 type Order = ([Key; 2], u32, Key, u32);
 
-/// When jobs became ready, and what follows for the order of their phases.
+/// When jobs became ready, and the resulting order of their phases.
 struct Dates<'a> {
     instance: &'a Instance,
     rule: Rule,
@@ -110,7 +108,7 @@ impl Dates<'_> {
     }
 }
 
-/// FIFO and EDF: all that a phase can hold, in order.
+/// FIFO and EDF: each phase gets all it can hold, in order.
 struct Greedy<'a> {
     graph: &'a Graph,
     dates: Dates<'a>,
@@ -139,7 +137,7 @@ struct Shares<'a> {
     turn: f64,
     /// The share of each phase, fraction included.
     share: Vec<f64>,
-    /// Slot-seconds of the shares of each phase that it was not given yet.
+    /// Slot-seconds of the shares of each phase that it has not received yet.
     owed: Vec<f64>,
     /// Slot kinds whose minima take all slots.
     crowded: [bool; 2],
@@ -165,7 +163,7 @@ impl<'a> Shares<'a> {
         }
     }
 
-    /// What each ready phase of a slot kind may have.
+    /// The claims of the ready phases of a slot kind.
     fn claims(&mut self, slot_kind: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<(PhaseId, Claim)> {
         let instance = self.dates.instance;
         let mut tasks: Vec<(PhaseId, u32)> =
@@ -184,7 +182,7 @@ impl<'a> Shares<'a> {
         ready.iter().map(claim).collect()
     }
 
-    /// Shares rounded down, and what is left by what is owed, then in order.
+    /// Shares rounded down; the remaining slots go by the owed amounts, then in order.
     fn whole(&mut self, slot_kind: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<u32> {
         let claims = self.claims(slot_kind, ready, progress);
         let total = self.graph.slots()[slot_kind];
@@ -206,7 +204,7 @@ impl<'a> Shares<'a> {
         let mut order: Vec<usize> = (0..ready.len()).collect();
         order.sort_by(|&a, &b| owed(b).total_cmp(&owed(a)));
         let mut left = total.saturating_sub(slots.iter().sum());
-        // One each first; more only where no weight claims what is left.
+        // One each first; more only if no weight claims the remaining slots.
         for most in [1, u32::MAX] {
             for &k in &order {
                 let cap = self.graph.node(ready[k] as usize).cap;
@@ -232,8 +230,8 @@ impl fluid::Rule for Shares<'_> {
         by_slot_kind(self.graph, ready, given, |slot_kind, ready| self.whole(slot_kind, ready, progress));
     }
 
-    /// When fractions change hands, or where a phase of a crowded slot kind has a task less and may be
-    /// guaranteed less.
+    /// The next time at which fractions change hands, or at which a phase of a crowded slot kind has one task
+    /// less and may have a lower guarantee.
     fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_>) -> f64 {
         let turn = if self.fractions.contains(&true) { progress.now() + self.turn } else { f64::INFINITY };
         let nodes = ready.iter().map(|&node| node as usize).zip(given);
@@ -254,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// Flows of a map phase each, by work, weight and deadline, on universal slots.
+    /// Flows of a map phase each, by work, weight and deadline, on generic slots.
     fn instance(slots: u32, flows: &[(f64, f64, Option<f64>)]) -> Instance {
         let flow = |(k, &(work, weight, deadline)): (usize, &(f64, f64, Option<f64>))| {
             let map = Some(TasksDraft::Work { work, tasks: None }.into());
@@ -285,7 +283,7 @@ mod tests {
 
     #[test]
     fn edf_counts_slack_and_weights_if_the_parameters_say_so() {
-        // On a slot, 8 s due at 11 and 1 s due at 10: the long one has to start at 3, the short one at 9.
+        // On one slot, 8 s due at 11 and 1 s due at 10: the long one must start at 3, the short one at 9.
         let instance = instance(1, &[(8.0, 1.0, Some(11.0)), (1.0, 2.0, Some(10.0))]);
         assert_eq!(ends(&instance, Rule::Edf(dates::Dates::DEADLINES)), [9.0, 1.0]);
         let slack = dates::Dates { slack: true, weights: false };
@@ -299,7 +297,7 @@ mod tests {
 
     #[test]
     fn fair_shares_whole_slots_by_turns() {
-        // One slot for two: both are done at 10 if work is fluid, at most a turn of 0.1 s apart in whole
+        // One slot for two: both are done at 10 if work is divisible, at most a turn of 0.1 s apart in whole
         // slots.
         let equal = instance(1, &[(5.0, 1.0, None), (5.0, 1.0, None)]);
         let found = ends(&equal, Rule::Fair(ShareUnit::Job));

@@ -1,4 +1,4 @@
-//! Fair shares of flows, divided among their phases; the same in plans and online.
+//! Fair shares of flows, divided among their phases, for plans and online.
 
 use std::collections::BTreeMap;
 

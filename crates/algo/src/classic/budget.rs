@@ -1,4 +1,4 @@
-//! What searches may spend.
+//! Step budgets of searches.
 
 /// Steps left, and a function that may stop the searches.
 pub struct Budget<'a> {
@@ -14,7 +14,7 @@ impl<'a> Budget<'a> {
         Self { left: steps, cancel, cut: false }
     }
 
-    /// Whether another evaluation of `steps` steps may start; it spends them.
+    /// Spends `steps` steps. Returns whether an evaluation of that size may start.
     pub fn spend(&mut self, steps: usize) -> bool {
         if self.cut || self.left < steps as u64 || self.is_called_off() {
             self.cut = true;
@@ -24,7 +24,7 @@ impl<'a> Budget<'a> {
         true
     }
 
-    /// Whether another evaluation may begin whose steps are known only afterwards ([`Budget::charge`]).
+    /// Whether another evaluation may start, if its steps are known only at its end ([`Budget::charge`]).
     pub fn may_begin(&mut self) -> bool {
         let may = self.left > 0 && !self.is_called_off();
         self.cut |= !may;
@@ -41,19 +41,19 @@ impl<'a> Budget<'a> {
         self.left == 0
     }
 
-    /// Whether the caller asks to stop.
+    /// Whether the caller requests a stop.
     pub fn is_called_off(&mut self) -> bool {
         let stop = self.cancel.is_some_and(|stop| stop());
         self.cut |= stop;
         stop
     }
 
-    /// Whether something was left undone for lack of budget.
+    /// Whether a search was cut short by the budget.
     pub fn was_cut(&self) -> bool {
         self.cut
     }
 
-    /// Something was left undone.
+    /// Records that a search was cut short.
     pub fn note_cut(&mut self) {
         self.cut = true;
     }
@@ -66,7 +66,7 @@ impl<'a> Budget<'a> {
         Budget { left, cancel: self.cancel, cut: self.cut }
     }
 
-    /// Takes back what a search did not spend.
+    /// Returns the steps that a search did not spend.
     pub fn refund(&mut self, part: &Budget<'_>) {
         self.left += part.left;
     }

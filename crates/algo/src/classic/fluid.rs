@@ -1,16 +1,16 @@
-//! Executing schedules of work that can be divided at will among whole slots (malleable work).
+//! Executes schedules of work that can be divided at will among whole slots (malleable work).
 //!
-//! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, kinds of slots | any. **Idea**
-//! 1. Nodes that are released and wait for nothing are ready, in the order of a key ([`Rule::key`]).
+//! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, kinds of slots | any.
+//! **Idea** 1. Nodes that are released and wait for nothing are ready, in the order of a key ([`Rule::key`]).
 //! 2. At every event the rule divides the slots again ([`Rule::grant`]). Events are releases, ends of nodes,
-//!    and instants at which the rule wants to look again ([`Rule::look`]).
-//! 3. A node that is done makes those ready that waited for it alone; nodes without work are done at once.
+//! and instants that the rule requests ([`Rule::look`]). 3. When a node is done, the nodes that waited for it
+//! alone become ready; nodes without work are done at once.
 //!
-//! So the rule alone distinguishes one schedule from another. An [`Executor`] keeps its memory for the next
-//! schedule and writes rows only for callers that want them, so that a search can make thousands; a rule may
-//! end a schedule early ([`Rule::is_over`]).
+//! So only the rule distinguishes one schedule from another. An [`Executor`] keeps its memory for the next
+//! schedule and writes rows only on request, so that a search can make thousands; a rule may end a schedule
+//! early ([`Rule::is_over`]).
 //!
-//! **Complexity**: O(n) events for n nodes besides those the rule asks for, each O(grants) besides the rule,
+//! **Complexity**: O(n) events for n nodes plus those that the rule requests, each O(grants) plus the rule,
 //! plus an insertion into the ready list for each node.
 
 use slackline_model::tolerance;
@@ -28,7 +28,7 @@ pub trait Work {
     fn slot_kind(&self) -> usize;
 }
 
-/// A piece of work that is nothing else.
+/// A node without other data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
     /// Slot-seconds.
@@ -55,17 +55,17 @@ impl Work for Node {
     }
 }
 
-/// What there is to do, in which order and on what.
+/// The nodes, their order and their slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph<N = Node> {
     slots: [u32; 2],
     nodes: Vec<N>,
-    /// Nodes that wait for each node, concatenated, and where those of each begin.
+    /// The successors of each node, concatenated, and where those of each start.
     next: Vec<u32>,
     first_next: Vec<u32>,
-    /// How many nodes each node waits for.
+    /// The number of predecessors of each node.
     waits: Vec<u32>,
-    /// Nodes that wait for none, by release.
+    /// Nodes without predecessors, by release.
     arrivals: Vec<(f64, u32)>,
 }
 
@@ -112,27 +112,27 @@ impl<N> Graph<N> {
         &mut self.nodes[node]
     }
 
-    /// The nodes that wait for a node.
+    /// The successors of a node.
     pub fn next(&self, node: usize) -> &[u32] {
         &self.next[self.first_next[node] as usize..self.first_next[node + 1] as usize]
     }
 }
 
-/// How long a step is and who is done at its end. It decides the last digits of a schedule only; a policy's
-/// plans keep theirs.
+/// How the length of a step and the nodes that are done at its end are computed. It affects only the last
+/// digits of a schedule; the plans of a policy keep theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// From instant to instant. Done is the first node that ends first, and who has no more than rounding of
-    /// its work left.
+    /// From instant to instant. The node that ends first is done, and so is each node whose remaining work is
+    /// only rounding.
     Instants,
-    /// The least time that a node still needs. Done is who needs no more, up to rounding.
+    /// The least time that a node still needs. Nodes that need no more time, up to rounding, are done.
     Steps,
 }
 
-/// Who is served, and how.
+/// Who is served, and how: a scheduling rule.
 pub trait Rule {
     type Node: Work;
-    /// What ready nodes are put in order by, the least first; ties go to the lower node.
+    /// The key by which ready nodes are ordered, the least first; ties go to the lower node.
     type Key: Copy + Ord + Default;
     /// How times are rounded.
     const ROUNDING: Rounding;
@@ -140,11 +140,11 @@ pub trait Rule {
     /// The key of a node that becomes ready at `now`.
     fn key(&mut self, node: usize, now: f64) -> Self::Key;
 
-    /// The slots of the first ready nodes into `given`, which is empty; the others get none. Asked at every
-    /// event; `ready` is in order.
+    /// Writes the slots of the first ready nodes into `given`, which is empty; the others get none. Called at
+    /// every event; `ready` is in order.
     fn grant(&mut self, ready: &[u32], progress: &Progress<'_, Self::Node>, given: &mut Vec<u32>);
 
-    /// When the rule wants to look again though no node begins or ends; ignored unless it is after now.
+    /// When the rule needs a further event although no node starts or ends; ignored unless it is after now.
     fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_, Self::Node>) -> f64 {
         let _ = (ready, given, progress);
         f64::INFINITY
@@ -160,18 +160,18 @@ pub trait Rule {
         let _ = (node, now);
     }
 
-    /// Whether no more of the schedule is wanted; asked before every event.
+    /// Whether the rest of the schedule is not needed; called before every event.
     fn is_over(&self) -> bool {
         false
     }
 }
 
-/// How far an execution is.
+/// The progress of an execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a, N = Node> {
     graph: &'a Graph<N>,
     now: f64,
-    /// Slot-seconds left, by node.
+    /// Remaining slot-seconds, by node.
     left: &'a [f64],
 }
 
@@ -183,7 +183,7 @@ impl<N> Progress<'_, N> {
 }
 
 impl Progress<'_> {
-    /// Tasks left of a node, as documents count them; more than there can be for work without tasks.
+    /// Remaining tasks of a node, as documents count them; `u32::MAX` for work without tasks.
     pub fn tasks(&self, node: usize) -> u32 {
         let info = &self.graph.nodes[node];
         let Some(longest) = info.longest else { return u32::MAX };
@@ -213,13 +213,13 @@ pub struct Row {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Executed {
-    /// What each node holds, by node and start; changes of slots only.
+    /// The slots of each node over time, by node and start; only changes.
     pub rows: Vec<Row>,
     /// When each node is done.
     pub ends: Vec<f64>,
 }
 
-/// The schedule of a graph under a rule. The rule must leave no slot kind idle forever while it has ready
+/// The schedule of a graph under a rule. The rule must not leave a slot kind idle forever while it has ready
 /// nodes.
 pub fn execute<R: Rule>(graph: &Graph<R::Node>, rule: &mut R) -> Executed {
     let mut executor = Executor::default();
@@ -229,22 +229,22 @@ pub fn execute<R: Rule>(graph: &Graph<R::Node>, rule: &mut R) -> Executed {
     Executed { rows, ends: executor.ends }
 }
 
-/// Executes rules whose keys are `K`; keeps its memory for the next.
+/// Executes rules with keys `K`; keeps its memory for the next schedule.
 #[derive(Clone, Debug, Default)]
 pub struct Executor<K> {
     now: f64,
-    // By node.
+    // Remaining slot-seconds by node.
     left: Vec<f64>,
     waits: Vec<u32>,
     keys: Vec<K>,
     ends: Vec<f64>,
     /// Ready nodes in order.
     ready: Vec<u32>,
-    /// Slots given, by position in `ready`; those after its end get none.
+    /// Slots by position in `ready`; nodes beyond its end get none.
     given: Vec<u32>,
     /// Ready nodes without work.
     workless: Vec<u32>,
-    /// Nodes that have just been done.
+    /// Nodes that have just finished.
     done: Vec<u32>,
     held: SlotHoldings,
 }
@@ -253,12 +253,12 @@ pub struct Executor<K> {
 struct Step {
     at: f64,
     seconds: f64,
-    /// The position of the first ready node that ends then.
+    /// The position of the first ready node that ends at that time.
     first: Option<usize>,
 }
 
 impl<K: Copy + Ord + Default> Executor<K> {
-    /// The schedule of a graph under a rule, as `rows` by end if they are wanted; whether all is done.
+    /// Executes a graph under a rule. Writes `rows` by end if requested. Returns whether all nodes are done.
     pub fn run<R: Rule<Key = K>>(
         &mut self,
         graph: &Graph<R::Node>,
@@ -316,7 +316,7 @@ impl<K: Copy + Ord + Default> Executor<K> {
         self.held.reset(n);
     }
 
-    /// A node waits for nothing any more.
+    /// A node has no unfinished predecessors any more.
     fn enter<R: Rule<Key = K>>(&mut self, node: u32, rule: &mut R) {
         if self.left[node as usize] <= 0.0 {
             self.workless.push(node);
@@ -329,7 +329,7 @@ impl<K: Copy + Ord + Default> Executor<K> {
         self.ready.insert(at, node);
     }
 
-    /// A node is done; those that waited for nothing else are ready.
+    /// A node is done; its successors without other unfinished predecessors are ready.
     fn complete<R: Rule<Key = K>>(&mut self, node: usize, graph: &Graph<R::Node>, rule: &mut R) {
         self.ends[node] = self.now;
         rule.done(node, self.now);
@@ -341,7 +341,7 @@ impl<K: Copy + Ord + Default> Executor<K> {
         }
     }
 
-    /// Up to the end of a node, to `until`, or to where the rule looks again.
+    /// The next event: the end of a node, `until`, or an instant that the rule requests.
     fn step<R: Rule<Key = K>>(&self, until: f64, graph: &Graph<R::Node>, rule: &R) -> Step {
         let (mut least, mut first) = (f64::INFINITY, None);
         for (k, (&node, &slots)) in self.ready.iter().zip(&self.given).enumerate() {
@@ -372,7 +372,7 @@ impl<K: Copy + Ord + Default> Executor<K> {
         step
     }
 
-    /// Lets time pass; `done` are then the nodes that end, in the order of service.
+    /// Advances the time; `done` has the nodes that end, in the order of service.
     fn advance<R: Rule<Key = K>>(&mut self, until: f64, graph: &Graph<R::Node>, rule: &mut R) {
         let step = self.step(until, graph, rule);
         self.done.clear();
@@ -401,7 +401,7 @@ impl<K: Copy + Ord + Default> Executor<K> {
     }
 }
 
-/// Who holds how many slots since when, where rows are written.
+/// The slots of each node and since when, if rows are written.
 #[derive(Clone, Debug, Default)]
 struct SlotHoldings {
     /// Since when a node holds how many slots.
@@ -420,7 +420,7 @@ impl SlotHoldings {
         self.wanted.resize(nodes, 0);
     }
 
-    /// Ends the rows of nodes whose slots changed and opens new ones.
+    /// Ends the rows of nodes whose slots changed and starts new ones.
     fn record(&mut self, ready: &[u32], given: &[u32], now: f64, rows: &mut Vec<Row>) {
         for (&node, &slots) in ready.iter().zip(given) {
             self.wanted[node as usize] = slots;
@@ -451,7 +451,7 @@ impl SlotHoldings {
     }
 }
 
-/// Each ready node in order with all it can hold, as long as there are slots.
+/// Gives each ready node in order all it can hold, while slots are left.
 pub fn in_order<N: Work>(graph: &Graph<N>, ready: &[u32], given: &mut Vec<u32>) {
     let mut free = graph.slots;
     for &node in ready {
@@ -465,7 +465,7 @@ pub fn in_order<N: Work>(graph: &Graph<N>, ready: &[u32], given: &mut Vec<u32>) 
     }
 }
 
-/// Divides the slots of each slot kind separately: `grant` says what its ready nodes get.
+/// Divides the slots of each slot kind separately: `grant` divides those of one kind.
 pub fn by_slot_kind<N: Work>(
     graph: &Graph<N>,
     ready: &[u32],

@@ -1,4 +1,4 @@
-//! Orders of jobs on one machine: the rules of the textbook.
+//! Textbook orders of jobs on one machine.
 //!
 //! Each is exact on one machine for some metric, and a start for a search on others. Ties go to the lower
 //! job.
@@ -8,14 +8,14 @@ use std::collections::BinaryHeap;
 
 use slackline_model::Key;
 
-/// A job as the rules see it.
+/// The properties of a job that the rules use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    /// What it takes of a machine: slot-seconds.
+    /// Its work: slot-seconds.
     pub work: f64,
-    /// Seconds it takes at least, however fast the machine is.
+    /// The least seconds that it takes, however fast the machine is.
     pub alone: f64,
-    /// By when it should be done, in seconds; infinite for no date.
+    /// Its due time, in seconds; infinite without one.
     pub due: f64,
     /// Smith's ratio: work over weight, infinite without weight.
     pub ratio: f64,
@@ -38,16 +38,17 @@ pub fn earliest_due(jobs: &[Job]) -> Vec<usize> {
     sorted(jobs.len(), |j| jobs[j].due)
 }
 
-/// Those on time by due time, the late ones behind by Smith's rule.
+/// Jobs on time by due time, then the late ones by Smith's rule.
 fn late_last(jobs: &[Job], late: &[bool]) -> Vec<usize> {
     let mut order = sorted(jobs.len(), |j| if late[j] { jobs[j].ratio } else { jobs[j].due });
     order.sort_by_key(|&j| late[j]);
     order
 }
 
-/// Moore-Hodgson on a machine of some speed, as many jobs as possible on time: by due time, and whenever a
-/// job would be late, those with the largest `burden` so far are left to be late: with the work, as many as
-/// possible are on time (the theorem); with Smith's ratio, a rule for weights. O(J log J).
+/// Moore-Hodgson on a machine of some speed, with as many jobs as possible on time. Jobs are added by due
+/// time. Whenever a job would be late, the jobs with the largest `burden` so far become late. With the work
+/// as burden, the number on time is maximal (the theorem); Smith's ratio gives a rule for weights. O(J log
+/// J).
 pub fn moore(jobs: &[Job], speed: f64, burden: impl Fn(&Job) -> f64) -> Vec<usize> {
     let mut late: Vec<bool> = jobs.iter().map(|job| job.alone > job.due).collect();
     let mut kept: BinaryHeap<(Key, usize)> = BinaryHeap::new();
@@ -68,8 +69,8 @@ pub fn moore(jobs: &[Job], speed: f64, burden: impl Fn(&Job) -> f64) -> Vec<usiz
     late_last(jobs, &late)
 }
 
-/// The weighted tardy count, greedily: jobs by what being late costs per work; each that still fits on a
-/// machine of some speed beside those kept before is kept, the others are late. O(J log J).
+/// The weighted tardy count, greedily: jobs by the cost of lateness per work. A job that still fits beside
+/// the earlier ones on a machine of some speed is kept, the others are late. O(J log J).
 pub fn worth(jobs: &[Job], speed: f64) -> Vec<usize> {
     let by_due = earliest_due(jobs);
     let mut place = vec![0; jobs.len()];
@@ -141,16 +142,16 @@ impl Room {
     }
 }
 
-/// Apparent tardiness cost (Vepsalainen, Morton 1987), ΣwT: the job with the largest
-/// w/V · exp(−slack⁺ / (k·p̄)) next, k the look-ahead, time passing by V over the speed. O(J log J).
+/// Apparent tardiness cost (Vepsalainen, Morton 1987), ΣwT: the job with the largest w/V · exp(−slack⁺ /
+/// (k·p̄)) next, k the look-ahead; time advances by V over the speed. O(J log J).
 ///
-/// While a job has slack its index grows with time as that of every other such job; from then on it stays. So
-/// two heaps hold the jobs, and a job changes from one to the other once.
+/// While a job has slack, its index grows with time like that of every other such job; from then on it is
+/// constant. So two heaps hold the jobs, and a job moves from one to the other once.
 pub fn apparent_tardiness_cost(jobs: &[Job], speed: f64, look_ahead: f64) -> Vec<usize> {
     let mean = jobs.iter().map(|job| job.work / speed).sum::<f64>() / jobs.len().max(1) as f64;
     let scale = (look_ahead * mean).max(f64::MIN_POSITIVE);
     let slack = |j: usize| jobs[j].due - jobs[j].alone;
-    // The logarithm orders as the index does and needs no exponential.
+    // The logarithm gives the same order and needs no exponential.
     let worth = |j: usize| -libm::log(jobs[j].ratio.max(f64::MIN_POSITIVE));
     let heap = |j: usize| (Key::new(worth(j) - slack(j) / scale), Reverse(j));
     let mut slacks = sorted(jobs.len(), slack).into_iter().peekable();
@@ -186,7 +187,7 @@ mod tests {
         Job { work, alone: work, due, ratio: work }
     }
 
-    /// Five jobs of the textbook (Pinedo, 1 || ΣU): the second makes the third late, the first the last.
+    /// Five textbook jobs (Pinedo, 1 || ΣU): the second makes the third late, the first the last.
     #[test]
     fn moore_leaves_the_longest_late() {
         let jobs = [job(7.0, 9.0), job(8.0, 17.0), job(4.0, 18.0), job(6.0, 19.0), job(6.0, 21.0)];

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use slackline_model::Key;
 
-/// What one claimant may get.
+/// The claim of one claimant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
     /// At least this much.
@@ -42,7 +42,7 @@ pub fn water_line(claims: &[Claim], capacity: f64) -> Vec<f64> {
     claims.iter().map(|claim| claim.at(level)).collect()
 }
 
-/// [`water_line`] of claims that lie beside something else, one after the other.
+/// [`water_line`] for claims that are stored beside other data.
 pub(crate) fn water_line_of<'a>(
     claims: impl Iterator<Item = &'a Claim> + Clone,
     capacity: f64,
@@ -51,7 +51,7 @@ pub(crate) fn water_line_of<'a>(
     claims.map(move |claim| claim.at(level))
 }
 
-/// A level at which a claim begins or ceases to grow, and what that changes of the slope of the sum.
+/// A level at which a claim starts or stops growing, and the change of the slope of the sum.
 #[derive(Clone, Copy)]
 struct Corner {
     level: f64,
@@ -59,8 +59,8 @@ struct Corner {
 }
 
 impl Corner {
-    /// By level; at one level, claims that begin before those that cease, the heaviest beginning first and
-    /// the lightest ceasing first. Levels are not negative, so that their bits order as they do.
+    /// By level. At one level, claims that start come before those that stop, the heaviest first among starts
+    /// and the lightest first among stops. Levels are not negative, so their bits order as they do.
     fn key(&self) -> (u64, Reverse<Key>) {
         (self.level.to_bits(), Reverse(Key::new(self.change)))
     }
@@ -72,15 +72,15 @@ fn level<'a>(claims: impl Iterator<Item = &'a Claim> + Clone, capacity: f64) -> 
     if claims.clone().map(most).sum::<f64>() < capacity {
         return f64::INFINITY;
     }
-    // At level min/w a claim begins to grow with slope w, at max/w it ceases.
+    // At level min/w a claim starts to grow with slope w, at max/w it stops.
     let growing = claims.clone().filter(|c| c.weight > 0.0);
     let begin = growing.clone().map(|c| Corner { level: c.min / c.weight, change: c.weight });
     let cease = growing.clone().map(|c| Corner { level: c.max / c.weight, change: -c.weight });
-    // Most begin at once, and cease one after the other: two sorted halves, which a stable sort merges.
+    // Most claims start at once, and stop one after the other: two sorted halves, which a stable sort merges.
     let mut corners: Vec<Corner> = begin.collect();
     let begins = corners.len();
     match corners.first() {
-        // Mostly all weigh the same: levels alone are sorted several times faster.
+        // Usually all weights are equal: sorting only levels is several times faster.
         Some(&Corner { change: weight, .. }) if growing.clone().all(|c| c.weight == weight) => {
             let mut levels: Vec<u64> = cease.map(|corner| corner.level.to_bits()).collect();
             levels.sort_unstable();

@@ -1,4 +1,4 @@
-//! DMRS and the two schedulers it is compared with in the table of policies.
+//! The entries of DMRS and its two baselines in the table of policies.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Rows;

@@ -1,4 +1,4 @@
-//! Estimates as the online policy uses them: speeds as of its last decision.
+//! The estimates of the online policy: speeds as of its last decision.
 
 use slackline_model::Cluster;
 use slackline_policy::Estimates;
@@ -9,7 +9,7 @@ use super::variant::Variant;
 /// Speeds of the machines.
 #[derive(Clone, Debug)]
 pub(super) struct SpeedEstimates {
-    /// As they were when something was last decided.
+    /// The speeds at the last decision.
     speeds: Speeds,
     /// Whether all machines count as equally fast, even if their speeds are known.
     blind: bool,
@@ -23,7 +23,7 @@ impl SpeedEstimates {
         }
     }
 
-    /// Machines of groups that were not known join.
+    /// Adds the groups of machines that joined.
     pub(super) fn join(&mut self, cluster: &Cluster) {
         self.speeds.0.resize(cluster.groups().len(), cluster.mean_speed());
     }
@@ -32,7 +32,7 @@ impl SpeedEstimates {
         &self.speeds
     }
 
-    /// Takes over what has been learned of speeds.
+    /// Updates the learned speeds.
     pub(super) fn update(&mut self, estimates: &Estimates) {
         if !self.blind {
             self.speeds.0.clone_from(&estimates.speed);

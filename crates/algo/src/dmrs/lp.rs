@@ -1,4 +1,4 @@
-//! LP-MapReduce: completion times no schedule can beat together, and the order they suggest.
+//! LP-MapReduce: completion times that no schedule can beat together, and the order that follows from them.
 //!
 //! The paper's program (§III.A) minimises Σ w_j C_j under Eq. (2) and the floors of Eq. (7). With the work
 //! p_j, the floor l_j and the tail h_j of each job it is the program of [`slackline_relax::pb`], which solves
@@ -16,14 +16,14 @@
 use slackline_relax::pb;
 use slackline_relax::preemptive::{FastMachine, Item};
 
-/// One phase of a job, as far as the program looks at it.
+/// The properties of a phase that the program uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Side {
     /// p^M or p^R: total size, seconds at speed 1.
     pub work: f64,
     /// p_{j,1}: the largest task.
     pub longest: f64,
-    /// |T|: how many tasks run at the same time at most.
+    /// |T|: the number of tasks that run at the same time at most.
     pub tasks: u32,
 }
 
@@ -98,7 +98,7 @@ impl Machines {
     }
 }
 
-/// The machines that serve each phase: the same ones, or typed slots.
+/// The machines that serve each phase: the same ones, or map slots and reduce slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
     pub(super) map: Machines,
@@ -128,7 +128,7 @@ impl System {
     }
 }
 
-/// Which floors and tails the program has.
+/// The floors and tails of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// Those of each phase (docs/math/dmrs.md A7 a).
@@ -188,7 +188,7 @@ pub fn release_bound(jobs: &[Job], system: &System, form: Form) -> f64 {
     value
 }
 
-/// The job as the relaxation sees it.
+/// The job in the form of the relaxation.
 fn relaxed(job: &Job, system: &System, form: Form) -> pb::Job {
     let (work, shared) = (job.work(), system.rate_of(job));
     let (map_rate, reduce_rate) = match form {

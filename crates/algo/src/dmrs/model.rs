@@ -1,4 +1,4 @@
-//! The words of the model as DMRS sees them: machines by speed, jobs with sizes, weights.
+//! Converts the model to the terms of DMRS: machines by speed, jobs with sizes, weights.
 
 use slackline_model::instance::{Flow, Phase};
 use slackline_model::{Cluster, GroupId, Instance, JobId, PhaseKind, SlotKind};
@@ -6,7 +6,7 @@ use slackline_model::{Cluster, GroupId, Instance, JobId, PhaseKind, SlotKind};
 use super::list::{self, Run, Slot};
 use super::lp::{self, Machines, Side, System};
 
-/// The machines by speed; a machine with n slots is n machines. `speed` is what is believed of a group.
+/// The machines by speed; a machine with n slots is n machines. `speed` is the estimate of a group.
 pub fn system(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> System {
     let machines = |slot_kind: SlotKind| {
         let classes = cluster.groups().iter_enumerated().map(|(id, group)| {
@@ -22,7 +22,7 @@ pub fn system(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> System {
     }
 }
 
-/// The slots of the cluster by slot kind, all free at time 0. `speed` is what is believed of a group.
+/// The slots of the cluster by slot kind, all free at time 0. `speed` is the estimate of a group.
 pub fn slots(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> [Vec<Slot>; 2] {
     let mut slot_kinds = [Vec::new(), Vec::new()];
     for &slot_kind in cluster.slot_kinds() {
@@ -36,7 +36,7 @@ pub fn slots(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> [Vec<Slot>; 2
     slot_kinds
 }
 
-/// What a second of a flow costs: the slope of its cost where that is linear, else its weight.
+/// The cost of a second of a flow: the slope of its cost if that is linear, else its weight.
 pub fn weight(flow: &Flow) -> f64 {
     flow.cost.as_linear().map_or(flow.weight, |(slope, _)| slope)
 }

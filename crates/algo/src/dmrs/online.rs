@@ -1,14 +1,14 @@
 //! DMRS as a policy: job scheduler, task scheduler, machine queues (§V).
 //!
-//! The jobs are the ready jobs of all flows. When one becomes ready, the linear program is solved for
-//! what is left of all of them, the list is rebuilt from what the slots do now, and every slot gets a
-//! queue. A task is handed to its machine when its slot is free and its phase can run, so that a machine
-//! of n slots is n machines. Before a task starts after something has not gone as planned, the best slot
-//! for it is looked for again, and if it is another one, the list is rebuilt.
+//! The jobs are the ready jobs of all flows. When a job becomes ready, the policy solves the linear program
+//! for the remaining work of all ready jobs, rebuilds the list from the present state of the slots, and gives
+//! every slot a queue. A task goes to its machine when its slot is free and its phase can run, so a machine
+//! of n slots counts as n machines. After a deviation from the plan, the policy checks the best slot of a
+//! task again before its start. If it is another slot, the list is rebuilt.
 //!
-//! - `state`: what the policy knows, and how events change it;
+//! - `state`: the state of the policy, and how events change it;
 //! - `listing`: order and list of the remaining work;
-//! - `starting`: free slots get tasks.
+//! - `starting`: assigns tasks to free slots.
 
 mod listing;
 mod starting;
@@ -36,7 +36,7 @@ impl Policy for Dmrs {
             self.note(event, view);
         }
         self.note_begun(view);
-        // Not before: what has ended was expected with the speeds estimated until now.
+        // Not earlier: the ends so far were estimated with the previous speeds.
         self.speeds.update(view.estimates);
         if std::mem::take(&mut self.due.order) {
             self.sort(view);

@@ -1,11 +1,11 @@
-//! From completion times to the order of the list, and what the order guarantees.
+//! Derives the order of the list from completion times, and the guarantee of the order.
 //!
 //! Algorithm 1 sorts by C_j − p_j/(2μ_j). Every key C_j − a_j with 0 ≤ a_j ≤ p_j/(2μ_j) keeps Theorem 1
 //! (docs/math/dmrs.md A6), so μ instead of μ_j, as Lemma 1 prints it, and plain C_j are allowed too.
 
 use super::lp::{Job, Solution, System};
 
-/// What the list is sorted by.
+/// The sort key of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Key {
     /// C_j − p_j/(2μ_j), Algorithm 1 line 2.

@@ -1,4 +1,4 @@
-//! A whole instance at once: the linear program, the order, the list.
+//! Plans a whole instance at once: the linear program, the order, the list.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::{Flow, Phase};
@@ -18,14 +18,14 @@ pub struct Config {
     pub variant: Variant,
     /// Which linear program gives the order.
     pub form: Form,
-    /// What the list is sorted by.
+    /// The sort key of the list.
     pub key: Key,
 }
 
-/// A schedule of tasks with what is known of its quality.
+/// A schedule of tasks with its known quality.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Who runs where and when.
+    /// Where and when each task runs.
     pub tasks: TaskRows,
     /// Every task in the order of the list; for the baselines, of the starts.
     pub placed: Vec<Placed>,
@@ -42,8 +42,8 @@ pub struct Plan {
     pub ratio: Option<f64>,
 }
 
-/// Plans all flows with the release times they will have (Algorithm 1). The baselines of the paper list
-/// the tasks with what they know, and are then followed on the machines as they are.
+/// Plans all flows with their release times (Algorithm 1). The baselines of the paper list the tasks with
+/// their own knowledge, and are then executed on the real machines.
 ///
 /// O(N log N + tasks · (log slots + speed classes)).
 ///
@@ -82,7 +82,7 @@ pub fn plan(instance: &Instance, config: Config) -> Result<Plan, Refused> {
     })
 }
 
-/// The order of the flows and the tasks in the order of the list, as the scheduler believes they will run.
+/// The order of the flows and the tasks in the order of the list, as estimated by the scheduler.
 fn list(
     instance: &Instance,
     jobs: &[JobId],

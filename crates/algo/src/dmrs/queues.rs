@@ -1,4 +1,4 @@
-//! A queue for every slot, and what each slot does now, as the online policy knows it.
+//! A queue and the present task of every slot, for the online policy.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,7 +20,7 @@ pub(super) struct SlotRef {
 pub(super) struct Running {
     pub(super) phase: PhaseId,
     pub(super) task: u32,
-    /// Believed size.
+    /// Estimated size.
     pub(super) span: Span,
     pub(super) since: Time,
 }
@@ -38,9 +38,9 @@ pub(super) struct Done {
 pub(super) struct Queued {
     pub(super) phase: PhaseId,
     pub(super) task: u32,
-    /// Believed size.
+    /// Estimated size.
     pub(super) span: Span,
-    /// When it is believed to be free to start.
+    /// The estimated time from which it can start.
     pub(super) ready: Time,
     /// Position in the list.
     pub(super) rank: u64,
@@ -58,7 +58,7 @@ pub(super) struct Slot {
     pub(super) idle_since: Time,
 }
 
-/// What is believed of speeds, to turn sizes into times.
+/// The estimated speeds, to convert sizes into times.
 #[derive(Clone, Debug)]
 pub(super) struct Speeds(pub(super) TiVec<GroupId, f64>);
 
@@ -67,15 +67,15 @@ impl Speeds {
         span.at_speed_nearest(self.0[slot.group])
     }
 
-    /// When the slot is believed to be free of its task, not before `now`.
+    /// When the slot is estimated to be free of its task, not before `now`.
     pub(super) fn free(&self, slot: &Slot, now: Time) -> Time {
         let Some(running) = slot.running else { return now };
         late(running.since + self.time(slot, running.span), now)
     }
 }
 
-/// When what was due is believed to end, not before `now`. What is overdue is taken to be as late again as it
-/// is.
+/// The estimated end of a task that was due at `due`, not before `now`. An overdue task is assumed to be late
+/// by the same time again.
 fn late(due: Time, now: Time) -> Time {
     if due >= now { due } else { now + now.since(due) }
 }
@@ -88,7 +88,7 @@ struct TaskGroup {
     group: GroupId,
 }
 
-/// A slot with a task, and when it is believed to be free of it.
+/// A slot with a task, and when it is estimated to be free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Busy {
     due: Time,
@@ -110,14 +110,14 @@ fn merge<'a>(many: impl Iterator<Item = &'a Busy>, mut few: &[Busy], mut take: i
     few.iter().for_each(take);
 }
 
-/// Slots with a task by the estimated end of the task, except for changes since they were last sorted: most
-/// are the same from one list to the next.
+/// Slots with a task by the estimated end of the task, except for changes since the last sort: most are the
+/// same from one list to the next.
 #[derive(Clone, Debug, Default)]
 struct InOrder {
     busy: Vec<Busy>,
-    /// The list that is to come, kept for its memory.
+    /// The next list, kept for its memory.
     renewed: Vec<Busy>,
-    /// Slots that something changed on since, once each.
+    /// Slots with changes since the last sort, once each.
     changed: Vec<u32>,
     is_changed: Bits,
 }
@@ -130,7 +130,7 @@ impl InOrder {
         }
     }
 
-    /// Leaves out what changed and sorts in what is to be said of that now.
+    /// Removes the changed slots and inserts their new entries.
     fn renew(&mut self, due: impl FnMut(&u32) -> Option<Busy>) {
         let Self { busy, renewed, changed, is_changed } = self;
         let mut again: Vec<Busy> = changed.iter().filter_map(due).collect();
@@ -156,10 +156,10 @@ pub(super) struct Queues {
     loaded: [Bits; 2],
     /// Slots that are up and have no task.
     idle: [Bits; 2],
-    /// How many tasks of each phase are on slots.
+    /// The number of tasks of each phase on slots.
     serving: BTreeMap<PhaseId, BTreeMap<TaskGroup, u32>>,
     in_order: [InOrder; 2],
-    /// The speeds with which slots were put in order.
+    /// The speeds by which slots were ordered.
     speeds: Vec<f64>,
 }
 
@@ -177,7 +177,7 @@ impl Queues {
         queues
     }
 
-    /// A machine joins, with all slots idle: they are numbered after those that are there.
+    /// Adds a machine, with all slots idle: they are numbered after the existing slots.
     pub(super) fn join(&mut self, cluster: &Cluster, machine: MachineId) {
         let group = cluster.group_id_of(machine);
         for &slot_kind in cluster.slot_kinds() {
@@ -208,13 +208,13 @@ impl Queues {
         &mut self.slot_kinds[at.slot_kind][at.slot as usize]
     }
 
-    /// A slot's machine comes or goes.
+    /// The machine of a slot joins or leaves.
     pub(super) fn set_up(&mut self, at: SlotRef, up: bool) {
         self.slot_mut(at).up = up;
         self.settle(at);
     }
 
-    /// When the task on a slot ends is unknown.
+    /// The end of the task on a slot is unknown.
     pub(super) fn hold(&mut self, at: SlotRef) {
         self.slot_mut(at).held = true;
     }
@@ -253,7 +253,7 @@ impl Queues {
         TaskGroup { since: task.since, span: task.span, group: self.slot(at).group }
     }
 
-    /// Something changed on a slot.
+    /// Records a change of a slot.
     fn settle(&mut self, at: SlotRef) {
         let slot = self.slot(at);
         if slot.up && slot.running.is_none() {
@@ -279,7 +279,7 @@ impl Queues {
         (0..2).flat_map(|slot_kind| self.idle[slot_kind].iter().map(move |slot| SlotRef { slot_kind, slot }))
     }
 
-    /// Those of them that have a queue.
+    /// The idle slots that have a queue.
     pub(super) fn idle_and_loaded(&self) -> impl Iterator<Item = SlotRef> {
         let of = |slot_kind: usize| self.idle[slot_kind].and(&self.loaded[slot_kind]);
         (0..2).flat_map(move |slot_kind| of(slot_kind).map(move |slot| SlotRef { slot_kind, slot }))
@@ -290,7 +290,7 @@ impl Queues {
         self.idle[slot_kind].has_beyond(&self.loaded[slot_kind])
     }
 
-    /// How many such slots there are.
+    /// The number of slots with neither a task nor a queue.
     pub(super) fn with_nothing_to_do(&self, slot_kind: usize) -> u64 {
         self.idle[slot_kind].count_beyond(&self.loaded[slot_kind])
     }
@@ -301,7 +301,7 @@ impl Queues {
         self.put_in_order(slot_kind, speeds);
         let slots = &self.slot_kinds[slot_kind];
         let busy = &self.in_order[slot_kind].busy;
-        // What is idle is free now, and so is what ends now; what is overdue is free later than it is listed.
+        // Idle slots and slots whose task ends now are free now; overdue slots are free later than listed.
         let overdue = busy.partition_point(|entry| entry.due <= now);
         let idle = self.idle[slot_kind].iter().map(|slot| Busy {
             due: now,
@@ -318,7 +318,7 @@ impl Queues {
         all
     }
 
-    /// Sorts in the changes since the last call; sorts all slots if an estimated speed has changed.
+    /// Inserts the changes since the last call; sorts all slots if an estimated speed has changed.
     fn put_in_order(&mut self, slot_kind: usize, speeds: &Speeds) {
         if self.speeds != speeds.0.raw {
             self.speeds.clone_from(&speeds.0.raw);
@@ -361,7 +361,7 @@ impl Queues {
         (first..first + len).map(move |slot| SlotRef { slot_kind, slot })
     }
 
-    /// How many tasks are in queues.
+    /// The number of tasks in queues.
     pub(super) fn queued(&self) -> u64 {
         self.queued
     }
@@ -379,7 +379,7 @@ impl Queues {
         queue.push_back(queued);
     }
 
-    /// Takes the head of a slot's queue away.
+    /// Removes the head of a slot's queue.
     pub(super) fn pop(&mut self, at: SlotRef) {
         let queue = &mut self.slot_mut(at).queue;
         let (popped, is_empty) = (queue.pop_front().is_some(), queue.is_empty());
@@ -399,9 +399,9 @@ impl Queues {
         self.queued = 0;
     }
 
-    /// The slot of `machine` on which a task of `phase` just ended that took so long: the one on which that
-    /// task would have begun then, whose task was believed to take that long; ties by slot. None whose task
-    /// is still to be done, unless there is no other: it failed, or has not begun.
+    /// The slot of `machine` on which a task of `phase` just ended after this duration: the slot whose task
+    /// would have started then and was estimated to take that long; ties by slot. Slots whose task is still
+    /// to be done are considered only if there is no other: the task failed, or has not started.
     pub(super) fn finished(
         &self,
         slot_kind: usize,
@@ -447,8 +447,8 @@ impl Queues {
         (0..).zip(&self.slot_kinds[slot_kind]).filter_map(of).collect()
     }
 
-    /// Whether some slot would end the head of `at` earlier than `at` itself, were it to start now, by
-    /// more than `slack`: Eq. (20) and (21) with t_l from what runs and what is queued before it.
+    /// Whether some slot would end the head of `at` earlier than `at` itself, by more than `slack`, if it
+    /// started now: Eq. (20) and (21), with t_l from the running and the queued tasks before it.
     pub(super) fn is_better_elsewhere(&self, at: SlotRef, speeds: &Speeds, now: Time) -> bool {
         let Some(&head) = self.slot(at).queue.front() else { return false };
         let own = speeds.time(self.slot(at), head.span);
@@ -470,7 +470,7 @@ impl Queues {
     }
 }
 
-/// What counts as on time: a hundredth of the task, and the documents' 2 µs.
+/// The tolerance for being on time: a hundredth of the task, and the documents' 2 µs.
 pub(super) fn slack(time: Span) -> Span {
     Span(time.0 / 100 + 2)
 }
@@ -508,7 +508,7 @@ mod tests {
         }
     }
 
-    /// Of two equal tasks on a machine the first failed when the second ended.
+    /// Of two equal tasks on a machine, the first failed when the second ended.
     #[test]
     fn a_task_that_is_still_to_be_done_has_not_ended() {
         let slots = Slots::Universal(2);

@@ -1,14 +1,14 @@
 //! Executes a list on the real machines.
 //!
-//! The baselines of the paper do not plan all that happens: Identical-machine assumes wrong speeds,
-//! Map-only places no reduces. Here every slot serves its queue in order, a head that cannot start yet
-//! keeps its slot waiting, and a reduce that is in no queue goes to the slot that has been free longest,
-//! before what is queued there (deviation D8). Nothing is decided again.
+//! The baselines of the paper do not plan everything: Identical-machine assumes wrong speeds, Map-only places
+//! no reduces. Here every slot serves its queue in order, and a head that cannot start yet keeps its slot
+//! waiting. A reduce that is in no queue goes to the slot that has been free longest, before the queue of
+//! that slot (deviation D8). Nothing is decided again.
 //!
-//! It is not a run of the policy in the simulator, though on machines of one slot, without late releases
-//! and caps, the tasks are the same (a test says so): a plan knows all releases, and the policy learns of
-//! jobs as they arrive. Nor can the simulator follow these queues: a policy names the machine, not the slot,
-//! and hears that some slot of a machine came free, not which.
+//! This is not a run of the policy in the simulator: a plan knows all releases, and the policy learns of jobs
+//! as they arrive. On machines of one slot, without late releases and caps, the tasks are the same (tested).
+//! The simulator could not follow these queues: a policy names the machine, not the slot, and learns only
+//! that some slot of a machine became free.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -20,19 +20,19 @@ use super::list::{Placed, Slot as Given};
 use super::model;
 use super::queues::SlotRef;
 
-/// A slot and what it is still to do.
+/// A slot and its remaining tasks.
 #[derive(Clone, Debug)]
 struct Slot {
     speed: f64,
     queue: VecDeque<(PhaseId, u32, Span)>,
 }
 
-/// How far a phase is.
+/// The progress of a phase.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     /// When it became ready.
     ready: Option<Time>,
-    /// Tasks that are not done.
+    /// Unfinished tasks.
     left: u32,
     running: u32,
     /// Whether its tasks are in queues.
@@ -52,7 +52,7 @@ struct Replay<'a> {
     phases: TiVec<PhaseId, Progress>,
     /// Ready phases outside the queues, with their next task.
     loose: BTreeMap<(Time, PhaseId), u32>,
-    /// Slots without a task and since when, and those of them that may have one now.
+    /// Slots without a task and since when, and those of them that may get one now.
     idle: BTreeSet<(Time, SlotRef)>,
     awake: BTreeSet<(Time, SlotRef)>,
     events: BinaryHeap<Reverse<(Time, Event)>>,
@@ -152,7 +152,7 @@ impl<'a> Replay<'a> {
         self.phases[phase].ready.is_some() && self.phases[phase].running < self.instance.phase(phase).cap
     }
 
-    /// Gives a slot that is free since then what it may start now, if anything.
+    /// Starts a task on a slot that is free since `since`, if one may start.
     fn serve(&mut self, since: Time, at: SlotRef, now: Time) {
         let fits = |&(_, phase): &(Time, PhaseId)| {
             self.instance.slot_kind_of(phase).index() == at.slot_kind && self.can_start(phase)

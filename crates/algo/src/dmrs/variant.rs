@@ -1,4 +1,4 @@
-//! DMRS and the two schedulers that the paper measures it against (§VI).
+//! DMRS and the two baselines of its paper (§VI).
 
 use slackline_model::PhaseKind;
 
@@ -9,8 +9,8 @@ use super::lp::{Job, Side};
 pub enum Variant {
     #[default]
     Full,
-    /// All machines are taken to have the mean speed (Identical-machine); nothing is re-optimised,
-    /// because against that belief everything always departs from the plan.
+    /// All machines are assumed to have the mean speed (Identical-machine). Nothing is re-optimised, because
+    /// with this assumption everything always deviates from the plan.
     Identical,
     /// Orders and places maps only; reduces go to the first free slot (Map-only).
     MapOnly,
@@ -33,7 +33,7 @@ impl Variant {
         self != Self::MapOnly || kind == PhaseKind::Map
     }
 
-    /// The job as this scheduler sees it.
+    /// The job in the view of this scheduler.
     pub(super) fn considers(self, job: Job) -> Job {
         match self {
             Self::Full | Self::Identical => job,

@@ -1,4 +1,4 @@
-//! FLEX in tables of policies: its parameters, the policy and its plans.
+//! The entry of FLEX in the table of policies: its parameters, the policy and its plans.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Rows;

@@ -1,4 +1,4 @@
-//! What FLEX plans: malleable jobs on S slots of one speed, all released at 0.
+//! The instances of FLEX: malleable jobs on S slots of one speed, all released at 0.
 
 use slackline_model::Combine;
 use slackline_relax::malleable::Job;

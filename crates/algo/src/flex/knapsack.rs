@@ -21,7 +21,7 @@ pub(super) fn paper_program(instance: &FlexInstance, cells: u64) -> Option<Vec<u
     program(instance, all, cells)
 }
 
-/// (slots above the least, cost) worth trying for a job when that many are to spare, fewest first.
+/// (slots above the least, cost) choices of a job for that number of spare slots, fewest first.
 type Options = fn(&Job, u32) -> Vec<(u32, f64)>;
 
 fn program(instance: &FlexInstance, options: Options, cells: u64) -> Option<Vec<u32>> {
@@ -32,7 +32,7 @@ fn program(instance: &FlexInstance, options: Options, cells: u64) -> Option<Vec<
     if n as u64 * (spare as u64 + 1) > cells {
         return None;
     }
-    // best[x]: the cheapest way to hand out at most x slots above the least of the jobs so far.
+    // best[x]: the least cost of assigning at most x slots above the least to the jobs so far.
     let mut best = vec![0.0; spare + 1];
     let mut chosen: Vec<Vec<u32>> = Vec::with_capacity(options.len());
     for list in &options {
@@ -64,7 +64,7 @@ fn all(job: &Job, spare: u32) -> Vec<(u32, f64)> {
     (0..=(most(job) - least).min(spare)).map(|more| (more, cost(job, least + more))).collect()
 }
 
-/// For step costs only those at which a step is met.
+/// For step costs, only choices at which a step is met.
 fn useful(job: &Job, spare: u32) -> Vec<(u32, f64)> {
     let Some(steps) = job.cost.as_steps() else { return all(job, spare) };
     let least = least(job);

@@ -1,13 +1,13 @@
-//! FLEX online: targets for the ready phases of each slot kind, again every epoch.
+//! FLEX online: recomputes the targets for the ready phases of each slot kind every epoch.
 //!
-//! **Paper**: §2.2 (epochs, one instance for maps and one for reduces), §1.1 (as an add-on to Fair),
-//! §4.2 (remaining work from tasks left and their estimated length). Each ready phase is a
-//! job with its flow's cost and what is left of its work; the cheapest closed-form order is packed and
-//! the first interval of the packing becomes the targets. Between epochs nothing is decided; events
-//! that come in between are seen at its end.
+//! **Paper**: §2.2 (epochs, one instance for maps and one for reduces), §1.1 (as an add-on to Fair), §4.2
+//! (remaining work from the number of tasks left and their estimated length). Each ready phase is a job with
+//! the cost of its flow and its remaining work. The policy packs the cheapest closed-form order, and the
+//! first interval of the packing becomes the targets. Between epochs it decides nothing; it sees events at
+//! the end of the epoch.
 //!
-//! Universal slots are one instance over both kinds of phases. Machine speeds are averaged: the policy
-//! ignores which machine a slot is on.
+//! Generic slots are one instance over both kinds of phases. Machine speeds are averaged: the policy ignores
+//! which machine a slot is on.
 
 use slackline_model::{Instance, PhaseId, SlotKind, Span};
 use slackline_policy::{Action, Event, Policy, Style, View, minima};
@@ -34,14 +34,14 @@ pub struct Flex {
     epochs: Epochs,
     hand: Hand,
     targets: Targets,
-    /// Slot kinds of which something changed since their last plan.
+    /// Slot kinds with changes since their last plan.
     stale: [bool; 2],
     allowance: Allowance,
     /// The rules that win, by slot kind.
     won: [Favourite<Rule>; 2],
 }
 
-/// Jobs that may be packed in search of the best order for each event of the run, and at once.
+/// The number of jobs that may be packed in search of the best order, per event of the run and at the start.
 const ALLOWED: (u32, u32) = (2, 1 << 20);
 
 impl Flex {
@@ -96,7 +96,7 @@ impl Flex {
         }
     }
 
-    /// The cheapest order, or that of the rule that wins most if the search is not paid for.
+    /// The cheapest order, or that of the most successful rule if the search is not paid for.
     fn order(&mut self, slot_kind: SlotKind, instance: &FlexInstance) -> Vec<usize> {
         let won = &mut self.won[slot_kind.index()];
         let again =
@@ -112,7 +112,7 @@ impl Flex {
     }
 }
 
-/// The ready phases of a slot kind as an instance that begins now.
+/// The ready phases of a slot kind as an instance that starts now.
 fn instance_of(phases: &[PhaseId], slot_kind: SlotKind, slots: u32, view: &View<'_>) -> FlexInstance {
     let instance = view.instance;
     let mut minima = minima::effective(instance, view.state, slot_kind).into_iter().peekable();
@@ -121,9 +121,9 @@ fn instance_of(phases: &[PhaseId], slot_kind: SlotKind, slots: u32, view: &View<
     let job = |&id: &PhaseId| {
         let state = view.phase(id);
         let left = state.unstarted() + state.running();
-        // Work that is believed to be nothing still needs its slots once.
+        // Work that is estimated as zero still needs its slots once.
         let work = (view.work_left(id) / speed).max(1e-6 * f64::from(left));
-        // Both come in the order of ids.
+        // Both are in the order of ids.
         let min = minima.next_if(|&(of, _)| of == id).map_or(0, |(_, min)| min);
         let max = view.usable(id).max(min);
         let cost = instance.flow(instance.flow_of(id)).cost.clone();
@@ -132,7 +132,7 @@ fn instance_of(phases: &[PhaseId], slot_kind: SlotKind, slots: u32, view: &View<
     FlexInstance::new(slots, instance.objective().combine, phases.iter().map(job).collect())
 }
 
-/// The slots of each job until the next epoch if they are packed in this order, handed over as asked.
+/// The slots of each job until the next epoch if they are packed in this order, as targets or minima.
 pub fn allocate(instance: &FlexInstance, order: &[usize], hand: Hand) -> Vec<f64> {
     let slots = first_interval(instance, order);
     match hand {

@@ -1,10 +1,10 @@
 //! Priority orders: the metric-specific schemes that the paper leaves out.
 //!
-//! Each is a rule of the textbook ([`rules`]) that is exact on one fast machine (all M ≥ S, no minima) for
-//! some metric, applied to what a job's cost function says of itself: a *slope* (cost a second once it begins
-//! to rise) and a *due* time (the latest that costs no more than completing at once). For linear costs the
-//! slope is w, or w over the work for stretch, so that Smith's rule serves response, weighted response and
-//! stretch alike (docs/math/flex.md C6).
+//! Each is a textbook rule ([`rules`]) that is exact on one fast machine (all M ≥ S, no minima) for some
+//! metric. It uses two properties of a job's cost function: a *slope* (cost per second once it starts to
+//! rise) and a *due* time (the latest that costs no more than completing at once). For linear costs the slope
+//! is w, or w over the work for stretch. So Smith's rule serves response, weighted response and stretch
+//! (docs/math/flex.md C6).
 
 use slackline_relax::malleable::{Job, horizon};
 
@@ -12,7 +12,7 @@ use super::instance::FlexInstance;
 use super::rap;
 use crate::classic::rules::{self, sorted};
 
-/// Where an order comes from.
+/// The origin of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// V over slope (Smith 1956): ΣwC.
@@ -25,7 +25,7 @@ pub enum Rule {
     Worth,
     /// Apparent tardiness cost, k = 1/2 (Vepsalainen, Morton 1987): ΣwT.
     Atc,
-    /// V over maximum: what is short alone.
+    /// V over maximum: jobs that are short alone.
     Shortest,
     /// Completion order of the best constant allocation: the paper's generic order.
     Generic,
@@ -59,8 +59,8 @@ impl Rule {
         }
     }
 
-    /// The order of this rule, or `None` if it has nothing to say about the instance or would take more
-    /// than `cells` operations beyond sorting.
+    /// The order of this rule; `None` if it does not apply to the instance or would take more than `cells`
+    /// operations beyond sorting.
     pub fn order(self, instance: &FlexInstance, profile: &CostProfile, cells: u64) -> Option<Vec<usize>> {
         let jobs = instance.jobs();
         let (n, speed) = (jobs.len(), f64::from(instance.slots()));
@@ -78,7 +78,7 @@ impl Rule {
     }
 }
 
-/// What the cost functions of an instance's jobs say of themselves.
+/// Slopes and due times of an instance's jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostProfile {
     /// The jobs on one machine of all slots: the weight is what a second costs once the cost rises; due is

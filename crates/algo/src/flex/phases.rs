@@ -1,8 +1,9 @@
 //! The packing scheme for instances of the model: phases that become ready one after the other.
 //!
-//! A job's reduces start when its maps are done, flows arrive, and guarantees move with what is ready (pools,
-//! minima above the slots). So the allocation is rebuilt at every event as Fig. 3 does: the minima in force
-//! to every ready phase, the slack in the order of the flows. A rule of [`fluid`], for flows of one job.
+//! A job's reduces start when its maps are done, flows arrive, and guarantees change with the set of ready
+//! phases (pools, minima above the slots). So the allocation is rebuilt at every event as in Fig. 3: every
+//! ready phase gets its minimum in force, and the slack goes by the order of the flows. This is a rule of
+//! [`fluid`], for flows of one job.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Phase;
@@ -19,14 +20,14 @@ use crate::phase_graph;
 pub struct Phases<'a> {
     instance: &'a Instance,
     graph: Graph,
-    /// Whether anything is ever guaranteed to a phase.
+    /// Whether a phase ever has a guarantee.
     guaranteed: Vec<bool>,
     mode: Mode,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packed {
-    /// Who holds how many slots when, by phase and start.
+    /// The slots of each phase over time, by phase and start.
     pub allocations: Vec<Allocation>,
     /// When each flow is done, seconds of workload time.
     pub completions: TiVec<FlowId, f64>,
@@ -63,7 +64,7 @@ impl<'a> Phases<'a> {
 struct Packing<'a> {
     phases: &'a Phases<'a>,
     rank: TiVec<FlowId, usize>,
-    /// What moldable phases hold from their start on.
+    /// The slots that moldable phases hold from their start on.
     held: Vec<u32>,
     /// Slot kinds whose minima take all slots.
     crowded: [bool; 2],
@@ -90,7 +91,7 @@ impl Packing<'_> {
         ready.iter().map(give).collect()
     }
 
-    /// What is free to the phases that have not started, by priority.
+    /// The slots that are free for unstarted phases, by priority.
     fn moldable(&mut self, slot_kind: usize, ready: &[u32]) -> Vec<u32> {
         let graph = &self.phases.graph;
         let mut free =
@@ -124,7 +125,7 @@ impl fluid::Rule for Packing<'_> {
         });
     }
 
-    /// Where a task less changes crowded minima.
+    /// When one task less changes crowded minima.
     fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_>) -> f64 {
         let Phases { graph, guaranteed, .. } = self.phases;
         let moves = |&(node, _): &(usize, &u32)| self.crowded[graph.node(node).slot_kind] && guaranteed[node];

@@ -1,4 +1,4 @@
-//! Planning one instance: candidates, the best of them, and how far from optimal it can be.
+//! Plans one instance: the candidates, the best of them, and its distance from the optimum.
 
 use slackline_model::{Combine, tolerance};
 use slackline_relax::malleable::Job;
@@ -15,13 +15,13 @@ use crate::classic::rules::sorted;
 /// Whether a job's slots may change while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// They may: what the packing scheme and the water filling make.
+    /// They may: plans of the packing scheme and of water filling.
     Malleable,
     /// They may not.
     Moldable,
 }
 
-/// How much to search.
+/// The effort of the searches.
 #[derive(Clone, Copy)]
 pub struct Config<'a> {
     pub mode: Mode,
@@ -31,9 +31,9 @@ pub struct Config<'a> {
     pub minima: bool,
     /// Partial choices of levels the exact search for step costs may look at (0 for no exact search).
     pub nodes: u64,
-    /// Asked before each evaluation of a search and each costly bound; `true` ends it (`--budget`). The
-    /// closed-form candidates are made in any case, so that there is always a valid plan, and
-    /// [`Plan::cut`] says that it was cut. No clock here: the program asks its own.
+    /// Called before each evaluation of a search and each costly bound; `true` ends it (`--budget`). The
+    /// closed-form candidates are always made, so that there is always a valid plan, and [`Plan::cut`] tells
+    /// that it was cut. There is no clock here: the caller has one.
     ///
     /// ```ignore
     /// let over = || started.elapsed() >= budget;
@@ -68,7 +68,7 @@ const FILLING_JOBS_MAX: usize = 600;
 /// Jobs up to which levels are searched exactly.
 const EXACT_JOBS_MAX: usize = 12;
 
-/// Where a plan comes from.
+/// The origin of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Winner {
@@ -105,7 +105,7 @@ impl Winner {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Who holds how many slots when.
+    /// The slots of each job over time.
     pub pieces: Vec<Piece>,
     /// When each job is done, in plan time.
     pub completions: Vec<f64>,
@@ -199,7 +199,7 @@ pub fn quick_order(instance: &FlexInstance) -> Vec<usize> {
 /// The order of a plan within an epoch.
 pub(super) struct Quick {
     pub(super) order: Vec<usize>,
-    /// The rule it is of, if it is of one.
+    /// The rule of the order, if it is that of a rule.
     pub(super) rule: Option<Rule>,
     /// Jobs that were packed to find it.
     pub(super) steps: u64,
@@ -221,7 +221,7 @@ pub(super) fn quick(instance: &FlexInstance) -> Quick {
     Quick { order, rule, steps }
 }
 
-/// The order of one rule within an epoch, if it has something to say.
+/// The order of one rule within an epoch, if the rule applies.
 pub(super) fn order_of(instance: &FlexInstance, rule: Rule) -> Option<Vec<usize>> {
     rule.order(instance, &CostProfile::new(instance), QUICK)
 }
@@ -265,7 +265,7 @@ fn malleable(
             found = fill(instance, due).into_iter().fold(found, Candidate::or);
         }
     }
-    // From the two best starts: the best of them is not always the one that leads furthest.
+    // From the two best starts: the best start does not always lead to the best end.
     for start in starts.iter_mut().take(2) {
         if settled(&found, proven) || config.steps == 0 {
             break;

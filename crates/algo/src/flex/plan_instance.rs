@@ -1,4 +1,4 @@
-//! FLEX plans for instances of the model: flows of one job each, typed or universal slots.
+//! FLEX plans for instances of the model: flows of one job each, map and reduce slots or generic slots.
 //!
 //! If every flow is a single phase released at 0, each slot kind is a separate FLEX instance and everything
 //! in [`super::plan()`] applies. Otherwise (reduces after maps, releases, pools, minima that exceed the
@@ -26,7 +26,7 @@ use crate::registry::Refused;
 /// A plan for a model instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelPlan {
-    /// Who holds how many slots when, in workload time.
+    /// The slots of each phase over time, in workload time.
     pub allocations: Vec<Allocation>,
     /// When each flow is done.
     pub completions: TiVec<FlowId, f64>,
@@ -59,7 +59,7 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
     } else {
         by_phase(instance, speed, config)
     };
-    // What is known of the instance as a whole holds too.
+    // The bounds for the whole instance apply too.
     let bounds = slackline_relax::bounds_until(instance, slackline_relax::Form::Any, &|| {
         config.cancel.is_some_and(|stop| stop())
     });
@@ -69,7 +69,7 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
     Ok(plan)
 }
 
-/// What a plan would cost that need not keep minima; `None` if there are none or the search was called off.
+/// The cost of a plan that need not keep minima; `None` if there are none or the search was stopped.
 pub fn cost_without_minima(instance: &Instance, config: &Config<'_>) -> Option<f64> {
     let phases = instance.phases().iter().any(|phase| phase.min_slots > 0);
     let pools = instance.pools().iter().any(|pool| pool.min_map > 0 || pool.min_reduce > 0);

@@ -1,4 +1,4 @@
-//! FLEX as a whole: the paper's statements, optima by oracles, and plans before the judge.
+//! Tests FLEX as a whole: the paper's statements, optima by oracles, and plans before the judge.
 
 mod simplex;
 
@@ -516,7 +516,7 @@ fn online_runs_beat_fair_and_both_ways_of_handing_over_are_the_same() {
 /// Two flows of two tasks of 10 s on two slots. If each keeps one slot, both are done at 20 s; without minima
 /// the heavy one has both slots and is done at 10 s.
 #[test]
-fn what_keeping_minima_costs_is_known() {
+fn the_cost_of_keeping_minima_is_known() {
     let flow = |id: &str, weight, min| {
         let map = Some(TasksDraft::Uniform { tasks: 2, seconds: 10.0 }.into());
         let job = JobDraft { id: "j".into(), map, min_slots: PerPhase::both(min), ..JobDraft::default() };

@@ -1,4 +1,4 @@
-//! FlowFlex in tables of policies: its parameter, the policy, its plans and what they promise.
+//! The entry of FlowFlex in the table of policies: its parameter, the policy, its plans and their guarantee.
 
 use std::fmt;
 

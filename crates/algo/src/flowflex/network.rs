@@ -1,4 +1,4 @@
-//! What FlowFlex plans: flows whose phases are nodes of one precedence graph.
+//! The instances of FlowFlex: flows whose phases are nodes of one precedence graph.
 //!
 //! Map and reduce phases are nodes of their own; the first phase of a job comes after the last phases of
 //! the jobs it waits for. Work is in slot-seconds at the cluster's speed, so that a slot does one a

@@ -1,4 +1,4 @@
-//! Planning: candidates, the best of them, and how far from optimal it can be.
+//! Plans one instance: the candidates, the best of them, and its distance from the optimum.
 
 use std::cell::Cell;
 

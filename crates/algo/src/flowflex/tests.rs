@@ -1,4 +1,4 @@
-//! Plans held against the judge, the bounds and each other.
+//! Tests plans against the judge, the bounds and each other.
 
 mod alone;
 mod online;

@@ -1,4 +1,4 @@
-//! Lower bounds over whole ranges of slot splits: what makes an exact sweep short.
+//! Lower bounds over whole ranges of slot splits, which shorten exact sweeps.
 //!
 //! Everything here is a function of map slots `a` and reduce slots `b` that never grows with either.
 //! All splits of a total S into `lo..=hi` map slots therefore have at least the bound of `hi` map and

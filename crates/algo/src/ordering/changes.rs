@@ -1,4 +1,4 @@
-//! Splits from which on orders by area are others: where ranges are best cut.
+//! The splits at which orders by area change: the best places to cut ranges.
 //!
 //! By area a job's maps take work over map slots. So there is one split from which on they take no longer
 //! than its reduces, and the job is in the other part of Johnson's order. Between two such splits the order

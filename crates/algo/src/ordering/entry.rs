@@ -1,4 +1,4 @@
-//! The two job orders in the table of policies.
+//! The entries of the two job orders in the table of policies.
 
 use slackline_model::Instance;
 use slackline_model::params::{Param, Settings, Values};

@@ -1,4 +1,4 @@
-//! MREstimator: when every job of an order completes on typed slots.
+//! MREstimator: the completion of every job of an order on map slots and reduce slots.
 //!
 //! The rules are those of the executor ([`Mode`]). Runs of equal tasks are batches (D2), so the cost does
 //! not depend on numbers of tasks: O(n G log G) for n jobs of a bounded number of runs and G groups of

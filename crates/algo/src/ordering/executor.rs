@@ -1,4 +1,5 @@
-//! An order of jobs on typed slots: which tasks start next, from when, and until when.
+//! Executes an order of jobs on map slots and reduce slots: which tasks start next, and when they start and
+//! end.
 //!
 //! Maps are issued in the order of their jobs, each to the map slot that is free first. A job is ready
 //! for its reduces when its last map ends (at 0 if it has none). Reduces follow one of two [`Mode`]s

@@ -1,4 +1,4 @@
-//! Job orders and slot configurations for flows of one job each on typed slots.
+//! Job orders and slot configurations for flows of one job each on map slots and reduce slots.
 //!
 //! **Paper**: `ordering` (Tang, Lee, He), sections 4 to 6: MREstimator, Algorithms 1 to 5, Theorems 1 to
 //! 4, Lemmas 2 to 4, the proportional configuration property. What does not hold is in docs/math/ordering.md,

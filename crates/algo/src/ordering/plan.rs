@@ -1,4 +1,4 @@
-//! An order as a schedule: which task runs on which slot, and when.
+//! Converts an order to a schedule: the slot, start and end of each task.
 //!
 //! The estimator says when jobs complete; this runs the same executor on slots with numbers and speeds, so
 //! that the schedule can be checked task by task. Slots that are free at the same time stay together in

@@ -1,4 +1,4 @@
-//! Lower bounds on what one rule gives over a range of splits.
+//! Lower bounds on the result of one rule over a range of splits.
 //!
 //! Bounds for all orders (`bounds.rs`) cannot tell a split from its neighbours where the order, not the
 //! slots, makes jobs wait. But the orders of neighbouring splits are nearly the same.

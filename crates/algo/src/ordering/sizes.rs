@@ -1,4 +1,4 @@
-//! Which jobs are large for MK_TCT_JR on every split of a range, and which on none.
+//! The jobs that are large for MK_TCT_JR on every split of a range, and those that are large on none.
 //!
 //! A job is large if it takes longer than the geometric mean of all, so if its logarithm is above the mean of
 //! the logarithms.

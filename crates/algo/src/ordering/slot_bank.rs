@@ -1,4 +1,4 @@
-//! A bank of equal slots, and runs of equal tasks that go to whichever slot is free first.
+//! A bank of equal slots, and runs of equal tasks that go to the first free slots.
 //!
 //! The batch arithmetic of docs/math/ordering.md D2: starting k tasks of length d costs one pass over the
 //! groups of slots they reach, for any k. All times are whole microseconds, and exact.

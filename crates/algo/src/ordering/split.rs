@@ -1,4 +1,4 @@
-//! The best way to divide a cluster's slots: exact sweeps over all splits, by bounds over ranges.
+//! The best split of a cluster's slots: exact sweeps over all splits, by bounds over ranges.
 //!
 //! The paper's Algorithms 4 and 5 estimate every split. The makespan of a split is not unimodal in its map
 //! slots (docs/math/ordering.md D6), so nothing short of all splits will do; but bounds over ranges of splits

@@ -1,4 +1,4 @@
-//! The paper's statements, where they hold and where they do not, and everything against brute force.
+//! Tests the paper's statements, including the false ones, and everything against brute force.
 
 mod naive;
 mod paper;

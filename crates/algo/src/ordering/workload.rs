@@ -1,4 +1,4 @@
-//! The offline problem as plain data: jobs of a map and a reduce stage, all there at time 0.
+//! The offline problem as plain data: jobs of a map and a reduce stage, all released at time 0.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Phase;

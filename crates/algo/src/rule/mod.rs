@@ -11,7 +11,7 @@
 //!    end of the flow; a slow slot is left free while faster ones would do the rest of the phase sooner.
 //! **Guarantee**: none with several slots. **Complexity**: O(n log n) when a flow arrives or is over, n the
 //! phases of the flows that are there; O(log n) a decision.
-//! **Deviations**: D1. The remaining work of a phase is never less than a tenth of what it has done. D2.
+//! **Deviations**: D1. The remaining work of a phase is at least a tenth of its finished work. D2.
 //! `moore` with weights leaves late what has most area over weight. D3. `due` is the earliest date by which
 //! the largest cost stays below a level. D4. Where slots are universal, Johnson's stages are all maps and all
 //! reduces of a flow. D5. A flow without a deadline is due when its cost begins to rise; `woha` has it last.

@@ -185,7 +185,7 @@ fn slow_slots_are_left_free_where_fast_ones_are_sooner() {
 }
 
 #[test]
-fn who_comes_later_does_not_wait_for_fast_slots_that_others_wait_for() {
+fn a_later_flow_does_not_wait_for_fast_slots_that_others_wait_for() {
     // One slot takes 2 s for a task, two take 8 s. The first flow leaves these free and is done after 6 s;
     // the second, whose turn on the fast slot comes then, has two tasks on them and the third on the fast
     // one, all by 8 s. Were it to look at its own tasks alone, it would take one slow slot and be done by 10.

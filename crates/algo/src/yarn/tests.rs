@@ -134,8 +134,8 @@ fn a_queue_grows_to_its_maximum_and_a_user_one_container_over_the_limit() {
 
 #[test]
 fn users_of_a_queue_share_it_by_their_limits() {
-    // 12 slots, at least a quarter for every user. The limit is the larger of 3 slots and half of what both
-    // use and one more, up to whole containers: the first user gets 4 (the last above the limit), the second
+    // 12 slots, at least a quarter for every user. The limit is the larger of 3 slots and half of the slots
+    // that both use and one more, up to whole containers: the first user gets 4 (the last above the limit), the second
     // 2; then the limit is ceil(7 / 2) = 4, so that the first gets another, and so on in turns.
     let mut hierarchy = queues(&[("a", 100.0)]);
     hierarchy.queues[1].user_limit = 25.0;

@@ -25,11 +25,11 @@ pub(crate) fn read(input: &Path, output: Option<&Path>) -> anyhow::Result<Source
     Ok(Source::read(input)?)
 }
 
-/// Reads a workload that becomes another document, prints its diagnostics, and returns its name and its
+/// Reads a workload for conversion to another document, prints its diagnostics, and returns its name and its
 /// draft.
 ///
 /// # Errors
-/// As [`read`]; what is no workload under these options.
+/// As [`read`]; an invalid workload under these options.
 pub(crate) fn draft(
     input: &Path,
     output: Option<&Path>,
@@ -81,8 +81,7 @@ pub(crate) fn report_remarks(policies: &[PolicySpec]) {
     }
 }
 
-/// Warns where a log says what happened, and nothing says how far simulations are from it; returns the
-/// warning.
+/// Warns if a log has a recorded execution but no measure of the error of simulations; returns the warning.
 pub(crate) fn warn_of_recorded(
     loaded: &Loaded,
     beside: Option<&[PolicySpec]>,

@@ -11,8 +11,8 @@ fn sum(job: &JobFigures, of: fn(&PhaseFigures) -> u64) -> f64 {
     job.phases().map(of).iter().sum::<u64>() as f64
 }
 
-/// Everything that is counted of a job. A number of rank 0 is shown where a job has any. What it reads is what its maps read, what it writes what its last
-/// phase does.
+/// All counters of a job. A number of rank 0 is shown if any job has it. The input of a job is that of its
+/// maps, the output that of its last phase.
 const NUMBERS: [Number<JobFigures>; 13] = [
     number("failed", "failed\nattempts", Unit::Count, 1, |job| Some(job.failed() as f64)),
     number("map_seconds", "seconds of\nall maps", Unit::Measure, 2, |job| Some(job.maps.seconds)),
@@ -52,7 +52,7 @@ pub(crate) fn table(jobs: &[JobFigures], view: &View) -> String {
         let values = number.values(jobs.iter());
         let column = number.column(&values);
         match number.rank {
-            // What is seldom is shown where it is.
+            // Rare numbers are shown only if present.
             0 if values.iter().flatten().all(|value| *value == 0.0) => column.if_asked(),
             0 => column.rank(2),
             rank => column.rank(rank),

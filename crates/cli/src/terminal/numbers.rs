@@ -10,7 +10,7 @@ pub(crate) struct Number<T> {
     unit: Unit,
     /// When the table leaves it out. What 0 means is up to the table.
     pub(crate) rank: u8,
-    /// What of it the table shows: bytes as MB.
+    /// The factor for the table: bytes become MB.
     factor: f64,
     pub(crate) value: fn(&T) -> Option<f64>,
 }
@@ -36,7 +36,7 @@ pub(crate) const fn megabytes<T>(
 }
 
 impl<T> Number<T> {
-    /// What the table shows of each record.
+    /// The value of each record in the table.
     pub(crate) fn values<'r>(&self, records: impl Iterator<Item = &'r T>) -> Vec<Option<f64>>
     where
         T: 'r,

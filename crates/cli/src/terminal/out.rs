@@ -44,7 +44,7 @@ fn written(
         let mut stdout = CheckedWriter { to: BufWriter::new(io::stdout().lock()), refused: false };
         let written = content(&mut stdout).and_then(|()| stdout.flush());
         return match written {
-            // What the content itself could not do, such as reading, says so in its own words.
+            // Errors of the content itself, such as reading, have their own messages.
             Err(error) if !stdout.refused => Err(error.into()),
             other => other.context("cannot write standard output"),
         };
@@ -56,10 +56,10 @@ fn written(
     written.with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-/// A writer that escapes what a terminal would obey.
+/// A writer that escapes control sequences of terminals.
 struct Escaping<'a> {
     to: &'a mut dyn Write,
-    /// The beginning of a character whose other bytes have not come.
+    /// The first bytes of an incomplete character.
     held: Vec<u8>,
 }
 
@@ -112,11 +112,11 @@ impl<W: Write> Write for CheckedWriter<W> {
     }
 }
 
-/// The result of an output whose reader may have closed the pipe: that alone is no error and does not change
-/// the exit code.
+/// The result of an output whose reader may have closed the pipe. A closed pipe is no error and does not
+/// change the exit code.
 ///
 /// # Errors
-/// Any other.
+/// Any other error.
 pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if is_closed_pipe(&error) => Ok(()),
@@ -144,8 +144,8 @@ fn has_colours() -> bool {
     stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
 }
 
-/// How tables look there: as wide as the environment (`COLUMNS`) or the terminal says, in colour where
-/// standard output is a terminal that wants colours (`NO_COLOR`). A file is always the same.
+/// The layout of tables: as wide as the environment (`COLUMNS`) or the terminal, in colour if standard output
+/// is a terminal with colours (`NO_COLOR`). The layout in a file is always the same.
 pub(crate) fn view(file: Option<&Path>) -> View {
     let usual = View::default();
     if file.is_some() {
@@ -183,7 +183,7 @@ pub(crate) fn release_held() {
     held.into_iter().flatten().for_each(talk);
 }
 
-/// Prints a line on standard error, or holds it while something else is there. A closed stream is ignored.
+/// Prints a line on standard error, or holds it while the live view is shown. A closed stream is ignored.
 pub(crate) fn talk(line: impl Display) {
     let line = line.to_string();
     let line = escaped(&line);

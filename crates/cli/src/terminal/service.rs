@@ -25,7 +25,7 @@ pub(crate) fn clock_if(at: Option<Timestamp>, now: Timestamp) -> String {
     at.map_or_else(String::new, |at| clock(at, now))
 }
 
-/// Whether a flow should be done by its prediction, and is not: the next look knows more.
+/// Whether the predicted completion of an unfinished flow has passed: the next poll knows more.
 fn has_passed(flow: &Flow, now: Timestamp) -> bool {
     flow.completion.is_none() && !flow.state.is_over() && flow.predicted.is_some_and(|at| at < now)
 }
@@ -93,7 +93,7 @@ pub(crate) fn headline(service: &Service) -> String {
     out
 }
 
-/// What the live view shows of a service.
+/// The live view of a service.
 pub(crate) fn view_content(
     service: &Service,
     live: &[Submission],
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_the_view_say_of_what_and_whose_they_are() {
+    fn rows_of_the_view_name_flow_submission_and_user() {
         let one: Submission = serde_json::from_value(serde_json::json!({
             "number": 7, "name": "night", "user": "anna", "submitted": "2026-03-01T10:00:00Z", "state": "running",
             "held": false, "priority": 0, "flows": [],

@@ -61,7 +61,7 @@ pub(crate) enum ViewEnd {
     Open,
     /// By the person at the terminal.
     ByKey,
-    /// By ctrl-C, or because its terminal is gone.
+    /// By ctrl-C, or because its terminal was closed.
     ByInterrupt,
     /// The run has finished, or is not available any more.
     RunFinished,
@@ -169,7 +169,7 @@ impl Watch {
         if !self.threads.is_empty() {
             let drawing = self.threads.remove(0);
             while !drawing.is_finished() && !self.shared.is_finished.load(Ordering::SeqCst) {
-                // Not everywhere a signal says so.
+                // Some systems send no signal.
                 if !self.stream.is_terminal() {
                     self.shared.is_finished.store(true, Ordering::SeqCst);
                     *lock(&self.shared.left) = ViewEnd::ByInterrupt;
@@ -196,8 +196,7 @@ impl Drop for Watch {
     }
 }
 
-/// Waits for a thread that ends. A thread that reads keys of a terminal that is gone never ends, and is left
-/// behind.
+/// Waits for a thread to end. A thread that reads keys of a closed terminal never ends, and is left behind.
 fn join(thread: JoinHandle<()>) {
     let watches = Stopwatches::new(1);
     while !thread.is_finished() {

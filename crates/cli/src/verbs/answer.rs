@@ -8,6 +8,7 @@ pub(crate) enum Answer {
     No,
     /// A run was stopped from outside; the same command resumes it.
     Stopped,
-    /// Something between: what an agent says to the program that started it, or a verb's help says.
+    /// Another exit code: an agent reports it to the program that started it, or the help of a verb documents
+    /// it.
     Code(u8),
 }

@@ -1,4 +1,4 @@
-//! Examples as programs.
+//! Runs the examples as programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

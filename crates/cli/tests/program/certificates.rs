@@ -1,4 +1,4 @@
-//! Certificates: what each decision could not have done better than, in tables and documents.
+//! Certificates in tables and documents: a lower bound for each decision.
 
 use std::fs;
 

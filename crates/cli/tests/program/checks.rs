@@ -1,4 +1,4 @@
-//! Schedules that were written pass `check` without a flag repeated; tampered ones do not.
+//! Written schedules pass `check` without repeated flags; manipulated ones do not.
 
 use std::fs;
 use std::path::{Path, PathBuf};

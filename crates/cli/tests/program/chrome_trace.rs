@@ -1,5 +1,5 @@
-//! What the trace event format asks of a file, as its description says ("Trace Event Format", the object
-//! form), and what Perfetto asks beyond it. It shares nothing with what writes such files.
+//! A validator of the trace event format, from its description ("Trace Event Format", the object form) and
+//! the additional requirements of Perfetto. It shares no code with the exporter.
 
 use std::collections::{BTreeMap, BTreeSet};
 

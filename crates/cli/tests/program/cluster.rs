@@ -1,4 +1,4 @@
-//! Flows on a Hadoop cluster, without Hadoop: its ResourceManager and its submitter are played, the tasks are
+//! Flows on a Hadoop cluster, without Hadoop: the ResourceManager and the submitter are mocks, the tasks are
 //! real.
 
 mod hadoop;

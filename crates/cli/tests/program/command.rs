@@ -1,4 +1,4 @@
-//! Policies that are programs of their own, wherever a policy is named.
+//! Policies that are separate programs, in every command that takes a policy.
 
 use std::fs;
 use std::path::PathBuf;

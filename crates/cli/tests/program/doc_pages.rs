@@ -1,9 +1,9 @@
-//! The pages for people who begin: their commands run in the order of the page, and say what the page shows.
+//! Tests the tutorials: their commands run in the order of the page and print the output on the page.
 //!
-//! A `console` block is run by a shell, in a directory in which there is nothing but `examples`; a `text`
-//! block after it is what it says. Rows are compared by their words, as widths are those of a terminal, and
-//! `…` stands for what is left out. Commands that need more than that, or long, are in `sh` blocks, and
-//! output that is never the same twice is in `txt` blocks.
+//! A shell runs each `console` block, in a directory that contains only `examples`; the `text` block after it
+//! is the expected output. Rows are compared word by word, since widths depend on the terminal, and `…`
+//! stands for omitted text. Commands that need more or take long are in `sh` blocks, and output that changes
+//! is in `txt` blocks.
 
 use std::ffi::OsString;
 use std::fs;
@@ -82,22 +82,22 @@ fn concepts_are_as_drawn() {
 }
 
 #[test]
-fn a_user_who_has_a_log_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_a_log_print_its_output() {
     check("i-have-a-log", 4);
 }
 
 #[test]
-fn a_user_who_has_nightly_flows_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_nightly_flows_print_its_output() {
     check("i-have-nightly-flows", 6);
 }
 
 #[test]
-fn a_user_who_has_a_cluster_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_a_cluster_print_its_output() {
     check("i-have-a-cluster", 1);
 }
 
 #[test]
-fn a_user_who_has_a_policy_sees_what_the_page_shows() {
+fn the_commands_of_the_page_on_a_policy_print_its_output() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("SKIPPED: found no python3, expected one to start the policy of the page");
         return;

@@ -1,4 +1,4 @@
-//! `explain` says why a flow is late, and what is wrong where it cannot.
+//! `explain` prints why a flow is late, or an error that names the problem.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Schedules as timelines, tables and pictures.
+//! Exports of schedules as timelines, tables and charts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -191,7 +191,7 @@ fn every_chart_is_drawn_and_names_are_escaped() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_refused() {
+fn unsupported_exports_are_refused() {
     let dir = scratch("export-refused");
     let schedule = simulated(&dir, "edf.json", NIGHTLY, &["--policy", "edf"]);
     let plan = dir.join("plan.json");

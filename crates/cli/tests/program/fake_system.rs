@@ -1,5 +1,5 @@
-//! A library that is loaded before the program, so that a test can shift its wall clock, fill its disk and
-//! hang its file system.
+//! A library preloaded into the program, with which a test shifts its wall clock, fills its disk and hangs
+//! its file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What a file is called is what it holds: endings say the form, `.gz` and `.zst` compress, and nothing is
-//! written under a name that says something else.
+//! File names match contents: endings select the form, `.gz` and `.zst` compress, and no file is written
+//! under a name of another form.
 
 use std::fs;
 

@@ -1,5 +1,6 @@
-//! Flows on several machines, each of them this one under another name: what stands for `ssh` and for Slurm's
-//! commands are scripts. The bytes are those of a run on this machine, and what breaks is mended elsewhere.
+//! Flows on several machines. Each machine is this one under another name: scripts replace `ssh` and the
+//! commands of Slurm. The outputs equal those of a run on one machine, and lost work runs again on another
+//! machine.
 
 use std::collections::BTreeSet;
 use std::fs;

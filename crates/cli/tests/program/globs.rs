@@ -1,4 +1,4 @@
-//! What patterns match, inputs that are given twice, lines at the end of files, CSV over several lines, long
+//! Matches of patterns, inputs that are given twice, lines at the end of files, CSV over several lines, long
 //! lists.
 
 use std::fs;

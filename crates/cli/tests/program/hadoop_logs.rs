@@ -1,4 +1,4 @@
-//! Logs of Hadoop: compared with what really happened, written as documents, and as folders.
+//! Logs of Hadoop: compared with the recorded execution, written as documents, and read from folders.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const HISTORY_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/
 const HISTORY: &str = "testdata/formats/jhist/sort.jhist";
 
 #[test]
-fn what_happened_stands_beside_what_would_have() {
+fn the_recorded_execution_is_shown_beside_simulations() {
     let out = done(&["compare", TRACE, "-p", "recorded,fifo"]);
     assert!(out.contains("\nrecorded "), "{out}");
     let said = out.split("completions are off by").nth(1).expect("distances");

@@ -1,4 +1,4 @@
-//! Help fits the terminal, and scripts for shells know the names.
+//! Help fits the terminal, and completion scripts of shells have all names.
 
 use crate::{done, program, ran};
 

@@ -35,7 +35,7 @@ fn twice(workload: &str, policy: &str, dir: &Path) -> [f64; 3] {
 }
 
 #[test]
-fn what_one_run_learns_serves_the_next() {
+fn a_run_uses_the_estimates_of_the_previous_run() {
     let dir = scratch("history-serves");
     let generated = |name: &str, args: &[&str]| {
         let file = dir.join(name);

@@ -1,5 +1,5 @@
-//! Inputs of a run are right or refused: what is no regular file, what is cut, compressed twice or binary,
-//! and files that changed in ways that size and time do not show.
+//! Inputs of a run are read correctly or refused: irregular files, truncated, twice compressed or binary
+//! files, and files that changed without a change of size and time.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -170,7 +170,7 @@ fn files_whose_size_is_zero_or_wrong_are_read_to_their_end() {
 }
 
 #[test]
-fn what_is_cut_compressed_twice_or_binary_is_refused_by_name() {
+fn truncated_twice_compressed_and_binary_inputs_are_refused_by_name() {
     let dir = scratch("inputs-formats");
     let cases: [(&str, Vec<u8>, &str); 12] = [
         ("a.bz2", b"BZh9".to_vec(), "the first bytes of bzip2 data, which was cut short"),

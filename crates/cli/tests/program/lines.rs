@@ -1,4 +1,4 @@
-//! Schedules as JSON lines say what documents say, are judged in the same way, and are refused if they were
+//! Schedules as JSON lines have the contents of documents, get the same verdict, and are refused if they were
 //! cut off.
 
 use std::fs;

@@ -1,56 +1,55 @@
-//! The program as its users meet it: the built binary, its output, its exit codes.
+//! Tests the program as its users run it: the built binary, its output, its exit codes.
 //!
-//! - `verbs`: every verb does what it says;
+//! - `verbs`: the basic function of every command;
 //! - `samples`: figures over days, files and seeds;
 //! - `same`: same command, same bytes; another seed, other bytes;
 //! - `pins`: results stay as they are;
-//! - `plans`: plans pass `check`, refusals say why;
-//! - `checks`: schedules that were written pass `check`, tampered ones do not;
-//! - `runs`: flows that really run, also after kill -9;
+//! - `plans`: plans pass `check`, refusals have reasons;
+//! - `checks`: written schedules pass `check`, manipulated ones do not;
+//! - `runs`: real runs of flows, also after kill -9;
 //! - `runs_faults`: runs continue when signals, commands, disks or attempts fail, if they can;
 //! - `outputs`: damaged parts are noticed, and no result mixes two outputs of one map;
-//! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
+//! - `runs_state`: the files of earlier or other runs are neither lost nor mistaken;
 //! - `segments`: runs that are resumed with other settings;
 //! - `runs_watched`: status, explanation and logs of active, killed and finished runs; exit codes;
-//! - `globs`: what patterns match, inputs given twice, ends of files, CSV over several lines, long lists;
-//! - `fleet`: flows on several machines, over what stands for ssh and for Slurm;
-//! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
+//! - `globs`: matches of patterns, inputs given twice, ends of files, CSV over several lines, long lists;
+//! - `fleet`: flows on several machines, with mocks of ssh and Slurm;
+//! - `cluster`: flows on a mock Hadoop cluster have the same outputs as on this machine;
 //! - `run_messages`: events, hooks, verbosity, other runs at the same time, and cleaning up after runs;
 //! - `runs_terminal`: bars of runs on a terminal;
-//! - `serve`: the service, its verbs, and kill -9 of it;
-//! - `service_limits`: what comes from outside is counted, cut and escaped, and secrets stay out of command
-//!   lines;
-//! - `never_starts`: what never starts says why;
-//! - `service_answers`: the answers of its verbs when something waits or is wrong;
+//! - `serve`: the service, its commands, and kill -9 of it;
+//! - `service_limits`: input from outside is limited, cut and escaped, and secrets stay out of command lines;
+//! - `never_starts`: work that never starts has a reason;
+//! - `service_answers`: the answers of its commands when something waits or is wrong;
 //! - `service_stalls`: the service answers and ends in time while files, locks, pipes, hosts or children
 //!   hang;
 //! - `serve_users`: root is refused, users share a service by roles, and the inbox of docs/serve.md submits
 //!   each file;
-//! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
-//! - `parameters`: values of parameters, flows a value, inputs from other flows;
+//! - `nightly_run`: the nightly example runs, and the page on `run` names existing flags;
+//! - `parameters`: values of parameters, one flow per value, inputs from other flows;
 //! - `paths`: texts that a shell would read differently, paths and commands;
-//! - `profiles`: clusters that do not do everything at once;
+//! - `profiles`: simulated Hadoop clusters;
 //! - `processes`: processes that tests start, find and kill;
-//! - `edges`: workloads with nothing to do, phases without length;
-//! - `exports`: schedules as timelines, tables and pictures; `chrome_trace` is the format's own judge;
-//! - `help`: help fits the terminal; scripts for shells know the names;
-//! - `inputs`: inputs of a run are right or refused;
-//! - `files`: what a file is called is what it holds;
-//! - `hadoop_logs`: logs of Hadoop, and what really happened beside what would have;
-//! - `doc_pages`: the pages for people who begin show what the program says;
-//! - `specifications`: figures of one's own, of files;
-//! - `lines`: schedules as JSON lines say what documents say;
-//! - `surroundings`: signals, descriptors, limits and optional files that the program finds when it starts;
-//! - `streams`: workloads in lines are simulated as they are read;
-//! - `names`: what is mistyped is answered with what was meant;
-//! - `command`: policies that are programs of their own;
+//! - `edges`: workloads without work, phases without length;
+//! - `exports`: schedules as timelines, tables and charts; `chrome_trace` validates that format;
+//! - `help`: help fits the terminal; completion scripts of shells have all names;
+//! - `inputs`: inputs of a run are read correctly or refused;
+//! - `files`: file names match contents;
+//! - `hadoop_logs`: logs of Hadoop, and the recorded execution beside the simulated one;
+//! - `doc_pages`: the tutorials show the output of the program;
+//! - `specifications`: figures from your own specifications;
+//! - `lines`: schedules as JSON lines have the contents of documents;
+//! - `surroundings`: signals, descriptors, limits and optional files at the start of the program;
+//! - `streams`: workloads in lines are simulated while they are read;
+//! - `names`: errors for mistyped names suggest the right one;
+//! - `command`: policies that are separate programs;
 //! - `config`: the user's defaults file;
-//! - `explain`: why a flow is late, and what is wrong where that cannot be said;
-//! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the
+//! - `explain`: why a flow is late, or an error that names the problem;
+//! - `tables`: tables fit the terminal, show the requested columns, and have one number format; the
 //!   comparison document follows its schema;
 //! - `times`: durations and clock times, from documents and options to tables;
 //! - `reports`: pages for a browser;
-//! - `trials`: what people who tried the program stumbled over;
+//! - `trials`: problems that people found who tried the program;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 

@@ -1,5 +1,5 @@
-//! What never starts says why: the limit, the machine or the attempts that keep it from ending, and nothing
-//! that did not happen.
+//! Work that never starts has a reason: the limit, the machine or the attempts that keep it from finishing,
+//! and no event that did not happen.
 
 use std::fmt::Write;
 use std::fs;

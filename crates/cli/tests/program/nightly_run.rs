@@ -1,5 +1,5 @@
-//! The example of a night runs as `docs/run.md` says: parameters, a plain command, limits, an input from
-//! another flow; and the page names no flag that there is not.
+//! The nightly example runs as `docs/run.md` describes: parameters, a plain command, limits, an input from
+//! another flow. The page names only existing flags.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Outputs are what their tasks wrote: damaged parts are noticed, and no result mixes two outputs of one map.
+//! Outputs are exactly what their tasks wrote: damaged parts are noticed, and no result mixes two outputs of
+//! one map.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, FileTimes};

@@ -1,4 +1,4 @@
-//! Parameters of documents, values a flow, and inputs from other flows, as the command line has them.
+//! Parameters of documents, one flow per value, and inputs from other flows, on the command line.
 
 use crate::{Ran, program, ran};
 

@@ -84,7 +84,7 @@ fn plans_for_every_objective_pass_check() {
 }
 
 #[test]
-fn what_a_policy_does_not_plan_is_refused_with_the_reason() {
+fn unsupported_plans_are_refused_with_the_reason() {
     for (workload, policy, reason) in [
         (NIGHTLY, "flex", "flex plans flows of one job, found 4 jobs in flow"),
         (NIGHTLY, "dmrs", "dmrs plans flows of one job, found 4 jobs in flow"),

@@ -1,5 +1,5 @@
-//! Clusters that do not do everything at once: what is simulated passes `check`, what was tampered with does
-//! not, and what does not go with a profile is refused.
+//! Simulated Hadoop clusters: simulated schedules pass `check`, manipulated ones do not, and options that
+//! contradict a profile are refused.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ const FAIR: [&str; 6] =
     ["--slots", "4", "--policy", "fair", "--profile", "hadoop:am-share=0.4:straggler-share=0.1"];
 
 #[test]
-fn what_was_simulated_under_a_profile_passes_and_is_the_same_again() {
+fn simulations_under_a_profile_pass_and_are_reproducible() {
     let dir = scratch("profiles_pass");
     for name in ["s.json", "s.jsonl"] {
         let files = ["first-", "again-"].map(|which| dir.join(format!("{which}{name}")));
@@ -41,7 +41,7 @@ fn explanations_tell_slots_of_masters_apart() {
 }
 
 #[test]
-fn what_does_not_go_with_a_profile_is_refused() {
+fn options_that_contradict_a_profile_are_refused() {
     for (flags, expected) in [
         (vec!["--profile", "hadop"], "did you mean \"hadoop\"?"),
         (vec!["--profile", "hadoop"], "found map slots and reduce slots, expected universal ones"),

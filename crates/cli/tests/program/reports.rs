@@ -1,4 +1,4 @@
-//! `--report`: every verb that has it writes a page, and says first what is wrong with its name.
+//! `--report`: every command that has it writes a page, and first reports an error in its file name.
 
 use std::fs;
 use std::io::Read;
@@ -89,7 +89,7 @@ fn rows_that_are_kept_and_rows_that_are_seen_make_the_same_page() {
 }
 
 #[test]
-fn what_cannot_be_written_is_reported_before_the_work() {
+fn unwritable_outputs_are_reported_before_the_work() {
     let dir = scratch("reports-refused");
     let nowhere = dir.join("nowhere/a.html");
     for (name, expected) in [

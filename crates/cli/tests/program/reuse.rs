@@ -1,4 +1,4 @@
-//! What is done already stays done; what changed is done again, and only that, with the reason said.
+//! Finished jobs are reused. Changed jobs, and only these, run again, and the reason is printed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -348,7 +348,7 @@ fn flow(dir: &Path, jobs: &str) {
 const WAITS: &str = "until test -e go; do sleep 0.02; done; cat";
 
 #[test]
-fn what_another_job_made_is_compared_while_it_is_read() {
+fn output_of_another_job_is_compared_while_it_is_read() {
     let (dir, family) = (prepared("reuse-part"), Family::new("reuse-part"));
     flow(
         &dir,

@@ -1,5 +1,5 @@
-//! What a run tells programs and people beside its table: events, hooks, lines; what runs know of each other;
-//! and what `clean` removes.
+//! Messages of a run to programs and people beside its table: events, hooks, lines. Also: what runs know of
+//! each other, and what `clean` removes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn hooks_are_run_once_for_each_cause_and_their_failure_is_a_warning() {
 }
 
 #[test]
-fn the_hook_of_a_failure_finds_its_cause_and_what_was_said() {
+fn the_hook_of_a_failure_receives_its_cause_and_output() {
     let dir = scratch("run-hook-cause");
     let mapper = "cat; echo disk 7 is broken >&2; exit 7";
     let flow = format!(

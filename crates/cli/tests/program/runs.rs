@@ -1,4 +1,4 @@
-//! Flows that really run: right results, documents that `check` accepts, runs that go on after kill -9.
+//! Real runs of flows: correct results, documents that `check` accepts, runs that resume after kill -9.
 
 use std::collections::BTreeMap;
 use std::fs;

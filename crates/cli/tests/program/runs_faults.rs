@@ -1,5 +1,5 @@
-//! Runs in which something breaks: signals, processes that are killed, commands that misbehave, a full disk,
-//! second attempts that fail. The run continues if it can, and nothing is half written.
+//! Runs with faults: signals, killed processes, commands that misbehave, a full disk, speculative attempts
+//! that fail. The run continues if it can, and no output is half written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -326,7 +326,7 @@ fn a_full_state_directory_fails_the_flow_that_fills_it_only() {
 
 /// Defect 24: processes of a session of their own survived the end of their task, and the end of the run.
 #[test]
-fn what_leaves_its_session_ends_with_its_task_and_with_its_run() {
+fn processes_that_leave_their_session_end_with_their_task_and_run() {
     let (dir, family) = (scratch("run-setsid"), Family::new("run-setsid"));
     let (sleeper, other) = (format!("sleep {}", Family::long()), format!("sleep 1{}", Family::long()));
     let flow = format!(

@@ -1,5 +1,5 @@
-//! Files on disk when a run starts or resumes: other runs at the same place, inputs that changed, damaged
-//! journals, commands that are wrong. No finished work is lost, and no output of another run is mistaken.
+//! The files on disk when a run starts or resumes: other runs at the same place, changed inputs, damaged
+//! journals, wrong commands. No finished work is lost, and no output of another run is mistaken.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn is_right(dir: &Path) {
 }
 
 #[test]
-fn a_run_at_work_is_not_disturbed_by_another() {
+fn an_active_run_is_not_disturbed_by_another() {
     let (dir, family) = (waiting("run-twice"), Family::new("run-twice"));
     let first = family.start(&dir, &RUN);
     family.awaits("until test -e go");
@@ -62,7 +62,7 @@ fn a_run_at_work_is_not_disturbed_by_another() {
 }
 
 #[test]
-fn of_two_runs_that_begin_at_once_with_the_same_outputs_one_is_refused() {
+fn one_of_two_simultaneous_runs_with_the_same_outputs_is_refused() {
     for round in 0..4 {
         let (dir, family) = (waiting("run-race"), Family::new("run-race"));
         fs::write(dir.join("go"), "").expect("a file");
@@ -119,7 +119,7 @@ fn a_command_that_cannot_be_run_removes_nothing() {
 }
 
 #[test]
-fn what_another_run_has_made_is_neither_mixed_nor_removed() {
+fn output_of_another_run_is_neither_mixed_nor_removed() {
     let (dir, family) = (waiting("run-others"), Family::new("run-others"));
     let other = ["run", "flow.toml", "--slots", "2", "--state", "other"];
     // A run that was stopped keeps its outputs to itself.
@@ -171,7 +171,7 @@ fn rewritten(journal: &[u8], text: &str, by: &str) -> Vec<u8> {
 /// The clock is set forward while no process drives the run, or a machine was off for a year: that counts as
 /// time of the run, and is reported.
 #[test]
-fn time_in_which_no_process_was_at_work_on_a_run_is_reported() {
+fn time_without_a_process_of_a_run_is_reported() {
     const DAYS_400: u64 = 400 * 24 * 3600 * 1_000_000;
     let (dir, family) = (waiting("run-paused"), Family::new("run-paused"));
     let paused = "nobody was at work on it for 400d, which counts for deadlines";

@@ -1,5 +1,5 @@
-//! What a run draws on a terminal, and on one whose size changes; the live view, its keys, and terminals that
-//! are given back.
+//! The output of a run on a terminal, also while its size changes; the live view, its keys, and how it
+//! restores the terminal.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

@@ -195,7 +195,7 @@ fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words
 }
 
 #[test]
-fn logs_tell_failures_with_what_was_said() {
+fn logs_show_failures_with_their_output() {
     let dir = scratch("run-logs");
     fs::write(dir.join("in.txt"), "one\n").expect("an input");
     let mapper = "cat; echo why it failed >&2; mkdir first && exit 3; exit 0";

@@ -1,4 +1,4 @@
-//! Same command, same bytes; another seed, other bytes; a reader who has seen enough.
+//! Same command, same bytes; another seed, other bytes; a reader that closes the output early.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Runs that are resumed with other settings: each part of a run is judged by the settings that it had.
+//! Runs that are resumed with other settings: each part of a run is judged by its own settings.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The service as its users meet it: flows are submitted, watched, held and cancelled by the verbs, and go on
-//! after kill -9.
+//! The service as its users run it: the commands submit, show, hold and cancel flows, and flows resume after
+//! kill -9.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -226,7 +226,7 @@ fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_ba
 
 /// A night for a user who works with the verbs alone.
 #[test]
-fn what_is_submitted_is_shown_held_changed_and_cancelled() {
+fn submissions_are_shown_held_changed_and_cancelled() {
     let dir = crate::runs_watched::hanging("serve-verbs");
     let place = Place::new(dir, "serve-verbs");
     let mut service = place.serve(&["--policy", "edf"]);

@@ -1,5 +1,4 @@
-//! What the verbs of a service answer where something cannot be done, waits, or is not as it was meant: words
-//! and exit codes.
+//! The messages and exit codes of the service commands when a request is impossible, waits, or is wrong.
 
 use std::fs::{self, File};
 use std::process::Stdio;
@@ -26,7 +25,7 @@ fn answered(place: &Place, args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn what_cannot_begin_is_not_waited_for_and_says_why() {
+fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
     let place = place("serve-undecided");
     let mut service = place.serve(&[]);
     let held = answered(&place, &["submit", "flow.toml", "--hold", "--wait-for-prediction"]);
@@ -59,7 +58,7 @@ fn what_cannot_begin_is_not_waited_for_and_says_why() {
 }
 
 #[test]
-fn what_would_be_late_is_rejected_with_exit_code_1() {
+fn late_submissions_are_rejected_with_exit_code_1() {
     let place = place("serve-rejected");
     let mut service = place.serve(&[]);
     // No task is done within a microsecond.
@@ -86,7 +85,7 @@ fn what_would_be_late_is_rejected_with_exit_code_1() {
 }
 
 #[test]
-fn of_several_the_others_are_done_where_one_is_refused() {
+fn a_refused_submission_does_not_stop_the_other_ones() {
     let place = place("serve-others");
     let mut service = place.serve(&[]);
     place.done(&["drain"]);

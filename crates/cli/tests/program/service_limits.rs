@@ -1,5 +1,5 @@
-//! What clients, files and commands send is counted, cut and escaped, and secrets stay out of command lines
-//! and messages.
+//! The program limits, cuts and escapes input from clients, files and commands, and secrets stay out of
+//! command lines and messages.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -146,7 +146,7 @@ fn arguments_and_names_of_files_are_escaped_in_messages() {
 
 /// The name of a state directory is part of the headline; the message of a command, of its log.
 #[test]
-fn what_commands_say_and_where_they_ran_is_escaped_but_for_a_pipe() {
+fn output_of_commands_is_escaped_except_for_a_pipe() {
     let dir = scratch("limits-logs");
     let family = Family::new("limits-logs");
     fs::write(dir.join("flow.toml"), FAILS).expect("a flow file");

@@ -1,5 +1,5 @@
-//! A service under faults: one each second, for as many seconds as `SLACKLINE_SOAK` says. No submission is
-//! lost, none runs twice, and `readyz` is true exactly when work proceeds.
+//! A service under faults: one fault each second, for `SLACKLINE_SOAK` seconds. No submission is lost, none
+//! runs twice, and `readyz` is true exactly when work proceeds.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

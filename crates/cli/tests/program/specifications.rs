@@ -1,4 +1,4 @@
-//! Specifications of one's own, whose workloads are files.
+//! Your own specifications of figures, with workloads from files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

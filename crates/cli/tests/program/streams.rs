@@ -1,4 +1,4 @@
-//! Workloads in lines are simulated as they are read, and refused with their line.
+//! Workloads in lines are simulated while they are read, and errors have the line.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! What the program finds when it starts: ignored and blocked signals, open descriptors, limits, a home
-//! directory that cannot be read, files that cannot be removed, file systems without locks.
+//! The environment of the program at its start: ignored and blocked signals, open descriptors, limits, an
+//! unreadable home directory, files that cannot be removed, file systems without locks.
 
 use std::fs;
 use std::path::{Path, PathBuf};

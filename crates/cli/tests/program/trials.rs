@@ -1,4 +1,4 @@
-//! What people who tried the program stumbled over.
+//! Problems that people found who tried the program.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Every verb does what it says.
+//! The basic function of every command.
 
 use std::fs;
 

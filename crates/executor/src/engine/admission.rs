@@ -86,7 +86,7 @@ impl ProcessEngine {
             self.show_progress(&mut running);
         }
         if self.is_away(running.id, running.slot) {
-            // The driver is about to learns of it.
+            // The driver is about to learn of it.
             running.stage = Stage::Gone;
             self.running.insert(row, running);
             return;
@@ -103,8 +103,8 @@ impl ProcessEngine {
         }
     }
 
-    /// Whether an attempt may start on a slot beside what works on its machine. O(attempts running) where
-    /// jobs say what they take.
+    /// Whether an attempt may start on a slot beside the other attempts on its machine. O(running attempts)
+    /// if jobs state their resources.
     pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
         let others = self.fleet.foreign_slots();
         let others = || others.iter().filter_map(|other| other.at_work);

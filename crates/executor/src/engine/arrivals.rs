@@ -59,8 +59,8 @@ impl PendingArrivals {
         self.failed.contains(flow)
     }
 
-    /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says
-    /// whether a job is, by its index in `jobs`. O(waiting flows · what they wait for).
+    /// The flows that arrive by `now`. A flow that waits for a failed flow never arrives. `is_done` tells
+    /// whether a job is done, by its index in `jobs`. O(waiting flows · jobs that they wait for).
     pub(crate) fn take_arrivals(
         &mut self,
         now: Time,

@@ -30,7 +30,7 @@ use crate::spec::resolve::ResolvedWorkload;
 pub struct EngineEntry {
     /// Its name on the command line: letters, digits, `-` and `_`.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// The description of the engine, in one line.
     pub summary: &'static str,
     /// Its parameters. Each is a flag of the verbs that run flows, unless they have another flag of that
     /// name; engines that share a name share the flag. One called [`ADDRESS`] may be written
@@ -45,13 +45,13 @@ pub struct EngineEntry {
 /// Fails if the values do not go together, or not here.
 pub type Make = fn(&Settings) -> Result<Box<dyn Backend>, EngineError>;
 
-/// The parameter that says where an engine is, such as `host:8088`.
+/// The parameter with the address of an engine, such as `host:8088`.
 pub const ADDRESS: &str = "address";
 
 /// The values of a parameter that is off by default: its flag needs no value.
 pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
-/// What is known of an engine before anything runs on it.
+/// The properties of an engine before anything runs on it.
 #[derive(Clone, Debug, Default)]
 pub struct EngineDescription {
     /// Its settings, by name, to be shown with the run.
@@ -64,15 +64,15 @@ pub struct EngineDescription {
 
 /// An engine that really runs flows.
 pub trait Backend: Send + Sync {
-    /// What is known of it before anything runs.
+    /// The properties of the engine before anything runs.
     fn description(&self) -> EngineDescription;
 
-    /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier
-    /// runs of the jobs took, and `state` the state directory of the run. Nothing is written, but for what
-    /// stands in the state directory for files that are elsewhere.
+    /// Finds the tasks of every job of a workload that has this engine's machines. `past` has the costs of
+    /// earlier runs of the jobs, and `state` is the state directory of the run. Writes nothing, except
+    /// placeholders in the state directory for remote files.
     ///
     /// # Errors
-    /// What is wrong with the workload, and where.
+    /// The problem of the workload, and its place.
     fn prepare(&self, workload: &Draft, past: &JobHistory, state: &Path) -> Result<PreparedRun, Vec<Fault>>;
 
     /// The engine for the runs of a service.
@@ -98,7 +98,7 @@ pub struct SharedEngineConfig<'a> {
     pub seen: Time,
     /// What jobs took, by which machines are known.
     pub past: &'a JobHistory,
-    /// Receives what is waited for.
+    /// Receives what the engine waits for, as text.
     pub status: StatusCallback<'a>,
 }
 
@@ -107,14 +107,14 @@ pub struct SharedEngineConfig<'a> {
 pub struct SharedMachine {
     /// Its name, slots and speed.
     pub draft: MachineDraft,
-    /// Whether it is there.
+    /// Whether the machine is up.
     pub is_up: bool,
 }
 
 /// An instance of these machines, without flows.
 ///
 /// # Panics
-/// Machines that are none; an engine has none of those.
+/// If the machines are invalid; those of an engine never are.
 pub fn without_flows(machines: &[SharedMachine]) -> Instance {
     let machines = machines.iter().map(|machine| machine.draft.clone()).collect();
     let instance = Instance::new(&Draft { machines, ..Draft::default() });
@@ -129,17 +129,17 @@ pub trait SharedEngine: AsEngine {
     /// The machines as they are now: those from the beginning, then those that joined, in their order.
     fn machines(&self) -> Vec<SharedMachine>;
 
-    /// What happened since this was asked last, beside what was reported to the driver.
+    /// The events since the last call, in addition to the reports to the driver.
     fn events(&mut self) -> Vec<EngineEvent> {
         Vec::new()
     }
 
-    /// Takes a session to be run, which was opened beside others on [these machines](SharedEngine::machines):
-    /// its open flows come to the driver when they are released, each with its overrides.
+    /// Adds a session to run, which was opened for [these machines](SharedEngine::machines). Its open flows
+    /// come to the driver when they are released, each with its overrides.
     ///
     /// # Errors
-    /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than
-    /// a machine has.
+    /// A session of another engine or of other machines; an invalid workload; jobs that need more than a
+    /// machine has.
     fn add_run(
         &mut self,
         session: Box<dyn Session>,
@@ -147,8 +147,7 @@ pub trait SharedEngine: AsEngine {
         on_event: EventCallback,
     ) -> Result<RunId, EngineError>;
 
-    /// A flow is to change. Its running tasks continue, unless it is cancelled; nothing happens to a flow
-    /// that is over.
+    /// Changes a flow. Its running tasks continue, unless it is cancelled. A finished flow does not change.
     fn order_flow(&mut self, run_id: RunId, flow: &str, change: FlowOrder);
 
     /// The session of a flow of the driver's.
@@ -162,12 +161,12 @@ pub trait SharedEngine: AsEngine {
         Arc::new(|| {})
     }
 
-    /// Whether it wants to be given what the driver would do next ([`SharedEngine::planned`]).
+    /// Whether the engine needs the next decisions of the driver ([`SharedEngine::planned`]).
     fn wants_plans(&self) -> bool {
         false
     }
 
-    /// What the driver would do next, after each step.
+    /// The next decisions of the driver, after each step.
     fn planned(&mut self, plans: &Plans) {
         let _ = plans;
     }
@@ -179,20 +178,20 @@ pub trait SharedEngine: AsEngine {
 
 /// What happened in a shared engine.
 pub enum EngineEvent {
-    /// What the user should know of its machines.
+    /// A message about its machines for the user.
     Notice(String),
     /// Machines joined, went or came back.
     MachinesChanged,
-    /// All flows of a run are over, or it cannot go on.
+    /// All flows of a run have finished, or it cannot continue.
     Ended(EndedRun),
 }
 
-/// What is ordered for a flow.
+/// An order for a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowOrder {
     /// It has these overrides from now on.
     Override(FlowOverrides),
-    /// It is not to go on: what runs of it is stopped, and it has failed.
+    /// Cancel the flow: its running tasks are stopped, and it has failed.
     Cancel,
 }
 
@@ -203,11 +202,11 @@ pub struct RunId(pub u32);
 /// The settings of a run in a shared engine.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
-    /// How often a task may fail whose job does not say.
+    /// The limit on failures of a task if its job has none.
     pub attempts_max: u16,
     /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
     pub slowstart: f64,
-    /// Flows that do not stand as their document says, by their names.
+    /// Overrides of flows, by their names.
     pub overrides: BTreeMap<String, FlowOverrides>,
     /// The quota of its user; none for as many slots as there are.
     pub quota: Option<UserQuota>,
@@ -225,12 +224,12 @@ pub struct UserQuota {
 pub struct Quotas(BTreeMap<RunId, UserQuota>);
 
 impl Quotas {
-    /// A run is there, with the quota of its user if they have one.
+    /// Adds a run, with the quota of its user if they have one.
     pub fn add(&mut self, run_id: RunId, quota: Option<UserQuota>) {
         self.0.extend(quota.map(|quota| (run_id, quota)));
     }
 
-    /// A run is there no more.
+    /// Removes a run.
     pub fn remove(&mut self, run_id: RunId) {
         self.0.remove(&run_id);
     }
@@ -247,7 +246,7 @@ impl Quotas {
 /// What may change of a flow while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowOverrides {
-    /// Whether nothing more of it is to start.
+    /// Whether no more tasks of it may start.
     #[serde(default)]
     pub held: bool,
     /// Another deadline, seconds since the start of its run.
@@ -264,7 +263,7 @@ pub struct FlowOverrides {
 }
 
 impl FlowOverrides {
-    /// The flow with what is different of it.
+    /// Applies the overrides to the flow.
     pub fn applied(self, flow: &mut FlowDraft) {
         flow.deadline = self.deadline.or(flow.deadline);
         flow.weight = self.weight.unwrap_or(flow.weight);
@@ -275,7 +274,7 @@ impl FlowOverrides {
 /// A session that a shared engine has given back.
 pub struct EndedRun {
     pub run: RunId,
-    /// How it ended; the reason where it cannot go on.
+    /// How the run ended; the reason if it cannot continue.
     pub how: Result<RunEnd, EngineError>,
     pub session: Box<dyn Session>,
 }
@@ -289,21 +288,20 @@ pub fn ended_runs(events: Vec<EngineEvent>) -> Vec<EndedRun> {
     ended.collect()
 }
 
-/// A workload whose tasks are known, ready to begin.
+/// A workload whose tasks are known, ready to start.
 pub struct PreparedRun {
     /// The tasks of its jobs.
     pub resolved: ResolvedWorkload,
-    /// What would hold the memory of commands that have a limit, for the user; none if none has one, or the
-    /// engine has nothing to say of it.
+    /// A message for the user about how memory limits of commands are enforced; `None` if no command has a
+    /// limit, or the engine has nothing to report.
     pub memory: Option<String>,
     /// Opens it.
     pub open: Open,
 }
 
-/// Opens a run: what is done already is kept, what was cut short is continued, the rest begins.
+/// Opens a run: finished work is kept, interrupted work continues, the rest starts.
 ///
-/// Fails for outputs that are another's, no flow that can be run, a state directory in use, an error of the
-/// engine.
+/// Fails for outputs of another run, no runnable flow, a state directory in use, an error of the engine.
 pub type Open = Box<dyn FnOnce(Opening<'_>, &ResolvedWorkload) -> Result<Box<dyn Session>, EngineError>>;
 
 impl PreparedRun {
@@ -332,7 +330,7 @@ impl PreparedRun {
 
 /// A started run. It can be resumed after a crash.
 pub trait Session: Any + Send {
-    /// What is known of it.
+    /// The record of the opened run.
     fn record(&self) -> RunRecord<'_>;
 
     /// An engine for this run alone, in the time of the run. To be called once, where something is left to be

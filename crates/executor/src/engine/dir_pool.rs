@@ -12,7 +12,7 @@ use slackline_task::base::files::remove;
 pub(super) struct DirPool(BTreeMap<u32, Vec<PathBuf>>);
 
 impl DirPool {
-    /// Takes the directory of an attempt whose output is in its place. One that is not empty is removed, or
+    /// Keeps the directory of an attempt whose output was moved. A directory that is not empty is removed, or
     /// stays until the job is done.
     pub(super) fn keep(&mut self, job: u32, directory: PathBuf) {
         let is_empty = fs::read_dir(&directory).is_ok_and(|mut left| left.next().is_none());
@@ -23,8 +23,8 @@ impl DirPool {
         }
     }
 
-    /// Puts one at the place of an attempt that begins. Where there is none, or it cannot be moved, the
-    /// attempt makes its own.
+    /// Puts a directory at the place of an attempt that starts. If there is none, or it cannot be moved, the
+    /// attempt creates one.
     pub(super) fn put(&mut self, job: u32, place: &Path) {
         if let Some(spare) = self.0.get_mut(&job).and_then(Vec::pop) {
             let _ = fs::rename(spare, place);
@@ -52,7 +52,7 @@ mod tests {
         fs::write(second.join("part-00002"), "left behind").unwrap();
         spares.keep(0, first.clone());
         spares.keep(0, second.clone());
-        // What is gone already is no harm.
+        // A directory that is missing already does no harm.
         spares.keep(0, third.clone());
         spares.put(1, &third);
         assert!(first.exists() && !second.exists() && !third.exists());

@@ -148,9 +148,8 @@ impl ProcessEngine {
         }
     }
 
-    /// Records all that has ended, and moves the output of attempts that ended well to its place. If either
-    /// cannot be done the run stops, and everything stays as it is for the next session, which knows what the
-    /// record says.
+    /// Records all ended attempts, and moves the output of successful attempts to its place. If either fails,
+    /// the run stops and all files stay for the next session, which reads the record.
     fn commit(&mut self, done: Vec<Finished>) {
         let ended = |f: &Finished| self.attempt(&f.running, AttemptOutcome::Done(f.outcome.clone()));
         let ended: Vec<Attempt> = done.iter().map(ended).collect();
@@ -261,7 +260,7 @@ impl ProcessEngine {
         self.fatal.get_or_insert(reason);
     }
 
-    /// An attempt failed, and with it what the policy started.
+    /// An attempt failed, and so did the row that the policy started.
     pub(super) fn fail(&mut self, row: RowId, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
         if is_final {
@@ -298,7 +297,7 @@ impl ProcessEngine {
         (self.on_event)(self.now, &event);
     }
 
-    /// Records that an attempt failed, keeps what its commands said, and removes what it leaves.
+    /// Records that an attempt failed, keeps the output of its commands, and removes its files.
     pub(super) fn record_failed(&mut self, running: &Running, message: &str) -> Option<PathBuf> {
         let said = self.said_by(running);
         self.clear(running.id, running.number);
@@ -360,7 +359,7 @@ impl ProcessEngine {
         }
     }
 
-    /// Removes what an attempt leaves when it has no output.
+    /// Removes the files of an attempt without output.
     pub(super) fn clear(&self, id: TaskId, number: u64) {
         let job = &self.work.session.jobs[id.job as usize];
         // What cannot be removed now is removed when the job is done, or the run is resumed.

@@ -1,14 +1,14 @@
 //! Runs whose jobs execute as a whole on another system (YARN). Tracks the remaining jobs, releases flows,
 //! and records a finished job with one append to the journal.
 //!
-//! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended
-//! well, they are recorded with one append, the parts are put in their places, and the job is published as
-//! any other. Killed before, the run does not know of the job's tasks, and takes the parts where the engine
-//! has them once more; killed after, it finishes the job when it is resumed.
+//! When all tasks of a job have succeeded, they are recorded with one append, the parts are moved to their
+//! places, and the job is published like any other. If the process is killed before that, the run does not
+//! know the tasks of the job, and collects the parts from the engine again. If it is killed after that, the
+//! run finishes the job when it is resumed.
 //!
-//! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from
-//! run to run, and times are those of the engine. What a run records, and what its on_event hears, has its
-//! own numbers and times.
+//! There may be one run, or several that join and leave: for the engine they are one. Jobs are numbered
+//! consecutively over all runs, and times are those of the engine. The records and events of a run have the
+//! numbers and times of the run.
 
 pub(crate) mod external_run;
 pub mod tasks;
@@ -35,7 +35,7 @@ use crate::run::{RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
 use crate::store::machine_slots::WholeCluster;
 
-/// What is left of one run or of several, for an engine that runs jobs as wholes.
+/// The remaining work of one run or of several, for an engine that runs whole jobs.
 pub struct ExternalRuns {
     clock: RunClock,
     /// By the number of its first job.
@@ -64,7 +64,7 @@ pub struct LeavingRun {
 pub enum JoinOutcome {
     /// It has: the number of its first job.
     From(u32),
-    /// Nothing of it is left to be done, and how it has ended.
+    /// No work of the run is left, and how the run ended.
     NothingLeft(Box<Session>, RunEnd),
 }
 
@@ -79,10 +79,10 @@ impl ExternalRuns {
         Self { clock: session.clock(), runs: BTreeMap::new(), next_job: 0 }
     }
 
-    /// A run joins, on these machines; the first of them are those that it knows.
+    /// Adds a run on these machines. The machines of the first run are used for all later runs.
     ///
     /// # Errors
-    /// Other machines than those that it knows; a workload that is none; a journal that cannot be written.
+    /// Other machines than those of the first run; an invalid workload; a journal that cannot be written.
     pub fn join(
         &mut self,
         mut session: Session,
@@ -106,7 +106,7 @@ impl ExternalRuns {
         Ok(JoinOutcome::From(first))
     }
 
-    /// A run leaves: how it has ended, and who observed it. What is recorded of it is on disk.
+    /// Removes a run. Returns how it ended, and its observer. Its records are on disk.
     ///
     /// # Errors
     /// Its end cannot be written.
@@ -172,8 +172,8 @@ impl ExternalRuns {
         member.run.is_recorded(own_id(first, id), message)
     }
 
-    /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes
-    /// when the job is published.
+    /// A directory for the files of a job on the other system. It stays when the run is killed and resumed,
+    /// and is removed when the job is published.
     pub fn directory(&self, job: u32) -> PathBuf {
         let (first, member) = self.member(job);
         member.run.session.layout.elsewhere(job - first)
@@ -205,19 +205,18 @@ impl ExternalRuns {
         Path::new(&self.member(job).1.run.session.head.setup.directory)
     }
 
-    /// What the tasks of a job are given in a container, with so much memory for their buffers, in bytes. A
-    /// program that wants to look at all input first does so here.
+    /// The description of a job for its tasks in containers, with this memory for their buffers, in bytes. A
+    /// program that reads all input in advance does so here.
     ///
     /// # Errors
-    /// A job that cannot be run so; input that cannot be read.
+    /// A job that cannot run in containers; input that cannot be read.
     pub fn describe(&self, job: u32, memory_bytes: u64) -> io::Result<JobSpec> {
         let (first, member) = self.member(job);
         member.run.describe(job - first, memory_bytes)
     }
 
-    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number,
-    /// and the tasks of it that are done and not recorded. Of jobs that are not named, which have ended, it
-    /// stays what they were called. O(all of that).
+    /// Writes the state of jobs on the cluster for viewers: each with its number, and its finished tasks that
+    /// are not recorded yet. Jobs that are not named have ended; their ids stay. O(all of these).
     pub fn note(&self, jobs: impl IntoIterator<Item = (u32, ExternalJob, Vec<FinishedTask>)>) {
         let mut by_run: BTreeMap<u32, Vec<(u32, ExternalJob, Vec<FinishedTask>)>> =
             self.runs.keys().map(|&first| (first, Vec::new())).collect();
@@ -234,7 +233,7 @@ impl ExternalRuns {
         }
     }
 
-    /// Says that something happened: to the on_event of the run that it is of, or to all.
+    /// Reports an event to the observer of its run, or to all observers.
     pub fn happened(&mut self, event: RunEvent) {
         let now = self.clock.now();
         let Some(job) = event.job() else {
@@ -271,11 +270,11 @@ impl ExternalRuns {
         all
     }
 
-    /// A flow as it comes to the driver: what is left of it, with its overrides. None if that is nothing, it
-    /// is over, or it is held.
+    /// A flow as the driver receives it: its remaining work, with its overrides. `None` if no work is left,
+    /// the flow has finished, or it is held.
     ///
     /// # Errors
-    /// A workload that is none.
+    /// An invalid workload.
     pub fn arrival(
         &mut self,
         first: u32,
@@ -302,8 +301,8 @@ impl ExternalRuns {
         self.member(first).1.run.is_held(flow)
     }
 
-    /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over
-    /// already.
+    /// Cancels a flow: it does not arrive any more if it has not yet, and has failed. Returns false if it has
+    /// finished already.
     pub fn cancel_flow(&mut self, first: u32, flow: &str) -> bool {
         self.member_mut(first).1.run.cancel(flow)
     }
@@ -338,7 +337,7 @@ impl ExternalRuns {
         member.run.fail(job - first);
     }
 
-    /// Records an attempt without output, and says so.
+    /// Records and reports an attempt without output.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -351,8 +350,8 @@ impl ExternalRuns {
         member.run.record_failed(&own, is_final, now, &mut *member.on_event)
     }
 
-    /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its
-    /// place, for engines that have something to do before and after. O(tasks).
+    /// Finishes a job whose tasks have all succeeded. `put` receives the job and a function that moves the
+    /// output to its place, for engines that have work before and after it. O(tasks).
     ///
     /// # Errors
     /// Output that cannot be completed; a journal that cannot be written.
@@ -371,7 +370,7 @@ impl ExternalRuns {
 }
 
 impl Member {
-    /// A time of the engine as the run has it; its beginning for what was before.
+    /// Converts a time of the engine to the time of the run; earlier times become its start.
     fn own_time(&self, at: Time) -> Time {
         self.later.own(at)
     }
@@ -397,7 +396,7 @@ fn own_id(first: u32, id: TaskId) -> TaskId {
     TaskId { job: id.job - first, ..id }
 }
 
-/// Removes a directory of an engine and all that is in it, if it is there.
+/// Removes a directory of an engine with its contents, if it exists.
 ///
 /// # Errors
 /// An error of the file system.

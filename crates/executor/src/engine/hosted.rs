@@ -37,18 +37,18 @@ impl ProcessEngine {
         !self.due.is_empty()
     }
 
-    /// Time until something of it is due by itself.
+    /// Time until the next action of the run without an event.
     pub(crate) fn due_in(&self) -> Option<Duration> {
         self.next_due().map(|at| Duration::from_micros(at.since(self.now.min(at)).0))
     }
 
-    /// Whether it has nothing on its machines and nothing to say, so that it need not be checked before
-    /// something of it is due.
+    /// Whether it has no attempts on its machines and nothing to report, so that it need not be checked
+    /// before its next action.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_settled() && self.due.is_empty() && self.records.is_empty()
     }
 
-    /// Whether nothing of it is on its machines any more.
+    /// Whether it has no attempts on its machines any more.
     pub(crate) fn is_settled(&self) -> bool {
         self.running.is_empty()
             && self.handed_over.is_empty()
@@ -56,7 +56,7 @@ impl ProcessEngine {
             && self.lost.attempts().next().is_none()
     }
 
-    /// Starts what the driver asks for. A task of a flow that has failed meanwhile fails.
+    /// Starts the task that the driver requested. A task of a flow that has failed meanwhile fails.
     pub(crate) fn begin_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
         // While it was quiet, its clock was not updated.
         self.now = self.clock.now();
@@ -67,7 +67,7 @@ impl ProcessEngine {
         self.start_task(row, id, slot, is_held);
     }
 
-    /// Does what the driver orders.
+    /// Carries out an order of the driver.
     pub(crate) fn order_here(&mut self, order: Order) {
         self.now = self.clock.now();
         self.order(order);
@@ -83,7 +83,7 @@ impl ProcessEngine {
         self.running.values().filter(is_of).map(Running::document).collect()
     }
 
-    /// Attempts go on when the driver gives up their rows, which it is about to.
+    /// The driver is about to drop the rows of these attempts, which continue.
     pub(crate) fn hand_over(&mut self, attempts: impl IntoIterator<Item = u64>) {
         self.handing_over.extend(attempts);
     }
@@ -103,7 +103,7 @@ impl ProcessEngine {
         }
     }
 
-    /// A flow is not to go on. What runs of it is stopped by the driver's order.
+    /// Cancels a flow. The driver then orders to stop its running tasks.
     pub(crate) fn cancel(&mut self, flow: &str) {
         self.coming.cancel(flow, &self.work.instance);
     }
@@ -122,7 +122,7 @@ impl ProcessEngine {
         &self.work.done
     }
 
-    /// Kills what still runs, and records it. To be called when the run is over, however it ended.
+    /// Kills and records running attempts. Call this at the end of the run, however it ended.
     pub(crate) fn end(&mut self) {
         self.stop_all();
         // The files of attempts on machines that did not come back.

@@ -12,7 +12,7 @@ use slackline_task::process::spec::Job;
 use super::{ProcessEngine, Running, Work};
 use crate::store::journal::{Attempt, AttemptOutcome};
 
-/// What successful attempts of a run may say altogether, bytes; what was said first is removed first.
+/// The limit on the total output of successful attempts of a run, bytes; the oldest output is removed first.
 const SAID_MAX: u64 = 64 << 20;
 
 /// What successful attempts have said.
@@ -24,7 +24,7 @@ pub(super) struct StoredLogs {
 }
 
 impl StoredLogs {
-    /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files +
+    /// Finds the logs of earlier sessions of the run, and of jobs that earlier runs have finished. O(files +
     /// attempts · log).
     pub(super) fn find(work: &Work) -> Self {
         let is_done = |attempt: &Attempt| matches!(attempt.ended, AttemptOutcome::Done(_));
@@ -65,8 +65,8 @@ impl StoredLogs {
 }
 
 impl ProcessEngine {
-    /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be
-    /// kept is not.
+    /// Keeps the output of the commands of a successful attempt, before its output is moved. Errors are
+    /// ignored.
     pub(super) fn keep_said(&mut self, running: &Running) {
         let job = &self.work.session.jobs[running.id.job as usize];
         if matches!(job.work, Job::Program { .. }) {
@@ -79,13 +79,13 @@ impl ProcessEngine {
         }
     }
 
-    /// What the commands of an attempt said; empty if nothing is known of that.
+    /// The output of the commands of an attempt; empty if unknown.
     pub(super) fn said_by(&self, running: &Running) -> Vec<u8> {
         let job = &self.work.session.jobs[running.id.job as usize];
         log::read_or_problem(&self.work.session.layout.attempt(job, running.id, running.number))
     }
 
-    /// Writes what an attempt said to its place.
+    /// Writes the output of the commands of an attempt to its place.
     pub(super) fn write_log(&self, running: &Running, text: &[u8]) -> Option<PathBuf> {
         if text.is_empty() {
             return None;
@@ -94,7 +94,7 @@ impl ProcessEngine {
         let path = self.work.session.layout.log(&job.flow, &job.job, running.id, running.number);
         fs::create_dir_all(path.parent()?).ok()?;
         if regular_file::write_new(&path, text).is_err() {
-            // The beginning of it would be taken for the whole.
+            // A partial file would be taken for the whole.
             let _ = fs::remove_file(&path);
             return None;
         }

@@ -1,16 +1,17 @@
 //! Reruns finished tasks whose output is lost.
 //!
-//! A task is lost in three ways. The output of a map is gone or damaged when a reduce reads it. The part of a
-//! task is damaged when it is about to be published. And a reduce has read map output that was lost, and the
-//! map gives other output the second time, because the mapper is not deterministic: what the reduce wrote
-//! does not fit to the others (Spark calls such a stage indeterminate).
+//! A task is lost in three ways. First, the output of a map is missing or damaged when a reduce reads it.
+//! Second, the part of a task is damaged when it is about to be published. Third, a reduce has read map
+//! output that was lost, and the map gives other output the second time, because the mapper is not
+//! deterministic. Then the output of the reduce does not match the others (Spark calls such a stage
+//! indeterminate).
 //!
-//! The driver believes that these tasks are done, and after a resume does not even know their phase, so the
-//! engine runs them by itself. That is no scheduling decision: they run on slots of the attempts that wait
-//! for them, which are the policy's choice, and on slots that the policy leaves idle, and give way to
-//! everything that it starts there. The reduces of the job that ran are stopped when maps are lost, and begin
-//! again when all maps are there, as after the death of a machine. The last task of a job that the driver
-//! knows of ends for it when no task of the job is lost any more.
+//! The driver counts these tasks as done, and after a resume does not even know their phase, so the engine
+//! runs them itself. This is no scheduling decision. They run on slots of the attempts that wait for them,
+//! which the policy chose, and on slots that the policy leaves idle, and yield to every task that it starts
+//! there. When maps are lost, the running reduces of the job are stopped. They start again when all maps are
+//! available, as after the failure of a machine. The driver learns of the end of the job's last task when no
+//! task of the job is lost any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -27,7 +28,7 @@ use crate::engine::event::RunEvent;
 use crate::engine::{ProcessEngine, Running, Stage};
 use crate::spec::job_plan::JobPlan;
 
-/// What was lost and is not there again.
+/// Lost outputs that are not available again yet.
 pub(super) struct LostOutputs {
     /// How often the output of each task was lost; only tasks that lost one.
     times: BTreeMap<TaskId, u16>,
@@ -85,7 +86,7 @@ fn tasks_of(job: u32, phase: PhaseKind) -> RangeInclusive<TaskId> {
 }
 
 impl ProcessEngine {
-    /// The map whose committed output is that directory, if a reduce of its job says so.
+    /// The map whose committed output is that directory, if a reduce of its job reports it.
     pub(super) fn map_in(&self, reduce: TaskId, directory: &Path) -> Option<TaskId> {
         let task = directory.file_name()?.to_str()?.parse().ok()?;
         let is_it = reduce.phase == PhaseKind::Reduce
@@ -104,9 +105,9 @@ impl ProcessEngine {
         id.phase == PhaseKind::Reduce && self.lost.of_job(id.job).any(|lost| lost.phase == PhaseKind::Map)
     }
 
-    /// A reduce could not end because the output of a map is not there: the map runs again, and so do all
-    /// other maps of the job whose output is gone or cut short, so that the reduces are stopped once and not
-    /// for each of them. O(maps · reduces of the job + bytes of the journal).
+    /// A reduce could not end because the output of a map is missing. The map runs again, and so do all other
+    /// maps of the job with missing or truncated output, so that the reduces are stopped only once. O(maps ·
+    /// reduces of the job + bytes of the journal).
     pub(super) fn lose(&mut self, row: Option<RowId>, reduce: &Running, map: TaskId, message: &str) {
         let job = map.job;
         let JobPlan { reducers, shuffle, .. } = &self.work.session.jobs[job as usize];
@@ -223,7 +224,7 @@ impl ProcessEngine {
         Ok(())
     }
 
-    /// Stops the reduces of a job that run; they begin again when the maps are there.
+    /// Stops the running reduces of a job; they start again when the maps are available.
     fn stop_reduces(&mut self, job: u32) {
         let is_one = |r: &Running| r.is_at_work() && r.id.job == job && r.id.phase == PhaseKind::Reduce;
         let rows: Vec<RowId> = self.running.iter().filter(|(_, r)| is_one(r)).map(|(&row, _)| row).collect();
@@ -272,8 +273,7 @@ impl ProcessEngine {
         }
     }
 
-    /// Whether a lost task can run now. The rows of a flow that has failed are gone, and with them the reason
-    /// to run it.
+    /// Whether a lost task can run now. A failed flow has no rows, and so no reason to run it.
     fn may_run_again(&self, id: TaskId) -> bool {
         if !self.is_final(id) {
             return self.running.values().any(|r| r.waits_for_lost(id.job));
@@ -302,7 +302,7 @@ impl ProcessEngine {
         slots.find(|&slot| !is_taken(slot) && !self.is_away(id, slot))
     }
 
-    /// An attempt of a lost task gives way to what the policy starts on its slot.
+    /// An attempt of a lost task yields to a task that the policy starts on its slot.
     pub(super) fn make_room_of_lost(&mut self, slot_kind: SlotKind, slot: u32) {
         let on = |r: &Running| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
         let number = self.lost.attempts().find(|r| on(r)).map(|r| r.number);
@@ -333,8 +333,8 @@ impl ProcessEngine {
         }
     }
 
-    /// An attempt of a lost task has failed: the next one runs, or the flow has failed for good, which the
-    /// driver hears of the rows of the job.
+    /// An attempt of a lost task failed. The next attempt runs, or the flow has failed, which the driver
+    /// learns from the rows of the job.
     pub(super) fn cannot_run_again(&mut self, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
         self.give_up(running, &problem.message, false, is_final);
@@ -360,8 +360,8 @@ impl ProcessEngine {
         }
     }
 
-    /// Whether the driver must not hear yet that a task has finished: all that it knows of the job is done
-    /// then, and other tasks of it are lost.
+    /// Whether the end of a task must be withheld from the driver: for the driver the job would be done, but
+    /// other tasks of it are lost.
     pub(super) fn is_withheld(&self, id: TaskId) -> bool {
         let lost = self.lost.of_job(id.job).filter(|&id| self.is_final(id)).count();
         lost > 0 && self.is_final(id) && self.open[id.job as usize] as usize == lost

@@ -1,7 +1,7 @@
 //! Machines that leave, return and join during a run.
 //!
-//! Tasks of a machine that went are started on other machines. Their old attempts no longer count: only the
-//! attempt whose number is in the journal does. Their files stay until the machine is back, without them.
+//! Tasks of a machine that left start on other machines. Their old attempts no longer count: only the attempt
+//! with the number in the journal does. Their files stay until the machine returns without them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::fleet::{FleetEvent, NewMachine};
 use crate::store::journal::JoinedMachine;
 
 impl ProcessEngine {
-    /// Takes in what the fleet tells of a machine.
+    /// Handles an event of the fleet about a machine.
     pub(super) fn take_in_machine(&mut self, event: FleetEvent) {
         let id = |machine: MachineId| self.ids.get(&machine).copied();
         match event {
@@ -42,7 +42,7 @@ impl ProcessEngine {
         !self.away.is_empty() && self.away.contains(&self.machine_of(id, slot))
     }
 
-    /// A machine is gone, and what ran there with it.
+    /// A machine left, with the attempts on it.
     fn lose_machine(&mut self, machine: MachineId, why: &str) {
         if !self.away.insert(machine) {
             return;
@@ -86,12 +86,12 @@ impl ProcessEngine {
         }
     }
 
-    /// What an attempt has written on a machine that is gone is left alone for now.
+    /// The files of an attempt on a machine that left stay for now.
     pub(super) fn leave_behind(&mut self, machine: MachineId, id: TaskId, number: u64) {
         self.left_behind.entry(machine).or_default().push((id, number));
     }
 
-    /// Removes what attempts have written on machines that are gone; a process that still writes there has no
+    /// Removes the files of attempts on machines that left; a process that still writes there belongs to no
     /// run.
     pub(super) fn clear_left_behind(&mut self) {
         for (_, left) in std::mem::take(&mut self.left_behind) {
@@ -101,7 +101,7 @@ impl ProcessEngine {
         }
     }
 
-    /// A machine is there again, and nothing of its earlier attempts.
+    /// A machine is back, without its earlier attempts.
     fn machine_is_back(&mut self, machine: MachineId) {
         if !self.away.remove(&machine) {
             return;
@@ -132,5 +132,5 @@ impl ProcessEngine {
     }
 }
 
-/// By machine that is gone: attempts whose files stay until it is back.
+/// Attempts whose files stay until their machine is back, by machine.
 pub(super) type LeftBehind = BTreeMap<MachineId, Vec<(TaskId, u64)>>;

@@ -1,9 +1,9 @@
 //! The engines of several machines (ssh, Slurm). Tasks are processes on all machines; outputs are directories
 //! that all machines see.
 //!
-//! - `hosts`: the file that says which machines there are; [`ssh`]: machines that are reached by ssh;
-//! - [`slurm`]: nodes that Slurm lends;
-//! - `visibility_check`: whether a machine sees what the run sees.
+//! - `hosts`: the file that lists the machines; [`ssh`]: machines that are reached by ssh;
+//! - [`slurm`]: nodes of Slurm allocations;
+//! - `visibility_check`: whether a machine sees the files of the run.
 
 pub mod slurm;
 pub mod ssh;
@@ -67,7 +67,7 @@ pub(crate) trait Site: Send + Sync {
     /// The machines, as far as they are known before anybody is asked for them.
     fn expected(&self) -> Vec<MachineDraft>;
 
-    /// The speeds that its user says machines have, by name.
+    /// The speeds of machines from the user, by name.
     fn said(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
@@ -77,7 +77,7 @@ pub(crate) trait Site: Send + Sync {
         self.said().into_iter().find_map(|(name, speed)| (name == machine).then_some(speed))
     }
 
-    /// Machines of whose speeds nothing was said have these.
+    /// Sets the speeds of machines for which the user gave none.
     fn learn(&mut self, speeds: Speeds);
 
     /// Gets the machines, and starts an agent on each.
@@ -161,8 +161,8 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         for directory in [files, data] {
             std::fs::create_dir_all(directory).map_err(file(directory))?;
         }
-        // What reached machines for a killed one goes; what it had there the agents end, who know it by its
-        // name.
+        // Ends the processes through which a killed run reached its machines. The agents end the rest; they
+        // know the run by its name.
         pid_file::kill_leftovers(&pids).map_err(file(&pids))?;
         let owner = kept_name(&owner).map_err(file(&owner))?;
         let visibility_check = VisibilityCheck::new(data, &owner, &[], pids)?;
@@ -182,7 +182,7 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
     }
 }
 
-/// What is known of the speeds of a site's machines.
+/// The known speeds of a site's machines.
 fn speeds(site: &impl Site, past: &JobHistory) -> Speeds {
     let said = site.said();
     Speeds::learned(past).in_unit_of(said.iter().map(|(name, speed)| (name.as_str(), *speed)))
@@ -208,7 +208,7 @@ fn open(
     settings: Settings,
 ) -> Result<Box<dyn Session>, EngineError> {
     if opening.beside_others {
-        // The machines are there, and others have them too.
+        // The machines are present and other runs may use them.
         let session = opening::open(opening, resolved)?;
         return Ok(Box::new(ProcessSession::new(session, settings)));
     }

@@ -4,15 +4,15 @@
 //! Each run has a state directory, a journal, and a `ProcessEngine` that commits, retries and publishes. Runs
 //! share the fleet (`fleet_mux`), the slots and the driver. No run writes into the files of another.
 //!
-//! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or
-//! has another deadline), the driver learns that it is withdrawn, and it comes again as it is then, with the
-//! attempts that run ([`Report::Running`]): policies need to know nothing of changes.
+//! The driver receives a flow as its remaining work (`flow`). When the flow changes (it is held, or gets
+//! another deadline), the engine withdraws it and submits it again in its new state, with its running
+//! attempts ([`Report::Running`]). So policies need not handle changes.
 //!
-//! Each run of a service has a thread (`hosted_run`), which does all work on its files. The loop listens to the
-//! fleet, to these threads and to the driver, and waits for no file. A single run works in the loop.
+//! Each run of a service has a thread (`hosted_run`), which does all work on its files. The loop listens to
+//! the fleet, to these threads and to the driver, and waits for no file. A single run works in the loop.
 //!
-//! Machines that go, come back and come are given to every run, and once to the driver. They have numbers for
-//! good (`machine_table`).
+//! Every run learns of machines that leave, return and join; the driver learns of them once. Machines have
+//! permanent numbers (`machine_table`).
 
 pub(crate) mod fleet_mux;
 pub(crate) mod flow;
@@ -68,20 +68,20 @@ struct RunHandle {
     /// How many commands were sent, and after how many the run was idle last.
     sent: Cell<u64>,
     idle_after: Option<u64>,
-    /// Whether a flow of it is released later.
+    /// Whether a flow of the run is released later.
     comes_later: bool,
     /// The numbers of its flows that the driver has.
     numbers: BTreeMap<String, FlowId>,
 }
 
 impl RunHandle {
-    /// A thread that is gone has said that it ended.
+    /// Sends a command. A thread that has ended has reported so.
     fn send(&self, command: RunCommand) {
         let _ = self.commands.send(command);
         self.sent.set(self.sent.get() + 1);
     }
 
-    /// Whether nothing of it runs or is about to, after all commands that were sent.
+    /// Whether no attempt of the run runs or is about to, after all commands so far.
     fn is_idle(&self) -> bool {
         self.idle_after == Some(self.sent.get())
     }
@@ -116,9 +116,9 @@ pub(crate) struct SharedProcessEngine {
     wakes: Wakes,
     /// What happened since it was asked last.
     happened: Vec<EngineEvent>,
-    /// Whether something does not start because its machine goes too soon.
+    /// Whether a task does not start because its machine leaves too soon.
     is_barred: bool,
-    /// Why no machine will come by itself, if that was said since the last one came.
+    /// Why no machine will join, if the fleet reported this since the last one joined.
     given_up: Option<String>,
     /// What its machines have to see, if they are others.
     visibility_check: Option<VisibilityCheck>,
@@ -142,7 +142,7 @@ impl SharedProcessEngine {
     /// An engine on the machines of a fleet, with its clock.
     ///
     /// # Errors
-    /// Machines that are none.
+    /// Invalid machines.
     pub(crate) fn new(
         fleet: Box<dyn Fleet>,
         table: MachineTable,
@@ -150,7 +150,7 @@ impl SharedProcessEngine {
         clock: RunClock,
     ) -> Result<Self, EngineError> {
         let machines = table.machines().to_vec();
-        // Machines that are none are refused here.
+        // Refuses invalid machines.
         Instance::new(&Draft { machines, ..Draft::default() })?;
         let mux = FleetMux::new(fleet.as_ref(), table, false);
         let (out, events) = channel();
@@ -183,7 +183,7 @@ impl SharedProcessEngine {
     /// An engine for one run, in its time and on its machines.
     ///
     /// # Errors
-    /// Machines that are none.
+    /// Invalid machines.
     pub(crate) fn for_run(
         fleet: Box<dyn Fleet>,
         session: &Session,
@@ -195,13 +195,13 @@ impl SharedProcessEngine {
         Ok(Self { mux: Arc::new(Mutex::new(mux)), is_alone: true, ..engine })
     }
 
-    /// The same, which keeps the file by which its machines are seen to see what it sees.
+    /// The same engine, which keeps the file that its machines must see.
     pub(crate) fn seen_by(mut self, visibility_check: VisibilityCheck) -> Self {
         self.visibility_check = Some(visibility_check);
         self
     }
 
-    /// Hears what the fleet and the runs say, and tells each other and the driver.
+    /// Receives events of the fleet and messages of the runs, and forwards them to the runs and the driver.
     fn hear(&mut self, patience: Duration) {
         self.listen(patience);
         self.now = self.clock.now();
@@ -217,7 +217,7 @@ impl SharedProcessEngine {
         self.wakes.report(self.now, &mut self.due);
     }
 
-    /// Has the run of an engine for one do what it is asked and what is due.
+    /// Makes the run of a single-run engine carry out its commands and due actions.
     fn work_here(&mut self) {
         let Some(mut here) = self.run_here.take() else { return };
         match here.run.step(here.commands.try_iter()) {
@@ -252,7 +252,7 @@ impl SharedProcessEngine {
         }
     }
 
-    /// Takes in what a run says.
+    /// Handles a message of a run.
     fn take_in(&mut self, id: RunId, event: RunMessage) {
         match event {
             RunMessage::Start(attempt, spec) => self.start_attempt(id, attempt, &spec),
@@ -292,7 +292,7 @@ impl SharedProcessEngine {
     /// Has the fleet start an attempt of a run.
     fn start_attempt(&mut self, run_id: RunId, attempt: Assignment, spec: &Spec) {
         let begun = lock(&self.mux).begin(run_id, attempt);
-        // Where its machine is gone the run is about to hear so.
+        // If the machine left, the run is about to learn of it.
         let Some(of_fleet) = begun else { return };
         if let Err(error) = self.fleet.start(of_fleet, spec) {
             lock(&self.mux).undo(of_fleet.number);
@@ -363,7 +363,7 @@ impl SharedProcessEngine {
         }
     }
 
-    /// A flow comes to the driver. What the driver had of it before goes.
+    /// Brings a flow to the driver, after withdrawing its earlier version.
     fn bring(
         &mut self,
         id: RunId,
@@ -411,7 +411,7 @@ impl SharedProcessEngine {
     }
 
     fn end(&mut self, id: RunId, how: Result<RunEnd, EngineError>, session: crate::run::Session) {
-        // The driver may have something of it whose end it does not know.
+        // The driver may have rows of it whose end it does not know.
         self.withdraw_all(id);
         self.runs.remove(&id);
         self.named.retain(|_, (run_id, _)| *run_id != id);
@@ -620,7 +620,7 @@ impl SharedEngine for SharedProcessEngine {
         }
         self.wait_for_ends(PATIENCE);
         self.runs.values().for_each(|run| run.send(RunCommand::Leave));
-        // A run whose thread is blocked stays behind. Its journal has all that is done.
+        // A run whose thread is blocked stays behind. Its journal has all its finished work.
         self.wait_for_ends(LEAVE);
         ended_runs(self.events())
     }

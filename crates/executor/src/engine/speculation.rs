@@ -23,9 +23,9 @@ const STRAGGLER: f64 = 2.0;
 const STRAGGLER_LEAST: Duration = Duration::from_millis(500);
 
 impl ProcessEngine {
-    /// One of the attempts of a row ended. Returns it if it is to be taken for the task's: if it ended well,
-    /// or was the first, whose slot is the one that the policy gave; the other is dropped. A second one that
-    /// did not end well leaves the first alone, and nothing is returned.
+    /// One of the attempts of a row ended. Returns it if it counts for the task: if it succeeded, or was the
+    /// first attempt, whose slot the policy chose; the other is dropped. A speculative attempt that failed
+    /// does not affect the first, and nothing is returned.
     pub(super) fn settle_twins(
         &mut self,
         row: RowId,

@@ -29,7 +29,7 @@ use crate::spec::job_cost::{GROUP, JobHistory};
 use crate::spec::resolve::{InputRules, resolve};
 use crate::store::pid_file;
 
-/// What the table of engines says of it.
+/// The entry in the table of engines.
 pub const ENTRY: EngineEntry =
     EngineEntry { name: "local", summary: "processes of this machine", params: PARAMS, make };
 
@@ -90,7 +90,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// What an engine was given that has the parameters above.
+    /// The values of the parameters above.
     pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
         let limit = settings.given(TIMEOUT.name).then(|| settings.real(TIMEOUT.name));
         let attempts = Settings {

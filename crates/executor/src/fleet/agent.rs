@@ -2,9 +2,9 @@
 //! The run starts it over a link (`ssh`, `srun`) and speaks `crate::fleet::protocol` over its standard input
 //! and output.
 //!
-//! When its input ends, or nothing has arrived for `LEASE`, it ends with everything that it started. It does
-//! so too when it was stopped itself for longer than the run waits (`SILENT`): what it worked on is another
-//! process's by then.
+//! When its input ends, or nothing has arrived for `LEASE`, it ends with everything that it started. It also
+//! does so when it was stopped for longer than the run waits (`SILENT`): by then the run has given its work
+//! to another process.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ pub const ARGUMENT: &str = "agent";
 /// workers by themselves.
 const END: Duration = Duration::from_secs(10);
 
-/// Between two looks at a file that is not seen yet.
+/// The interval of checks for a file that is not visible yet.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Runs the agent to its end, and gives its exit code.
@@ -55,7 +55,7 @@ pub fn main() -> u8 {
         },
     };
     let Some(why) = refused else { return 0 };
-    // The reader may be gone.
+    // The reader may have ended.
     let _ = speaker.say(&[FromAgent::Refused(Refused { v: VERSION, why })]);
     2
 }
@@ -123,12 +123,12 @@ fn read() -> Option<Vec<u8>> {
 /// Speaks to the run.
 struct Speaker {
     since: Stopwatch,
-    /// When something was said last.
+    /// When the last message was sent.
     beaten: Duration,
 }
 
 impl Speaker {
-    /// Says all of it at once.
+    /// Sends all messages at once.
     fn say(&mut self, messages: &[FromAgent]) -> io::Result<()> {
         let bytes: Vec<u8> = messages.iter().flat_map(line).collect();
         let mut out = io::stdout().lock();
@@ -142,7 +142,7 @@ impl Speaker {
         self.since.elapsed().saturating_sub(self.beaten)
     }
 
-    /// Says that it is there, if it is time to.
+    /// Sends a heartbeat, if it is due.
     fn beat(&mut self) -> io::Result<()> {
         if self.silent() < BEAT { Ok(()) } else { self.say(&[FromAgent::Beat {}]) }
     }
@@ -155,10 +155,10 @@ struct Agent {
 }
 
 impl Agent {
-    /// Hears who is there, and does what is to be done before the first attempt.
+    /// Receives the greeting, and prepares for the first attempt.
     ///
     /// # Errors
-    /// Why it takes none; nothing if the run has gone.
+    /// Why it takes no attempts; empty if the run has ended.
     fn begin(inputs: &Receiver<Input>, speaker: &mut Speaker) -> Result<Self, Option<String>> {
         let hello = hello(inputs)?;
         let home = Home::take(&hello)
@@ -182,7 +182,7 @@ impl Agent {
         Ok(Self { processes, home })
     }
 
-    /// Runs attempts and reports their ends, until the run has gone.
+    /// Runs attempts and reports their ends, until the run has ended.
     fn serve(mut self, inputs: &Receiver<Input>, waking: &Sender<Waker>, speaker: &mut Speaker) -> u8 {
         // The other end exists as long as the run reads from it.
         let _ = waking.send(self.processes.waker());
@@ -193,7 +193,7 @@ impl Agent {
                 ends.extend(end_of(event));
                 patience = Duration::ZERO;
             }
-            // What it has is another process's by now.
+            // Its work belongs to another process by now.
             if speaker.silent() > SILENT {
                 break 1;
             }
@@ -217,7 +217,7 @@ impl Agent {
         code
     }
 
-    /// Does what it was given. Gives the ends of attempts that could not begin.
+    /// Carries out messages. Returns the ends of attempts that could not start.
     fn take(&mut self, inputs: &Receiver<Input>) -> Result<Vec<FromAgent>, AgentEnd> {
         let all: Vec<Input> = inputs.try_iter().collect();
         // An attempt without a waiting run is not started.
@@ -245,13 +245,13 @@ impl Agent {
 
 /// Why an agent ends.
 enum AgentEnd {
-    /// No process wants anything of it any more.
+    /// No process needs it any more.
     Unwanted,
-    /// It was given what it does not understand.
+    /// It received a message that it does not understand.
     Puzzled(String),
 }
 
-/// The message about a line that is none of the protocol, or not at this place.
+/// The message about a line that is invalid, or not allowed at this place.
 fn unexpected(text: &[u8]) -> String {
     let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
     format!("found the line {shown:?}, expected start, stop or beat")
@@ -294,7 +294,7 @@ fn hello(inputs: &Receiver<Input>) -> Result<Hello, Option<String>> {
     }
 }
 
-/// Looks at a file until it is what it has to be.
+/// Checks a file until it has the expected content.
 fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Result<(), Option<String>> {
     let since = Stopwatch::start();
     let path = match proof {
@@ -317,7 +317,7 @@ fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Resu
     Ok(())
 }
 
-/// What is wrong with a file that has to be seen, if something is.
+/// The problem of a file that must be visible, if any.
 fn look(proof: &Proof) -> Result<(), String> {
     let unseen = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => "found no such file, expected the one that the run sees".to_owned(),
@@ -329,7 +329,7 @@ fn look(proof: &Proof) -> Result<(), String> {
             Ok(_) => Err("found another file, expected the one that the run has written".to_owned()),
             Err(error) => Err(unseen(error)),
         },
-        // Who opens a file sees it as it is.
+        // Opening a file shows its present content.
         Proof::Bytes { path, bytes } => match File::open(path).and_then(|file| file.metadata()) {
             Ok(meta) if meta.len() == *bytes => Ok(()),
             Ok(meta) => Err(format!("found {} bytes, expected {bytes}, as the run sees it", meta.len())),
@@ -338,7 +338,7 @@ fn look(proof: &Proof) -> Result<(), String> {
     }
 }
 
-/// Where the agent of a run's machine notes down what it has started, on the machine itself.
+/// The directory for the pid files of the agent, on its machine.
 struct Home {
     directory: PathBuf,
     own: PidFile,

@@ -26,7 +26,7 @@ use super::link::Link;
 use super::protocol::{Hello, SILENT, ToAgent, line};
 use super::{Assignment, Availability, Capacity, Fleet, FleetEvent, NewMachine, Waker};
 
-/// How long no machine at all may be there before a run is given up for now.
+/// How long there may be no machine at all before a run stops for now.
 const FORSAKEN: Duration = Duration::from_secs(600);
 
 /// A machine, and the way to it.
@@ -39,20 +39,20 @@ pub(crate) struct Machine {
     pub(crate) speed: f64,
     /// How it is reached.
     pub(crate) link: Box<dyn Link>,
-    /// For how long it is there, if that is known.
+    /// How long the machine stays, if known.
     pub(crate) left: Option<Duration>,
 }
 
-/// Gets machines when those that are there do not do.
+/// Gets machines when the present ones do not suffice.
 pub(crate) trait Supply: Send {
     /// Nothing runs although something is left to do. What comes is ordered from the fleet.
     fn more(&mut self, asked: SupplyRequest, orders: &Orders) -> Availability;
 }
 
-/// What is known when machines are asked for.
+/// The state of the fleet when machines are requested.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SupplyRequest {
-    /// How many machines are there.
+    /// The number of present machines.
     pub(crate) up: usize,
     /// Whether none has been there for long.
     pub(crate) is_forsaken: bool,
@@ -62,7 +62,7 @@ pub(crate) struct SupplyRequest {
     pub(crate) ended: u64,
 }
 
-/// Orders to those who listen to the agents, from any thread.
+/// Sends orders to the hub of agents, from any thread.
 #[derive(Clone)]
 pub(crate) struct Orders {
     orders: Sender<Order>,
@@ -101,24 +101,24 @@ pub(crate) struct Terms {
     pub(crate) hello: Hello,
     /// The directory of the pid files.
     pub(crate) pids: PathBuf,
-    /// How long what is waited for.
+    /// The timeouts of agents.
     pub(crate) pace: AgentTiming,
 }
 
-/// How long what is waited for.
+/// The timeouts of agents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentTiming {
-    /// An agent of which nothing arrives for so long is given up.
+    /// An agent from which nothing arrives for this time is dropped.
     pub(crate) silent: Duration,
-    /// A machine may take so long to be reached and to answer.
+    /// The limit on the time to reach a machine and get its answer.
     pub(crate) opening: Duration,
-    /// One that did not answer is retried after so long, then after twice that, and so on.
+    /// A machine that did not answer is retried after this time, then after twice that, and so on.
     pub(crate) again: Duration,
 }
 
 impl Default for AgentTiming {
     fn default() -> Self {
-        // A machine looks for what it has to see for as long as [`SEEN`].
+        // A machine checks for the files that it must see for as long as [`SEEN`].
         let opening = VISIBLE_WITHIN + Duration::from_secs(30);
         Self { silent: SILENT, opening, again: Duration::from_secs(2) }
     }
@@ -128,13 +128,13 @@ impl Default for AgentTiming {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum First {
     Ready(Capacity),
-    /// It says that it cannot be one of this run's.
+    /// It reports that it cannot serve this run.
     Refused(String),
     /// It is not there, or does not answer.
     Missing(String),
 }
 
-/// What the hub says.
+/// A message of the hub.
 enum News {
     Event(FleetEvent),
     First(usize, First),
@@ -149,24 +149,24 @@ pub(crate) struct Agents {
     /// How many attempts ended since the last machines came.
     ended: u64,
     event: VecDeque<FleetEvent>,
-    /// By machine: what it has, once that is known.
+    /// The capacity by machine, once known.
     capacities: Vec<Capacity>,
     /// How often machines went that ever did, as far as the engine knows.
     epochs: BTreeMap<MachineId, u32>,
-    /// The machines that are there, as far as the engine knows.
+    /// The present machines, as far as the engine knows.
     up: BTreeSet<MachineId>,
     clock: Stopwatch,
-    /// Since when none is there.
+    /// Since when no machine is present.
     forsaken: Option<Duration>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Agents {
-    /// Starts an agent on each machine, and waits until all have answered. Of those that are not there
-    /// [`FleetEvent::Down`] is the first that is returned; they may come later.
+    /// Starts an agent on each machine, and waits until all have answered. For machines that do not answer,
+    /// the first event is [`FleetEvent::Down`]; they may join later.
     ///
     /// # Errors
-    /// A machine that says that it cannot be one of this run's; none that answers.
+    /// A machine that reports that it cannot serve this run; no machine that answers.
     pub(crate) fn open(
         machines: Vec<Machine>,
         terms: Terms,
@@ -184,7 +184,7 @@ impl Agents {
         let hub = Hub::new(machines, terms, ordered, woken, says);
         let thread = thread::Builder::new().name("agents".to_owned()).spawn(move || hub.run())?;
         let waker: Waker = Arc::new(move || {
-            // The receiver may be gone.
+            // The receiver may have ended.
             let _ = waker_says.send(News::Woken);
         });
         let none = Capacity { processors: 0, memory: None };

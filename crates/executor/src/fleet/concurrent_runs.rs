@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use slackline_model::cluster::Slots;
 
-/// What a run says of itself.
+/// The announcement of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Announcement {
@@ -60,7 +60,7 @@ impl ConcurrentRun {
 
 impl Drop for ConcurrentRun {
     fn drop(&mut self) {
-        // A file that stays says of a run that is gone that it is gone.
+        // A file that stays announces a run that has ended, but is not locked.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -81,11 +81,11 @@ fn others_in(directory: &Path) -> Vec<Announcement> {
     found
 }
 
-/// What a file says, if the run that wrote it is alive.
+/// The announcement in a file, if its run is alive.
 fn live(path: &Path) -> Option<Announcement> {
     let file = File::open(path).ok()?;
     match file.try_lock_shared() {
-        // No process has it; but one that is empty may be about to be locked by who has just made it.
+        // No process has locked it; but an empty file may be about to be locked by its creator.
         Ok(()) => {
             if file.metadata().is_ok_and(|meta| meta.len() > 0) {
                 let _ = fs::remove_file(path);

@@ -23,7 +23,7 @@ const SLOTS_MAX: u32 = 4096;
 pub(crate) struct Host {
     /// Its address, as ssh takes it.
     pub(crate) address: String,
-    /// What the run calls it.
+    /// The run's name of the machine.
     pub(crate) name: String,
     /// How many attempts it takes at a time.
     pub(crate) slots: u32,
@@ -42,7 +42,7 @@ impl Host {
 /// The machines of a file.
 ///
 /// # Errors
-/// What was found and what was expected, with the name of the file and the line.
+/// Found and expected, with the name of the file and the line.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Host>, String> {
     let mut hosts: Vec<Host> = Vec::new();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();

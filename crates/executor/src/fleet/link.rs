@@ -17,11 +17,10 @@ use crate::store::pid_file::PidFile;
 /// How long the last words on standard error may be that are remembered, bytes.
 const WORDS: usize = 1 << 10;
 
-/// How long an agent and what it started may take to end after their input has ended, before the link is
-/// asked to.
+/// The time for an agent and its processes to end after their input has ended, before the link is asked to
+/// end.
 pub(super) const ORDERLY: Duration = Duration::from_secs(5);
-/// And how long the link may then take before it is killed: what is killed at this end of `srun` continues at
-/// the other.
+/// The further time before the link is killed. A killed `srun` continues on the other side.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// A way to a machine.
@@ -80,26 +79,26 @@ pub(crate) struct Line {
     /// None once nothing more is sent.
     stdin: Option<File>,
     stdout: File,
-    /// What it could not be given yet.
+    /// Bytes that could not be written yet.
     unsaid: Vec<u8>,
     input: Lines,
-    /// Whether it says no more.
+    /// Whether its output has ended.
     is_over: bool,
     process: Option<LineProcess>,
 }
 
-/// The process of this machine that a line goes through.
+/// The local process of a connection.
 struct LineProcess {
     child: Child,
     stderr: Option<File>,
     /// The end of its standard error.
     words: Vec<u8>,
-    /// Goes with it.
+    /// Removed with it.
     #[expect(dead_code, reason = "it says who it is as long as it is there")]
     pid_file: PidFile,
 }
 
-/// What of a line is waited for.
+/// The awaited events of a connection.
 pub(super) struct LineInterest<'a> {
     /// To be read from.
     pub(super) reads: Vec<BorrowedFd<'a>>,
@@ -175,7 +174,7 @@ impl Line {
         self.unsaid = Vec::new();
     }
 
-    /// What it is waited for.
+    /// The awaited events.
     pub(super) fn wanted(&self) -> LineInterest<'_> {
         let stderr = self.process.as_ref().and_then(|process| process.stderr.as_ref());
         let stdout = (!self.is_over).then_some(&self.stdout);
@@ -184,7 +183,7 @@ impl Line {
         LineInterest { reads, write }
     }
 
-    /// Takes in what it has said: whole lines, and whether it says no more.
+    /// Reads its output: whole lines, and whether it has ended.
     pub(super) fn hear(&mut self) -> (Vec<Vec<u8>>, bool) {
         if let Some(process) = &mut self.process {
             process.hear();
@@ -206,12 +205,12 @@ impl Line {
         (self.input.take(), self.is_over)
     }
 
-    /// Whether what it says has no end.
+    /// Whether a line of its output is too long.
     pub(super) fn babbles(&self) -> bool {
         self.input.len() > LINE_MAX
     }
 
-    /// What it has said of a line that is not whole.
+    /// The start of an incomplete line.
     pub(super) fn rest(&self) -> &[u8] {
         self.input.rest()
     }
@@ -245,7 +244,7 @@ impl Line {
 }
 
 impl LineProcess {
-    /// Takes in what it says on standard error, of which the last words are remembered.
+    /// Reads its standard error, and keeps the last part.
     fn hear(&mut self) {
         let Some(stderr) = &mut self.stderr else { return };
         let mut block = [0; 1 << 12];

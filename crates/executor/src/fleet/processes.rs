@@ -31,8 +31,7 @@ use crate::store::pid_file::PidFile;
 /// A report with the last words of a command is far shorter.
 const REPORT_MAX: usize = 1 << 20;
 
-/// How long a worker may take to end what it started before it is killed: a little longer than it gives
-/// commands.
+/// The time for a worker to end its processes before it is killed: a little longer than it gives to commands.
 const PATIENCE: Duration = Duration::from_secs(shutdown::GRACE.as_secs() + 1);
 
 /// Worker processes of this machine.
@@ -47,12 +46,12 @@ pub(crate) struct Processes {
     idle: Vec<u64>,
     /// Which worker works on an attempt.
     at_work: BTreeMap<u64, u64>,
-    /// Those of attempts whose memory is limited, where there can be some.
+    /// Control groups for attempts with a memory limit, if available.
     groups: Option<Groups>,
     /// The name of the next worker.
     next_name: u64,
     event: VecDeque<FleetEvent>,
-    /// Workers that threads wait for: how many, and what they tell.
+    /// Workers that threads wait for: their number, and the results.
     reaping: usize,
     reaped: Receiver<WorkerEnd>,
     reaper: Sender<WorkerEnd>,
@@ -61,7 +60,7 @@ pub(crate) struct Processes {
     waker: Waker,
 }
 
-/// What became of the attempt of a worker that is gone, if it had one.
+/// The error of the attempt of a worker that ended, if it had one.
 struct WorkerEnd(Option<(u64, String)>);
 
 /// A worker, running or idle. Closing its standard input is the order to end with everything it started.
@@ -71,7 +70,7 @@ struct Worker {
     stdout: ChildStdout,
     /// What its standard input could not take yet.
     unsaid: Vec<u8>,
-    /// What it said of a line that is not whole yet.
+    /// The start of an incomplete line.
     unread: Vec<u8>,
     attempt: Option<u64>,
     /// When it is killed if it has not ended by then.
@@ -121,8 +120,7 @@ impl Processes {
         self
     }
 
-    /// Starts a worker. Its pid file is written before its first attempt, so that a later engine can make
-    /// sure that it is gone.
+    /// Starts a worker. Its pid file is written before its first attempt, so that a later engine can end it.
     fn hire(&mut self) -> io::Result<u64> {
         let name = self.next_name;
         self.next_name += 1;
@@ -171,7 +169,8 @@ impl Processes {
         Ok(())
     }
 
-    /// Waits until a worker says something, can be given more, ends, or has had its time; then takes that in.
+    /// Waits until a worker sends something, can receive more, ends, or has used up its time; then handles
+    /// that.
     fn listen(&mut self, patience: Duration) -> bool {
         let now = self.clock.elapsed();
         let deadlines = self.workers.values().filter_map(|worker| worker.deadline);
@@ -221,7 +220,7 @@ impl Processes {
         names.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd)).map(|(name, _)| name).collect()
     }
 
-    /// Tells a worker more, and hears what it says.
+    /// Writes pending bytes to a worker, and reads its output.
     fn attend(&mut self, name: u64) {
         let Some(worker) = self.workers.get_mut(&name) else { return };
         // That it reads no more arrives as the end of its output.
@@ -229,7 +228,7 @@ impl Processes {
         let has_ended = worker.hear();
         while let Some(at) = worker.unread.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = worker.unread.drain(..=at).collect();
-            // What a worker that is to end still says does not count.
+            // Messages of a worker that must end do not count.
             let Some(attempt) = worker.attempt.filter(|_| worker.deadline.is_none()) else { continue };
             worker.attempt = None;
             worker.pid_file.note(None);
@@ -265,7 +264,7 @@ impl Processes {
         let thread = std::thread::Builder::new().name("reaper".to_owned());
         let started = thread.spawn(move || {
             let how = worker.reaped();
-            // Its pid file goes before the fleet, which may be gone, learns of its end.
+            // Its pid file is removed before the fleet, which may have ended, learns of its end.
             drop(worker);
             let _ = reaper.send(WorkerEnd(attempt.map(|attempt| (attempt, how))));
             waker();
@@ -373,7 +372,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads what it has said; true at the end.
+    /// Reads its output; returns true at the end.
     fn hear(&mut self) -> bool {
         let mut block = [0; 1 << 12];
         while self.unread.len() <= REPORT_MAX {
@@ -388,10 +387,10 @@ impl Worker {
         false
     }
 
-    /// Waits until it is gone with all that it started, and says how it ended.
+    /// Waits until it has ended with all its processes. Returns how it ended.
     fn reaped(&mut self) -> String {
         let status = self.child.wait();
-        // One that ended by itself has ended first what it started.
+        // A worker that ended by itself has first ended its processes.
         let left = match &status {
             Ok(status) if is_orderly(*status) => Ok(()),
             _ => process_tree::end_marked(&BTreeSet::from([self.pid_file.mark()])),

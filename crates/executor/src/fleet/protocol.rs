@@ -1,10 +1,10 @@
 //! The protocol between a run and its agents: lines of JSON over the standard input and output of the agent.
 //! `docs/fleet.md` describes it for other implementations.
 //!
-//! The run begins with [`ToAgent::Hello`], which says the version first, and the agent answers
-//! [`FromAgent::Ready`] or [`FromAgent::Refused`]. Both sides say something at least every [`BEAT`]. Who
-//! hears nothing of an agent for [`SILENT`] gives its work to others; an agent that was silent for so long
-//! itself, or hears nothing for [`LEASE`], ends with everything that it has started.
+//! The run starts with [`ToAgent::Hello`], which has the version first, and the agent answers
+//! [`FromAgent::Ready`] or [`FromAgent::Refused`]. Both sides send something at least every [`BEAT`]. If a
+//! run receives nothing from an agent for [`SILENT`], it gives its work to others. An agent that was silent
+//! for that time itself, or receives nothing for [`LEASE`], ends with everything that it has started.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,9 +21,9 @@ pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// How often something is sent at least.
 pub(crate) const BEAT: Duration = Duration::from_secs(2);
-/// An agent of which nothing arrives for so long is given up.
+/// An agent from which nothing arrives for this time is dropped.
 pub(crate) const SILENT: Duration = Duration::from_secs(10);
-/// An agent that hears nothing for so long ends.
+/// An agent that receives nothing for this time ends.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// A line of an agent is shorter: a report with the last words of a command is far shorter.
 pub(crate) const LINE_MAX: usize = 1 << 20;
@@ -32,7 +32,7 @@ pub(crate) const LINE_MAX: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToAgent {
-    /// Who speaks, and what is expected. The first line, and only that.
+    /// The greeting: the run and its expectations. Always the first line, and only that.
     Hello(Hello),
     Start {
         n: u64,
@@ -40,11 +40,11 @@ pub(crate) enum ToAgent {
     },
     /// Stops an attempt, with everything that it started. Its end is still reported.
     Stop(u64),
-    /// The run is there.
+    /// The run is alive.
     Beat {},
 }
 
-/// Who speaks to an agent.
+/// The run that speaks to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     /// The version of the protocol.
@@ -53,11 +53,12 @@ pub(crate) struct Hello {
     pub(crate) program: String,
     /// The name by which the outputs of the run are known.
     pub(crate) owner: String,
-    /// What the run calls the machine. An agent ends what earlier ones of this owner and machine have left.
+    /// The run's name of the machine. An agent ends the processes of earlier agents of this owner and
+    /// machine.
     pub(crate) machine: String,
     /// The directory that relative paths start from.
     pub(crate) directory: PathBuf,
-    /// Files by which the machine is seen to see what the run sees.
+    /// Files that show whether the machine sees the files of the run.
     pub(crate) proofs: Vec<Proof>,
     /// Variables that the environment of attempts has as the run's has.
     pub(crate) env: Vec<(String, String)>,
@@ -79,11 +80,11 @@ pub(crate) enum Proof {
     },
 }
 
-/// What an agent says.
+/// A message of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromAgent {
-    /// It sees what it has to see, nothing of earlier agents is left, and it takes attempts.
+    /// It sees the files, earlier agents have ended, and it takes attempts.
     Ready(Ready),
     Refused(Refused),
     /// An attempt has ended, and nothing that it started is left.
@@ -98,7 +99,7 @@ pub(crate) enum FromAgent {
     Beat {},
 }
 
-/// What a machine has.
+/// The resources of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ready {
     /// The version of the protocol.
@@ -106,7 +107,7 @@ pub(crate) struct Ready {
     /// The version of the program.
     pub(crate) program: String,
     pub(crate) processors: u32,
-    /// Memory, bytes; none if it does not say.
+    /// Memory, bytes; `None` if unknown.
     pub(crate) memory: Option<u64>,
 }
 
@@ -115,7 +116,7 @@ pub(crate) struct Ready {
 pub(crate) struct Refused {
     /// The version of its protocol.
     pub(crate) v: u32,
-    /// What was found, and what was expected.
+    /// Found and expected.
     pub(crate) why: String,
 }
 

@@ -1,8 +1,8 @@
 //! Estimates the speeds of machines from finished tasks. A machine is twice as fast as another one if tasks
 //! of the same phases take half as long there.
 //!
-//! Machines that differ by next to nothing count as equal: what they differ by is noise, and policies that
-//! know only equal machines can go on with them.
+//! Machines that differ by very little count as equal: the difference is noise, and policies that support
+//! only equal machines can continue with them.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const NOISE: f64 = 0.15;
 pub struct Speeds(BTreeMap<String, f64>);
 
 impl Speeds {
-    /// What the finished tasks of jobs show. O(jobs · machines²).
+    /// Learns the speeds from the finished tasks of jobs. O(jobs · machines²).
     pub fn learned(jobs: &JobHistory) -> Self {
         let all = learning::speeds(&records(jobs));
         let named = jobs.values().flat_map(|cost| cost.machines.keys());
@@ -31,7 +31,7 @@ impl Speeds {
         Self(of.into_iter().map(|(name, of)| (name.clone(), speed(of))).collect())
     }
 
-    /// The same in the unit of machines whose speeds are known otherwise.
+    /// The same speeds, in the unit of machines with known speeds.
     #[must_use]
     pub fn in_unit_of<'a>(self, known: impl Iterator<Item = (&'a str, f64)>) -> Self {
         let ratios: Vec<f64> = known.filter_map(|(name, speed)| Some(speed / self.of(name)?)).collect();
@@ -42,12 +42,12 @@ impl Speeds {
         Self(self.0.into_iter().map(|(name, speed)| (name, digits(speed * unit))).collect())
     }
 
-    /// That of a machine; none if nothing is known of it.
+    /// The speed of a machine; `None` if unknown.
     pub fn of(&self, machine: &str) -> Option<f64> {
         self.0.get(machine).copied()
     }
 
-    /// What a job takes on machines of speed 1.
+    /// The cost of a job on machines of speed 1.
     pub fn sized(&self, cost: &JobCost) -> JobCost {
         let mut sized = cost.clone();
         for (name, took) in &cost.machines {
@@ -60,8 +60,8 @@ impl Speeds {
         sized
     }
 
-    /// What is known of a phase, as records by machine, in proportion to `seconds`, which its tasks take
-    /// together at speed 1.
+    /// The records of a phase by machine, in proportion to `seconds`, the total duration of its tasks at
+    /// speed 1.
     pub fn records(
         &self,
         cost: &JobCost,
@@ -111,7 +111,7 @@ mod tests {
         let jobs = job(&[("a", 8, 1_000_000), ("b", 2, 4_000_000), ("local", 5, 7)]);
         let speeds = Speeds::learned(&jobs);
         assert_eq!((speeds.of("a"), speeds.of("b"), speeds.of("local")), (Some(1.6), Some(0.4), None));
-        // A user who knows one of them says in which unit the others are.
+        // A user who knows one of them fixes the unit of the others.
         let speeds = speeds.in_unit_of([("b", 1.0), ("c", 3.0)].into_iter());
         assert_eq!((speeds.of("a"), speeds.of("b")), (Some(4.0), Some(1.0)));
         let cost = jobs.values().next().unwrap();

@@ -42,11 +42,11 @@ impl RunInspection {
         }
     }
 
-    /// Removes what a run keeps that has ended, nothing of it outputs. Nothing is removed if a process works
-    /// on it by now, or has been since it was checked.
+    /// Removes the files of a run that has ended, except its outputs. Removes nothing if a process works on
+    /// it by now, or has since the check.
     ///
     /// # Errors
-    /// It has not ended; it was resumed meanwhile; something cannot be removed.
+    /// The run has not ended; it was resumed meanwhile; something cannot be removed.
     pub fn clean(&self, what: Clean) -> Result<(), EngineError> {
         let path = self.layout.journal();
         let journal = Journal::open(&path)?;
@@ -62,7 +62,7 @@ impl RunInspection {
             )));
         }
         match what {
-            // Its journal goes last, and is locked until then.
+            // The journal is removed last, and is locked until then.
             Clean::State => {
                 remove_noted(&self.layout.memory(), &Linux);
                 self.layout.remove_all().map_err(|(path, problem)| file(&path)(problem))

@@ -56,7 +56,7 @@ pub enum EngineError {
     /// Another run writes to an output directory.
     #[error("{path}: another run writes to this directory; give each run its own output directory")]
     Claimed { path: String },
-    /// What the journal says cannot be.
+    /// The journal contradicts itself.
     #[error("{path}: found {problem}; the journal is damaged: {}", ADVICE)]
     Damaged {
         path: String,
@@ -72,10 +72,10 @@ pub enum EngineError {
     /// An output directory is in the way.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
-    /// What is left of the workload is none.
+    /// The remaining workload is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The policy could not go on; what is done stays done, and the run can be resumed.
+    /// The policy failed. Finished work is kept, and the run can be resumed.
     #[error("{0}")]
     Policy(String),
     /// The engine had to stop.

@@ -18,13 +18,13 @@ use crate::store::pid_file::at_work;
 use crate::store::run_schedule;
 use crate::store::running_attempt::RunningAttempt;
 
-/// What is to be seen of a run.
+/// The visible state of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RunInspection {
     /// Where its files are.
     pub layout: Layout,
-    /// What it is. Its workload has the machines of all segments, as one cluster.
+    /// The head of its journal. Its workload has the machines of all segments, as one cluster.
     pub head: Head,
     pub jobs: Vec<JobPlan>,
     /// All attempts that are recorded, by their numbers, on the slots of that cluster; then those that were
@@ -32,12 +32,12 @@ pub struct RunInspection {
     pub attempts: Vec<Attempt>,
     /// Whether a process drives it.
     pub is_at_work: bool,
-    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is
-    /// there, or nothing was left to do in it. A run that was stopped or killed has not.
+    /// Whether it ended, successfully or not, since the last record: its schedule exists, or no work was
+    /// left. A run that was stopped or killed has not ended.
     pub has_ended: bool,
     /// When something was recorded the last time: microseconds since 1970.
     pub recorded: u64,
-    /// What is being done, as far as it can be seen; nothing if no process drives the run.
+    /// The running attempts, as far as visible; empty if no process drives the run.
     pub at_work: Vec<RunningAttempt>,
     /// Its jobs on a cluster, those that earlier runs have done among them.
     pub there: Vec<ExternalJob>,
@@ -60,7 +60,7 @@ impl RunInspection {
     }
 }
 
-/// Looks at the run of a directory; `None` if none was begun there. O(bytes of the journal).
+/// Reads the run of a directory; `None` if there is none. O(bytes of the journal).
 ///
 /// # Errors
 /// A run of the first edition; a journal that is damaged or cannot be read.
@@ -153,7 +153,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_that_is_at_work_is_seen_up_to_its_last_whole_record_and_not_disturbed() {
+    fn an_active_run_is_read_up_to_its_last_whole_record_and_not_disturbed() {
         let dir = tempfile::tempdir().unwrap();
         assert!(inspect(dir.path()).unwrap().is_none());
         let layout = Layout::new(dir.path());

@@ -6,7 +6,7 @@ use slackline_task::process::limits::Capacity;
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
 
-/// Refuses jobs whose attempts ask for more than a machine has: they may be given to any.
+/// Refuses jobs whose attempts need more than a machine has: any machine may get them.
 pub(crate) fn check_limits(
     jobs: &[JobPlan],
     machines: &[MachineDraft],

@@ -35,11 +35,11 @@ use crate::store::output_lock::{OutputLocks, is_staging};
 use crate::store::pid_file;
 use crate::store::publish::{KnownParts, PublishState};
 
-/// Where and when a run is opened, and what is asked of it.
+/// The place, the time and the settings of an opening.
 #[derive(Clone)]
 pub struct Opening<'a> {
     pub state: &'a Path,
-    /// How it is begun or continued; its directory is where relative paths start from.
+    /// How it is started or continued; relative paths start at its directory.
     pub setup: Setup,
     /// When it starts, unless it is continued: microseconds since 1970.
     pub started: u64,
@@ -48,15 +48,15 @@ pub struct Opening<'a> {
     /// Whether it is to be run beside others, by a shared engine and holds the memory of their commands
     /// itself.
     pub beside_others: bool,
-    /// Receives what is waited for.
+    /// Receives what the engine waits for, as text.
     pub status: StatusCallback<'a>,
 }
 
 /// Receives what an engine waits for before a run begins, as text for the user.
 pub type StatusCallback<'a> = &'a dyn Fn(&str);
 
-/// When the run of a state directory started that was begun and not finished, if there is one: microseconds
-/// since 1970. The directory may be in use.
+/// The start of the unfinished run of a state directory, if there is one: microseconds since 1970. The
+/// directory may be in use.
 ///
 /// # Errors
 /// A journal that is damaged or cannot be read.
@@ -99,7 +99,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
             it.verdict = Verdict::Prevented(problem.clone());
         }
     }
-    // A flow that cannot be finished is not begun.
+    // A flow that cannot finish does not start.
     for it in verdicts.iter_mut().filter(|it| matches!(it.verdict, Verdict::Run(_) | Verdict::Resumed)) {
         let mut plans = prevented.iter().map(|obstacle| &chosen.plans[obstacle.job]);
         if let Some(plan) = plans.find(|plan| plan.flow == it.flow) {
@@ -113,16 +113,16 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
     Ok(verdicts)
 }
 
-/// Opens the run of a state directory, which is made where it is missing.
+/// Opens the run of a state directory, which is created if missing.
 ///
 /// # Errors
-/// The directory is of something else, or another process works on it; outputs that are another's; files that
-/// cannot be read, written or moved. Nothing is begun then.
+/// The directory has another purpose, or another process works on it; outputs of another run; files that
+/// cannot be read, written or moved. Then nothing starts.
 pub fn open(opening: Opening<'_>, resolved: &ResolvedWorkload) -> Result<Session, EngineError> {
     open_with(opening, resolved, &mut |_| Ok(None))
 }
 
-/// What a run that is about to begin or to go on needs.
+/// The needs of a run that is about to start or resume.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Needs<'a> {
@@ -136,8 +136,8 @@ pub struct Needs<'a> {
 /// Gets what a run needs; gives its machines, if they are not those that were expected.
 pub type Acquire<'a> = dyn FnMut(Needs<'_>) -> Result<Option<Vec<MachineDraft>>, EngineError> + 'a;
 
-/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before
-/// anything of an earlier run is given up.
+/// Like [`open`]. If there is work to do, `acquire` gets the resources of the run before any file of an
+/// earlier run is removed.
 ///
 /// # Errors
 /// Those of [`open`], and those of `acquire`.
@@ -171,7 +171,8 @@ fn open_as_written(
         refuse_use(&layout)?;
     }
     if opening.choices.again && layout.journal().exists() {
-        // One that is damaged is in the way of a run that begins again; any other stays until that has begun.
+        // A damaged journal blocks a run that starts again; any other journal stays until that run has
+        // started.
         Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
     }
     let journal = Journal::open(&layout.journal())?;
@@ -216,8 +217,8 @@ fn open_as_written(
     opened
 }
 
-/// Where the files of a run are: where its engine wants them, but what a run has made that continues is where
-/// it is.
+/// The places of the files of a run: where its engine puts them, but the files of a run that continues stay
+/// in place.
 fn place(layout: Layout, resolved: &ResolvedWorkload, resumes: bool) -> Result<Layout, EngineError> {
     let Some(shared) = resolved.spread.as_ref().and_then(|spread| spread.shared.as_deref()) else {
         return Ok(layout);
@@ -229,13 +230,13 @@ fn place(layout: Layout, resolved: &ResolvedWorkload, resumes: bool) -> Result<L
     Ok(wanted)
 }
 
-/// What is in the journal, which a run may have open; nothing if there is none.
+/// The content of the journal, which a run may have open; empty if there is none.
 fn seen(layout: &Layout) -> Result<Content, EngineError> {
     let path = layout.journal();
     Ok(if path.exists() { Journal::glance(&path)?.0 } else { Content::default() })
 }
 
-/// Removes a run that could not begin: what it leaves is nothing but its beginning.
+/// Removes a run that could not start; it has only its beginning.
 fn forget(layout: &Layout) {
     // What cannot be removed is an empty run, which does no harm.
     let _ = (layout.remove_data(), remove(&layout.pids()));
@@ -245,7 +246,7 @@ fn forget(layout: &Layout) {
     }
 }
 
-/// What is known of a run to be opened.
+/// The collected data of a run to be opened.
 struct RunBuilder<'a> {
     layout: Layout,
     setup: Setup,
@@ -326,7 +327,7 @@ impl RunBuilder<'_> {
             return Ok(self.idle(journal, last, verdicts));
         }
         let owner = owner.unwrap_or_else(new_owner);
-        // It continues, and keeps its start, only if something of it does.
+        // The run continues, and keeps its start, only if some job of it does.
         let resumes = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
         let (kept, dropped) = if resumes { (unfinished, None) } else { (None, unfinished) };
         let chosen = Selection::of(resolved, &decisions, kept.as_ref());
@@ -464,7 +465,7 @@ impl RunBuilder<'_> {
     }
 }
 
-/// What a workload says of when the tasks of a job may start.
+/// The rules of a workload for when the tasks of a job may start.
 #[derive(PartialEq)]
 struct JobOrder<'a> {
     flow: &'a str,
@@ -489,7 +490,7 @@ pub(crate) fn new_owner() -> String {
     format!("{}-{}-{k}", unix_micros(), std::process::id())
 }
 
-/// What was in a state directory before.
+/// The earlier content of a state directory.
 struct Carryover {
     is_first: bool,
     /// A run that is continued.
@@ -504,7 +505,7 @@ struct Carryover {
     kept_jobs: Vec<KeptJob>,
 }
 
-/// What was made of jobs that are asked to be rerun, and is not marked so yet.
+/// Finished jobs that must rerun on request, and are not marked so yet.
 fn asked(resolved: &ResolvedWorkload, decisions: &[Decision], made: &FinishedJobs) -> Vec<FinishedJob> {
     let is_asked = |decision: &Decision| decision.verdict == Verdict::Run(Reason::Asked);
     let asked = resolved.jobs.iter().zip(decisions).filter(|(_, decision)| is_asked(decision));
@@ -592,11 +593,11 @@ fn verdicts(resolved: &ResolvedWorkload, decisions: &[Decision]) -> Vec<JobVerdi
     resolved.jobs.iter().zip(decisions).map(of).collect()
 }
 
-/// A run that was begun, as its journal has it.
+/// A started run, from its journal.
 struct PreviousRun(UnfinishedRun);
 
 impl PreviousRun {
-    /// The run of a journal, if one was begun.
+    /// The run of a journal, if one was started.
     fn of(layout: &Layout, content: Content) -> Result<Option<Self>, EngineError> {
         let Content { head, attempts } = content;
         let Some(head) = head else { return Ok(None) };
@@ -650,14 +651,13 @@ fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
     }
 }
 
-/// Fences off every worker of an earlier session; returns how many ran. Of a run of another user none is: the
-/// engine that runs for others knows its workers itself, and what is written here is the user's.
+/// Ends every worker of an earlier session. Returns how many ran.
 fn kill_leftovers(layout: &Layout) -> Result<usize, EngineError> {
     pid_file::kill_leftovers(&layout.pids()).map_err(file(&layout.pids()))
 }
 
 impl JobPlan {
-    /// What a journal keeps of it.
+    /// The data of the job in a journal.
     fn known(&self) -> KnownJob {
         KnownJob { inputs: self.inputs.clone(), definition: self.definition.clone() }
     }

@@ -1,4 +1,4 @@
-//! What is known of a run that was opened.
+//! The data of an opened run.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::store::run_schedule::{tasks, whole};
 pub struct Recovery {
     /// Tasks that were done already.
     pub done: usize,
-    /// Attempts without an end, whose processes are gone now.
+    /// Attempts without an end, whose processes have ended now.
     pub cut_short: usize,
     /// Whether everything is rerun that earlier runs had done.
     pub starts_over: bool,
@@ -50,11 +50,11 @@ pub struct LostOutput {
     /// The phase of the task.
     pub phase: PhaseKind,
     pub task: u32,
-    /// What was found, and what was expected.
+    /// Found and expected.
     pub problem: String,
 }
 
-/// What is known of a run that was opened.
+/// The data of an opened run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunRecord<'a> {
     /// The workload with all phases, task by task, with the durations that were estimated when it began. Jobs
@@ -73,12 +73,12 @@ pub struct RunRecord<'a> {
     pub recovered: Recovery,
     /// What happens to the jobs of the flow file, in its order.
     pub verdicts: &'a [JobVerdict],
-    /// Output of earlier sessions that opening it found gone or changed; none where the engine does not look.
+    /// Missing or changed output of earlier sessions; empty if the engine does not check.
     pub lost: &'a [LostOutput],
     /// What prevents unfinished jobs from running; their flows have failed from the start.
     pub obstacles: &'a [Obstacle],
-    /// What holds the memory of commands that have a limit, for the user; none if none has one, or the engine
-    /// has nothing to say of it.
+    /// A message for the user about how memory limits of commands are enforced; `None` if no command has a
+    /// limit, or the engine has nothing to report.
     pub memory: Option<&'a str>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> RunRecord<'a> {
         self.obstacles.iter().map(|obstacle| flows[obstacle.job].clone()).collect()
     }
 
-    /// What the jobs took that are done, for later runs. O(tasks + attempts).
+    /// The costs of the finished jobs, for later runs. O(tasks + attempts).
     pub fn finished_jobs(&self) -> JobHistory {
         let (workload, attempts) = whole(self.workload, self.segments, self.attempts);
         let places = MachineSlots::of(&workload.machines);

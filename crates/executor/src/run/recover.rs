@@ -18,8 +18,8 @@ use crate::store::layout::Layout;
 use crate::store::output_lock::{OutputLocks, is_staging};
 use crate::store::publish::{KnownParts, PublishContext, PublishState, Publisher};
 
-/// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs
-/// whose tasks are all done. Jobs that cannot be finished stay as they are. Gives what is lost.
+/// Moves recorded output to its place, reruns lost tasks, and finishes jobs whose tasks are all done. Jobs
+/// that cannot be finished stay unchanged. Returns the lost tasks.
 pub(super) fn recover_tasks(
     run: &mut UnfinishedRun,
     journal: &Journal,
@@ -78,8 +78,8 @@ pub(super) fn recover_tasks(
     Ok(lost.into_iter().map(event).collect())
 }
 
-/// Moves what was recorded and not moved. Gives the tasks whose output is in neither place or is not as it
-/// was written, and what was found; of a job whose output is whole and in its place there are none.
+/// Moves recorded output that was not moved. Returns the tasks whose output is missing or not as it was
+/// written, with the problem; none for a job with complete output in its place.
 fn roll_forward(
     run: &UnfinishedRun,
     layout: &Layout,
@@ -122,8 +122,8 @@ fn torn(run: &UnfinishedRun, layout: &Layout, lost: &BTreeMap<TaskId, String>) -
     torn
 }
 
-/// What is wrong with the output of an attempt at its place, if anything is. `digest` is that of a part,
-/// which is read. Map output is compared when reduces read it; the content of a placeholder is elsewhere.
+/// The problem of the output of an attempt at its place, if any. `digest` is that of a part, which is read.
+/// Map output is compared when reduces read it; the content of a placeholder is on another file system.
 fn damage(digest: Option<&Digest>, place: &Path, known: &KnownParts) -> Option<String> {
     match digest {
         Some(digest) => known.problem(place, digest, None),

@@ -1,8 +1,8 @@
 //! Decides which jobs of a flow file must run and which are up to date, with the reason, as `make` does.
 //!
-//! A job is done if an earlier run of the state directory made it, nothing of its definition has changed,
-//! what it reads is as it was, no job that it reads from is rerun, and its output is as it was written. A run
-//! that was cut short is continued task by task, as far as its jobs are still the same.
+//! A job is up to date if all of the following hold. An earlier run of the state directory finished it. Its
+//! definition and its inputs have not changed. No job that it reads from runs again. Its output is as it was
+//! written. An interrupted run continues task by task, for jobs that are still the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -53,7 +53,7 @@ pub enum Verdict {
     /// It is continued where it was.
     Resumed,
     Run(Reason),
-    /// It cannot be run; only a preview says so.
+    /// The job cannot run; only a preview reports this.
     Prevented(String),
 }
 
@@ -65,9 +65,9 @@ pub enum Reason {
     New,
     /// It was asked for.
     Asked,
-    /// A part of its definition has changed, as its name in the document says.
+    /// A part of its definition has changed; the name is that in the document.
     Changed(String),
-    /// An input was changed, or is new, or is gone.
+    /// An input was changed, is new, or is missing.
     Input(PathBuf, InputChange),
     /// A file of its output was changed or removed.
     Output(String, OutputChange),
@@ -75,7 +75,7 @@ pub enum Reason {
     After(String),
 }
 
-/// What has happened to an input.
+/// The change of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputChange {
     /// It is another file, or has another size, time or content: what differs, in words.
@@ -86,7 +86,7 @@ pub enum InputChange {
     Gone,
 }
 
-/// What has happened to an output.
+/// The change of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputChange {
     /// It was changed.
@@ -125,7 +125,7 @@ pub(crate) struct UnfinishedRun {
     pub(crate) attempts: Vec<Attempt>,
     /// Its tasks that are done.
     pub(crate) done: BTreeSet<TaskId>,
-    /// Its jobs of which another engine, which runs jobs as wholes, has begun something.
+    /// Its jobs that have started on another system, which runs whole jobs.
     pub(crate) elsewhere: BTreeSet<u32>,
 }
 
@@ -280,7 +280,7 @@ impl Decider<'_> {
             return of(Verdict::Run(reason));
         }
         if self.selection.forced.contains(&job) {
-            // What was asked for before and cut short continues.
+            // An interrupted rerun continues.
             let is_cut_short = self.made(job).is_none_or(|made| made.again);
             return match resumed {
                 Some((found, false)) if is_cut_short => {
@@ -299,8 +299,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Whether a job was finished later than what is left of its tasks in the unfinished run: its journal has
-    /// lost its end.
+    /// Whether a job was finished later than its remaining tasks in the unfinished run: the end of its
+    /// journal is lost.
     fn was_finished_later(&self, job: usize, index: u32) -> bool {
         let Some((made, unfinished)) = self.made(job).zip(self.past.unfinished) else { return false };
         let attempts = unfinished.attempts.iter().filter(|attempt| attempt.id.job == index);
@@ -339,7 +339,7 @@ impl Decider<'_> {
         }
     }
 
-    /// What the job reads now: its own inputs, and the parts of the jobs that it reads from.
+    /// The present inputs of the job: its own inputs, and the parts of the jobs that it reads from.
     fn sources(&self, job: usize) -> BTreeMap<PathBuf, Source> {
         let plan = &self.jobs[job];
         let mut sources = absolute(&plan.inputs.sources, self.past.directory);
@@ -354,8 +354,8 @@ impl Decider<'_> {
         sources
     }
 
-    /// The job of the unfinished run that this one is, if something of it is done or begun elsewhere; and
-    /// whether all of it is done.
+    /// The same job in the unfinished run, if some of its tasks are done or have started on another system;
+    /// and whether all are done.
     fn resumed(&self, job: usize, unfinished: &UnfinishedRun) -> Option<(Match, bool)> {
         let plan = &self.jobs[job];
         let is_it = |other: &JobPlan| {
@@ -370,7 +370,7 @@ impl Decider<'_> {
         };
         let found = Match { index, inputs };
         if other.is_complete(index, &unfinished.done) {
-            // One whose output could not be put in its place is rerun.
+            // A job whose output could not be moved to its place runs again.
             let is_published = !output_lock::is_staging(&plan.output);
             return is_published.then_some((found, true));
         }
@@ -379,7 +379,7 @@ impl Decider<'_> {
         has_begun.then_some((found, false))
     }
 
-    /// Whether an unfinished job reads what it would read now.
+    /// Whether an unfinished job still has the same inputs.
     fn same_inputs(
         &self,
         plan: &JobPlan,
@@ -409,11 +409,11 @@ impl Decider<'_> {
     }
 }
 
-/// Whether a job of an unfinished run reads what it would read now.
+/// Whether a job of an unfinished run still has the same inputs.
 enum SameInputs {
     No,
     Yes,
-    /// Some of it is gone that nothing needs any more; it is what was to be read then.
+    /// Some inputs that are not needed any more are missing; these were the inputs then.
     AsTheyWere(Inputs),
 }
 

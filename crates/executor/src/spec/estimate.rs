@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_document_says_is_believed_where_nothing_ran() {
+    fn the_document_is_the_estimate_if_nothing_ran() {
         let said = Some(TasksDraft::Uniform { tasks: 1, seconds: 7.0 }.into());
         let job = JobDraft { id: "j".into(), map: said, ..JobDraft::default() };
         let mut flow = FlowDraft::new("f", vec![job]);

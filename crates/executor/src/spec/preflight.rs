@@ -35,7 +35,7 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// An obstacle that stays until somebody changes something.
+    /// An obstacle that remains until the user changes something.
     pub(crate) fn lasting(job: usize, problem: String) -> Self {
         Self { job, problem, may_pass: false }
     }

@@ -199,7 +199,7 @@ mod tests {
     use crate::store::running_attempt::AttemptProgress;
 
     #[test]
-    fn a_pid_file_says_what_its_worker_is_at_work_on() {
+    fn a_pid_file_names_the_attempt_of_its_worker() {
         let dir = tempfile::tempdir().unwrap();
         let pids = dir.path().join("pids");
         fs::create_dir(&pids).unwrap();

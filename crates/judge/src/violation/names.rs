@@ -13,7 +13,7 @@ pub struct Subject {
     pub job: Box<str>,
     /// Map or reduce.
     pub kind: PhaseKind,
-    /// The task, where one is meant.
+    /// The number of the task, if the subject is a task.
     pub task: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The table of the schedule a row stands in.
+/// The table of the schedule that has the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Table {

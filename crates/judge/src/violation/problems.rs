@@ -1,8 +1,8 @@
-//! The problems of a row, a segment, a second attempt and a master.
+//! The problems of a row, a segment, a speculative attempt and an ApplicationMaster.
 
 use super::names::{Place, Subject};
 
-/// Why a row means nothing.
+/// Why a row is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowProblem {
@@ -15,13 +15,13 @@ pub enum RowProblem {
     /// The job does not exist.
     #[error("found job number {0}, expected one of the workload")]
     UnknownJob(u32),
-    /// The master of a job where the profile of the cluster, if there is one, has none.
+    /// An ApplicationMaster of a job, although the profile of the cluster has none or there is no profile.
     #[error("found the master of a job, expected a `profile` that has them, and tasks")]
     NoMasters,
-    /// A master without a slot, or with one where masters need none.
+    /// An ApplicationMaster without a slot, or with a slot although ApplicationMasters need none.
     #[error("found {} slot, expected {}", if *.0 { "a" } else { "no" }, if *.0 { "none (am-share=0)" } else { "one" })]
     MasterSlot(bool),
-    /// A master that was up before its start or after its end.
+    /// An ApplicationMaster that was up before its start or after its end.
     #[error("found a master that is up at {0} s, expected that between its start and its end")]
     MasterUp(f64),
     /// Tasks that begin after their end.
@@ -58,7 +58,7 @@ pub enum RowProblem {
         /// Tasks of the row.
         expected: u32,
     },
-    /// Slots beyond the last of the slot kind, or a range of none.
+    /// Slots beyond the last of the slot kind, or an empty range.
     #[error("found {len} slots from slot {first} on, expected at least 1, below slot {slots}")]
     SlotNumber {
         /// First slot of the range.
@@ -71,7 +71,7 @@ pub enum RowProblem {
     /// An allocation of no slots.
     #[error("found 0 slots, expected at least 1")]
     NoSlots,
-    /// Not an instant, or one beyond all calendars.
+    /// Not an instant, or an instant beyond all calendars.
     #[error("found a time of {0} s, expected a finite one")]
     NotFinite(f64),
     /// The end comes before the start.
@@ -84,7 +84,7 @@ pub enum RowProblem {
     },
 }
 
-/// Why a segment means nothing.
+/// Why a segment is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentProblem {
@@ -111,49 +111,49 @@ pub enum SegmentProblem {
     },
 }
 
-/// What is wrong with a second attempt. Times are seconds.
+/// The problem of a speculative attempt. Times are seconds.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecondProblem {
-    /// The profile has none.
+    /// The profile has no speculative attempts.
     #[error("expected none (speculate=0)")]
     Unexpected,
-    /// There is a third.
+    /// The task has a third attempt.
     #[error("found a third one too, expected at most two attempts")]
     Third,
-    /// Its row, or that of the first attempt, is of other tasks too.
+    /// Its row, or that of the first attempt, has other tasks too.
     #[error("found a row of several tasks, expected one for each attempt")]
     Several,
-    /// The first one did not run its own code then.
+    /// The first attempt was not running its own code then.
     #[error("found a first one that does not compute, expected one that does")]
     Beside,
-    /// The first one would have been done as soon.
+    /// The first attempt would have been done as soon.
     #[error(
         "found a first one that ends at {ends} s at the latest, expected a later end than {}",
         .new_ends.map_or_else(|| "what tasks of the phase took, of which none is done".to_owned(), |at| format!("{at} s, when a new one would end"))
     )]
     Quick {
-        /// When the first ends, or would have.
+        /// When the first attempt ends, or would have ended.
         ends: f64,
-        /// When a new attempt would, if some task of the phase is done.
+        /// When a new attempt would end, if some task of the phase is done.
         new_ends: Option<f64>,
     },
-    /// There are more at a time than may be.
+    /// More speculative attempts at a time than allowed.
     #[error("found {found} in its phase, expected at most {most} (speculate-least, -total, -running)")]
     TooMany {
-        /// How many there are then.
+        /// The number at that time.
         found: u64,
-        /// How many there may be.
+        /// The allowed number.
         most: u64,
     },
-    /// It was started when its master did not look.
+    /// The attempt started when its ApplicationMaster did not check for slow tasks.
     #[error(
         "expected that at {since} s or a multiple of {every} s later, when its master looks (speculate, speculate-pause)"
     )]
     Look {
-        /// From when on its master looked.
+        /// The first check of the ApplicationMaster.
         since: f64,
-        /// How often.
+        /// The interval of checks.
         every: f64,
     },
     /// One of the two attempts is done, and the other was not stopped then.
@@ -170,33 +170,33 @@ pub enum SecondProblem {
     },
 }
 
-/// What is wrong with the master of a job. Times are seconds.
+/// The problem of the ApplicationMaster of a job. Times are seconds.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MasterProblem {
-    /// Tasks of the job ran, and no master.
+    /// Tasks of the job ran without an ApplicationMaster.
     #[error("found tasks and no master, expected one")]
     Missing,
-    /// A second one.
+    /// A second ApplicationMaster.
     #[error("found a second master, expected one")]
     Twice,
-    /// It was stopped although its flow is done, or is done although its job is not.
+    /// The ApplicationMaster was stopped although its flow is done, or is done although its job is not.
     #[error("found a master that is {found}, expected {expected}")]
     Outcome {
         /// How it ended.
         found: &'static str,
-        /// How it should have.
+        /// How it should have ended.
         expected: &'static str,
     },
-    /// It started before its job can have been submitted.
+    /// The ApplicationMaster started before its job can have been submitted.
     #[error(
         "its master starts, expected that not before {earliest} s, when the job can have been submitted (submit)"
     )]
     Early {
-        /// When it may at the earliest.
+        /// The earliest allowed start.
         earliest: f64,
     },
-    /// It took less or more time to start than the profile says.
+    /// The ApplicationMaster took less or more time to start than the profile allows.
     #[error("its master is up after {found} s, expected {least} to {most} s (am-start)")]
     Start {
         /// Seconds from its start to when it was up.
@@ -206,32 +206,32 @@ pub enum MasterProblem {
         /// At most.
         most: f64,
     },
-    /// It left its slot sooner or later after its job than the profile says.
+    /// The ApplicationMaster left its slot sooner or later after its job than the profile allows.
     #[error("its master ends, expected that at {expected} s, after the end of the job (am-linger)")]
     End {
-        /// When it should have.
+        /// When it should have left.
         expected: f64,
     },
-    /// A task had a slot when the master was not up.
+    /// A task had a slot when the ApplicationMaster was not up.
     #[error("{task} has a slot while the master of its job is not up")]
     Without {
         /// The task.
         task: Subject,
     },
-    /// It holds the slot of something else.
+    /// The ApplicationMaster holds a slot together with another holder.
     #[error("its master on {place} overlaps {}", .other.as_ref().map_or_else(|| "the master of another job".to_owned(), ToString::to_string))]
     Overlap {
         /// The slot.
         place: Place,
-        /// The task it overlaps; none if it is another master.
+        /// The task it overlaps; none if the other holder is an ApplicationMaster.
         other: Option<Box<Subject>>,
     },
-    /// Masters hold more slots than they may.
+    /// ApplicationMasters hold more slots than allowed.
     #[error("its master starts, found {found} slots held by masters, expected at most {most} (am-share)")]
     TooMany {
-        /// How many there are then.
+        /// The number at that time.
         found: u64,
-        /// How many there may be.
+        /// The allowed number.
         most: u32,
     },
 }

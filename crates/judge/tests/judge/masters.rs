@@ -60,7 +60,7 @@ fn with_first(change: impl Fn(&mut MasterRow)) -> String {
 }
 
 #[test]
-fn what_starts_and_begins_as_the_profile_says_is_feasible() {
+fn starts_that_follow_the_profile_are_feasible() {
     let (instance, schedule) = schedule(masters(), 2.0);
     let report = check(&instance, &schedule).unwrap();
     // Neither masters nor what comes before a task's own code is work: 40 of 4 x 30 slot-seconds.

@@ -1,4 +1,4 @@
-//! Small workloads: drawn, changed at random, and with something left out.
+//! Small workloads: random ones, random changes, and removed parts.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
@@ -18,7 +18,7 @@ const STEPS: u64 = 3;
 const BETWEEN: u64 = 6;
 const RISE: u64 = 9;
 
-/// Some workload: two flows of a job each.
+/// A random workload: two flows of a job each.
 pub(super) fn drawn(objective: Objective, rng: &mut ChaCha8Rng) -> Draft {
     let flows = (0..2).map(|k| flow(k, objective.metric, rng)).collect();
     let mut draft = Draft { objective, flows, ..Draft::default() };
@@ -65,7 +65,7 @@ pub(super) fn change(draft: &mut Draft, rng: &mut ChaCha8Rng) {
     }
 }
 
-/// The workload with something left out: a flow, a job, a reduce, a task, a weight, a release, a step of a
+/// The workload with one part removed: a flow, a job, a reduce, a task, a weight, a release, a step of a
 /// cost.
 pub(super) fn parts(draft: &Draft) -> Vec<Draft> {
     let mut parts = Vec::new();
@@ -136,7 +136,7 @@ fn flow(k: usize, metric: Metric, rng: &mut ChaCha8Rng) -> FlowDraft {
     FlowDraft { release, deadline, cost, ..FlowDraft::new(format!("f{k}"), vec![job(0, rng)]) }
 }
 
-/// What a flow costs, which never falls, where the metric does not say it; nothing is drawn where it does.
+/// A random cost of a flow, which never falls, if the metric does not define it; otherwise nothing is drawn.
 fn cost(metric: Metric, release: f64, rng: &mut ChaCha8Rng) -> Option<CostDraft> {
     match metric {
         Metric::Sla => Some(CostDraft::Steps(rising(release, rng))),
@@ -160,7 +160,7 @@ fn rising(release: f64, rng: &mut ChaCha8Rng) -> Vec<(f64, f64)> {
     (0..n).map(next).collect()
 }
 
-/// How many steps or points of a cost could be left out: all of them if at least one remains.
+/// The number of steps or points of a cost that could be removed: all of them if at least one remains.
 fn steps(cost: &CostDraft) -> usize {
     match cost {
         CostDraft::Steps(points) | CostDraft::Piecewise { points, .. } if points.len() > 1 => points.len(),
@@ -230,7 +230,7 @@ fn remove_job(flow: &mut FlowDraft, j: usize) {
     flow.jobs.iter_mut().for_each(|job| job.after.retain(|before| *before != gone));
 }
 
-/// A job waits for one before it in the document, or no longer.
+/// A job starts or stops waiting for a job before it in the document.
 fn toggle_after(flow: &mut FlowDraft, rng: &mut ChaCha8Rng) {
     let j = below(flow.jobs.len(), rng);
     if j == 0 {

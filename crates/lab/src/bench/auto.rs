@@ -1,10 +1,10 @@
-//! Rollouts: how many a second the evaluator of `auto` makes, by how many flows are there.
+//! Rollouts: the number per second that the evaluator of `auto` makes, by the number of active flows.
 //!
-//! Flows are chains of up to six jobs on 100 universal slots, and all are there at once; orders are drawn at
-//! random. The aim is 50 microseconds for 100 batches, and 10 milliseconds for a decision of `auto` at 100
-//! flows, which makes a rollout of each rule and 200 near the best, many of them from where nothing has
-//! changed yet to where it is clear that they are worse. Of 1,000 flows it is 50 milliseconds. Then flows
-//! come one by one to those that are there, and every decision is measured.
+//! Flows are chains of up to six jobs on 100 generic slots, all active at once; orders are random. The
+//! targets are 50 microseconds for 100 batches, and 10 milliseconds for a decision of `auto` at 100 flows.
+//! Such a decision makes a rollout of each rule and 200 near the best. Many of these start at the first
+//! change and end when they are clearly worse. At 1,000 flows the target is 50 milliseconds. Then flows
+//! arrive one by one, and every decision is measured.
 
 use slackline_algo::auto::{ENTRY, Evaluator, Sequence};
 use slackline_algo::rule::{online, residual::Residual};
@@ -38,7 +38,7 @@ pub fn run(size: Size) {
     decisions(size);
 }
 
-/// Prints a row for each number of flows to which others come.
+/// Prints a row for each number of active flows to which others are added.
 fn decisions(size: Size) {
     let (sizes, come): (&[usize], usize) = match size {
         Size::Small => (&[10], 3),
@@ -55,7 +55,7 @@ fn decisions(size: Size) {
         let mut timed = Timed { auto, took: Vec::new(), wanted: come + 1, phases: 0 };
         let mut engine = Sim::new(&instance, Options::exact());
         let run = slackline_policy::run(&instance, &mut timed, &mut engine, Config::plain());
-        // The first takes in all flows that were there before the others came.
+        // The first decision includes all flows that were active before the others arrived.
         let mut took = timed.took[1..].to_vec();
         took.sort_by(f64::total_cmp);
         let at = |share: f64| took[((took.len() - 1) as f64 * share).round() as usize] * 1e3;
@@ -71,7 +71,7 @@ fn decisions(size: Size) {
     }
 }
 
-/// `flows` flows that are there at once, and `come` that arrive after them, one a second.
+/// `flows` flows that are active at once, and `come` that arrive after them, one a second.
 fn instance(flows: usize, come: usize) -> Instance {
     let rng = &mut random::rng(Seed(1), "rollouts", 0);
     let machine =
@@ -152,15 +152,15 @@ impl Probe {
     }
 }
 
-/// `auto`, with what its decisions took. When enough are measured no more slots are given out, and the run
-/// ends.
+/// `auto`, with the durations of its decisions. After the requested number of measurements it assigns no more
+/// slots, and the run ends.
 struct Timed {
     auto: Box<dyn Policy>,
     /// Seconds of each decision.
     took: Vec<f64>,
-    /// How many are to be measured.
+    /// The number of decisions to measure.
     wanted: usize,
-    /// How many phases there are in all.
+    /// The total number of phases.
     phases: usize,
 }
 

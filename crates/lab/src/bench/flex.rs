@@ -1,9 +1,9 @@
-//! FLEX: what an epoch costs (order and packing), from 10 to 100,000 jobs.
+//! FLEX: the duration of an epoch (order and packing), from 10 to 100,000 jobs.
 //!
-//! Jobs are those of section 4.1, with ten slots and a hundred slot-seconds a job. *One order* is one
-//! rule's order and its packing; *epoch* is what the online policy does: every closed-form order, the
-//! cheapest of their packings, the targets. Each is timed three times, of which the least counts; medians of
-//! these. The paper reports less than 10 ms for 172 jobs.
+//! Jobs are those of section 4.1, with ten slots and a hundred slot-seconds a job. *One order* is one rule's
+//! order and its packing; *epoch* is the work of the online policy: every closed-form order, the cheapest of
+//! their packings, the targets. Each is timed three times and the least time counts; medians of these. The
+//! paper reports less than 10 ms for 172 jobs.
 
 use slackline_algo::flex::mps::{Packer, first_interval};
 use slackline_algo::flex::orders::{CostProfile, Rule};

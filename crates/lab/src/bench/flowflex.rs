@@ -1,10 +1,10 @@
-//! FlowFlex: what an epoch costs, and a plan with the minimum-cost flow, on growing workloads.
+//! FlowFlex: the duration of an epoch, and of a plan with the minimum-cost flow, on growing workloads.
 //!
-//! Flows are those of section 5.1 with 20 jobs each. *Re-plan* is what the online policy does every epoch:
-//! the network of what is left, the order of the closed form (or of the best rule) and its list schedule's
-//! initial allocation; epochs are spread evenly over the schedule, half-done phases and all, and each is
-//! timed three times, of which the least counts. *Flow* is the minimum-cost flow with cuts 1 % apart, its
-//! deadlines at one half; `crates/lab/reference/ortools_flow.py` solves the same one.
+//! Flows are those of section 5.1 with 20 jobs each. *Re-plan* is the work of the online policy in every
+//! epoch: the network of the remaining work, the order of the closed form (or of the best rule), and the
+//! initial allocation of its list schedule. Epochs are spread evenly over the schedule, with half-done
+//! phases. Each is timed three times, and the least time counts. *Flow* is the minimum-cost flow with cuts 1
+//! % apart and deadlines at one half; `crates/lab/reference/ortools_flow.py` solves the same one.
 
 use slackline_algo::flowflex::list::{self, Lister};
 use slackline_algo::flowflex::network::{Network, Remaining, Supply};
@@ -48,7 +48,7 @@ fn instance(flows: &str, objective: Objective) -> Instance {
     instance.with_objective(objective, Weights::Use).expect("the metric needs no numbers")
 }
 
-/// What a schedule leaves undone at an instant.
+/// The remaining work of a schedule at an instant.
 struct Left<'a> {
     instance: &'a Instance,
     work: Vec<f64>,

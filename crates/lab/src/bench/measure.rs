@@ -1,11 +1,12 @@
-//! Clock, memory, hash, random numbers.
+//! Measurement tools: clock, memory, hash, random numbers.
 
 use std::time::Instant;
 
 use slackline_model::schedule::TaskRows;
 
-/// Runs `f` and returns what it gives and how many seconds its thread was on a processor, or how many went
-/// by where the system does not tell (it does on Linux). What others do on the machine counts little here.
+/// Runs `f`. Returns its result and the processor time of its thread in seconds, or the wall time if the
+/// system does not report processor time (Linux does). Other processes on the machine have little effect on
+/// it.
 pub fn busy<T>(f: impl FnOnce() -> T) -> (T, f64) {
     let before = on_processor();
     let (value, went_by) = timed(f);
@@ -13,7 +14,7 @@ pub fn busy<T>(f: impl FnOnce() -> T) -> (T, f64) {
     (value, took)
 }
 
-/// A generator of random numbers that costs next to nothing.
+/// A very fast generator of random numbers.
 pub struct Draw(pub u64);
 
 impl Draw {
@@ -23,12 +24,12 @@ impl Draw {
     }
 }
 
-/// Nanoseconds that this thread has been on a processor.
+/// The processor time of this thread, in nanoseconds.
 fn on_processor() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
 
-/// Runs `f` and returns what it gives and how many seconds it took.
+/// Runs `f`. Returns its result and its duration in seconds.
 pub fn timed<T>(f: impl FnOnce() -> T) -> (T, f64) {
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     let start = Instant::now();
@@ -36,8 +37,7 @@ pub fn timed<T>(f: impl FnOnce() -> T) -> (T, f64) {
     (value, start.elapsed().as_secs_f64())
 }
 
-/// What `f` gives, and the least time of three runs: on a machine that others use too, the least is what it
-/// takes.
+/// The result of `f`, and the least time of three runs, because other programs use the machine too.
 pub fn timed_thrice<T>(f: impl Fn() -> T) -> (T, f64) {
     let (_, first) = timed(&f);
     let (_, second) = timed(&f);
@@ -45,7 +45,7 @@ pub fn timed_thrice<T>(f: impl Fn() -> T) -> (T, f64) {
     (value, first.min(second).min(third))
 }
 
-/// The largest memory this process has held so far, in MiB, where the system tells (Linux).
+/// The peak memory of this process so far, in MiB, if the system reports it (Linux).
 pub fn peak_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -73,7 +73,7 @@ pub fn hash(rows: &TaskRows) -> u64 {
     state
 }
 
-/// The median of some measurements; at least one.
+/// The median of at least one measurement.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -1,13 +1,12 @@
-//! Benchmarks: what a run costs and how the cost grows with size.
+//! Benchmarks: the cost of a run, and its growth with size.
 //!
-//! One binary with suites (`cargo xtask bench [suite …]`): each suite has a small size,
-//! which runs as a test so that it cannot rot, and a large one. Every measurement prints a hash of its
-//! result, so that a faster run that computes something else is noticed. Machines are noisy: read
-//! ratios within one run, and medians.
+//! One binary with suites (`cargo xtask bench [suite …]`): each suite has a large size, and a small size that
+//! runs as a test so that it keeps working. Every measurement prints a hash of its result, which shows if a
+//! faster version computes something else. Machines are noisy: compare ratios within one run, and medians.
 //!
 //! - [`measure`]: clock, memory, hash;
-//! - [`size`]: how large a suite runs;
-//! - [`auto`]: rollouts, by how many flows are there;
+//! - [`size`]: the size of a suite;
+//! - [`auto`]: rollouts, by the number of active flows;
 //! - [`dmrs`]: the linear program and the list of DMRS;
 //! - [`flex`]: epochs of FLEX;
 //! - [`flowflex`]: epochs of FlowFlex, and its minimum-cost flow;
@@ -28,7 +27,7 @@ pub mod woha;
 
 pub use size::Size;
 
-/// A suite: its name and what runs it, at its small or large size.
+/// A suite: its name, and a function that runs it at its small or large size.
 pub type Suite = (&'static str, fn(Size));
 
 pub const SUITES: &[Suite] = &[

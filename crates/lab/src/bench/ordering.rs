@@ -34,7 +34,7 @@ pub fn run(size: Size) {
     }
 }
 
-/// A generated workload, all jobs there at the start.
+/// A generated workload, with all jobs released at the start.
 fn load(name: &str, settings: &[(&str, &str)]) -> Workload {
     let generator = generate::generator(name).expect("the generator is registered");
     let mut draft = generator.generate(settings, Seed(1)).expect("the parameters are valid");

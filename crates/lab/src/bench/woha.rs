@@ -1,13 +1,13 @@
-//! WOHA: AssignTask calls a second by structure and number of flows (the paper's Fig. 13a), and what
-//! plans cost (Fig. 13b).
+//! WOHA: AssignTask calls per second by data structure and number of flows (the paper's Fig. 13a), and the
+//! cost of plans (Fig. 13b).
 //!
-//! A call is Algorithm 2: advance to now, take the first flow, count the task. Time passes as on a
-//! cluster that asks as often as the target says (a million times a second for 10,000 flows, 300,000
-//! times for a million), so that requirements fall due between the calls, one every ten seconds a flow
-//! as in Fig. 3. Flows are somewhere on their way at first, as far as their plans ask for; one all of whose
-//! tasks are assigned makes room for a new one. Seconds are those of the processor.
+//! A call is Algorithm 2: advance to now, take the first flow, count the task. Time passes as on a cluster at
+//! the target rate (a million calls a second for 10,000 flows, 300,000 for a million). So requirements fall
+//! due between the calls, one every ten seconds per flow, as in Fig. 3. At the start each flow is partly
+//! done, as far as its plan requires. A flow whose tasks are all assigned is replaced by a new one. Seconds
+//! are processor time.
 //!
-//! Children: `skip_list`, the paper's double skip list is two of them; `btree`, the plain comparison.
+//! Children: `skip_list` (the paper's double skip list is two of them); `btree` (a simple baseline).
 
 mod btree;
 mod skip_list;
@@ -67,8 +67,8 @@ pub fn run(size: Size) {
 }
 
 impl Draw {
-    /// Submits a plan of a few dozen steps, about ten seconds apart, that began at most `age` of its length
-    /// before `now`, with the tasks started that it asked for so far; how many are left.
+    /// Submits a plan of a few dozen steps, about ten seconds apart. It started at most `age` of its length
+    /// before `now`, with the tasks started that it required so far. Returns the number of remaining tasks.
     fn submit(&mut self, scheduler: &mut dyn WorkflowScheduler, flow: usize, now: u64, age: f64) -> u64 {
         let n = 10 + self.below(30);
         let length = n * STEP;

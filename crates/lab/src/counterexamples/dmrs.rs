@@ -32,7 +32,7 @@ pub(super) fn oracle_key() -> Result<CounterexampleEntry, String> {
     let as_printed = prefix(|j| JOBS[j].2 - JOBS[j].0 / (2.0 * CAPACITY));
     let as_written = prefix(|j| JOBS[j].2 - JOBS[j].0 / (2.0 * JOBS[j].1));
     let names = |set: &[usize]| set.iter().map(|j| ["z", "x", "y"][*j]).collect::<Vec<_>>().join(", ");
-    // Each job as long as its completion, as high as its work, so that the sets can be seen.
+    // Each job as long as its completion, as high as its work, so that the sets are visible.
     let job = |j: usize, low: f64| Bar {
         job: j,
         name: format!("{}: work {}, C = {}", ["z", "x", "y"][j], JOBS[j].0, JOBS[j].2),

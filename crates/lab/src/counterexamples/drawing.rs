@@ -1,4 +1,4 @@
-//! Boxes over time: what a counterexample looks like.
+//! Draws a counterexample as boxes over time.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -7,12 +7,12 @@ use slackline::export::charts::{Area, COLOURS, Drawn, FONT, Size, picture};
 /// Pixels of a picture.
 const SIZE: Size = Size { width: 900, height: 220 };
 
-/// Something that holds the slots `low..high` from `start` to `end`.
+/// A box that holds the slots `low..high` from `start` to `end`.
 #[derive(Clone, Debug)]
 pub(super) struct Bar {
     /// Which colour.
     pub(super) job: usize,
-    /// What stands in it, where it fits.
+    /// The text in it, if there is room.
     pub(super) name: String,
     /// Seconds.
     pub(super) start: f64,
@@ -59,7 +59,7 @@ fn draw<'a>(
             .plotting_area()
             .draw(&Rectangle::new(corners, COLOURS[bar.job % COLOURS.len()].mix(0.5).filled()))?;
         chart.plotting_area().draw(&Rectangle::new(corners, BLACK.stroke_width(1)))?;
-        // Seven pixels a letter; a name that does not fit is left out, the colour says it.
+        // Seven pixels a letter. A name that does not fit is left out; the colour identifies the job.
         let wide = (bar.end - bar.start) / last * 820.0;
         if wide > 8.0 + 7.0 * bar.name.chars().count() as f64 {
             let middle = (f64::midpoint(bar.start, bar.end), f64::midpoint(bar.low, bar.high));

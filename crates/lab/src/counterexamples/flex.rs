@@ -25,7 +25,7 @@ fn constant(instance: &FlexInstance, slots: &[u32]) -> Vec<SlotInterval> {
     jobs.map(interval).collect()
 }
 
-/// Stacks what jobs hold in every interval between two changes.
+/// Stacks the slots of jobs in every interval between two changes.
 fn stacked(held: &[SlotInterval]) -> Vec<Bar> {
     let mut times: Vec<f64> = held.iter().flat_map(|piece| [piece.start, piece.end]).collect();
     times.sort_by(f64::total_cmp);
@@ -91,7 +91,7 @@ pub(super) fn least_maximum() -> Result<CounterexampleEntry, String> {
     let ends = |slots: &[u32]| -> Vec<f64> {
         instance.jobs().iter().zip(slots).map(|(job, &slots)| job.work / f64::from(slots)).collect()
     };
-    // F_j > 0, so that every further slot adds to the sum: its least value is at the minimum.
+    // F_j > 0, so every further slot adds to the sum: its least value is at the minimum.
     let sum = |job: &Job, slots: u32| (1..=slots).map(|s| job.cost_at(job.work / f64::from(s))).sum::<f64>();
     let literal: Vec<u32> = instance
         .jobs()
@@ -120,13 +120,13 @@ pub(super) fn least_maximum() -> Result<CounterexampleEntry, String> {
 
 /// Section 3.2: which costs are convex in the slots.
 pub(super) fn steps_are_not_convex() -> Result<CounterexampleEntry, String> {
-    // Two more slots save 3, of which the first alone saves nothing; one more saves the other job's 1.
+    // Two more slots save 3, but the first alone saves nothing; one more saves the other job's 1.
     let job = |work: f64, cost: f64| Job::new(work, 1..=4, CostFn::steps(vec![(2.0, cost)]));
     let instance = FlexInstance::new(4, Combine::Sum, vec![job(6.0, 3.0), job(4.0, 1.0)]);
     let cost = |slots: &[u32]| -> f64 {
         instance.jobs().iter().zip(slots).map(|(job, &s)| job.cost_at(job.work / f64::from(s))).sum()
     };
-    // Slot after slot to the job that gains most from one more, the first where none gains.
+    // Slot after slot to the job that gains most from one more, to the first job if none gains.
     let mut greedy = vec![1u32; 2];
     while greedy.iter().sum::<u32>() < 4 {
         let gain = |k: usize| {

@@ -1,4 +1,4 @@
-//! FlowFlex: what the network of Fig. 6 needs to be a bound.
+//! FlowFlex: the condition under which the network of Fig. 6 is a bound.
 
 use crate::counterexamples::CounterexampleEntry;
 use crate::counterexamples::drawing::{Bar, bars};

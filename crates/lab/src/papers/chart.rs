@@ -1,5 +1,4 @@
-//! A figure as a picture: means with their intervals, the range over the seeds, and the paper's numbers
-//! beside them.
+//! Draws a figure: means with their intervals, the range over the seeds, and the paper's numbers beside them.
 
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -22,10 +21,10 @@ const WIDE: f64 = 30.0;
 type Area<'a> = charts::Area<SVGBackend<'a>>;
 type Drawn<'a> = charts::Drawn<SVGBackend<'a>>;
 
-/// What a panel draws, in the order of the axes.
+/// The content of a panel, in the order of the axes.
 struct Plot<'a> {
     panel: &'a Panel,
-    /// Said above it: the series.
+    /// The text above it: the series.
     head: &'a str,
     /// Names of the places on the axis.
     places: Vec<&'a str>,
@@ -35,7 +34,7 @@ struct Plot<'a> {
     marks: Vec<(usize, usize, &'a Row)>,
     /// Numbers of the paper, with places and policies.
     paper: Vec<(usize, usize, &'a Number)>,
-    /// The places are numbers, so that means are joined.
+    /// Whether the places are numbers, so that means are joined.
     joined: bool,
 }
 
@@ -43,7 +42,7 @@ struct Plot<'a> {
 /// there is nothing to draw. O(rows · panels).
 ///
 /// # Errors
-/// What the drawing library says, in words.
+/// The error of the drawing library, as a message.
 pub fn picture(title: &str, claim: Option<&Claim>, rows: &[Row]) -> Result<Option<String>, String> {
     let found = panels(claim, rows);
     let kept: Vec<&Row> = rows.iter().filter(|row| found.iter().any(|panel| draws(panel, row))).collect();
@@ -63,7 +62,7 @@ pub fn picture(title: &str, claim: Option<&Claim>, rows: &[Row]) -> Result<Optio
         .map_err(|error| error.to_string())
 }
 
-/// The claim's panels, or those of rows without a claim: a panel a measure, as many as fit a page.
+/// The panels of the claim. For rows without a claim, one panel per measure, as many as fit a page.
 fn panels(claim: Option<&Claim>, rows: &[Row]) -> Vec<Panel> {
     if let Some(claim) = claim.filter(|claim| !claim.panels.is_empty()) {
         return claim.panels.clone();
@@ -86,7 +85,7 @@ fn draws(panel: &Panel, row: &Row) -> bool {
         && (panel.policies.is_empty() || panel.policies.contains(&row.policy))
 }
 
-/// The plots of a panel: where `x` varies one a series, otherwise one whose places are the series.
+/// The plots of a panel: if `x` varies, one per series; otherwise one whose places are the series.
 fn plots<'a>(
     panel: &'a Panel,
     rows: &'a [Row],
@@ -126,7 +125,7 @@ fn plots<'a>(
     heads.into_iter().map(of).collect()
 }
 
-/// An entry of the legend: its policy's number, or none for the paper's marks; its words; where it begins.
+/// An entry of the legend: the number of its policy, or none for the paper's marks; its text; its position.
 type Entry<'a> = (Option<usize>, &'a str, i32);
 
 /// The legend in lines that fit the picture.
@@ -204,7 +203,7 @@ fn builder<'a, 'b>(area: &'b Area<'a>, plot: &Plot<'_>) -> ChartBuilder<'b, 'b, 
     builder
 }
 
-/// Axes: names of places are drawn under their middles, since the library only knows ticks.
+/// Axes: names of places are drawn under their middles, since the library supports only ticks.
 fn mesh<'a, Y>(
     chart: &mut ChartContext<'_, SVGBackend<'a>, Cartesian2d<RangedCoordf64, Y>>,
     plot: &Plot<'_>,
@@ -239,7 +238,7 @@ fn limits(plot: &Plot<'_>) -> (f64, f64) {
     (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Points, intervals, ranges and the paper's numbers; policies stand side by side in a place.
+/// Points, intervals, ranges and the paper's numbers; policies are side by side in a place.
 fn marks<'a>(area: &Area<'a>, plot: &Plot<'_>, to: impl Fn(f64, f64) -> (i32, i32)) -> Drawn<'a> {
     let (left, top) = area.get_base_pixel();
     let at = |place: usize, policy: usize, y: f64| {

@@ -1,4 +1,4 @@
-//! What must hold of our rows for a paper's claim to be confirmed, and what came of it.
+//! The expectations on our rows that confirm a paper's claim, and their results.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ pub struct Expectation {
     /// The policy or method.
     pub policy: String,
     pub measure: String,
-    /// Only at these values of what varies.
+    /// Only at these values of the varied parameter.
     #[serde(default)]
     pub x: Vec<String>,
     /// Only in this series.
@@ -21,19 +21,19 @@ pub struct Expectation {
     /// Which of a row's numbers: its mean, its least over the seeds, or its largest.
     #[serde(default)]
     pub of: Statistic,
-    /// It is at least this in every row.
+    /// The number is at least this in every row.
     #[serde(default)]
     pub least: Option<f64>,
-    /// It is at most this in every row.
+    /// The number is at most this in every row.
     #[serde(default)]
     pub most: Option<f64>,
-    /// It is below that of this policy in every row.
+    /// The number is below that of this policy in every row.
     #[serde(default)]
     pub below: Option<String>,
-    /// `below`: below this many times that of the other.
+    /// For `below`: below this many times that of the other policy.
     #[serde(default)]
     pub times: Option<f64>,
-    /// From the first to the last value of what varies it rises, or falls.
+    /// The trend from the first to the last value of the varied parameter.
     #[serde(default)]
     pub trend: Option<Trend>,
 }
@@ -49,7 +49,7 @@ pub enum Statistic {
     Most,
 }
 
-/// Which way a line goes.
+/// The direction of a trend.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Trend {
@@ -59,7 +59,7 @@ pub enum Trend {
     Falls,
 }
 
-/// An expectation, in words, and whether it holds.
+/// An expectation as text, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     pub expected: String,
@@ -67,17 +67,17 @@ pub struct Checked {
     pub holds: bool,
 }
 
-/// What our rows say of a paper's claim.
+/// The verdict of our rows on a paper's claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// All that was expected holds.
+    /// All expectations hold.
     Confirmed,
-    /// It holds, and ours is better.
+    /// All expectations hold, and ours is better.
     Better,
-    /// Something that was expected does not hold.
+    /// Some expectation does not hold.
     Differs,
-    /// The paper says nothing that rows could decide; the figure is shown.
+    /// The paper has no claim that rows could decide; the figure is shown.
     Shown,
 }
 
@@ -92,8 +92,8 @@ impl Verdict {
     }
 }
 
-/// Holds our rows against a claim: the verdict, and what it rests on (what is expected first, then what is
-/// better). O(rows · expectations).
+/// Compares our rows with a claim. Returns the verdict and its reasons (first the expectations, then those on
+/// better results). O(rows · expectations).
 pub fn verdict(claim: &Claim, rows: &[Row]) -> (Verdict, Vec<Checked>) {
     let held = |list: &[Expectation]| list.iter().map(|e| e.hold(rows)).collect::<Vec<_>>();
     let (expected, better) = (held(&claim.expect), held(&claim.better));
@@ -108,10 +108,10 @@ pub fn verdict(claim: &Claim, rows: &[Row]) -> (Verdict, Vec<Checked>) {
 }
 
 impl Expectation {
-    /// Whether it says something.
+    /// Checks that the expectation is not empty.
     ///
     /// # Errors
-    /// In words, what is missing.
+    /// The missing part, as a message.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.least.is_none() && self.most.is_none() && self.below.is_none() && self.trend.is_none() {
             return Err("found nothing that is expected, expected least, most, below or trend".to_owned());
@@ -140,7 +140,7 @@ impl Expectation {
         rows.iter().filter(fits).collect()
     }
 
-    /// Decides it. Rows without a number, or none at all, are no confirmation.
+    /// Decides the expectation. Rows without a number, or no rows, confirm nothing.
     fn hold(&self, rows: &[Row]) -> Checked {
         let ours = self.rows(rows, &self.policy);
         let numbers: Vec<f64> = ours.iter().filter_map(|row| self.number(row)).collect();
@@ -200,7 +200,7 @@ impl Expectation {
         (said, worst, below && !shares.is_empty())
     }
 
-    /// Whether every series goes this way from its first point to its last.
+    /// Whether every series has this trend from its first point to its last.
     fn goes(&self, ours: &[&Row], trend: Trend) -> bool {
         order(ours, |row| &row.series).iter().all(|series| {
             let line: Vec<f64> =
@@ -225,7 +225,7 @@ impl Expectation {
     }
 }
 
-/// A number as people read it: three digits that count.
+/// A number with three significant digits.
 pub(super) fn short(x: f64) -> String {
     let digits = if x == 0.0 { 0 } else { (2 - x.abs().log10().floor() as i32).clamp(0, 4) as usize };
     let text = format!("{x:.digits$}");

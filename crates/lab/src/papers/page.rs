@@ -1,5 +1,5 @@
-//! The page of the papers: every figure with the paper's claim, our picture beside its numbers, the verdict
-//! and what it rests on, and what the papers print that does not hold. It needs no network and no script.
+//! The page of the papers: every figure with the paper's claim, our picture, our numbers, the verdict and its
+//! reasons, and the false statements in the papers. It needs no network and no script.
 
 use std::fmt::Write as _;
 
@@ -13,23 +13,23 @@ use crate::spec::Figure;
 /// The look: light and dark by the reader's setting, one column in print.
 const STYLE: &str = include_str!("page.css");
 
-/// An experiment as it is shown.
+/// An experiment on the page.
 #[derive(Clone, Debug)]
 pub struct ExperimentPage {
     /// Its name, which is also its directory.
     pub id: String,
-    /// What it is about.
+    /// Its subject.
     pub title: String,
-    /// What its paper says.
+    /// The claims of its paper.
     pub paper: Option<Paper>,
     pub figures: Vec<FigurePage>,
 }
 
-/// A figure as it is shown.
+/// A figure on the page.
 #[derive(Clone, Debug)]
 pub struct FigurePage {
     pub figure: Figure,
-    /// Its rows; none if its CSV is not one of measures.
+    /// Its rows; none if its CSV has no measures.
     pub rows: Vec<Row>,
     /// Names of its files, the CSV first.
     pub files: Vec<String>,
@@ -47,7 +47,7 @@ impl ExperimentPage {
         self.verdicts().map(|(_, _, verdict, _)| verdict)
     }
 
-    /// The verdict on each figure and what it rests on, in the order of the figures.
+    /// The verdict on each figure and its reasons, in the order of the figures.
     fn verdicts(&self) -> impl Iterator<Item = (&FigurePage, Option<&Claim>, Verdict, Vec<Checked>)> {
         self.figures.iter().map(|shown| {
             let claim = self.claim(shown);
@@ -58,7 +58,7 @@ impl ExperimentPage {
     }
 }
 
-/// The whole page. O(what is shown).
+/// The whole page. O(content).
 pub fn page(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> String {
     let version = env!("CARGO_PKG_VERSION");
     html! {
@@ -134,7 +134,7 @@ pub fn markdown(made: &[ExperimentPage]) -> String {
     out
 }
 
-/// Over how many seeds a figure was averaged.
+/// The number of seeds of a figure.
 fn seeds(shown: &FigurePage) -> u32 {
     shown.rows.first().map_or(shown.figure.seeds, |row| row.seeds)
 }

@@ -1,4 +1,4 @@
-//! Rows of a figure, read back from its CSV.
+//! Reads the rows of a figure from its CSV.
 
 use serde::Deserialize;
 
@@ -7,16 +7,16 @@ use crate::spec::Figure;
 /// A row: a point of a figure, averaged over seeds.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Row {
-    /// The value of what varies.
+    /// The value of the varied parameter.
     pub x: String,
     /// Which line of the figure.
     pub series: String,
     /// The policy or method.
     pub policy: String,
     pub measure: String,
-    /// Over how many seeds.
+    /// The number of seeds.
     pub seeds: u32,
-    /// Seeds of these without a number.
+    /// The number of seeds without a number.
     pub missing: u32,
     pub mean: Option<f64>,
     /// Half the 95 % interval of the mean.
@@ -29,13 +29,13 @@ pub struct Row {
     pub version: String,
 }
 
-/// The rows of a CSV of measures; none if it is of another kind (the slots of a picture).
+/// The rows of a CSV of measures; empty for a CSV of another kind (the slots of a picture).
 pub fn rows(text: &str) -> Vec<Row> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     reader.deserialize().collect::<Result<_, _>>().unwrap_or_default()
 }
 
-/// Whether the CSV of a figure is of this specification and averaged over that many seeds.
+/// Whether the CSV of a figure is of this specification and averaged over this number of seeds.
 pub fn fits(text: &str, figure: &Figure, seeds: u32) -> bool {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let column = |headers: &csv::StringRecord, name: &str| headers.iter().position(|header| header == name);
@@ -53,7 +53,7 @@ pub fn fits(text: &str, figure: &Figure, seeds: u32) -> bool {
     all && records > 0
 }
 
-/// Values of a column in the order in which they first come.
+/// Values of a column in the order of their first occurrence.
 pub(super) fn order<'a>(rows: &[&'a Row], of: fn(&'a Row) -> &'a str) -> Vec<&'a str> {
     let mut found = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! What the papers say of the figures that are kept in `experiments`, and verdicts on made-up rows.
+//! Tests of the claims of the papers on the figures in `experiments`, and of verdicts on made-up rows.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::counterexamples::CounterexampleEntry;
 use crate::experiments;
 
-/// A kept file, and what it should be: compared, or written again.
+/// A committed file and its expected content: compared, or written again.
 fn holds(path: &Path, fresh: &str) {
     if std::env::var_os("SLACKLINE_BLESS").is_some() {
         std::fs::write(path, fresh).unwrap();
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The experiments as their kept files show them.
+/// The experiments with their committed files.
 fn kept() -> Vec<ExperimentPage> {
     let made = experiments().iter().map(|experiment| {
         let spec = experiment.spec().unwrap();
@@ -130,7 +130,7 @@ fn a_verdict_follows_from_the_rows() {
         (format!("{{{a}, trend = 'falls'}}"), String::new(), Verdict::Differs),
         (format!("{{{a}, below = 'b'}}"), format!("{{{a}, below = 'b', times = 0.9}}"), Verdict::Better),
         (format!("{{{a}, below = 'b'}}"), format!("{{{a}, below = 'b', times = 0.8}}"), Verdict::Confirmed),
-        // Rows that are not there confirm nothing.
+        // Missing rows confirm nothing.
         ("{policy = 'c', measure = 'cost', most = 9}".to_owned(), String::new(), Verdict::Differs),
         (format!("{{{a}, below = 'c'}}"), String::new(), Verdict::Differs),
         (String::new(), String::new(), Verdict::Shown),

@@ -1,4 +1,4 @@
-//! From draft to instance: checked first (`check`), then written out flow by flow.
+//! Converts a draft to an instance: checks it (`check`), then builds it flow by flow.
 
 use std::collections::BTreeMap;
 
@@ -46,8 +46,8 @@ fn pool(pool: &PoolDraft) -> Pool {
     }
 }
 
-/// The recurrence of a checked flow that comes `shift` seconds after the first, for an instance of that
-/// cluster and those pools.
+/// The recurrence of a checked flow, `shift` seconds after the first, for an instance of that cluster and
+/// those pools.
 pub(super) fn arrival(
     instance: &Instance,
     given_as: usize,

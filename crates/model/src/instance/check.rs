@@ -1,4 +1,4 @@
-//! What is wrong with a draft, all of it, each with its path; a draft that passes can be built.
+//! Finds all problems of a draft, each with its path. A draft without problems can be built.
 
 mod flows;
 
@@ -17,7 +17,7 @@ pub(super) use flows::{check_one, limits, recurrences};
 /// are fewer than 2^32.
 const AMOUNT_MAX: f64 = 1e100;
 
-/// Collects problems with the path they belong to.
+/// Collects problems with their paths.
 #[derive(Default)]
 pub(super) struct Problems {
     list: Vec<Problem>,
@@ -28,7 +28,7 @@ impl Problems {
         self.list.push(Problem { path: path.into(), what: what.into() });
     }
 
-    /// All of them as an error, if there are any.
+    /// Returns all problems as an error, if there are any.
     pub(super) fn none(self) -> Result<(), Invalid> {
         if self.list.is_empty() { Ok(()) } else { Err(Invalid { problems: self.list }) }
     }
@@ -65,7 +65,7 @@ impl Problems {
     }
 }
 
-/// The cluster of a draft, if nothing at all is wrong with the draft.
+/// The cluster of a draft, if the draft has no problem.
 pub(super) fn cluster_of(draft: &Draft) -> Result<Cluster, Invalid> {
     let mut problems = Problems::default();
     let cluster = cluster(draft, &mut problems);
@@ -145,7 +145,7 @@ fn check_machine(
     }
 }
 
-/// Two groups may collide by their names, or one's single machine with a numbered one of another.
+/// Two groups may collide by their names, or a single machine of one with a numbered machine of another.
 fn duplicate_machines(cluster: &Cluster, problems: &mut Problems) {
     let mut seen = BTreeSet::new();
     for (i, group) in cluster.groups().raw.iter().enumerate() {

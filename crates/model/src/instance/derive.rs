@@ -1,4 +1,4 @@
-//! What is derived once: amounts of work, critical paths, times alone, cost functions.
+//! Derives the amounts of work, critical paths, times alone and cost functions of an instance, once.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) fn amount(tasks: &TasksDraft, cluster: &Cluster) -> Amount {
                 first += split.count;
             }
             let runs = list.iter().map(|s| Run { count: s.count, span: span(s.seconds) });
-            // Splits without any host say nothing about places.
+            // Splits without any host do not place tasks.
             let placed = splits.iter().any(|s: &Split| !s.hosts.is_empty());
             Amount::Tasks(Tasks::from_runs(runs).with_splits(if placed { splits } else { Vec::new() }))
         }
@@ -45,7 +45,7 @@ pub(super) fn phase_alone(cluster: &Cluster, phase: &Phase) -> f64 {
     phase.work().slot_seconds() / cluster.fastest(cluster.slot_kind_of(phase.kind), phase.cap)
 }
 
-/// Fills in what follows from a flow's jobs: work, critical path, time alone.
+/// Computes the values that follow from a flow's jobs: work, critical path, time alone.
 pub(super) fn derive(instance: &mut Instance, flow: FlowId) {
     let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
     let mut per_slot_kind = [Work::ZERO; 2];

@@ -1,4 +1,4 @@
-//! Instances that grow: a flow on its way from one instance to another, arriving there and being given up.
+//! Instances that grow: flows move from one instance to another, arrive there, and are forgotten.
 
 use super::{Flow, Instance, Job, Phase, Pool};
 use crate::cluster::Cluster;
@@ -6,15 +6,15 @@ use crate::id::{FlowId, JobId, PhaseId, PoolId};
 use crate::table::Table;
 use crate::time::{Span, Time};
 
-/// A flow by itself: what arrives in an instance that grows ([`Instance::admit`]). What was derived of it
-/// holds on the cluster of the instance it was made for.
+/// A separate flow that can arrive in a growing instance ([`Instance::admit`]). Its derived values hold on
+/// the cluster of the instance it was made for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrival {
     /// Ids in it count from 0.
     flow: Flow,
     jobs: Vec<Job>,
     phases: Vec<Phase>,
-    /// The pool of the flow, where the instance that it arrives in may have others.
+    /// The pool of the flow, since the instance in which it arrives may have other pools.
     pool: Option<Pool>,
 }
 
@@ -24,27 +24,27 @@ impl Arrival {
         Self { flow, jobs, phases, pool: None }
     }
 
-    /// The flow will come again at that time.
+    /// Announces the next release of the flow.
     pub fn announce(&mut self, next: Option<Time>) {
         self.flow.next_release = next;
     }
 
-    /// Cuts its work as [`Instance::cut`] does.
+    /// Cuts its work like [`Instance::cut`].
     pub fn cut(&mut self, grain: Span) {
         self.phases.iter_mut().for_each(|phase| _ = phase.cut(grain));
     }
 
-    /// What is known of the flow; its ids mean nothing before it is admitted.
+    /// The flow; its ids are meaningless before it is admitted.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
 
-    /// How many jobs it has.
+    /// The number of its jobs.
     pub fn n_jobs(&self) -> usize {
         self.jobs.len()
     }
 
-    /// How many phases it has.
+    /// The number of its phases.
     pub fn n_phases(&self) -> usize {
         self.phases.len()
     }
@@ -83,7 +83,7 @@ fn moved_flow(flow: &mut Flow, jobs: Shift<JobId>, phases: Shift<PhaseId>) {
 }
 
 impl Instance {
-    /// The same cluster, pools and objective without any flow: what an instance that grows begins with.
+    /// The same cluster, pools and objective without any flow: the start of a growing instance.
     #[must_use]
     pub fn without_flows(&self) -> Self {
         Self {
@@ -119,15 +119,15 @@ impl Instance {
         Arrival { pool, ..Arrival::new(flow, copies.0, copies.1) }
     }
 
-    /// Whether a flow can arrive here: its pool is there, and slots for all its phases.
+    /// Whether a flow can arrive here: its pool exists, and there are slots for all its phases.
     pub fn can_admit(&self, arrival: &Arrival) -> bool {
         let has_slots = |phase: &Phase| self.cluster.slots(self.cluster.slot_kind_of(phase.kind)) > 0;
         arrival.flow.pool.is_none_or(|pool| arrival.pool.is_some() || pool.index() < self.pools.len())
             && arrival.phases.iter().all(has_slots)
     }
 
-    /// A flow arrives: it gets the next id, and so do its jobs and phases. Its pool is the one of that name
-    /// here, or a new one. O(its jobs and phases, and the pools where it is not at its place).
+    /// Adds a flow: it gets the next id, and so do its jobs and phases. Its pool is the one of that name
+    /// here, or a new one. O(its jobs and phases, and the pools if its pool has another index here).
     pub fn admit(&mut self, arrival: Arrival) -> FlowId {
         let Arrival { mut flow, jobs, phases, pool } = arrival;
         if let Some(pool) = pool {
@@ -147,7 +147,7 @@ impl Instance {
         self.flows.push(flow)
     }
 
-    /// The pool here that has the name of a pool that comes with a flow.
+    /// The pool here with the name of a flow's pool.
     fn pool_of(&mut self, place: Option<PoolId>, pool: Pool) -> PoolId {
         let is_it = |known: &Pool| known.id == pool.id;
         let same = place.filter(|&place| self.pools.get(place).is_some_and(is_it));
@@ -155,8 +155,8 @@ impl Instance {
         found.unwrap_or_else(|| self.pools.push_and_get_key(pool))
     }
 
-    /// A flow is given up, its jobs and phases with it; their ids are never used again. Nothing if it is not
-    /// there. O(its jobs and phases).
+    /// Forgets a flow with its jobs and phases; their ids are never reused. Does nothing if the flow is
+    /// unknown. O(its jobs and phases).
     pub fn retire(&mut self, id: FlowId) {
         let Some(flow) = self.flows.remove(id) else { return };
         for job in flow.jobs() {
@@ -167,18 +167,18 @@ impl Instance {
         }
     }
 
-    /// The machines, to let some join or leave.
+    /// The machines, for joining and leaving.
     pub fn cluster_mut(&mut self) -> &mut Cluster {
         &mut self.cluster
     }
 
-    /// The phase of `other` that a phase here came from, where its flow came from there ([`Flow::place`]).
+    /// The phase of `other` from which a phase here was copied ([`Flow::place`]).
     pub fn phase_in(&self, other: &Self, phase: PhaseId) -> PhaseId {
         let flow = &self.flows[self.flow_of(phase)];
         PhaseId(phase.0 - flow.phases.start + other.flows[flow.place].phases.start)
     }
 
-    /// The same of a job.
+    /// The same for a job.
     pub fn job_in(&self, other: &Self, job: JobId) -> JobId {
         let flow = &self.flows[self.job(job).flow];
         JobId(job.0 - flow.jobs.start + other.flows[flow.place].jobs.start)

@@ -1,5 +1,5 @@
-//! Flows that are read one at a time: each is checked and made ready to arrive in an instance that grows.
-//! Beside the flows that recur, nothing is kept of them but a number for each name.
+//! Flows that are read one at a time: each is checked and prepared to arrive in a growing instance. Of each
+//! flow, only a number for its name is kept, except for recurring flows.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -13,11 +13,11 @@ use crate::draft::{Draft, FlowDraft};
 use crate::error::{Invalid, Problem};
 use crate::time::{SECONDS_MAX, Span, Time};
 
-/// Takes flows as they are read, in the order of their releases, and hands them on as they arrive: those that
-/// recur again and again, between the others.
+/// Takes flows as they are read, in the order of their releases, and returns them in the order of arrival,
+/// with the recurrences of recurring flows in between.
 #[derive(Debug)]
 pub struct Intake {
-    /// Everything but the flows; the one that is made ready is in it for a moment.
+    /// Everything except the flows; temporarily also the flow that is being prepared.
     instance: Instance,
     head: Draft,
     deadlines: Option<f64>,
@@ -27,7 +27,7 @@ pub struct Intake {
     /// Work of all flows so far, in slot-seconds.
     work: f64,
     read: usize,
-    /// The release of the flow that was read last.
+    /// The release of the last flow that was read.
     latest: Time,
     coming: BinaryHeap<Reverse<Coming>>,
 }
@@ -35,17 +35,17 @@ pub struct Intake {
 /// A flow that is not valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
-    /// What it was marked with, such as its line.
+    /// The mark that the caller gave it, such as its line.
     pub mark: u32,
-    /// What is wrong, with paths within the flow.
+    /// The problems, with paths within the flow.
     pub invalid: Invalid,
 }
 
-/// A flow that will arrive, again perhaps.
+/// A flow that will arrive, possibly with recurrences.
 #[derive(Debug)]
 struct Coming {
     release: Time,
-    /// Which flow of those that were read, and which of its recurrences.
+    /// The index of the flow in reading order, and of its recurrence.
     rank: (usize, u32),
     mark: u32,
     draft: Rc<FlowDraft>,
@@ -72,7 +72,7 @@ impl Ord for Coming {
 }
 
 impl Coming {
-    /// The recurrence of that number, if there is one.
+    /// The recurrence of that number, if it exists.
     fn of(draft: Rc<FlowDraft>, index: usize, k: u32, mark: u32) -> Option<Self> {
         let (_, shift) = draft.recurrence(k)?;
         let release = Time::from_seconds_nearest(draft.release + shift);
@@ -81,9 +81,9 @@ impl Coming {
 }
 
 impl Intake {
-    /// For the cluster, pools and objective of `head`, whose flows are ignored. Every flow gets a deadline of
-    /// its release and `deadlines` times its time alone, if that is given, and its work that is not cut into
-    /// tasks is cut with `grain`, if that is given.
+    /// Creates an intake for the cluster, pools and objective of `head`, whose flows are ignored. If
+    /// `deadlines` is given, every flow gets a deadline: its release plus this many times its time alone. If
+    /// `grain` is given, uncut work is cut with it.
     ///
     /// # Errors
     /// Errors of the head.
@@ -102,8 +102,7 @@ impl Intake {
         })
     }
 
-    /// The cluster, the pools and the objective, without flows: what grows by the flows that are handed on
-    /// begins with a copy of it.
+    /// The cluster, the pools and the objective, without flows. A growing instance starts as a copy of it.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
@@ -113,7 +112,7 @@ impl Intake {
         self.work
     }
 
-    /// The release of the flow that was read last.
+    /// The release of the last flow that was read.
     pub fn latest(&self) -> Time {
         self.latest
     }
@@ -121,7 +120,7 @@ impl Intake {
     /// Adds a flow; `mark` is returned with its errors. O(its size).
     ///
     /// # Errors
-    /// Errors of the flow; a release before that of the flow before.
+    /// Errors of the flow; a release before that of the previous flow.
     pub fn give(&mut self, flow: FlowDraft, mark: u32) -> Result<(), Refused> {
         let refused = |invalid| Refused { mark, invalid };
         check_one(&self.head, self.instance.cluster(), &flow, &mut self.work).map_err(refused)?;
@@ -139,11 +138,11 @@ impl Intake {
         Ok(())
     }
 
-    /// The next flow that arrives, if it is known: it is released no later than the flow that was read last,
-    /// or no more are to come. O(its size · log flows).
+    /// The next flow that arrives, if it is known: its release is not after that of the last flow that was
+    /// read, or `no_more` is true. O(its size · log flows).
     ///
     /// # Errors
-    /// A name that an earlier flow has; no cost where the metric needs one; a deadline beyond what can be.
+    /// A name of an earlier flow; no cost although the metric needs one; a deadline beyond the limit.
     pub fn take(&mut self, no_more: bool) -> Result<Option<Arrival>, Refused> {
         if !self.coming.peek().is_some_and(|Reverse(first)| no_more || first.release <= self.latest) {
             return Ok(None);
@@ -193,7 +192,7 @@ impl Intake {
         Ok(arrival)
     }
 
-    /// How many tasks were made of work.
+    /// The number of tasks that were made of work.
     pub fn n_cut(&self) -> u64 {
         self.instance.n_cut()
     }
@@ -203,7 +202,7 @@ fn problem(path: &str, what: String) -> Invalid {
     Invalid { problems: vec![Problem { path: path.to_owned(), what }] }
 }
 
-/// The same problems with their paths within the only flow.
+/// The same problems, with paths within the only flow.
 fn within_flow(invalid: &Invalid) -> Invalid {
     let within = |path: &str| path.split_once("].").map_or(path, |(_, rest)| rest).to_owned();
     let problem = |p: &Problem| Problem { path: within(&p.path), what: p.what.clone() };
@@ -240,7 +239,7 @@ mod tests {
         Intake::new(draft(Vec::new()), Some(2.0), Some(Span::from_seconds_nearest(10.0))).unwrap()
     }
 
-    /// Everything that arrives until another flow is needed.
+    /// All arrivals until another flow is needed.
     fn drain(intake: &mut Intake, no_more: bool) -> Vec<Arrival> {
         std::iter::from_fn(|| intake.take(no_more).unwrap()).collect()
     }

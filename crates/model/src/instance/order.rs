@@ -1,4 +1,4 @@
-//! Topological orders, and the cycle where there is none.
+//! Topological orders, or a cycle.
 
 use std::collections::BTreeSet;
 

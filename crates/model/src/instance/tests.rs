@@ -1,4 +1,5 @@
-//! What an instance derives from a draft, and what is refused as none, each with its path.
+//! Tests the values that an instance derives from a draft, and the problems of invalid drafts, each with its
+//! path.
 
 use super::*;
 use crate::cluster::Slots;
@@ -240,7 +241,7 @@ fn an_infinite_number_is_named_once_and_where_it_stands() {
     refused(|d| d.flows[0].jobs[0].map = Some(infinite.clone()), "flows[0].jobs[0].map.work");
 }
 
-/// Found by damaged inputs: costs that are infinite differ from each other.
+/// A regression from damaged inputs: infinite costs differ from each other.
 #[test]
 fn weights_and_costs_whose_products_overflow_are_refused() {
     refused(|d| d.flows[0].weight = 1e308, "flows[0].weight");

@@ -1,12 +1,12 @@
-//! The claims of a schedule that follow from when its flows ran: status, cost and combined cost.
+//! The claims of a schedule that follow from the times of its flows: status, cost and combined cost.
 
 use super::{FlowResult, FlowRow, FlowTimes, Origin, Rows, Schedule, TaskRows};
 use crate::id::FlowId;
 use crate::instance::Instance;
 
 impl Schedule {
-    /// The schedule of these rows, with the claims that follow from when each flow ran: a row for every flow
-    /// and the combined cost (none if a flow failed); no lower bound yet. O(flows).
+    /// The schedule of these rows, with the claims that follow from the times of the flows: a row for every
+    /// flow and the combined cost (none if a flow failed); no lower bound yet. O(flows).
     pub fn from_rows(
         instance: &Instance,
         origin: Origin,
@@ -38,7 +38,7 @@ impl Schedule {
         schedule
     }
 
-    /// Claims when each flow ran, and what follows from it: status, cost, combined cost. O(flows).
+    /// Claims the times of each flow, and the resulting status, cost and combined cost. O(flows).
     pub fn claim_times(&mut self, instance: &Instance, mut times: impl FnMut(FlowId) -> FlowTimes) {
         self.flows = instance.flows().keys().map(|flow| FlowRow::new(instance, flow, times(flow))).collect();
         let costs: Option<Vec<f64>> = self.flows.iter().map(|flow| flow.cost).collect();
@@ -47,8 +47,8 @@ impl Schedule {
 }
 
 impl FlowRow {
-    /// What follows from when a flow ran: status and cost. A flow that was complete without ever holding a
-    /// slot started when it was complete.
+    /// The status and the cost that follow from the times of a flow. A flow that was complete without ever
+    /// holding a slot started when it was complete.
     pub fn new(instance: &Instance, id: FlowId, times: FlowTimes) -> Self {
         let (flow, FlowTimes { start, completion }) = (instance.flow(id), times);
         Self {

@@ -1,7 +1,7 @@
-//! Slots by placement: every machine serves its own queue from the head.
+//! Placements: every machine serves its own queue from the head.
 //!
-//! A head whose phase is not ready yet keeps the machine's slots waiting: the policy meant that idle
-//! time (DMRS, Algorithm 1, inserts it for precedence).
+//! A head whose phase is not ready yet keeps the slots of the machine idle. The policy intends this idle time
+//! (DMRS, Algorithm 1, inserts it for precedence).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -25,11 +25,11 @@ struct Placed {
 #[derive(Clone)]
 pub(super) struct Placements {
     queues: Vec<[VecDeque<Placed>; 2]>,
-    /// Machines with something in a queue.
+    /// Machines with a non-empty queue.
     loaded: BTreeSet<MachineId>,
     /// Machines whose head may be able to start.
     awake: BTreeSet<MachineId>,
-    /// Whether something did not start because the engine had no room for it.
+    /// Whether a task did not start because the engine had no room for it.
     is_full: bool,
 }
 
@@ -78,7 +78,7 @@ impl Placements {
             | Event::TasksLost { .. }
             | Event::FlowFailed(_)
             | Event::MachineUp(_) => true,
-            // A phase at its cap may continue, whichever machine has its next tasks.
+            // A phase that was at its cap may continue, on any machine that has its next tasks.
             Event::TasksDone { phase, .. } => instance.phase(phase).cap < state.phase(phase).total(),
             _ => false,
         };
@@ -87,7 +87,7 @@ impl Placements {
         }
     }
 
-    /// Serves the queues; returns how many heads were started.
+    /// Serves the queues. Returns how many heads were started.
     pub(super) fn assign(
         &mut self,
         ledger: &mut Ledger,
@@ -121,9 +121,9 @@ impl Placements {
     }
 }
 
-/// Starts tasks from the head of a queue while slots are free. What would not end before the machine goes is
-/// passed over, and so is what the engine has no room for. Returns how many heads were started, and whether
-/// the engine had no room for one.
+/// Starts tasks from the head of a queue while slots are free. Skips tasks that would not end before the
+/// machine leaves, and tasks for which the engine has no room. Returns how many heads were started, and
+/// whether the engine lacked room for one.
 fn serve(
     queue: &mut VecDeque<Placed>,
     machine: MachineId,
@@ -160,12 +160,12 @@ fn serve(
         }
         let phase = head.phase;
         let Some(next) = ledger.state.pending_at(phase, head.first, head.count) else {
-            // Started elsewhere in the meantime.
+            // Another machine has started these tasks in the meantime.
             head.first += 1;
             head.count -= 1;
             continue;
         };
-        // A queue is an order: a reduce at its head that took the slot early could wait for maps that are
+        // A queue is an order. A reduce at its head that took the slot early could wait for maps that are
         // queued behind other such heads, and no machine would ever continue.
         let early = ledger.state.is_early(&ledger.instance, phase);
         let runnable = ledger.state.runnable(&ledger.instance, phase);

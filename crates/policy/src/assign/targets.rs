@@ -1,10 +1,10 @@
-//! Slots by targets: the phase most under-allocated against its target is served first.
+//! Targets: the phase furthest below its target is served first.
 //!
-//! Phases below their effective minimum come before all others (if the policy keeps minima), then
-//! those below their target, by running / minimum or running / target; when all are satisfied and
-//! slots are left they continue, so that no slot idles while a phase could run (reduces that would only wait
-//! there excepted, if the policy says so). Ties go to the phase
-//! that was served longest ago, so that phases with less than a slot each take turns; then to the id.
+//! Phases below their effective minimum come before all others (if the policy keeps minima), then those below
+//! their target, by running / minimum or running / target. When all are satisfied and slots are left, they
+//! continue, so that no slot idles while a phase could run. Reduces that would only wait there are left out
+//! if the policy requests it. Ties go to the phase that was served longest ago, so that phases with less than
+//! one slot each take turns; then to the lower id.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -16,13 +16,13 @@ use crate::ledger::Ledger;
 use crate::minima::Minima;
 use crate::policy::Policy;
 
-/// How urgently a phase wants a slot; the smallest is served first.
+/// How urgently a phase needs a slot; the smallest rank is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     need: Need,
     /// Bits of a non-negative `f64`, which order as the number does.
     ratio: u64,
-    /// When it was served last.
+    /// When the phase was served last.
     served: u64,
 }
 
@@ -33,29 +33,29 @@ enum Need {
     Spare,
 }
 
-/// What is known of a phase.
+/// The target and the rank of a phase.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// How many slots it should hold.
+    /// The target number of slots.
     target: f64,
-    /// When it was served last.
+    /// When the phase was served last.
     served: u64,
-    /// Where it stands in the order, if it does.
+    /// Its rank in the order, if it is in the order.
     rank: Option<Rank>,
 }
 
-/// What a phase gets of the slots that are free at an instant.
+/// The part of a phase of the slots that are free at an instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Portion {
     pub(super) phase: PhaseId,
     pub(super) tasks: u32,
-    /// Its tasks that run then.
+    /// Its running tasks after that.
     running: u32,
-    /// Its tasks that could still start then.
+    /// Its tasks that could still start after that.
     runnable: u32,
 }
 
-/// Targets of all phases, and the order that follows.
+/// The targets of all phases, and the order that follows from them.
 #[derive(Clone)]
 pub(super) struct Targets {
     keeps_minima: bool,
@@ -80,13 +80,13 @@ impl Targets {
         }
     }
 
-    /// Gives up what is known of the phases of a flow that is over.
+    /// Forgets the phases of a finished flow.
     pub(super) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
         self.minima.forget(phases.clone());
         self.phases.forget(phases);
     }
 
-    /// How many slots a phase should hold.
+    /// The target number of slots of a phase.
     pub(super) fn of(&self, phase: PhaseId) -> f64 {
         self.phases[phase].target
     }
@@ -112,7 +112,7 @@ impl Targets {
         self.stale = stale;
     }
 
-    /// The phase to serve next, and how many tasks it may have before another one is due.
+    /// The phase to serve next, and the number of tasks after which another phase is due.
     pub(super) fn first(
         &self,
         slot_kind: SlotKind,
@@ -125,7 +125,7 @@ impl Targets {
         Some((phase, self.due(rank, phase, running, order.next().map(|&(next, _)| next))))
     }
 
-    /// How many tasks a phase that is first may have before the next one is due.
+    /// The number of tasks of the first phase after which the next phase is due.
     fn due(&self, rank: Rank, phase: PhaseId, running: u32, next: Option<Rank>) -> u32 {
         let running = f64::from(running);
         let goal = match rank.need {
@@ -143,10 +143,10 @@ impl Targets {
         due.clamp(1.0, full) as u32
     }
 
-    /// Shares slots out as [`Targets::first`] and [`Targets::served`] in turns would, and returns how many
-    /// turns that are. What each phase gets is appended to `portions`, in the order of their first turns; it
-    /// is to be started before anything else is asked. Ends where a phase comes first whose tasks do not
-    /// simply start. O(log n) a turn.
+    /// Divides slots as turns of [`Targets::first`] and [`Targets::served`] would, and returns the number of
+    /// turns. Appends the part of each phase to `portions`, in the order of their first turns; the caller
+    /// must start these before another query. Ends at the first phase whose tasks cannot simply start. O(log
+    /// n) per turn.
     pub(super) fn share_out(
         &mut self,
         slot_kind: SlotKind,
@@ -211,8 +211,8 @@ impl Targets {
         ledger.state.drain_touched(&mut touched);
         touched.retain(|&other| other != phase);
         touched.push(phase);
-        // A reduce that waits may bar others from waiting too, and what they were guaranteed falls to the
-        // rest.
+        // A reduce that waits may bar others from waiting too; their guaranteed slots then go to other
+        // phases.
         if self.keeps_minima && ledger.state.is_early(&ledger.instance, phase) {
             let Ledger { instance, state, .. } = &*ledger;
             self.minima.refresh(instance, state, instance.slot_kind_of(phase), |phase| touched.push(phase));
@@ -262,7 +262,7 @@ impl Targets {
         } else if running < target {
             (Need::Target, running / target)
         } else {
-            // A phase without a target counts as wanting half a slot: last, but not never.
+            // A phase without a target counts as if it wanted half a slot: it is served last, but not never.
             (Need::Spare, (running + 1.0) / target.max(0.5))
         };
         Rank { need, ratio: ratio.to_bits(), served: entry.served }

@@ -1,4 +1,4 @@
-//! Which free slot gets which task: by priority, by target, by placement, and near its input.
+//! Tests which free slot gets which task: by priority, by target, by placement, and near its input.
 
 use super::*;
 use crate::engine::{Batch, Report};
@@ -10,14 +10,14 @@ use proptest::prelude::*;
 use slackline_model::draft::{MachineDraft, PerPhase};
 use slackline_model::{Instance, MachineId, SlotKind, Span, Time};
 
-/// The assignment layer of a run with all that it works with.
+/// The assignment layer of a run, with its policy, ledger and engine.
 struct Layer {
     ledger: Ledger,
     engine: Scripted,
     assigner: Assigner,
     policy: Listed,
     estimates: Estimates,
-    /// What happened since free slots were last given work.
+    /// The events since the last assignment.
     events: Vec<Event>,
 }
 
@@ -26,7 +26,7 @@ impl Layer {
         Self::waiting(instance, policy, Span::ZERO)
     }
 
-    /// One whose tasks wait that long for a slot near their input.
+    /// A layer whose tasks wait this long for a slot near their input.
     fn waiting(instance: &Instance, policy: Listed, node: Span) -> Self {
         Self::with_waits(instance, policy, Waits { node, rack: Span::ZERO })
     }
@@ -46,7 +46,7 @@ impl Layer {
         Self { ledger, engine, assigner, policy, estimates, events: Vec::new() }
     }
 
-    /// All tasks of a phase that run end.
+    /// Ends all running tasks of a phase.
     fn end_all(&mut self, phase: PhaseId) {
         let runs = |row: &&crate::log::Row| row.is_running() && row.task.phase == phase;
         let rows = self.ledger.log.iter_enumerated().filter(|(_, row)| runs(row));
@@ -76,7 +76,7 @@ impl Layer {
         self.assign_in(Scope::All)
     }
 
-    /// How many tasks of the first phases start on all free slots.
+    /// The number of tasks of each of the first phases that start on all free slots.
     fn shares<const N: usize>(&mut self) -> [u32; N] {
         let mut shares = [0; N];
         self.assign().into_iter().for_each(|(phase, _, count)| shares[phase as usize] += count);
@@ -84,7 +84,7 @@ impl Layer {
     }
 }
 
-/// Flows of that many maps each, of a second, on one machine.
+/// Flows with these numbers of maps of one second each, on one machine.
 fn maps(slots: u32, counts: &[u32]) -> Instance {
     let flows = counts.iter().enumerate().map(|(k, &n)| flow(&format!("f{k}"), uniform(n, 1.0), None));
     instance(vec![machines("m", 1, slots)], flows.collect())
@@ -171,13 +171,13 @@ fn slots_are_shared_by_targets() {
 }
 
 #[test]
-fn of_phases_equally_far_below_their_targets_the_one_served_longest_ago_is_first() {
+fn ties_below_targets_go_to_the_phase_served_longest_ago() {
     let instance = maps(4, &[10, 10]);
     let mut layer = Layer::new(&instance, targets(&[4.0, 0.0]));
     assert_eq!(layer.shares(), [4, 0]);
     layer.want(target(1, 2.0));
     layer.absorb(finished(0, seconds(1)));
-    // 0 of 2, then 0 of 4, until they are level again: 1/2 of 4, and one more.
+    // The first phase has 0 of 2, then 0 of 4, until they are level: 1/2 of 4, and one more.
     assert_eq!(layer.assign(), [(1, 0, 1), (0, 4, 3)]);
 }
 
@@ -194,8 +194,8 @@ fn a_new_target_counts_at_once() {
 fn slots_beyond_all_targets_are_used_too() {
     let instance = maps(4, &[10, 10]);
     let mut layer = Layer::new(&instance, targets(&[1.0, 0.0]));
-    // 0 by its target; then (running + 1) / max(target, 1/2): 2 and 2, the other was served longer ago; 2 and
-    // 4; 3 and 4.
+    // The second has 0 by its target. Then (running + 1) / max(target, 1/2) is 2 and 2, and the other was
+    // served longer ago; then 2 and 4; then 3 and 4.
     assert_eq!(layer.assign(), [(0, 0, 1), (1, 0, 1), (0, 1, 1), (0, 2, 1)]);
 }
 
@@ -251,7 +251,7 @@ fn each_machine_serves_its_own_queue_from_the_head() {
 fn a_head_that_cannot_start_yet_keeps_its_machine_waiting() {
     let flows = vec![flow("f", uniform(1, 1.0), uniform(1, 1.0)), flow("g", uniform(4, 1.0), None)];
     let instance = instance(vec![machines("m", 2, 1)], flows);
-    // The reduce could take its slot early by slow-start; in a queue it waits for the map.
+    // The reduce could take its slot early by slow-start. In a queue it waits for the map.
     let list = [place(0, 1, 0, 1), place(0, 2, 0, 1), place(1, 0, 0, 1), place(1, 2, 1, 1)];
     let mut layer = Layer::new(&instance, queues(&list));
     assert_eq!(layer.assign(), [(0, 0, 1)]);
@@ -287,7 +287,7 @@ fn tasks_that_started_elsewhere_are_passed_over() {
 }
 
 #[test]
-fn tasks_of_an_abandoned_flow_do_not_block_a_queue() {
+fn tasks_of_a_failed_flow_do_not_block_a_queue() {
     let flows = vec![flow("f", uniform(2, 1.0), None), flow("g", uniform(1, 1.0), None)];
     let instance = instance(vec![machines("m", 1, 1)], flows);
     let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 2), place(0, 1, 0, 1)]));
@@ -303,7 +303,7 @@ fn tasks_of_an_abandoned_flow_do_not_block_a_queue() {
 
 #[test]
 fn a_phase_without_length_at_the_head_of_a_queue_delays_no_other_phase() {
-    // It is done with the maps of its job, which run on the other machine.
+    // The phase is done with the maps of its job, which run on the other machine.
     let flows = vec![flow("f", uniform(1, 9.0), uniform(2, 0.0)), flow("g", uniform(1, 1.0), None)];
     let instance = instance(vec![machines("m", 2, 1)], flows);
     let heads = [place(0, 0, 0, 1), place(1, 1, 0, 2), place(1, 2, 0, 1)];
@@ -330,8 +330,8 @@ fn behind_heartbeats_the_queue_of_a_machine_waits_for_its_offer() {
     assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(0)])), [(0, 0, 1)]);
 }
 
-/// Two machines of that many slots, a phase with a split of two tasks for each list of hosts, and one
-/// without.
+/// Two machines with this number of slots, a phase with a split of two tasks for each list of hosts, and a
+/// phase without hosts.
 fn with_splits(slots: u32, hosts: &[&[&str]]) -> Instance {
     let flows = vec![flow("near", splits(hosts), None), flow("any", uniform(9, 1.0), None)];
     instance(vec![machines("m", 2, slots)], flows)
@@ -394,7 +394,8 @@ fn a_task_near_its_input_begins_the_waiting_again() {
     assert_eq!(layer.engine.wakes, [seconds(3), seconds(5)]);
 }
 
-/// Two machines in one rack and one in another, of a slot each; two splits of two tasks on the first.
+/// Two machines in one rack and one in another, with one slot each; two splits of two tasks on the first
+/// machine.
 fn racks() -> Instance {
     let machine =
         |name, count, rack: &str| MachineDraft { rack: Some(rack.into()), ..machines(name, count, 1) };
@@ -419,7 +420,7 @@ fn tasks_wait_for_their_host_and_then_for_a_rack_of_it() {
     assert_eq!(starts_at(&racks(), (3, 2), &times), [1, 0, 1, 0, 1]);
     assert_eq!(starts_at(&racks(), (0, 5), &times), [2, 0, 0, 0, 1]);
     assert_eq!(starts_at(&racks(), (3, 0), &times), [1, 0, 2, 0, 0]);
-    // Machines without a rack are in one.
+    // Machines without a rack share one rack.
     assert_eq!(starts_at(&with_splits(1, &[&["m-0"]]), (0, 5), &times), [2, 0, 0, 0, 0]);
 }
 
@@ -495,8 +496,8 @@ fn no_more_tasks_run_near_their_input_than_were_granted() {
     assert_eq!(layer.assign(), [(0, 0, 1), (0, 1, 1)]);
 }
 
-/// Machines `old`, which goes at second 5, and `new`, of a slot each, and flows of a task of 8 seconds and
-/// one of 2.
+/// Machine `old`, which leaves at second 5, and machine `new`, with one slot each; flows with a task of 8
+/// seconds and a task of 2.
 fn ending(policy: Listed) -> Layer {
     let flows = vec![flow("long", uniform(2, 8.0), None), flow("short", uniform(2, 2.0), None)];
     let machines = vec![machines("old", 1, 1), machines("new", 1, 1)];
@@ -512,19 +513,19 @@ fn at_work(layer: &Layer) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn what_would_not_end_before_its_machine_goes_does_not_start_there() {
+fn tasks_that_would_outlast_their_machine_do_not_start_there() {
     for policy in [Listed::granting(&[(0, 9), (1, 9)]), targets(&[9.0, 0.0])] {
         let mut layer = ending(policy);
         layer.assign();
         assert_eq!(at_work(&layer), [(0, 1), (1, 0)]);
         let before = layer.engine.barred;
-        // Two seconds later the short one is too long as well.
+        // Two seconds later the short task is too long as well.
         layer.ledger.advance(seconds(4));
         layer.absorb(finished(1, seconds(4)));
         assert_eq!(layer.assign(), []);
         assert_eq!(layer.ledger.free[0].len(), 1, "the slot stays free");
         assert!(layer.engine.barred > before, "and the engine knows why");
-        // It stays longer than was said, or comes back for longer.
+        // The machine stays longer than announced, or comes back for longer.
         layer.absorb(Report::Ends { machine: MachineId(0), at: seconds(6) });
         assert_eq!(layer.assign(), [(1, 1, 1)]);
         layer.absorb(Report::Down(MachineId(0)));
@@ -534,7 +535,7 @@ fn what_would_not_end_before_its_machine_goes_does_not_start_there() {
 }
 
 #[test]
-fn a_queue_passes_over_what_would_not_end_before_its_machine_goes() {
+fn a_queue_skips_tasks_that_would_outlast_their_machine() {
     let mut layer = ending(queues(&[place(0, 0, 0, 1), place(0, 1, 0, 2), place(1, 0, 1, 1)]));
     layer.assign();
     assert_eq!(at_work(&layer), [(1, 0), (0, 1)]);
@@ -573,7 +574,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_phase_gets_at_one_instant_is_one_batch() {
+fn slots_of_a_phase_at_one_instant_are_one_batch() {
     let instance = maps(6, &[9, 2]);
     let layer = |policy| Layer::on(Scripted::new(Batch::Speed, false), &instance, policy, Waits::NONE);
     assert_eq!(layer(targets(&[4.0, 2.0])).assign(), [(0, 0, 4), (1, 0, 2)]);

@@ -1,4 +1,4 @@
-//! The loop against a scripted engine: who hears what when, when it ends, and what it leaves behind.
+//! The driver loop against a scripted engine: the events of the policy, the end of a run, and its result.
 
 use std::cell::Cell;
 
@@ -72,7 +72,7 @@ fn a_policy_is_not_bothered_when_nothing_happened() {
 }
 
 #[test]
-fn the_run_is_over_when_all_flows_are() {
+fn the_run_ends_with_its_last_flow() {
     let instance = flows(1);
     let later = (seconds(9), vec![Report::Woken]);
     let mut engine = Scripted::reporting([
@@ -87,7 +87,7 @@ fn the_run_is_over_when_all_flows_are() {
 }
 
 #[test]
-fn the_run_is_over_when_nothing_can_happen_any_more() {
+fn the_run_ends_when_no_further_event_is_possible() {
     let instance = flows(2);
     let mut engine =
         Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
@@ -99,7 +99,7 @@ fn the_run_is_over_when_nothing_can_happen_any_more() {
 }
 
 #[test]
-fn the_run_is_over_when_a_task_was_tried_as_often_as_can_be_counted() {
+fn the_run_ends_when_a_task_reaches_the_limit_on_attempt_numbers() {
     let instance = flows(1);
     let machine = MachineId(0);
     let again = |k: u64| (Time(k), vec![Report::Down(machine), Report::Up(machine)]);
@@ -129,7 +129,7 @@ fn a_flow_that_is_withdrawn_is_stopped_and_may_come_again_with_what_runs_of_it()
     let mut driver = Driver::new(whole.without_flows(), &mut policy, &mut engine, &mut sink, audited());
     while driver.step() {}
     driver.close();
-    // Both of its maps have started. One continues under another row, beside a map of the flow that waited.
+    // Both of its maps have started. One continues in another row, beside a map of the flow that waited.
     let begun: Vec<(u32, u32)> =
         engine.starts.iter().map(|start| (start.phase, start.places[0].first)).collect();
     assert_eq!(begun, [(0, 0), (0, 1), (2, 1), (1, 0), (1, 1)]);
@@ -144,7 +144,7 @@ fn a_flow_that_is_withdrawn_is_stopped_and_may_come_again_with_what_runs_of_it()
     assert_eq!(sink.0, expected.map(|(flow, at)| (FlowId(flow), at)));
 }
 
-/// How flows ended, in that order.
+/// The ends of flows, in order.
 #[derive(Default)]
 struct Ends(Vec<(FlowId, Option<Time>)>);
 
@@ -154,7 +154,7 @@ impl Sink for Ends {
     }
 }
 
-/// A policy that cannot decide any more from its n-th call on.
+/// A policy that fails at its n-th call.
 struct Failing {
     calls_left: u32,
     served: Listed,
@@ -180,7 +180,7 @@ impl Policy for Failing {
 }
 
 #[test]
-fn the_run_is_over_when_the_policy_fails_and_nothing_of_that_call_is_carried_out() {
+fn the_run_ends_when_the_policy_fails_and_no_action_of_that_call_is_applied() {
     let instance = flows(2);
     for (calls_left, polled, carried_out) in [(0, 0, false), (1, 1, false), (2, 2, true)] {
         let mut engine = Scripted::reporting([
@@ -188,7 +188,7 @@ fn the_run_is_over_when_the_policy_fails_and_nothing_of_that_call_is_carried_out
             (seconds(1), vec![arrived(&instance, 1)]),
             (seconds(2), vec![Report::Woken]),
         ]);
-        // Slots go to phases without a target too, so that only the failure keeps tasks from starting.
+        // Slots go to phases without a target too, so only the failure prevents starts.
         let served = Listed::pushing(Style::Targets, vec![Action::WakeAt(seconds(2))]);
         let mut policy = Failing { calls_left, served };
         let run = run(&instance, &mut policy, &mut engine, audited());
@@ -209,7 +209,8 @@ fn a_flow_whose_task_fails_too_often_has_no_completion_and_the_schedule_no_cost(
             (seconds(5), vec![finished(1, seconds(5))]),
         ])
     };
-    // A task gets at least one attempt, even with a limit of 0; with 2 the first flow would run again.
+    // A task gets at least one attempt, even with a limit of 0. With a limit of 2 the first flow would run
+    // again.
     for (attempts_max, done) in [(0, [None, Some(5.0)]), (1, [None, Some(5.0)]), (2, [Some(5.0), None])] {
         let config = Config { attempts_max, ..audited() };
         let run = run(&instance, &mut granting(&instance), &mut script(), config);
@@ -276,7 +277,7 @@ fn slow_start_reaches_the_schedule() {
 }
 
 #[test]
-fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
+fn estimates_are_updated_before_the_policy_receives_the_event() {
     let instance = flows(2);
     let learning = Learning::new(instance.cluster(), &History::new());
     let mut engine = Scripted::reporting([
@@ -294,7 +295,7 @@ fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
 }
 
 #[test]
-fn what_is_not_learned_stays_as_it_was() {
+fn estimates_without_evidence_stay_unchanged() {
     let instance = flows(1);
     let mut engine = Scripted::reporting([
         (seconds(0), vec![arrived(&instance, 0)]),
@@ -356,7 +357,7 @@ fn progress_is_how_many_tasks_are_done() {
 }
 
 #[test]
-fn what_a_policy_wants_is_done_once() {
+fn an_action_of_a_policy_is_applied_once() {
     let instance = flows(1);
     let mut engine =
         Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
@@ -382,7 +383,7 @@ fn a_queue_advances_when_its_machine_has_a_slot_again() {
 
 #[test]
 fn a_phase_without_length_needs_no_slot_and_no_row() {
-    // The only slot is taken until 3; the other flow needs none.
+    // The only slot is busy until 3; the other flow needs none.
     let flows = vec![flow("f", uniform(1, 3.0), None), flow("g", uniform(5, 0.0), uniform(2, 0.0))];
     let instance = instance(vec![machines("m", 1, 1)], flows);
     let mut engine = Scripted::reporting([

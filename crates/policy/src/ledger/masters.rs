@@ -1,9 +1,9 @@
-//! Masters: jobs that have to be submitted, and whose tasks run only while a master of theirs does.
+//! ApplicationMasters: jobs must be submitted, and their tasks run only while their ApplicationMaster does.
 //!
-//! A slot that a policy gives to a phase goes to the master of its job if that is not there yet: the phase is
-//! then no longer ready, and is again when the master is up. When masters hold all the slots that they may,
-//! phases of other jobs are no longer ready either, until one leaves its slot; then all of them are, and the
-//! policy says which job is next.
+//! If a policy gives a slot to a phase whose job has no ApplicationMaster yet, the slot goes to that. The
+//! phase is then not ready until its ApplicationMaster is up. When ApplicationMasters hold all the slots that
+//! they may, phases of other jobs are not ready either, until one leaves its slot. Then all of them are
+//! ready, and the policy names the next job.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +15,21 @@ use crate::engine::{self, Engine, MasterOrder};
 use crate::event::Event;
 use crate::slot_scope::Spot;
 
-/// The masters of a run.
+/// The ApplicationMasters of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Masters {
     rules: engine::Masters,
     /// Jobs that were ordered to be submitted.
     submitting: BTreeSet<JobId>,
-    /// Masters of jobs that are not over, those that start included.
+    /// ApplicationMasters of unfinished jobs, including those that are starting.
     live: BTreeMap<JobId, Master>,
-    /// Masters of jobs that are over, with when those ended, until they leave their slots.
+    /// ApplicationMasters of finished jobs, with the end of the job, until they leave their slots.
     lingering: BTreeMap<JobId, (Option<u32>, Time)>,
-    /// How many slots they hold together.
+    /// The number of slots that they hold together.
     held: u32,
-    /// Phases that wait until a master may have a slot.
+    /// Phases that wait until an ApplicationMaster may have a slot.
     parked: BTreeSet<PhaseId>,
-    /// Rows that will not change any more and were not given away.
+    /// Rows that will not change any more and were not sent to the sink.
     over: Vec<MasterRow>,
 }
 
@@ -53,23 +53,23 @@ impl Masters {
         }
     }
 
-    /// Whether each needs a slot.
+    /// Whether each ApplicationMaster needs a slot.
     pub(crate) fn need_slots(&self) -> bool {
         self.rules.most.is_some()
     }
 
-    /// Slots that masters hold.
+    /// Slots that ApplicationMasters hold.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
         let live = self.live.values().map(|master| master.slot);
         live.chain(self.lingering.values().map(|&(slot, _)| slot)).flatten()
     }
 
-    /// How many slots they hold together.
+    /// The number of slots that they hold together.
     pub(crate) fn held(&self) -> u32 {
         self.held
     }
 
-    /// Whether the master of a job that is not over holds a slot.
+    /// Whether the ApplicationMaster of an unfinished job holds a slot.
     pub(crate) fn holds_slot(&self, job: JobId) -> bool {
         self.live.get(&job).is_some_and(|master| master.slot.is_some())
     }
@@ -83,7 +83,7 @@ impl Masters {
         std::mem::take(&mut self.over)
     }
 
-    /// Stops what is there when a run ends early.
+    /// Stops all ApplicationMasters when a run ends early.
     pub(super) fn abandon(&mut self, now: Time) {
         for (job, master) in std::mem::take(&mut self.live) {
             self.close(job, master, now, Outcome::Killed);
@@ -96,7 +96,7 @@ impl Masters {
 }
 
 impl Ledger {
-    /// Has jobs submitted that may start.
+    /// Submits jobs that may start.
     pub(super) fn submit(&mut self, engine: &mut dyn Engine) {
         let Some(masters) = &mut self.masters else { return };
         for job in self.state.take_to_submit() {
@@ -111,8 +111,9 @@ impl Ledger {
         }
     }
 
-    /// Whether tasks of `phase`, which is ready, may take slots of a spot, of which one at least is free. If
-    /// not, the phase is not ready any more, and a slot of the spot may have gone to the master of its job.
+    /// Whether tasks of `phase`, which is ready, may take slots of a spot with at least one free slot. If
+    /// not, the phase is not ready any more, and a slot of the spot may have gone to the ApplicationMaster of
+    /// its job.
     pub(crate) fn admits(&mut self, phase: PhaseId, spot: Spot, engine: &mut dyn Engine) -> bool {
         let has_room = self.has_room();
         let Some(masters) = &mut self.masters else { return true };
@@ -129,13 +130,13 @@ impl Ledger {
         false
     }
 
-    /// Whether the master of a job is up, where jobs need one.
+    /// Whether the ApplicationMaster of a job is up, if jobs need one.
     pub(super) fn has_master(&self, job: JobId) -> bool {
         let is_up = |masters: &Masters| masters.live.get(&job).is_some_and(|master| master.up.is_some());
         self.masters.as_ref().is_none_or(is_up)
     }
 
-    /// Whether one more master may have a slot: there must be one left then that no reduce waits on for maps.
+    /// Whether one more ApplicationMaster may have a slot: one slot must remain that no waiting reduce holds.
     fn has_room(&self) -> bool {
         let Some(masters) = &self.masters else { return false };
         let (alive, waiting) = (self.state.alive(SlotKind::Any), self.state.waiting(SlotKind::Any));
@@ -168,7 +169,7 @@ impl Ledger {
         }
     }
 
-    /// Masters of the jobs that are done by these events begin to go.
+    /// The ApplicationMasters of the jobs that are done by these events start to leave.
     pub(super) fn end_masters(&mut self, events: &[Event], engine: &mut dyn Engine) {
         let Some(masters) = &mut self.masters else { return };
         for event in events {
@@ -189,7 +190,7 @@ impl Ledger {
         }
     }
 
-    /// A master is no longer on its slot; another one may start.
+    /// An ApplicationMaster left its slot; another one may start.
     fn leave_slot(&mut self, slot: Option<u32>, events: &mut Vec<Event>) {
         let Some(slot) = slot else { return };
         let cluster = self.instance.cluster();
@@ -204,7 +205,7 @@ impl Ledger {
         self.unpark(events);
     }
 
-    /// There may be room for another master.
+    /// There may be room for another ApplicationMaster.
     pub(super) fn unpark(&mut self, events: &mut Vec<Event>) {
         let Some(masters) = &mut self.masters else { return };
         for phase in std::mem::take(&mut masters.parked) {
@@ -212,7 +213,7 @@ impl Ledger {
         }
     }
 
-    /// Stops the masters of a flow that is given up.
+    /// Stops the ApplicationMasters of a failed flow.
     pub(super) fn kill_masters(&mut self, flow: FlowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         for job in self.instance.flow(flow).jobs() {
             let Some(masters) = &mut self.masters else { return };
@@ -225,7 +226,7 @@ impl Ledger {
         }
     }
 
-    /// Another engine takes over the running masters.
+    /// Another engine takes over the running ApplicationMasters.
     pub(super) fn hand_over_masters(&self, engine: &mut dyn Engine) {
         let Some(masters) = &self.masters else { return };
         for &job in &masters.submitting {

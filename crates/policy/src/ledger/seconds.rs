@@ -1,8 +1,8 @@
-//! Second attempts of tasks: rows beside rows, of which the one that ends first is the task's.
+//! Speculative attempts: a second row for a task, of which the one that ends first counts.
 //!
-//! They are no decision of a policy: an engine starts them on idle slots, and their slots are not among those
-//! that policies may count on. Their state on a machine that leaves would be unknown, so clusters whose
-//! machines may leave have none.
+//! They are not decided by a policy. An engine starts them on idle slots, and policies may not count on these
+//! slots. Their state on a machine that leaves would be unknown, so clusters whose machines may leave have
+//! none.
 
 use slackline_model::schedule::Outcome;
 use slackline_model::{SlotKind, SlotRange, Time};
@@ -13,8 +13,8 @@ use crate::event::Event;
 use crate::pending::TaskRange;
 
 impl Ledger {
-    /// A speculative attempt runs: it enters the ledger if its slot is free and only the first runs, else
-    /// not.
+    /// A speculative attempt runs. The ledger accepts it if its slot is free and only the first attempt runs,
+    /// and refuses it otherwise.
     pub(super) fn second_runs(&mut self, second: Second, engine: &mut dyn Engine) {
         let Second { row, name, slot, since } = second;
         let place = SlotRange { first: slot, len: 1 };
@@ -34,7 +34,7 @@ impl Ledger {
         self.start_row(id, Some(name), engine);
     }
 
-    /// The attempt that may start on `place` beside a row, if one may.
+    /// The attempt that may start on `place` beside a row, if any.
     fn may_run_beside(&self, row: RowId, place: SlotRange) -> Option<TaskRange> {
         let first = self.log.get(row).filter(|row| row.is_running() && row.task.count == 1)?.task;
         let slot_kind = self.instance.slot_kind_of(first.phase);
@@ -48,8 +48,8 @@ impl Ledger {
         Some(TaskRange { first: first.first, count: 1, attempt })
     }
 
-    /// One of two attempts ended at `at`: the other one is stopped in that instant, and its slot is free.
-    /// Returns which attempt the other was, if there was one.
+    /// One of two attempts ended at `at`: the other one is stopped in that instant, and its slot becomes
+    /// free. Returns the number of the other attempt, if there was one.
     pub(super) fn end_twin(
         &mut self,
         id: RowId,
@@ -68,13 +68,13 @@ impl Ledger {
         Some(row.attempt)
     }
 
-    /// Second attempts that run on slots of a kind.
+    /// Running speculative attempts on slots of a kind.
     pub(crate) fn seconds(&self, slot_kind: SlotKind) -> u32 {
         let is_here = |row: &RowId| self.instance.slot_kind_of(self.log[*row].task.phase) == slot_kind;
         self.twins.keys().filter(|row| self.is_second(**row) && is_here(row)).count() as u32
     }
 
-    /// Whether a row is a second attempt beside one that runs.
+    /// Whether a row is a speculative attempt whose first attempt runs.
     pub(crate) fn is_second(&self, id: RowId) -> bool {
         self.twins.get(&id).is_some_and(|first| *first < id)
     }

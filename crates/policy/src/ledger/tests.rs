@@ -29,7 +29,7 @@ fn free(ledger: &Ledger) -> u32 {
     ledger.free[SlotKind::Any.index()].len()
 }
 
-/// The batches of (first task, ranges) into which starting all maps on all slots falls.
+/// The batches of (first task, ranges) when all maps start on all slots.
 fn batches(instance: &Instance, batch: Batch, faults: bool) -> Vec<(u32, Vec<SlotRange>)> {
     let mut engine = Scripted::new(batch, faults);
     let mut ledger = ledger(instance, 1.0, &mut engine);
@@ -131,7 +131,7 @@ fn the_last_map_lets_the_waiting_reduces_go_from_its_end_on() {
     absorb(&mut ledger, &mut engine, finished(2, seconds(7)));
     assert_eq!(engine.orders, [Order::Go { row: RowId(0), since: seconds(7) }]);
     assert_eq!(ledger.state.waiting(SlotKind::Any), 0);
-    // Waiting for maps is no computing.
+    // Waiting for maps does not count as computing.
     ledger.now = seconds(12);
     let events = absorb(&mut ledger, &mut engine, finished(0, seconds(12)));
     let took = Span(5_000_000);
@@ -171,12 +171,13 @@ fn a_failed_batch_runs_again() {
     assert_eq!(engine.orders, []);
 }
 
-/// A second attempt beside that row, on that slot.
+/// A speculative attempt for that row, on that slot.
 fn second(row: u32, slot: u32) -> Report {
     Report::Second(Second { row: RowId(row), name: 7, slot, since: seconds(2) })
 }
 
-/// Two maps run on the first two slots of four, and a second attempt of the first on the last; now is 2 s.
+/// Two maps run on the first two slots of four, and a speculative attempt of the first on the last; now is 2
+/// s.
 fn with_second(instance: &Instance, engine: &mut Scripted) -> Ledger {
     let mut ledger = ledger(instance, 1.0, engine);
     launch(&mut ledger, engine, 0, 2);
@@ -203,7 +204,7 @@ fn a_second_attempt_that_may_not_run_is_refused() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Task, false);
     let mut ledger = with_second(&instance, &mut engine);
-    // A third attempt, a slot that is taken, one that is none, a row that is none.
+    // A third attempt, a busy slot, an invalid slot, an invalid row.
     for (row, slot) in [(0, 2), (1, 0), (1, 4), (9, 2)] {
         absorb(&mut ledger, &mut engine, second(row, slot));
     }
@@ -216,7 +217,7 @@ fn a_second_attempt_that_may_not_run_is_refused() {
 }
 
 #[test]
-fn whichever_attempt_ends_first_stops_the_other_in_that_instant() {
+fn the_attempt_that_ends_first_stops_the_other_in_that_instant() {
     for (winner, other) in [(0, 2), (2, 0)] {
         let instance = two_machines();
         let mut engine = Scripted::new(Batch::Task, false);
@@ -252,7 +253,7 @@ fn a_task_with_two_attempts_runs_again_once_if_one_fails() {
 }
 
 #[test]
-fn a_flow_that_is_given_up_takes_both_attempts_with_it() {
+fn a_failed_flow_stops_both_attempts() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Task, false);
     let mut ledger = with_second(&instance, &mut engine);
@@ -272,7 +273,7 @@ fn a_task_that_fails_too_often_fails_its_flow_and_no_other() {
     let mut ledger = ledger(&instance, 1.0, &mut engine);
     launch(&mut ledger, &mut engine, 0, 2);
     launch(&mut ledger, &mut engine, 1, 2);
-    // One failure each of two tasks is not two of one.
+    // One failure of each of two tasks does not count as two failures of one task.
     absorb(&mut ledger, &mut engine, failed(0, seconds(1)));
     let events = absorb(&mut ledger, &mut engine, failed(1, seconds(1)));
     assert_eq!(events, [Event::TasksLost { phase: MAP, count: 1 }]);
@@ -301,7 +302,7 @@ fn a_failure_that_is_final_fails_its_flow_at_once() {
 }
 
 #[test]
-fn a_report_of_a_batch_that_was_stopped_is_not_believed() {
+fn a_report_of_a_stopped_batch_is_ignored() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, true);
     let mut ledger = ledger(&instance, 1.0, &mut engine);
@@ -375,7 +376,7 @@ fn output_of_maps_is_lost_with_its_machine_while_a_reduce_needs_it() {
     assert_eq!((free(&ledger), ledger.state.waiting(SlotKind::Any)), (1, 1));
 }
 
-/// Two machines of a map slot and one of two reduce slots, and a job that fills them.
+/// Two machines with one map slot each and one machine with two reduce slots, and a job that fills them.
 fn apart() -> Instance {
     let machine = |name: &str, map, reduce| MachineDraft { name: name.into(), ..typed(map, reduce) };
     let machines = vec![machine("a", 1, 0), machine("b", 1, 0), machine("c", 0, 2)];
@@ -453,7 +454,7 @@ fn a_reduce_computes_from_the_last_time_it_was_released() {
 }
 
 #[test]
-fn output_that_no_task_needs_is_not_made_again() {
+fn output_that_no_task_needs_is_not_recomputed() {
     let jobs = vec![job("a", &[], uniform(1, 1.0), None), job("b", &[], uniform(1, 1.0), uniform(1, 1.0))];
     let instance = instance(vec![machines("m", 1, 4)], vec![FlowDraft::new("f", jobs)]);
     let mut engine = Scripted::new(Batch::Machine, true);
@@ -469,7 +470,7 @@ fn output_that_no_task_needs_is_not_made_again() {
 }
 
 #[test]
-fn what_a_batch_frees_is_noted_for_placements_only() {
+fn freed_slots_are_recorded_for_placements_only() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, true);
     let mut ledger = ledger(&instance, 1.0, &mut engine);
@@ -483,7 +484,7 @@ fn what_a_batch_frees_is_noted_for_placements_only() {
 }
 
 #[test]
-fn what_still_runs_when_a_run_ends_early_was_stopped_then() {
+fn tasks_that_run_when_a_run_ends_early_are_stopped_then() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, false);
     let mut ledger = ledger(&instance, 1.0, &mut engine);

@@ -1,10 +1,10 @@
-//! How far one phase is.
+//! The progress of one phase.
 
 use slackline_model::Time;
 
 use crate::pending::Pending;
 
-/// How far a phase is.
+/// The progress of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseState {
     pub(super) total: u32,
@@ -14,34 +14,34 @@ pub struct PhaseState {
     pub(super) waiting: u32,
     pub(super) ready: bool,
     pub(super) ready_since: Time,
-    /// When the last of its tasks so far ended.
+    /// The latest end of its tasks so far.
     pub(super) last_end: Time,
     /// Tasks to start.
     pub(super) pending: Pending,
 }
 
 impl PhaseState {
-    /// How many tasks it has.
+    /// The number of its tasks.
     pub fn total(&self) -> u32 {
         self.total
     }
 
-    /// Tasks not started yet, or to be run again.
+    /// The number of tasks that are not started yet, or must run again.
     pub fn unstarted(&self) -> u32 {
         self.unstarted
     }
 
-    /// Tasks that hold a slot.
+    /// The number of tasks that hold a slot.
     pub fn running(&self) -> u32 {
         self.running
     }
 
-    /// Tasks done.
+    /// The number of done tasks.
     pub fn done(&self) -> u32 {
         self.done
     }
 
-    /// Early reduces: tasks that hold a slot and wait for maps of their job.
+    /// The number of early reduces: tasks that hold a slot and wait for maps of their job.
     pub fn waiting(&self) -> u32 {
         self.waiting
     }
@@ -56,7 +56,7 @@ impl PhaseState {
         self.ready_since
     }
 
-    /// When the last of its tasks so far ended, which may be reported later.
+    /// The latest end of its tasks so far, which may be reported later.
     pub fn last_end(&self) -> Time {
         self.last_end
     }

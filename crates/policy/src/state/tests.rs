@@ -1,4 +1,4 @@
-//! The rules of precedence, readiness and attempts, one at a time.
+//! Tests the rules of precedence, readiness and attempts, one at a time.
 
 use super::*;
 use crate::testing::{FLOW, flow, instance, job, machines, seconds, typed, uniform};
@@ -7,12 +7,12 @@ use slackline_model::draft::{FlowDraft, PerPhase};
 const MAP: PhaseId = PhaseId(0);
 const REDUCE: PhaseId = PhaseId(1);
 
-/// One job of four maps and two reduces on that many universal slots.
+/// One job of four maps and two reduces on this number of generic slots.
 fn job_on(slots: u32) -> Instance {
     instance(vec![machines("m", 1, slots)], vec![flow("f", uniform(4, 1.0), uniform(2, 1.0))])
 }
 
-/// The state after the first flow arrived, and what was said.
+/// The state after the first flow arrived, and its events.
 fn arrived(instance: &Instance, slowstart: f64) -> (State, Vec<Event>) {
     let (mut state, mut events) = (State::new(instance.cluster(), slowstart), Vec::new());
     state.arrive(instance, FLOW, Time::ZERO, &mut events);
@@ -31,7 +31,7 @@ fn end(state: &mut State, instance: &Instance, phase: PhaseId, count: u32, at: T
     events
 }
 
-/// What changed since this was asked last.
+/// The phases that changed since the last call.
 fn touched(state: &mut State) -> Vec<PhaseId> {
     let mut touched = Vec::new();
     state.drain_touched(&mut touched);
@@ -108,7 +108,7 @@ fn pending_tasks_are_found_from_a_task_and_within_a_range() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 1.0);
     state.take_exactly(&instance, MAP, taken(1, 1, 0));
-    // 0, 2 and 3 are left.
+    // Tasks 0, 2 and 3 are left.
     assert_eq!(state.pending_at(MAP, 2, 9), Some(taken(2, 2, 0)));
     assert_eq!(state.pending_at(MAP, 3, 9), Some(taken(3, 1, 0)));
     assert_eq!(state.pending_at(MAP, 2, 1), Some(taken(2, 1, 0)));
@@ -199,7 +199,7 @@ fn waiting_reduces_compute_when_they_are_released_and_wait_when_they_are_held() 
 }
 
 #[test]
-fn a_waiting_reduce_that_ends_unheard_waits_no_more() {
+fn a_waiting_reduce_with_an_unreported_end_waits_no_more() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 0.0);
     state.take(&instance, REDUCE, 2);
@@ -287,7 +287,7 @@ fn a_killed_early_reduce_waits_no_more() {
 }
 
 #[test]
-fn a_task_tried_as_often_as_can_be_counted_is_hopeless() {
+fn a_task_at_the_limit_on_attempt_numbers_is_hopeless() {
     let instance = job_on(4);
     let (mut state, _) = arrived(&instance, 1.0);
     state.take(&instance, MAP, 2);
@@ -298,7 +298,7 @@ fn a_task_tried_as_often_as_can_be_counted_is_hopeless() {
 }
 
 #[test]
-fn lost_map_output_is_made_again_and_stops_the_reduces() {
+fn lost_map_output_is_recomputed_and_stops_the_reduces() {
     let instance = job_on(4);
     let (mut state, mut events) = arrived(&instance, 1.0);
     did(&mut state, &instance, MAP, 4, seconds(1));
@@ -328,7 +328,7 @@ fn lost_map_output_leaves_reduces_in_that_slow_start_lets_in_anyway() {
 }
 
 #[test]
-fn reduces_that_ended_unheard_need_no_maps_again() {
+fn reduces_with_unreported_ends_need_no_maps_again() {
     let instance = job_on(8);
     let (mut state, mut events) = arrived(&instance, 1.0);
     did(&mut state, &instance, MAP, 4, seconds(1));
@@ -352,7 +352,7 @@ fn a_phase_that_is_still_running_is_not_ready_a_second_time() {
 }
 
 #[test]
-fn nothing_of_an_abandoned_flow_can_run() {
+fn no_task_of_a_failed_flow_can_run() {
     let two = || flow("f", uniform(4, 1.0), uniform(2, 1.0));
     let flows = vec![two(), FlowDraft { id: "g".into(), ..two() }];
     let instance = instance(vec![machines("m", 1, 4)], flows);
@@ -371,7 +371,7 @@ fn nothing_of_an_abandoned_flow_can_run() {
 }
 
 #[test]
-fn lost_output_of_an_abandoned_flow_is_not_made_again() {
+fn lost_output_of_a_failed_flow_is_not_recomputed() {
     let instance = job_on(4);
     let (mut state, mut events) = arrived(&instance, 1.0);
     did(&mut state, &instance, MAP, 2, seconds(1));
@@ -422,7 +422,7 @@ fn early_reduces_change_when_the_slots_they_must_leave_do() {
     assert_eq!(touched(&mut state), [], "they are early no more");
 }
 
-/// A phase without length of that many tasks.
+/// A phase without length with this number of tasks.
 fn nothing(tasks: u32) -> Option<slackline_model::draft::PhaseDraft> {
     uniform(tasks, 0.0)
 }
@@ -504,7 +504,7 @@ fn reduces_after_maps_without_length_are_never_early() {
 }
 
 #[test]
-fn what_is_only_guessed_to_have_no_length_runs() {
+fn phases_that_are_only_estimated_to_have_no_length_run() {
     let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", nothing(1), nothing(1))]);
     let (mut state, mut events) =
         (State::new(instance.cluster(), 1.0).with_lengths(crate::engine::Lengths::Guessed), Vec::new());
@@ -527,6 +527,6 @@ fn a_chain_without_length_may_be_as_long_as_it_likes() {
     let instance = instance(vec![machines("m", 1, 1)], vec![flow]);
     let (state, events) = arrived(&instance, 1.0);
     assert_eq!(state.completion(FLOW), Some(Time::ZERO));
-    // Each phase, each job, the flow twice.
+    // One event for each phase and each job, two for the flow.
     assert_eq!(events.len(), n + n / 2 + n + 2);
 }

@@ -380,7 +380,7 @@ jobs = [
     }
 
     #[test]
-    fn what_recurs_has_no_deadline_at_one_time() {
+    fn a_recurring_submission_has_no_deadline_at_one_time() {
         let schedule = Schedule { cron: "0 3 * * *".into(), zone: None, catch_up: CatchUp::Last };
         let deadline = |when: &str| {
             let deadlines = [("f".to_owned(), when.to_owned())].into();

@@ -214,7 +214,7 @@ impl Forecaster {
             let deadline = self.deadline(number, flow);
             let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };
             if expected.is_guess {
-                // A guess gets no interval, because the samples do not vary the durations of its own tasks.
+                // A guess gets no interval, because the samples do not vary the durations of the flow's tasks.
                 continue;
             }
             let [least, most] = run::Forecaster::likely(&mut ends).map(|at| self.at(at));

@@ -51,7 +51,7 @@ fn a_submission_goes_through_its_life_and_all_of_it_is_written_down() {
 }
 
 #[test]
-fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it() {
+fn runs_of_one_schedule_wait_are_skipped_or_replace_the_running_one() {
     let mut world = World::new(Limits::default());
     let by = |overlap| api::Submit { overlap, ..submit("night") };
     let first = world.submit(&anna(), by(Overlap::Wait));
@@ -107,7 +107,7 @@ fn priority(priority: u32) -> Change {
 }
 
 #[test]
-fn what_is_held_cancelled_and_changed_is_so_after_a_restart_too() {
+fn held_cancelled_and_changed_submissions_stay_so_after_a_restart() {
     let mut world = World::new(Limits::default());
     let held = world.submit(&anna(), api::Submit { held: true, ..submit("held") });
     let live = world.submit(&anna(), submit("live"));
@@ -436,7 +436,7 @@ fn another_deadline_is_another_cause() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_tried_again_or_has_failed() {
+fn a_submission_that_cannot_be_opened_is_retried_or_fails() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     world.not_opened(number, "the disk is full", false);
@@ -457,7 +457,7 @@ fn what_cannot_be_opened_is_tried_again_or_has_failed() {
 }
 
 #[test]
-fn what_waits_for_files_begins_when_they_are_there() {
+fn a_submission_that_waits_for_files_starts_when_they_exist() {
     let mut world = World::new(Limits::default());
     let number = world.submit_waiting(&anna(), submit("night"));
     assert_eq!((world.state(number), world.why(number)), (State::Queued, Some("waits for files".to_owned())));
@@ -483,7 +483,7 @@ fn nightly(catch_up: CatchUp) -> api::Submit {
 }
 
 #[test]
-fn what_recurs_is_submitted_once_at_each_of_its_times() {
+fn a_schedule_submits_once_at_each_of_its_times() {
     let mut world = World::new(Limits::default());
     world.play = true;
     world.execute(&anna(), sent(nightly(CatchUp::Last), "nightly")).unwrap();
@@ -519,7 +519,7 @@ fn times_that_were_missed_are_made_up_for_as_it_is_wanted() {
 }
 
 #[test]
-fn what_recurs_is_paused_changed_and_removed() {
+fn schedules_are_paused_changed_and_removed() {
     let mut world = World::new(Limits::default());
     world.play = true;
     let all = || nightly(CatchUp::All);
@@ -624,7 +624,7 @@ fn roles_and_quotas_are_kept() {
 }
 
 #[test]
-fn what_recurs_keeps_to_quotas_too() {
+fn scheduled_submissions_keep_to_quotas() {
     let limits = Limits { queued_by_user: 2, live: 1, ..Limits::default() };
     let mut world = World::new(limits);
     let daily = |name: &str| {
@@ -655,7 +655,7 @@ fn what_recurs_keeps_to_quotas_too() {
 }
 
 #[test]
-fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
+fn a_repeated_idempotency_key_does_not_submit_again() {
     let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
     let mut world = World::new(limits);
     world.play = true;
@@ -696,7 +696,7 @@ fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
 }
 
 #[test]
-fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
+fn finished_submissions_are_forgotten_and_the_state_stays_small() {
     let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
     let mut world = World::new(limits);
     world.play = true;

@@ -1,4 +1,4 @@
-//! The simulator driven by hand: what it reports when, and what it makes of orders.
+//! Drives the simulator by hand: its reports, and its reactions to orders.
 
 use super::*;
 use crate::crashes::Crash;
@@ -36,12 +36,12 @@ fn poll(sim: &mut Sim<'_>) -> Option<(Time, Vec<Report>)> {
     sim.poll(&mut reports).map(|time| (time, reports))
 }
 
-/// What is reported next.
+/// The next reports.
 fn next(sim: &mut Sim<'_>) -> (Time, Vec<Report>) {
     poll(sim).expect("something happens")
 }
 
-/// Starts `count` tasks of the first phase from the slot on that has the number of the machine.
+/// Starts `count` tasks of the first phase, from the slot with the number of the machine.
 fn start(sim: &mut Sim<'_>, live: &Instance, row: u32, machine: u32, count: u32) {
     begin(sim, live, row, (machine, count), false);
 }
@@ -104,7 +104,7 @@ fn a_batch_ends_after_its_length_over_the_speed_of_its_slots() {
 }
 
 #[test]
-fn what_happens_in_one_instant_is_reported_in_the_order_of_cause_and_effect() {
+fn events_of_one_instant_are_reported_in_the_order_of_cause_and_effect() {
     let instance = instance(&[1.0, 1.0], &[0.0, 3.0]);
     let crash = |machine, dies, back| Crash { machine, at: at(dies), back: Some(at(back)) };
     let crashes = Crashes::Script(vec![crash(M0, 3, 9), crash(M1, 1, 3)]);
@@ -169,7 +169,7 @@ fn a_batch_that_is_put_off_starts_over() {
     sim.order(Order::Hold(RowId(0)));
     sim.now = at(3);
     sim.order(Order::Go { row: RowId(0), since: at(3) });
-    // It would have ended at 3.
+    // Without the delay it would have ended at 3.
     assert_eq!(next(&mut sim), (at(6), vec![finished(0, at(6))]));
 }
 
@@ -198,7 +198,7 @@ fn a_stopped_batch_is_not_reported_again() {
 }
 
 #[test]
-fn what_can_be_done_follows_from_what_is_simulated() {
+fn capabilities_follow_from_the_options() {
     let instance = instance(&[1.0], &[0.0]);
     let of = |options: Options| Sim::new(&instance, options).capabilities();
     let plain = Capabilities {
@@ -221,7 +221,7 @@ fn what_can_be_done_follows_from_what_is_simulated() {
 #[test]
 fn ends_are_reported_with_the_next_heartbeat_of_their_machine() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
-    // Beats at 0, 10, … and 5, 15, ….
+    // Heartbeats at 0, 10, … and 5, 15, ….
     let mut sim = beating(&instance, 10);
     assert_eq!(next(&mut sim), (at(0), vec![arrived(&instance, 0), Report::Offer(M0)]));
     start(&mut sim, &instance, 0, 0, 1);
@@ -229,7 +229,7 @@ fn ends_are_reported_with_the_next_heartbeat_of_their_machine() {
     start(&mut sim, &instance, 1, 1, 1);
     assert_eq!(next(&mut sim), (at(10), vec![finished(0, at(3)), Report::Offer(M0)]));
     assert_eq!(next(&mut sim), (at(15), vec![finished(1, at(8)), Report::Offer(M1)]));
-    // The end of the second may give work to the first, which had nothing to do before.
+    // The end of the second batch may give work to the first machine, which was idle before.
     assert_eq!(next(&mut sim), (at(20), vec![Report::Offer(M0)]));
     assert_eq!(poll(&mut sim), None);
 }
@@ -247,7 +247,7 @@ fn slots_of_a_stopped_batch_are_offered_although_nothing_else_happens() {
 }
 
 #[test]
-fn what_ended_unheard_is_reported_with_the_death_of_its_machine() {
+fn unreported_ends_are_reported_with_the_failure_of_their_machine() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let crash = Crash { machine: M0, at: at(4), back: Some(at(6)) };
     let crashes = Crashes::Script(vec![crash]);
@@ -270,8 +270,8 @@ fn a_reduce_that_had_ended_for_all_its_machine_knew_is_not_lost_with_it() {
     hold(&mut sim, &instance, 0, 0);
     assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
     start(&mut sim, &instance, 1, 1, 1);
-    // The first waits for a task that ended at 8 s. That is reported when the machine it waits on dies, not
-    // at 15 s.
+    // The first reduce waits for a task that ended at 8 s. That end is reported when the machine on which it
+    // waits fails, not at 15 s.
     assert_eq!(next(&mut sim), (at(12), vec![finished(1, at(8))]));
     sim.order(Order::Go { row: RowId(0), since: at(8) });
     assert_eq!(next(&mut sim), (at(12), vec![finished(0, at(11)), Report::Down(M0)]));
@@ -291,7 +291,7 @@ fn machines_that_fail_at_a_rate_fail_again_after_they_are_back() {
 }
 
 #[test]
-fn machines_that_only_fail_are_given_up_after_a_thousand_failures() {
+fn a_simulation_stops_after_a_thousand_failures_without_progress() {
     let instance = instance(&[1.0], &[0.0]);
     let crashes = Crashes::Rate { between: Span(1), repair: Span(1) };
     let mut sim = Sim::new(&instance, Options { crashes, ..Options::exact() });
@@ -327,7 +327,7 @@ fn a_task_that_ends_again_because_its_output_was_lost_is_no_progress() {
 }
 
 #[test]
-fn what_has_ended_is_reported_before_a_simulation_gives_up() {
+fn ends_are_reported_before_a_simulation_stops() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let mut sim = beating(&instance, 10);
     next(&mut sim);
@@ -341,7 +341,7 @@ fn what_has_ended_is_reported_before_a_simulation_gives_up() {
 }
 
 #[test]
-fn wakes_with_nothing_to_come_are_given_up_after_a_hundred_thousand() {
+fn a_simulation_stops_after_a_hundred_thousand_wakes_in_vain() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = Sim::new(&instance, Options::exact());
     next(&mut sim);
@@ -354,7 +354,7 @@ fn wakes_with_nothing_to_come_are_given_up_after_a_hundred_thousand() {
     assert_eq!(wakes, 100_000);
 }
 
-/// The number of wakes in vain after one at second 1.
+/// The number of wakes in vain after one wake at second 1.
 fn wakes_in_vain(mut sim: Sim<'_>, prepare: impl Fn(&mut Sim<'_>)) -> u32 {
     next(&mut sim);
     sim.wakes_in_vain = 7;
@@ -404,7 +404,7 @@ fn jitter_is_a_separate_factor_for_each_attempt_of_each_task() {
 }
 
 #[test]
-fn what_ended_unheard_elsewhere_is_not_reported_with_a_death() {
+fn unreported_ends_on_other_machines_are_not_reported_with_a_failure() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let crashes = Crashes::Script(vec![Crash { machine: M0, at: at(4), back: None }]);
     let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
@@ -415,7 +415,7 @@ fn what_ended_unheard_elsewhere_is_not_reported_with_a_death() {
 
 #[test]
 fn a_machine_offers_its_slots_once_an_instant() {
-    // The flow of second 3 asks for the offer of second 10, and so does the one that arrives then.
+    // The flow of second 3 requests the offer of second 10, and so does the flow that arrives then.
     let instance = instance(&[1.0], &[0.0, 3.0, 10.0]);
     let mut sim = beating(&instance, 10);
     assert_eq!(next(&mut sim), (at(0), vec![arrived(&instance, 0), Report::Offer(M0)]));
@@ -476,7 +476,7 @@ impl slackline_policy::Policy for InOrder {
     }
 }
 
-/// One flow of jobs, each after the one before it, of a map phase of that many tasks and seconds; one slot.
+/// One flow of jobs in a chain, each with a map phase of this number of tasks and seconds; one slot.
 fn chain(jobs: &[(u32, f64)]) -> Instance {
     let job = |(k, &(tasks, seconds)): (usize, &(u32, f64))| JobDraft {
         id: format!("j{k}"),
@@ -506,7 +506,7 @@ fn phases_without_length_hold_no_slot() {
     let exact = run(&instance, Options::exact());
     assert_eq!(exact.completions.raw, [Some(at(5))]);
     assert_eq!(exact.tasks.rows().iter().map(|row| row.phase.0).collect::<Vec<_>>(), [1, 3]);
-    // Ends are reported every 4 s: from 4 to 6 runs the last that has a length, and the flow ended with it.
+    // Ends are reported every 4 s. The last phase with a length runs from 4 to 6, and the flow ends with it.
     let heartbeat = run(&instance, Options { heartbeat: Span(4_000_000), ..Options::exact() });
     assert_eq!(heartbeat.completions.raw, [Some(heartbeat.tasks.row(1).end)]);
     let crash = Crash { machine: M0, at: at(4), back: Some(at(7)) };

@@ -72,7 +72,7 @@ fn the_examples_of_the_page_follow_the_schema() {
 }
 
 #[test]
-fn what_the_program_refuses_the_schema_refuses() {
+fn the_schema_refuses_what_the_program_refuses() {
     for (message, wrong) in [
         ("Welcome", json!({ "protocol": 2, "style": "order" })),
         ("Welcome", json!({ "protocol": 1, "style": "first" })),

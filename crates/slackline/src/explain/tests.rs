@@ -104,7 +104,7 @@ fn a_flow_behind_another_is_late_because_of_it() {
 }
 
 #[test]
-fn tasks_at_work_hold_slots_until_now() {
+fn running_tasks_hold_slots_until_now() {
     let instance = instance(TWO, "2");
     let schedule = ran(&instance, &[("b/b/map", 0, 1, 1, 10, 20, 0, Outcome::Done)]);
     let [a, b] = ["a", "b"].map(|name| flow(&instance, name));

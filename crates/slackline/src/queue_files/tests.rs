@@ -294,7 +294,7 @@ fn a_policy_names_its_file() {
 }
 
 #[test]
-fn policies_with_queues_are_held_to_what_every_policy_is() {
+fn policies_with_queues_pass_the_tests_for_every_policy() {
     let file = |text: String| {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();

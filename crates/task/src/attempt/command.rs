@@ -1,10 +1,10 @@
-//! Commands of the shell, by the contract of Hadoop Streaming: they are fed on standard input, say
-//! `key TAB value` lines on standard output, and are judged by their exit status.
+//! Commands of the shell, by the contract of Hadoop Streaming: they read standard input, write `key TAB
+//! value` lines to standard output, and succeed or fail by their exit status.
 //!
-//! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full pipe. A
-//! command may stop reading early: that is no error. It leads its own process group. Its end is its task's
-//! end: background processes that it leaves are not waited for (see `crate::attempt::pipe`), and are killed
-//! by the worker when the attempt is over.
+//! One thread writes the input, one keeps standard error, and the caller's thread reads the output, so no
+//! command blocks on a full pipe. A command may stop reading early without an error. It leads its own process
+//! group. Its end is the end of its task. Background processes that it leaves are not awaited (see
+//! `crate::attempt::pipe`); the worker kills them at the end of the attempt.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ use crate::shuffle::pairs::Cursor;
 /// How much of a script is read to find the end of its first line, bytes.
 const FIRST_LINE_MOST: u64 = 1024;
 
-/// A command and what it needs to run.
+/// A command and its environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Streaming {
     pub(crate) role: &'static str,
@@ -43,7 +43,7 @@ pub(crate) struct Streaming {
     pub(crate) memory: MemoryLimit,
     /// How its lines are cut.
     pub(crate) keys: Keys,
-    /// The longest line it may say, bytes.
+    /// The longest line of its output, bytes.
     pub(crate) record_limit: usize,
 }
 
@@ -193,7 +193,7 @@ impl Streaming {
         let mut command = self.memory.command(&words[0]);
         command.args(&words[1..]).arg("-c").arg(&self.command);
         if let Some(cwd) = &self.setting.cwd {
-            // What the system says of a directory that is missing it says of a program, too.
+            // The system reports a missing directory like a missing program.
             let is_there = fs::metadata(cwd).and_then(|meta| {
                 if meta.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
             });
@@ -202,7 +202,7 @@ impl Streaming {
         }
         let _alone = shutdown::starting();
         command
-            // What it sends its own group does not reach the worker.
+            // Signals to its own group do not reach the worker.
             .process_group(0)
             .envs(&self.setting.env)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -238,7 +238,8 @@ impl Streaming {
         }
     }
 
-    /// A script of the command whose interpreter a shell did not find, as a carriage return follows its name.
+    /// A script of the command whose interpreter the shell did not find, because a carriage return follows
+    /// its name.
     fn script_of_windows(&self, exit: Option<u8>) -> Option<&str> {
         // 126: bash finds no such interpreter; 127: other shells do not.
         exit.filter(|exit| matches!(exit, 126 | 127))?;

@@ -1,5 +1,5 @@
-//! What the commands of an attempt say on standard error: its beginning and its end are kept, within
-//! a bound, on disk as it comes, so that a command that is killed leaves its last words.
+//! Standard error of the commands of an attempt. The beginning and the end are kept, within a limit, and
+//! written to disk at once, so that the last lines of a killed command are not lost.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ const HEAD: usize = 1 << 17;
 const TAIL: usize = 1 << 17;
 /// The longest line that is passed on as one, bytes.
 const LINE_MAX: usize = 1 << 16;
-/// What is read of each file, which a command may have replaced, bytes: more than is kept.
+/// The limit on reading each file, which a command may have replaced, bytes: more than is kept.
 const FILE_MAX: u64 = 1 << 20;
 /// Names of the files in an attempt's directory, in the order of their content.
 const FILES: [&str; 3] = ["stderr.log", "stderr.tail.1", "stderr.tail"];
@@ -27,11 +27,11 @@ const LINES: usize = 10;
 /// An error message quotes no more than this, bytes.
 const QUOTE: usize = 2000;
 
-/// What is kept of an attempt's standard error. Empty if it said nothing.
+/// The kept standard error of an attempt; empty if there was none.
 ///
 /// # Errors
 ///
-/// What the system says, other than that there is no such file.
+/// The error of the system, unless the file does not exist.
 pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     let part = |name: &str| match regular_file::read_end(&directory.join(name), FILE_MAX) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -47,8 +47,7 @@ pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What is kept of an attempt's standard error, or why it cannot be read: a command may have replaced its
-/// files.
+/// The kept standard error of an attempt, or why it cannot be read: a command may have replaced its files.
 pub fn read_or_problem(directory: &Path) -> Vec<u8> {
     read(directory)
         .unwrap_or_else(|error| format!("(the log of the attempt cannot be read: {error})").into_bytes())
@@ -65,11 +64,11 @@ pub(crate) fn last_lines(directory: &Path) -> String {
     escaped(&String::from_utf8_lossy(&text[start..])).into_owned()
 }
 
-/// The log of an attempt, to which all its commands (mapper, combiner) write, and what they report by it.
+/// The log of an attempt, to which all its commands (mapper, combiner) write, and their reports in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     shared: Arc<Mutex<(Files, CommandReports)>>,
-    /// Whether all of it is passed on.
+    /// Whether all of it is forwarded.
     echo: bool,
 }
 
@@ -83,8 +82,8 @@ impl Log {
         Log { shared: Arc::new(Mutex::new((files, CommandReports::default()))), echo }
     }
 
-    /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is
-    /// full loses the log, not the command: the rest is read and dropped.
+    /// Copies a command's standard error to the files until it ends, except for reports. A full disk loses
+    /// the log, but does not stop the command: the rest is read and dropped.
     pub(crate) fn keep(&self, mut source: impl Read) {
         let (mut block, mut filter, mut text) = (vec![0; 1 << 16], Filter::default(), Vec::new());
         let mut echo = self.echo.then(|| Lines { held: Vec::new(), out: io::stderr() });
@@ -122,8 +121,7 @@ impl Log {
     }
 }
 
-/// Passes on whole lines, so that those of several commands do not mix. The reader may be gone: that is no
-/// error.
+/// Forwards whole lines, so that those of several commands do not mix. A reader that has ended is no error.
 struct Lines<W> {
     /// The beginning of a line.
     held: Vec<u8>,
@@ -134,7 +132,7 @@ impl<W: Write> Lines<W> {
     fn pass(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
         let whole = memchr::memrchr(b'\n', &self.held).map_or(0, |at| at + 1);
-        // A line without end goes in pieces.
+        // A very long line is forwarded in pieces.
         let whole = if self.held.len() - whole > LINE_MAX { self.held.len() } else { whole };
         drop(self.out.write_all(&self.held[..whole]));
         self.held.drain(..whole);
@@ -167,7 +165,7 @@ impl Files {
             if self.file.is_none() {
                 let path = self.directory.join(FILES[self.name]);
                 let file = regular_file::open_to_append(&path)?;
-                // An attempt that is rerun in its directory finds what it said before.
+                // An attempt that runs again in its directory finds its earlier log.
                 self.size = file.metadata()?.len() as usize;
                 self.file = Some(file);
                 continue;

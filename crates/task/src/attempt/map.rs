@@ -177,7 +177,7 @@ impl Map<'_> {
         })
     }
 
-    /// Where the map's output goes.
+    /// The destination of the map's output.
     fn sink(&self, combiner: Combiner) -> Result<Sink, TaskError> {
         if self.partitions == 0 {
             return Part::create(&self.spec.directory, self.index, self.spec.compress)
@@ -211,7 +211,7 @@ fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
     ])
 }
 
-/// Looks whether a file is what it was when the run began, for another process to read it.
+/// Checks that a file has not changed since the run began, for another process that reads it.
 fn opened(split: &Split) -> Result<Option<WatchedFile>, TaskError> {
     watch(split, &open_split(split)?)
 }

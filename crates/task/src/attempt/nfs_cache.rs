@@ -1,8 +1,9 @@
 //! Waits for files of other machines that a network file system shows late. NFS caches names as long as the
 //! attributes of a directory, and sizes and times as long as those of a file.
 //!
-//! An attempt that fails because it misses something of that kind looks for it again, in its directory as it
-//! is now, and begins again when it is there. What has not come by then is what the attempt says it is.
+//! An attempt that fails because of a missing file checks for it again in a fresh listing of its directory,
+//! and starts again when the file is there. If the file does not appear in time, the error of the attempt
+//! stands.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,14 +18,14 @@ use crate::process::spec::{Spec, Task};
 use crate::shuffle::index;
 use crate::shuffle::index::MAP_OUTPUT;
 
-/// What is committed elsewhere is seen at the latest after so long: NFS believes attributes of directories
-/// for a minute.
+/// The longest delay until a file from another machine is visible: NFS caches attributes of directories for a
+/// minute.
 pub const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
 
-/// Between two looks.
+/// The interval of checks.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Waits for what an attempt missed. False if it missed nothing, or if that has not come.
+/// Waits for a file that an attempt missed. Returns false if it missed none, or if the file does not appear.
 pub(crate) fn becomes_visible(spec: &Spec, error: &TaskError) -> bool {
     becomes_visible_within(VISIBLE_WITHIN, spec, error)
 }
@@ -33,7 +34,7 @@ fn becomes_visible_within(limit: Duration, spec: &Spec, error: &TaskError) -> bo
     let (since, missed) = (Stopwatch::start(), missed(error));
     let Some(path) = missed else { return false };
     loop {
-        // Its directory is checked again, and so is what it lies in.
+        // Its directory is checked again, and so is the parent directory.
         for directory in path.ancestors().skip(1).take(2) {
             let _ = fs::read_dir(directory).map(Iterator::count);
         }
@@ -61,8 +62,8 @@ fn is_unseen(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
 }
 
-/// Whether a file that was missed is what it has to be. Of map output that is that there is some, and that it
-/// is not that of an earlier attempt: whether it is whole, the attempt sees.
+/// Whether a missed file has the expected content. For map output: whether there is some, and not that of an
+/// earlier attempt. The attempt itself checks whether it is complete.
 fn is_there(spec: &Spec, path: &Path) -> bool {
     if let Task::Reduce { maps, partition } = &spec.task
         && let Some(number) = maps.iter().position(|map| map == path)
@@ -132,7 +133,7 @@ mod tests {
         fs::write(&path, "the new one\n").unwrap();
         let source = Source::of_part(&path).unwrap();
         let new = fs::read(&path).unwrap();
-        // What is seen at first is what was there before.
+        // The first content is the old one.
         fs::write(&path, "an old one, which is longer\n").unwrap();
         let map = map(vec![split(&path, Some(source.clone()))], 1, dir.path());
         let later = thread::spawn(move || {

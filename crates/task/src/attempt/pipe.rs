@@ -1,7 +1,7 @@
-//! The ends of a command's pipes, which are followed no longer than the command lives: a background
-//! process that it leaves behind may hold the other ends for ever.
+//! The ends of a command's pipes, which are read only while the command lives: a background process may hold
+//! the other ends forever.
 //!
-//! Such a process is killed by the worker when the attempt is over.
+//! The worker kills such a process at the end of the attempt.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -23,11 +23,11 @@ impl Running {
 
     /// Kills it, if it has not ended.
     pub(crate) fn kill(&self) {
-        // If it cannot be killed it is gone.
+        // A command that cannot be killed has ended.
         drop(self.child().kill());
     }
 
-    /// Waits for its end. No other process can look after it meanwhile.
+    /// Waits for its end. No other process can wait for it meanwhile.
     pub(crate) fn wait(&self) -> io::Result<ExitStatus> {
         self.child().wait()
     }
@@ -42,12 +42,12 @@ impl Running {
     }
 }
 
-/// What a command says: its standard output or error.
+/// An output of a command: its standard output or error.
 pub(crate) struct CommandOutput<'a, S> {
     source: S,
     command: &'a Running,
-    /// Once the command has ended: how much of its output is still in the pipe, bytes. All its output is
-    /// there by then; later output is a background process's.
+    /// After the end of the command: the number of bytes of its output that are still in the pipe. Later
+    /// output is that of a background process.
     left: Option<u64>,
 }
 

@@ -22,7 +22,7 @@ const PLACES: u64 = 100;
 const RECORDS: u64 = 1000;
 /// A place is left after this many bytes, of the (decompressed) text.
 const BYTES: u64 = 1 << 20;
-/// A place with a longer record, bytes, is left alone: what the maps can hold is not known here.
+/// Places with a longer record, bytes, are skipped: the limits of the maps are not known here.
 const RECORD_MAX: u64 = 4 << 20;
 
 /// Where records are sampled: the beginning of a split.
@@ -33,8 +33,8 @@ struct Place {
     weight: u64,
 }
 
-/// Makes what the maps of a job need to know of all input, where [`crate::programs::describe`] says so, and
-/// writes it to `file`, which every map is given as `prepared`.
+/// Prepares data from all input for the maps of a job, if [`crate::programs::describe`] requires it, and
+/// writes it to `file`, which every map receives as `prepared`.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
             Some(length) => length,
             None => fs::metadata(&split.path).map_err(at("cannot read", &split.path))?.len(),
         };
-        // A file whose reported size is zero may hold something all the same.
+        // A file with a reported size of zero may still have content.
         let bytes = bytes.max(1);
         sized.push((*split, bytes));
         total += bytes;
@@ -91,7 +91,7 @@ fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
     let (mut places, mut before, mut next) = (Vec::new(), 0, 0);
     for (split, bytes) in sized {
         let end = before + bytes;
-        // What has a length was found to be plain when it was cut.
+        // A split with a length was found to be plain when it was cut.
         if next < end && split.length.is_none() && !can_be_cut(&split.path)? {
             let weight = (end - next).div_ceil(step);
             places.push(Place { split: split.clone(), weight });

@@ -133,7 +133,7 @@ impl Reduce<'_> {
     }
 }
 
-/// Says of which map the output is gone or damaged, if it is: that map has to be rerun.
+/// Names the map whose output is missing or damaged, if that is the error: that map must run again.
 fn lost(error: TaskError, maps: &[PathBuf]) -> TaskError {
     let (path, problem) = match &error {
         TaskError::Damaged { path, problem } => (path, problem.clone()),
@@ -147,7 +147,7 @@ fn lost(error: TaskError, maps: &[PathBuf]) -> TaskError {
     TaskError::LostMap { directory, problem: format!("the output of a map is lost: {problem}") }
 }
 
-/// Whether what the system says is that a file is not there, is shorter than it was, or lies on a broken
+/// Whether the error of the system means that a file is missing, is shorter than it was, or is on a broken
 /// disk.
 fn is_gone(source: &io::Error) -> bool {
     use io::ErrorKind::{IsADirectory, NotADirectory, NotFound, StaleNetworkFileHandle, UnexpectedEof};

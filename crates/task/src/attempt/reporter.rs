@@ -13,7 +13,7 @@ const LINE_MAX: usize = 256;
 /// What such a line begins with.
 const MARK: &[u8] = b"reporter:";
 
-/// What the commands of an attempt have reported.
+/// The reports of the commands of an attempt.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommandReports {
     /// Sums by `GROUP,NAME`.
@@ -57,7 +57,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Appends to `out` what is no report.
+    /// Appends everything that is no report to `out`.
     pub(crate) fn pass(&mut self, mut bytes: &[u8], reported: &mut CommandReports, out: &mut Vec<u8>) {
         while !bytes.is_empty() {
             let end = memchr::memchr(b'\n', bytes);
@@ -73,7 +73,7 @@ impl Filter {
         }
     }
 
-    /// At the end: what is held is a text, or a report without a newline.
+    /// At the end: the held text is output, or a report without a newline.
     pub(crate) fn end(&mut self, reported: &mut CommandReports, out: &mut Vec<u8>) {
         if !reported.take(&self.held) {
             out.append(&mut self.held);
@@ -81,7 +81,7 @@ impl Filter {
         self.held.clear();
     }
 
-    /// Decides what the held line is, if that is known by now.
+    /// Decides whether the held line is a report, if that is known by now.
     fn settle(&mut self, is_whole: bool, reported: &mut CommandReports, out: &mut Vec<u8>) {
         let common = self.held.len().min(MARK.len());
         let may_report = self.held[..common] == MARK[..common] && self.held.len() <= LINE_MAX;

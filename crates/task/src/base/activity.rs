@@ -1,22 +1,22 @@
-//! What the threads of this process do, for a watchdog that names a blocked operation.
+//! The current operations of the threads of this process, for a watchdog that names a blocked operation.
 //!
 //! A thread announces itself with [`announce`]. Around each operation that may block it calls [`during`]. A
-//! thread that takes turns, such as a scheduler loop, also calls [`turn`] once a turn. The cost is a short
-//! lock for each operation.
+//! thread with turns, such as a scheduler loop, also calls [`turn`] once a turn. The cost is a short lock for
+//! each operation.
 
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a thread is to the process.
+/// The role of a thread in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// A loop: it takes a turn at least once a second, and everything waits for it.
     Loop,
-    /// It waits for work. While an operation of it blocks, no work of its kind proceeds.
+    /// It waits for work. While one of its operations blocks, no work of its kind proceeds.
     Sole,
-    /// It waits for work. While an operation of it blocks, other threads do the rest.
+    /// It waits for work. While one of its operations blocks, other threads do the rest.
     Helper,
 }
 
@@ -53,7 +53,7 @@ impl Activity {
         &self.name
     }
 
-    /// What the thread is to the process.
+    /// The role of the thread in the process.
     pub fn duty(&self) -> Duty {
         self.duty
     }

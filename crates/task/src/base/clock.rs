@@ -76,12 +76,12 @@ impl TimeBase {
         Self { zero: started.0.cast_signed().saturating_add(jumped) }
     }
 
-    /// A wall time as monotonic time. The beginning for what was before.
+    /// A wall time as monotonic time; earlier times become the start.
     pub fn time(self, wall: WallTime) -> Time {
         Time(wall.0.saturating_add_signed(self.zero.saturating_neg()))
     }
 
-    /// The monotonic time of a wall time in seconds. Negative for what was before the beginning.
+    /// The monotonic time of a wall time in seconds; negative for times before the start.
     pub fn seconds(self, wall: WallTime) -> f64 {
         wall.0.cast_signed().saturating_sub(self.zero) as f64 / 1e6
     }
@@ -98,12 +98,12 @@ impl TimeBase {
     }
 }
 
-/// The monotonic time of a run or an engine, which may have begun before this process did.
+/// The monotonic time of a run or an engine, which may have started before this process.
 #[derive(Clone, Copy, Debug)]
 pub struct RunClock {
     /// When this clock was made.
     here: Instant,
-    /// What it showed then.
+    /// The time that it showed then.
     shown: Time,
     /// When the run began.
     started: WallTime,
@@ -183,7 +183,7 @@ impl TimeOffset {
         Time(own.0.saturating_add_signed(self.0))
     }
 
-    /// A time of the other, in the time of the run that begins later; its beginning for what was before.
+    /// A time of the other clock, in the time of the run that starts later; earlier times become its start.
     pub fn own(self, at: Time) -> Time {
         Time(at.0.saturating_add_signed(-self.0))
     }
@@ -228,8 +228,8 @@ pub fn local(micros: u64) -> Start {
     moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into()
 }
 
-/// What the environment calls this machine's time zone (`TZ`), if there is no such zone: then [`local`] means
-/// UTC.
+/// The name of this machine's time zone in the environment (`TZ`), if there is no such zone: then [`local`]
+/// means UTC.
 pub fn unknown_zone() -> Option<String> {
     let said = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err())?;
     Some(said.to_string_lossy().into_owned())

@@ -62,7 +62,7 @@ impl Stamp {
 }
 
 impl Digest {
-    /// The digest of a file as it is now. Reads all of it.
+    /// The digest of the present content of a file. Reads all of it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -73,10 +73,11 @@ impl Digest {
     }
 
     /// Compares a file with the one that was written. The content is read unless the file has the stamp
-    /// `known`, with which it was compared before. Gives the stamp with which the file has the right content.
+    /// `known`, with which it was compared before. Returns the stamp with which the file has the right
+    /// content.
     ///
     /// # Errors
-    /// What was found instead of the file, for the user.
+    /// The difference, as a message for the user.
     pub fn check(&self, path: &Path, known: Option<Stamp>) -> Result<Stamp, String> {
         let name = path.display();
         let before = Stamp::now(path).map_err(|_| format!("its output is gone: found no file {name}"))?;

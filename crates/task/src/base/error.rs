@@ -13,7 +13,7 @@ pub enum TaskError {
     File {
         what: &'static str,
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// An input file holds something that cannot be read.
@@ -24,11 +24,11 @@ pub enum TaskError {
         offset: u64,
         source: io::Error,
     },
-    /// An input file is not what it was when the run began.
+    /// An input file has changed since the run began.
     #[error("{}: {found} since the run began, expected it as it was", path.display())]
     Changed {
         path: PathBuf,
-        /// What became of it.
+        /// The change.
         found: &'static str,
     },
     /// An input file is of a format that cannot be read.
@@ -39,21 +39,21 @@ pub enum TaskError {
     Missing {
         /// The file, directory or pattern as it was given.
         pattern: String,
-        /// What was found instead.
+        /// The problem that was found.
         problem: String,
     },
-    /// The output of a map that was committed is gone or damaged: the map has to be rerun.
+    /// The committed output of a map is missing or damaged: the map must run again.
     #[error("{}: {problem}", directory.display())]
     LostMap {
         directory: PathBuf,
-        /// What was found and what was expected.
+        /// Found and expected.
         problem: String,
     },
-    /// A prepared file or an attempt's own file is not what was written.
+    /// A prepared file or a file of the attempt differs from the written one.
     #[error("{}: {problem}", path.display())]
     Damaged {
         path: PathBuf,
-        /// What was found and what was expected.
+        /// Found and expected.
         problem: String,
     },
     /// A job asks for something that there is not.
@@ -73,7 +73,7 @@ pub enum TaskError {
         /// How much address space each of its processes was allowed, bytes, if that was limited for its job.
         limit: Option<u64>,
     },
-    /// What a command says cannot be used.
+    /// The output of a command is invalid.
     #[error("{role} {:?}: its output cannot be used: {source}", brief(command))]
     Said {
         /// `mapper`, `combiner` or `reducer`.
@@ -90,7 +90,7 @@ const COMMAND_MOST: usize = 80;
 const NOT_FOUND: u8 = 127;
 
 impl TaskError {
-    /// A file is not what it was when the run began, or not there any more.
+    /// A file has changed since the run began, or is missing.
     pub(crate) fn changed(path: &Path) -> Self {
         let found = if path.exists() { "changed" } else { "removed" };
         Self::Changed { path: path.to_owned(), found }
@@ -109,8 +109,7 @@ impl TaskError {
                         InvalidInput | NotFound | PermissionDenied | ArgumentListTooLong
                     )
             }
-            // What the system says may be over the next time; what a decoder says is the same for the same
-            // bytes.
+            // An error of the system may pass; an error of a decoder repeats for the same bytes.
             Self::Input { source, .. } => source.raw_os_error().is_none(),
             // A program that does not get the memory it begins with ends in this way, too.
             Self::Command { exit, limit, stderr, .. } => {
@@ -121,8 +120,8 @@ impl TaskError {
         }
     }
 
-    /// The directory of the committed map whose output a reduce found gone or damaged: no attempt of the
-    /// reduce can mend that, another one of the map does.
+    /// The directory of the committed map whose output a reduce found missing or damaged. No attempt of the
+    /// reduce can fix this, only another one of the map.
     pub fn lost_map(&self) -> Option<PathBuf> {
         match self {
             Self::LostMap { directory, .. } => Some(directory.clone()),
@@ -146,7 +145,8 @@ pub(crate) const CANNOT_ENTER: &str = "cannot enter";
 /// The message where a shell is started.
 pub(crate) const CANNOT_START: &str = "cannot start";
 
-/// As much of a command as tells it from others: why it failed comes after it, and is what is looked for.
+/// The start of a command that identifies it: the reason for its failure comes after it, and is more
+/// important.
 fn brief(command: &str) -> Cow<'_, str> {
     match command.char_indices().nth(COMMAND_MOST) {
         Some((end, _)) => format!("{}…", &command[..end]).into(),
@@ -154,7 +154,7 @@ fn brief(command: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a command was allowed, if there was a limit.
+/// The limit of a command, as text.
 fn limited(limit: Option<u64>) -> String {
     let limit = limit.map(|bytes| bytes.div_ceil(1 << 20));
     limit.map_or_else(String::new, |mib| {
@@ -172,8 +172,8 @@ pub(crate) fn at(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> T
     move |source| TaskError::File { what, path: path.to_owned(), source }
 }
 
-/// Whether what a file system refused may work later without a change by the user: a disk is full, a file
-/// server does not answer.
+/// Whether a file system error may pass without a change by the user: a disk is full, a file server does not
+/// answer.
 pub fn may_pass(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, PermissionDenied, ReadOnlyFilesystem};
     let kind = error.kind();

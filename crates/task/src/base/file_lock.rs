@@ -45,7 +45,7 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The process that holds the lock of a file, where the system says so.
+/// The process that holds the lock of a file, if the system reports it.
 fn holder(file: &File) -> Option<u64> {
     holder_in(&fs::read_to_string("/proc/locks").ok()?, file.metadata().ok()?.ino())
 }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::base::clock;
 
-/// Removes a file or a directory with all below it; it may be gone already, or have no place to be in.
+/// Removes a file or a directory with its contents; it may be missing already, and so may its parent.
 ///
 /// # Errors
 /// An error of the file system.
@@ -31,7 +31,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a directory itself, not what a link leads to.
+/// Opens a directory itself, without following a link.
 fn opened(path: &Path) -> Result<OwnedFd, Errno> {
     open(path, DIRECTORY, Mode::empty())
 }
@@ -52,11 +52,11 @@ struct Level {
     left: Vec<CString>,
 }
 
-/// Removes all that is in a directory, however deep it goes: neither the stack nor the files that may be open
-/// bound that. What cannot be removed stays, and nothing else does.
+/// Removes the contents of a directory of any depth, within limits on the stack and on open files. Only what
+/// cannot be removed stays.
 ///
 /// # Errors
-/// The error of the file system for the first that stays.
+/// The error of the file system for the first entry that stays.
 fn empty(directory: &OwnedFd) -> io::Result<()> {
     let mut stays = None;
     let mut here = openat(directory, c".", DIRECTORY, Mode::empty())?;
@@ -74,7 +74,7 @@ fn empty(directory: &OwnedFd) -> io::Result<()> {
         } else if let Some(above) = levels.last() {
             let parent = openat(&here, c"..", DIRECTORY, Mode::empty())?;
             if id(&parent)? != above.id {
-                // A process has moved it, and what is above it now is none of this.
+                // A process has moved it, and its present parent is another directory.
                 return Err(io::Error::other("found a directory moved while it was removed"));
             }
             if let Err(error) = unlinkat(&parent, &last.name, AtFlags::REMOVEDIR) {
@@ -86,7 +86,7 @@ fn empty(directory: &OwnedFd) -> io::Result<()> {
     stays.map_or(Ok(()), |error: Errno| Err(error.into()))
 }
 
-/// Removes what is in a directory and is none, and finds the others.
+/// Removes the files of a directory, and finds its subdirectories.
 fn level(directory: &OwnedFd, name: CString, stays: &mut Option<Errno>) -> io::Result<Level> {
     let mut left = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -109,7 +109,7 @@ fn level(directory: &OwnedFd, name: CString, stays: &mut Option<Errno>) -> io::R
     Ok(Level { id: id(directory)?, name, left })
 }
 
-/// What another process has removed is gone.
+/// A file that another process has removed is no error.
 fn note(stays: &mut Option<Errno>, error: Errno) {
     if error != Errno::NOENT {
         stays.get_or_insert(error);
@@ -154,7 +154,7 @@ pub fn clear_away(path: &Path) -> io::Result<()> {
     free.and_then(|free| fs::rename(path, free).ok()).ok_or(error)
 }
 
-/// What was given another name in a directory because it could not be removed.
+/// The entries of a directory that were renamed because they could not be removed.
 pub fn set_aside(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(ASIDE));
@@ -187,7 +187,7 @@ impl Remover {
         }
     }
 
-    /// Leaves what is not removed yet where it is.
+    /// Stops the removal; the rest stays.
     pub fn leave(&self) {
         self.is_left.store(true, Ordering::SeqCst);
     }
@@ -203,7 +203,7 @@ impl Drop for Remover {
     }
 }
 
-/// Removes what is in a directory, and then the directory, as long as it is not to be left.
+/// Removes the contents of a directory, and then the directory, unless `is_left` is set.
 fn remove_unless(directory: &Path, is_left: &AtomicBool) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if is_left.load(Ordering::SeqCst) {

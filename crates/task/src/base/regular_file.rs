@@ -58,7 +58,7 @@ pub fn open_private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes a new file. What has its name is removed first, be it a pipe or a link.
+/// Writes a new file. Removes an existing file of that name first, also a pipe or a link.
 ///
 /// # Errors
 /// Any error of the file system.
@@ -78,7 +78,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(&open_no_link(path)?, most)
 }
 
-/// Reads a file from its beginning, at most `most` bytes. A file that says that it is longer is not read at
+/// Reads a file from its beginning, at most `most` bytes. A file with a larger reported size is not read at
 /// all.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ fn too_large(most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, problem)
 }
 
-/// What a file is, in words, if it is not a regular file.
+/// The kind of a file, as text, if it is not a regular file.
 pub(crate) fn other_kind(kind: FileType) -> Option<&'static str> {
     match kind {
         kind if kind.is_file() => None,
@@ -221,7 +221,7 @@ mod tests {
         rustix::fs::mknodat(CWD, path, kind, mode, 0).unwrap();
     }
 
-    /// What each function says of a path that is not a regular file.
+    /// The errors of each function for a path that is not a regular file.
     fn refusals(path: &Path) -> Vec<String> {
         let errors = [
             open(path).unwrap_err(),

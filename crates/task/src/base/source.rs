@@ -21,7 +21,7 @@ const BLOCK: usize = 1 << 18;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     pub bytes: u64,
-    /// When it was written last, microseconds since 1970; 0 where the file system does not say.
+    /// When it was written last, microseconds since 1970; 0 if the file system does not report it.
     pub modified: u64,
     /// The SHA-256 of its content in hexadecimal digits, if the user asked for it. Then size and content tell
     /// whether the file is the same, whenever it was written.
@@ -67,7 +67,7 @@ impl Identity {
 /// same tick of the file system's clock.
 const SETTLED: i64 = 2_000_000_000;
 
-/// What [`Source::difference`] says of the same file seen through another mount, or on another machine.
+/// The result of [`Source::difference`] for the same file seen through another mount, or on another machine.
 const DEVICE: &str = "device";
 
 impl Source {
@@ -134,7 +134,7 @@ impl Source {
         if self.is_link { regular_file::open(path) } else { regular_file::open_no_link(path) }
     }
 
-    /// Whether a file is still what it was.
+    /// Whether a file has not changed.
     ///
     /// # Errors
     /// It is missing, or cannot be read.
@@ -151,8 +151,8 @@ impl Source {
         self.difference(other).is_none()
     }
 
-    /// In what the file differs, in words: in content where it is known both times, else in size, times or
-    /// identity.
+    /// The difference between two states of a file, as text: the content if known both times, else size,
+    /// times or identity.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         if self.bytes != other.bytes {
             return Some("size");
@@ -174,8 +174,8 @@ impl Source {
         }
     }
 
-    /// Whether an open file is what it was, by size, times and identity. Other machines have other numbers of
-    /// devices.
+    /// Whether an open file has not changed, by size, times and identity. Other machines have other device
+    /// numbers.
     fn is_opened(&self, opened: &Self) -> bool {
         let by_identity = Self { sha256: None, ..self.clone() };
         !self.is_fresh && matches!(by_identity.difference(opened), None | Some(DEVICE))
@@ -205,14 +205,14 @@ pub(crate) struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Begins to watch an open file. Returns none if it is not what it was.
+    /// Starts to watch an open file. Returns `None` if it has changed.
     pub(crate) fn begin(source: &Source, path: &Path, file: &File) -> io::Result<Option<Self>> {
         let opened = Source::of(&file.metadata()?);
         let is_same = source.is_opened(&opened) || source.sha256.is_some() && source.is_still(path)?;
         Ok(is_same.then(|| Self { source: source.clone(), opened }))
     }
 
-    /// Whether it is still what it was. A file that is gone is not.
+    /// Whether it has not changed. A missing file has.
     pub(crate) fn is_same(&self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|meta| Source::of(&meta) == self.opened)
             || self.source.sha256.is_some() && self.source.is_still(path).unwrap_or(false)
@@ -226,10 +226,10 @@ pub(crate) struct WatchedFiles<'a> {
 }
 
 impl<'a> WatchedFiles<'a> {
-    /// Begins to watch files.
+    /// Starts to watch files.
     ///
     /// # Errors
-    /// One that is not what it was when the run began, or cannot be read.
+    /// A file that has changed since the run began, or cannot be read.
     pub(crate) fn begin(files: &'a BTreeMap<PathBuf, Source>) -> Result<Self, TaskError> {
         let watched = |(path, source): (&'a PathBuf, &Source)| {
             let changed = || TaskError::changed(path);
@@ -293,7 +293,7 @@ mod tests {
         assert!(plain.is_still(&path).is_err() && hashed.is_still(&path).is_err());
     }
 
-    /// Each case changes one thing, and puts back what it can.
+    /// Each case changes one thing, and restores it if possible.
     #[test]
     fn a_difference_is_named() {
         let dir = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ pub fn try_threads(count: usize) -> io::Result<()> {
     })
 }
 
-/// The signals that this process ignores, a bit each; none where the system does not say.
+/// The signals that this process ignores, a bit each; none if the system does not report them.
 fn ignored() -> u64 {
     mask(&fs::read_to_string("/proc/self/status").unwrap_or_default(), "SigIgn:")
 }

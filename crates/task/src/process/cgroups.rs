@@ -522,7 +522,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_has_left_is_removed_and_nothing_else() {
+    fn files_of_a_killed_run_are_removed_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let play = Play::new(dir.path());
         let mut groups = play.groups().unwrap();

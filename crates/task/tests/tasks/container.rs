@@ -446,7 +446,7 @@ fn refusal(command: Command, input: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_no_task_is_refused_with_its_place() {
+fn invalid_tasks_are_refused_with_their_place() {
     let trial = Trial::program("wordcount", json!({})).with(2, 100, 1 << 20);
     let job = Job::new(&trial, &[trial.write("in", "a\n")]);
     let maps = [job.map(0)];

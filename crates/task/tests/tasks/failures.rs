@@ -200,7 +200,7 @@ fn a_reduce_that_finds_map_output_damaged_or_gone_names_the_map_and_leaves_no_re
 }
 
 #[test]
-fn what_another_attempt_cannot_mend_is_final() {
+fn an_error_that_no_retry_can_fix_is_final() {
     let trial = Trial::program("wordcount", json!({})).with(1, 1 << 30, 1000);
     let of = |name: &str, content: &[u8]| {
         let file = trial.write(name, content);

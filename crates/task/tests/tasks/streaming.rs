@@ -204,7 +204,7 @@ fn a_command_gets_no_more_memory_than_it_may_have() {
 }
 
 #[test]
-fn what_commands_report_is_counted_and_left_out_of_the_log() {
+fn counters_from_commands_are_counted_and_left_out_of_the_log() {
     let report = "echo reporter:counter:My group,lines,2 >&2; echo reporter:status:$1 >&2; echo words >&2";
     let trial = Trial::of(json!({
         "mapper": format!("cat; {report}"),

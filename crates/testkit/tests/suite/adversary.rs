@@ -1,6 +1,6 @@
-//! Small workloads on which a policy was found to be worst (`slackline repro --adversary`), with rounded
-//! numbers: what it costs there, what one does that is not fooled, and that a plan of `auto` costs what it
-//! has to.
+//! Small workloads on which a search found a policy to be worst (`slackline repro --adversary`), with rounded
+//! numbers. Tests the cost of the policy, the cost of a policy that does well there, and that a plan of
+//! `auto` has the expected cost.
 //!
 //! Check a cost that changes, for better or worse. The first lines of each document describe it.
 
@@ -16,13 +16,13 @@ use slackline_testkit::harness::{Setup, same};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/adversary");
 
-/// A workload and what is known of it.
+/// A workload and its known costs.
 struct Known {
     file: &'static str,
-    /// Policies that it fools, and what they cost.
+    /// Policies that do badly on it, with their costs.
     fooled: &'static [(&'static str, f64)],
-    /// A policy that it does not fool, with its cost; none if it fools every policy that does not know the
-    /// future.
+    /// A policy that does well on it, with its cost; none if every policy without knowledge of the future
+    /// does badly.
     wiser: Option<(&'static str, f64)>,
     optimum: f64,
 }
@@ -72,14 +72,14 @@ fn read(file: &str) -> Instance {
     Source::new(file, text).load(&WorkloadOptions::default()).unwrap().instance
 }
 
-/// What a policy costs in the simulator, judged.
+/// The cost of a policy in the simulator, judged.
 fn cost(instance: &Instance, policy: &str) -> f64 {
     let policy = Registry::standard().parse(policy).unwrap();
     let (_, report) = simulated(instance, &policy, &Setup::plain()).unwrap_or_else(|what| panic!("{what}"));
     report.cost
 }
 
-/// What a plan of `auto` costs, judged.
+/// The cost of a plan of `auto`, judged.
 fn planned(instance: &Instance) -> f64 {
     let auto = Registry::standard().parse("auto").unwrap();
     let Ok(Plan::Schedule(planned)) = plan(instance, &auto, Options::default()) else {
@@ -90,7 +90,7 @@ fn planned(instance: &Instance) -> f64 {
 }
 
 #[test]
-fn every_document_of_the_folder_is_known_and_says_what_it_teaches() {
+fn every_document_of_the_folder_is_known_and_has_a_description() {
     let entries = std::fs::read_dir(FOLDER).unwrap();
     let mut files: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -103,7 +103,7 @@ fn every_document_of_the_folder_is_known_and_says_what_it_teaches() {
 }
 
 #[test]
-fn who_is_fooled_costs_more_than_who_is_not() {
+fn bad_policies_cost_more_than_good_ones() {
     for Known { file, fooled, wiser, optimum } in &KNOWN {
         let instance = read(file);
         for &(policy, known) in fooled.iter().chain(wiser) {
@@ -116,7 +116,7 @@ fn who_is_fooled_costs_more_than_who_is_not() {
 }
 
 #[test]
-fn plans_of_auto_cost_what_they_have_to() {
+fn plans_of_auto_have_the_expected_cost() {
     for Known { file, optimum, .. } in &KNOWN {
         let instance = read(file);
         let least = brute(&instance).unwrap_or_else(|| panic!("{file} is out of reach"));

@@ -1,4 +1,4 @@
-//! Random instances with everything a workload document can say, as a proptest strategy.
+//! Random instances with all features of workload documents, as a proptest strategy.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -14,10 +14,10 @@ use slackline_testkit::instances::machines;
 
 /// Drafts of valid instances: one to five flows of one to five jobs on up to about a dozen slots.
 ///
-/// They have, each now and then: releases and ties among them, weights (0 included), deadlines
-/// (already missed ones included), costs of their own, chains and wide DAGs, tasks of no length,
-/// map-only and reduce-only jobs, lists of durations, splits with hosts, work with and without tasks,
-/// caps, minima, pools, typed and universal slots, mixed speeds, recurrences.
+/// Each feature occurs in some of them: releases and ties among them, weights (including 0), deadlines
+/// (including missed ones), costs of single flows, chains and wide DAGs, tasks without length, map-only and
+/// reduce-only jobs, lists of durations, splits with hosts, work with and without tasks, caps, minima, pools,
+/// map and reduce slots and generic slots, mixed speeds, recurrences.
 pub(crate) fn arb_draft() -> impl Strategy<Value = Draft> {
     let objective = (prop::sample::select(Metric::ALL), prop::bool::ANY);
     let pools = prop::collection::vec((0..3u32, 0..3u32), 0..3);
@@ -48,7 +48,7 @@ pub(crate) fn sample<S: Strategy>(strategy: &S, seed: Seed) -> S::Value {
     strategy.new_tree(&mut runner).expect("invariant: nothing is filtered out").current()
 }
 
-/// Makes the parts refer to each other: names, hosts, pools, costs that the metric needs.
+/// Makes the parts consistent: names, hosts, pools, costs that the metric needs.
 fn assemble(mut draft: Draft) -> Draft {
     let names: Vec<String> = (draft.machines.iter())
         .flat_map(|m| {
@@ -59,7 +59,7 @@ fn assemble(mut draft: Draft) -> Draft {
     let n_pools = draft.pools.len();
     for (k, flow) in draft.flows.iter_mut().enumerate() {
         flow.id = format!("f{k}");
-        // The strategy wrote a number; only the pools there are can be named.
+        // The strategy drew a number; only existing pools can be named.
         flow.pool = flow
             .pool
             .take()
@@ -182,7 +182,7 @@ fn arb_jobs() -> impl Strategy<Value = Vec<JobDraft>> {
 fn arb_flow() -> impl Strategy<Value = FlowDraft> {
     let release = prop_oneof![2 => Just(0.0), 2 => Just(5.0), 3 => (0..20_000u32).prop_map(|ms| f64::from(ms) / 1000.0)];
     let weight = prop_oneof![4 => Just(1.0), 2 => Just(2.5), 1 => Just(0.0)];
-    // Seconds after the release; a negative one is missed before it can be met.
+    // Seconds after the release; a negative deadline is missed from the start.
     let slack =
         prop::option::of(prop_oneof![1 => Just(-1.0), 1 => Just(0.0), 4 => (1..60u32).prop_map(f64::from)]);
     let cost = prop_oneof![
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// What a draft has.
+    /// The features of a draft.
     fn features(draft: &Draft) -> BTreeSet<&'static str> {
         let mut has = BTreeSet::new();
         let mut note = |name, there: bool| {

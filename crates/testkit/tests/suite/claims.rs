@@ -1,4 +1,4 @@
-//! What the README and the examples' comments say of results is what the program gives.
+//! The statements about results in the README and in the comments of the examples are true.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,3 +1,3 @@
-//! What several suites read: the documents of `testdata/instances`.
+//! The documents of `testdata/instances`, which several suites read.
 
 pub(crate) use slackline::conformance::workloads as instances;

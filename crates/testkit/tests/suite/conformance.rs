@@ -1,6 +1,6 @@
-//! Every policy of the registry on every instance of `testdata/instances`: simulated under everything the
-//! simulator can do, audited, judged, and done as soon as machines stay up; planned for every objective,
-//! judged, or refused for the reason that the table of policies gives.
+//! Runs every policy of the registry on every instance of `testdata/instances`. Each is simulated with all
+//! features of the simulator, audited and judged, and finishes as soon as machines stay up. Each is planned
+//! for every objective, and the plan is judged, or refused for the reason in the table of policies.
 
 use slackline::plan::{Options, Plan, PlanError, Refused};
 use slackline::{Flows, PlanForm, PolicySpec, Registry, plan};
@@ -22,7 +22,7 @@ fn every_policy_on_every_instance() {
     conformance::check(&Registry::standard()).unwrap_or_else(|what| panic!("{what}"));
 }
 
-/// Why the contract's table has no plan of `policy` for an instance.
+/// The reason in the contract's table why `policy` has no plan for an instance.
 fn not_in_the_table(instance: &Instance, policy: &PolicySpec) -> Option<&'static str> {
     let several = instance.flows().iter().any(|flow| flow.jobs().len() > 1);
     let mixed = instance.cluster().uniform_speed().is_none();
@@ -39,7 +39,7 @@ fn not_in_the_table(instance: &Instance, policy: &PolicySpec) -> Option<&'static
         "fifo" | "fair" | "edf" | "flex" | "flowflex" => mixed.then_some("speeds"),
         woha if woha.starts_with("woha-") => None,
         ordering if ordering.starts_with("mk-") || ordering.starts_with("dmrs") => several.then_some("jobs"),
-        // A later policy is held to what its own entry says.
+        // A newer policy must satisfy its own entry.
         _ if several && policy.capabilities().flows == Flows::ReadyJobs => Some("jobs"),
         _ if mixed && policy.plan_form() == PlanForm::Allocations => Some("speeds"),
         _ => None,
@@ -57,7 +57,7 @@ fn reason(refused: &Refused) -> &'static str {
     }
 }
 
-/// Plans, and says what is wrong with the plan or its refusal.
+/// Plans, and returns an error in the plan or its refusal.
 fn check_plan(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     let expected = not_in_the_table(instance, policy);
     match (plan(instance, policy, Options::default()), expected) {
@@ -98,7 +98,7 @@ fn every_policy_plans_every_instance_or_says_why_not() {
     for (k, (name, instance)) in instances().into_iter().enumerate() {
         let others = objectives.iter().skip(k % step).step_by(step).map(|objective| (*objective, &without));
         for (objective, policies) in others.chain([(instance.objective(), &policies)]) {
-            // A metric may need what the flows do not give.
+            // A metric may need numbers that the flows do not have.
             let Ok(instance) = instance.clone().with_objective(objective, Weights::Use) else { continue };
             let tasks = cut(instance.clone());
             for policy in policies {

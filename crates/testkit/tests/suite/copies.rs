@@ -1,4 +1,4 @@
-//! A run can be copied as it is: where nothing else arrives, the copy ends as the run does.
+//! A run can be copied in its present state: if nothing else arrives, the copy ends as the run does.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use slackline_testkit::harness;
 
 use crate::arb;
 
-/// When each flow was done, by its name, and how many rows there were.
+/// The completion of each flow, by name, and the number of rows.
 #[derive(Default, PartialEq, Debug)]
 struct Ends {
     completions: BTreeMap<String, Option<Time>>,
@@ -30,8 +30,8 @@ impl Sink for Ends {
     }
 }
 
-/// The end of a run, and of a copy of it that was made after a number of instants, with a copy of the policy
-/// or, where there is none, with a new one. `None` if the run was over before.
+/// The end of a run, and the end of a copy that was made after a number of instants. The copy has a copy of
+/// the policy or, if it cannot be copied, a new policy. `None` if the run had ended before.
 fn both(
     instance: &Instance,
     spec: &PolicySpec,

@@ -1,6 +1,6 @@
-//! Damaged files of every format are read, or refused in words for people, and nothing panics.
+//! Damaged files of every format are read, or refused with a readable message, and nothing panics.
 //!
-//! `SLACKLINE_SCALE=k` tries k times as many; `fuzz/` looks for inputs by coverage.
+//! `SLACKLINE_SCALE=k` tries k times as many; `fuzz/` searches for inputs by coverage.
 
 use std::fs;
 use std::io::{Cursor, Read};
@@ -21,23 +21,23 @@ use slackline_trace::{
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Files are cut to this size, bytes: a longer one shows no more.
+/// Files are cut to this size, bytes: longer files would not test more.
 const FILE_MAX: usize = 8 << 10;
 
 /// Most tasks and slots of a workload that is simulated.
 const SIMULATED_MAX: u64 = 2_000;
 
-/// Most flows of a workload that is built: one line can ask for more than memory holds.
+/// The limit on flows of a workload that is built: one line can request more than fits in memory.
 const FLOWS_MAX: usize = 20_000;
 
-/// Words that are trouble in some format, with spaces between them.
+/// Words that cause trouble in some format, separated by spaces.
 const WORDS: &str = "0 -1 9 1e18 -0 1e308 NaN 4294967296 18446744073709551616 253402300800000 null \"\" \"\\ud800\" [] {} \
                      <!-- &#0; | , 2026-02-30 24:00 ${a} \u{0} \u{202e} \r\n \n";
 
-/// How files begin: in any form, and as gzip, Zstandard and LZ4.
+/// The starts of files: in any form, and as gzip, Zstandard and LZ4.
 const HEADS: [&[u8]; 4] = [b"", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"];
 
-/// Words of the programming language, which no message may have.
+/// Words of the programming language, which must not occur in messages.
 const RUST: [&str; 9] =
     ["f64", "u32", "i64", "u64", "usize", "invalid type", "unwrap", "panicked", "Option<"];
 
@@ -65,7 +65,7 @@ enum Change {
     Double,
     /// The file ends here.
     End,
-    /// A token from elsewhere in the file is put in the place of this one.
+    /// A token from elsewhere in the file replaces this one.
     Copy(Index),
     Word(&'static str),
     Byte(u8),
@@ -155,7 +155,7 @@ fn contents(folder: &str) -> Vec<Vec<u8>> {
     paths.iter().map(content).collect()
 }
 
-/// A TOML document in a form of ours; `None` if it is none.
+/// A TOML document in one of our forms; `None` if it is no document.
 fn in_form(importer: &Importer, toml: Vec<u8>) -> Option<Vec<u8>> {
     let shaped = Source::new("good.toml", toml.clone()).shape(&WorkloadOptions::default()).ok()?;
     let draft = shaped.into_draft().ok()?.0;
@@ -170,7 +170,7 @@ fn in_form(importer: &Importer, toml: Vec<u8>) -> Option<Vec<u8>> {
     })
 }
 
-/// How a file is read as that format, or guessed.
+/// The options to read a file in that format, or in a guessed one.
 fn options(from: Option<&Importer>) -> WorkloadOptions {
     let from = from.map(|importer| importer.name.to_owned());
     WorkloadOptions { from, ..WorkloadOptions::default() }
@@ -193,7 +193,7 @@ fn read(source: &Source, options: &WorkloadOptions) -> Result<(), TestCaseError>
     simulated(shaped, &source.name, options)
 }
 
-/// Builds and simulates a workload if it is small, and replays what its log says.
+/// Builds and simulates a workload if it is small, and replays the execution in its log.
 fn simulated(shaped: Shaped, name: &str, options: &WorkloadOptions) -> Result<(), TestCaseError> {
     let mut loaded = match shaped.into_loaded() {
         Ok(loaded) => loaded,
@@ -252,7 +252,7 @@ fn recurs_often(source: &Source, importer: &Importer) -> bool {
     importer.is_native() && times.sum::<usize>() > FLOWS_MAX
 }
 
-/// Tries as many inputs as there should be; a failure names the format.
+/// Tries the configured number of inputs; a failure names the format.
 fn try_all<S: Strategy>(
     importer: &Importer,
     cases: f64,

@@ -1,4 +1,4 @@
-//! What the documents cite exists: files, sections of the mathematical notes, tests, terms.
+//! The files, sections of the mathematical notes, tests and terms that the documents cite exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What stands between single backticks.
+/// The text between single backticks.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.starts_with("    ")).flat_map(|line| line.split('`').skip(1).step_by(2))
 }

@@ -1,8 +1,8 @@
-//! Plans of `auto` against the optimum, on random instances that exhaustive search reaches: never below it,
-//! and how far above.
+//! Compares plans of `auto` with the optimum, on random instances within reach of exhaustive search: never
+//! below it, and how far above.
 //!
 //! `SLACKLINE_SCALE=N` tries N times as many; `--nocapture` prints the table by objective that
-//! `record/auto.md` sums up.
+//! `record/auto.md` summarizes.
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 
 use slackline::PolicySpec;
@@ -20,21 +20,21 @@ use crate::prices;
 /// Instances of each metric.
 const EACH: f64 = 4.0;
 
-/// The mean of cost over optimum may be so much.
+/// The limit on the mean of cost over optimum.
 const MEAN_MAX: f64 = 1.005;
-/// That of a single instance; of DAGs of four jobs, 2 of 154 of which were 1.1 and 1.03 times the optimum.
+/// The limit for a single instance. Of DAGs of four jobs, 2 of 154 were at 1.1 and 1.03 times the optimum.
 const WORST_MAX: f64 = 1.05;
 const WORST_OF_FOUR: f64 = 1.15;
 
-/// What plans cost over what they had to.
+/// The costs of plans over the optimum.
 #[derive(Default)]
 struct Ratios {
-    /// Of instances whose optimum is above 0.
+    /// The ratios of instances whose optimum is above 0.
     each: Vec<f64>,
-    /// Plans that cost what they had to.
+    /// The number of optimal plans.
     optimal: usize,
     instances: usize,
-    /// Plans that cost more than they had to of instances whose optimum is not above 0.
+    /// The number of plans above the optimum on instances whose optimum is not above 0.
     needless: usize,
     out_of_reach: usize,
 }
@@ -60,7 +60,7 @@ impl Ratios {
         }
     }
 
-    /// 1 where no optimum is above 0.
+    /// 1 if no optimum is above 0.
     fn mean(&self) -> f64 {
         let Self { each, .. } = self;
         if each.is_empty() { 1.0 } else { each.iter().sum::<f64>() / each.len() as f64 }
@@ -70,7 +70,7 @@ impl Ratios {
         self.each.iter().copied().fold(1.0, f64::max)
     }
 
-    /// Prints a row and holds it to the bounds, of which `most` is that of a single instance.
+    /// Prints a row and checks its limits, of which `most` is that of a single instance.
     fn check(&self, name: &str, most: f64) {
         let Self { each, optimal, instances, needless, .. } = self;
         let (mean, worst, positive) = (self.mean(), self.worst(), each.len());
@@ -84,7 +84,7 @@ impl Ratios {
     }
 }
 
-/// Every metric, summed and at its largest; the makespan is only ever the latter.
+/// Every metric, as a sum and as a maximum; the makespan only as a maximum.
 fn objectives() -> Vec<Objective> {
     let both = |&metric: &Metric| [Combine::Sum, Combine::Max].map(|combine| Objective::new(metric, combine));
     let mut all: Vec<Objective> = Metric::ALL.iter().flat_map(both).collect();
@@ -124,8 +124,7 @@ fn plans_of_flows_that_compete_are_near_the_optimum() {
     }
 }
 
-/// Every DAG of three and four jobs on every cluster of up to three slots, each part of it that hangs
-/// together a flow.
+/// Every DAG of three and four jobs on every cluster of up to three slots; each component is a flow.
 #[test]
 fn plans_of_small_dags_are_near_the_optimum() {
     let auto = Registry::standard().parse("auto").unwrap();

@@ -1,4 +1,4 @@
-//! Explanations of random simulations: what they say adds up.
+//! Explanations of random simulations: their numbers add up.
 
 use crate::arb::arb_draft;
 use proptest::prelude::*;

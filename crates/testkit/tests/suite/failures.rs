@@ -1,5 +1,5 @@
-//! Attempts that fail: their tasks run again; a task that fails too often takes its flow with it and no
-//! other, under every policy.
+//! Attempts that fail: their tasks run again. A task that fails too often fails its flow and no other flow,
+//! under every policy.
 
 use slackline::Registry;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use slackline_policy::{Config, Engine};
 use slackline_sim::{Options, Sim};
 use slackline_testkit::harness::registered;
 
-/// The simulator, but attempts that `fails` names end with an error.
+/// The simulator, but the attempts that `fails` names end with an error.
 struct Flaky<'a, F> {
     instance: &'a Instance,
     sim: Sim<'a>,

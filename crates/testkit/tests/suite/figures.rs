@@ -1,6 +1,5 @@
-//! Rows that are not kept are judged like kept ones: the figures of a simulation do not depend on what
-//! happens to its rows, and a judge who sees the rows one after the other accepts nothing that one who sees
-//! all of them refuses.
+//! Dropped rows are judged like kept ones. The figures of a simulation do not depend on what happens to its
+//! rows. A judge that receives the rows one by one accepts no schedule that a judge of all rows refuses.
 
 use slackline::simulate::{Knowledge, Watch, simulate_figures};
 use slackline::{Options, PolicySpec, Registry, Simulated, simulate};
@@ -14,12 +13,12 @@ use slackline_testkit::harness;
 
 use crate::{arb, swarm};
 
-/// A workload and what happens to it, drawn from a seed.
+/// A workload and the events of its simulation, drawn from a seed.
 fn drawn(seed: u64) -> (Instance, Options) {
     let seed = Seed(seed);
     let instance = Instance::new(&arb::draft_of(seed)).unwrap().cut(Span(3_000_000));
     let mut setup = swarm::setup_of(seed, &instance);
-    // The judge does not know which machines were there.
+    // The stream judge does not know when machines were present.
     setup.sim.membership.clear();
     let rng = &mut random::rng(seed, "knowledge", 0);
     let knowledge = match random::integer(rng, 0, 3) {
@@ -39,7 +38,7 @@ fn drawn(seed: u64) -> (Instance, Options) {
     (instance, options)
 }
 
-/// Takes out what is a sum over rows, whose last digit depends on their order, and says what it was.
+/// Removes sums over rows, whose last digit depends on their order, and returns them.
 fn sums(metrics: &mut Metrics, flows: &mut TiVec<FlowId, FlowFacts>) -> Vec<f64> {
     let busy = flows.iter_mut().map(|fact| std::mem::take(&mut fact.busy));
     std::iter::once(std::mem::take(&mut metrics.utilisation)).chain(busy).collect()
@@ -68,8 +67,8 @@ fn figures_are_those_of_the_schedule_that_is_kept() {
     }
 }
 
-/// What a judge says who gets the rows as they end, each flow when its last row has come; `None` where only
-/// the whole can be judged.
+/// The verdict of a judge that receives the rows as they end, and each flow after its last row; `None` if
+/// only the whole can be judged.
 fn judged_as_they_end(instance: &Instance, schedule: &Schedule) -> Option<Result<Report, Violation>> {
     let mut stream = Stream::new(instance, schedule)?;
     let mut rows: Vec<&TaskRow> = schedule.tasks.rows().iter().collect();
@@ -143,7 +142,7 @@ fn tamper(rng: &mut ChaCha8Rng, schedule: &mut Schedule) {
 }
 
 #[test]
-fn what_is_accepted_row_by_row_is_accepted_as_a_whole() {
+fn schedules_accepted_row_by_row_are_accepted_as_a_whole() {
     let policies = harness::registered(&Registry::standard());
     let (mut accepted, mut refused, mut differ) = (0, 0, 0);
     for seed in 0..2000 {

@@ -1,8 +1,8 @@
-//! It does not matter in which order a document lists its groups of machines: every flow, job and task starts
-//! and ends when it did, on machines of the same speed.
+//! The order in which a document lists its machine groups does not matter: every flow, job and task starts
+//! and ends at the same time, on machines of the same speed.
 //!
-//! Without crashes, jitter and heartbeats, which go by the numbers of machines, and without hosts, which name
-//! them.
+//! Without crashes, jitter and heartbeats, which depend on the numbers of machines, and without hosts, which
+//! name them.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn listed(seed: Seed) -> [Instance; 2] {
     [draft, other].map(|draft| Instance::new(&draft).expect("drawn drafts are valid").cut(Span(3_000_000)))
 }
 
-/// How many tasks of each phase ran from when to when at which speed, and when flows began and completed.
+/// The number of tasks of each phase by start, end and speed, and the starts and completions of flows.
 fn times(instance: &Instance, schedule: &Schedule) -> (BTreeMap<String, u32>, Vec<String>) {
     let mut tasks = BTreeMap::new();
     for row in schedule.tasks.rows() {

@@ -1,5 +1,5 @@
-//! Plans of `auto`, where everything is known: no task schedule of any policy costs less, and the search
-//! knows what its orders cost.
+//! Plans of `auto` when everything is known: no task schedule of any policy costs less, and the search
+//! estimates the exact costs of its orders.
 
 use slackline::algo::auto::offline_search::{Idle, InOrder, Search};
 use slackline::plan::{Options as PlanOptions, Plan, plan};
@@ -50,7 +50,7 @@ fn no_task_schedule_of_any_policy_costs_less() {
 }
 
 #[test]
-fn with_all_flows_known_auto_does_no_worse_than_any_policy_without() {
+fn if_all_flows_are_known_auto_costs_no_more_than_policies_that_do_not_know_them() {
     let registry = Registry::standard();
     let auto = registry.parse("auto:rollouts=5").unwrap();
     let mut better = 0;
@@ -75,7 +75,7 @@ fn with_all_flows_known_auto_does_no_worse_than_any_policy_without() {
     assert!(better > 0, "knowing all flows never helps");
 }
 
-/// What an order that the search finds is believed to cost, and what it costs.
+/// The estimated cost of an order that the search finds, and its real cost.
 fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
     let at_once = instance.clone().released_at_once();
     let (mut idle, mut engine, mut no_sink) = (Idle, Sim::new(&at_once, Options::exact()), ());
@@ -97,7 +97,7 @@ fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
 }
 
 #[test]
-fn an_order_costs_what_the_search_believes() {
+fn an_order_has_its_estimated_cost() {
     let mut compared = 0;
     for seed in test_seeds(40) {
         let (instance, _) = workload(Seed(seed));

@@ -14,8 +14,8 @@ fn run(draft: &Draft, policy: &PolicySpec, setup: &Setup) -> Schedule {
     harness::simulate(&instance, policy.build(instance.cluster(), &instance.objective()).as_mut(), setup)
 }
 
-/// The strongest of the bounds that are solved exactly. The others cut time into slots, and the cuts
-/// move with the instance, so that they hold but obey no law.
+/// The strongest of the bounds that are solved exactly. The others cut time into slots, and the cuts move
+/// with the instance, so they are valid but obey no law.
 fn bound(draft: &Draft) -> f64 {
     const CUT: [&str; 4] = ["flow-tails", "levels", "mean-busy", "pb-convex"];
     let bounds = slackline_relax::bounds(&Instance::new(draft).unwrap());
@@ -23,7 +23,7 @@ fn bound(draft: &Draft) -> f64 {
     exact.map(|bound| bound.value).reduce(f64::max).unwrap_or(0.0)
 }
 
-/// Everything renamed, in the same order.
+/// The draft with all names changed, in the same order.
 fn renamed(mut draft: Draft) -> Draft {
     let new = |name: &str| format!("x.{name}");
     for machine in &mut draft.machines {
@@ -50,7 +50,7 @@ fn renamed(mut draft: Draft) -> Draft {
     draft
 }
 
-/// All times of the draft `k` times as long. Speeds become powers of two and work becomes tasks, so that
+/// The draft with all times `k` times as long. Speeds become powers of two and work becomes tasks, so that
 /// nothing is rounded.
 fn scaled(mut draft: Draft, k: f64) -> Draft {
     for machine in &mut draft.machines {
@@ -87,7 +87,7 @@ fn scaled(mut draft: Draft, k: f64) -> Draft {
 fn setups() -> impl Strategy<Value = Setup> {
     (prop::sample::select(vec![1.0, 0.5, 0.0]), any::<bool>()).prop_map(|(slowstart, heartbeat)| {
         let mut setup = Setup { slowstart, ..Setup::plain() };
-        // Divided by up to six machines it is still whole microseconds.
+        // Divided by up to six machines, it is still whole microseconds.
         setup.sim.heartbeat = if heartbeat { Span(3_600_000) } else { Span::ZERO };
         setup
     })
@@ -97,7 +97,7 @@ fn policies() -> impl Strategy<Value = PolicySpec> {
     prop::sample::select(harness::registered(&Registry::standard()))
 }
 
-/// Those that look at no clock, deadline or duration but to put flows in order.
+/// Policies that use no clock, deadline or duration except to order flows.
 fn baselines() -> impl Strategy<Value = PolicySpec> {
     let known = harness::registered(&Registry::standard())
         .into_iter()
@@ -115,7 +115,7 @@ proptest! {
 
     #[test]
     fn names_do_not_matter(draft in arb_draft(), policy in policies(), setup in setups()) {
-        // Hadoop's schedulers serve queues that are equal otherwise by their names.
+        // Hadoop's schedulers order queues that are otherwise equal by their names.
         prop_assume!(!policy.name().starts_with("yarn-"));
         prop_assert_eq!(run(&draft, &policy, &setup).tasks, run(&renamed(draft), &policy, &setup).tasks);
     }

@@ -1,28 +1,28 @@
-//! The suites over several crates, in one binary: one link step, and nothing but tests needs proptest.
+//! The suites over several crates, in one binary: one link step, and proptest is needed only by tests.
 //!
 //! In reading order:
 //! - `small`: every small instance against exhaustive search;
 //! - `prices`: the bound by prices against exhaustive search;
 //! - `exact`: plans of `auto` against exhaustive search;
-//! - `arb`: random instances with everything a workload document can say;
-//! - `laws`: what holds for every instance, checked on random ones;
+//! - `arb`: random instances with all features of workload documents;
+//! - `laws`: laws that hold for every instance, checked on random ones;
 //! - `no_length`: phases without length hold no slot;
-//! - `seam`: toy policies that show that the papers fit the seam;
+//! - `seam`: toy policies which show that the policy trait suits all five papers;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
-//! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
-//! - `page_on_run`: what the page on `run` shows can be read;
+//! - `documents`, `claims`: cited files exist, and statements about results are true;
+//! - `page_on_run`: the examples of the page on `run` can be read;
 //! - `copies`: a copy of a run ends as the run does;
-//! - `rollouts`: what `auto` believes is what happens, where nothing arrives that was not announced;
-//! - `waiting`: under `auto`, who has waited long enough goes first;
+//! - `rollouts`: the estimates of `auto` are exact if no unannounced flow arrives;
+//! - `waiting`: under `auto`, a flow that has reached its waiting limit goes first;
 //! - `damaged`: damaged files of every format are read or refused;
 //! - `adversary`: small workloads on which a policy was found to be worst;
-//! - `groups`: it does not matter in which order machines are listed;
+//! - `groups`: the order of machines in a document does not matter;
 //! - `unseen`: no policy knows flows that have not arrived;
-//! - `explain`: explanations add up;
-//! - `figures`: what is not kept is judged as what is;
-//! - `profiles`: clusters that do not do everything at once;
+//! - `explain`: the numbers of explanations add up;
+//! - `figures`: dropped rows are judged like kept ones;
+//! - `profiles`: simulated Hadoop clusters;
 //! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
-//! - `common`: what several of them read.
+//! - `common`: documents that several suites read.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod adversary;

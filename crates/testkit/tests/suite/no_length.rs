@@ -15,13 +15,13 @@ use slackline_trace::{ImportOptions, read_workload};
 
 use crate::arb::arb_draft;
 
-/// The same with about every other phase without length; of some flows nothing is left.
+/// The draft with about every other phase without length; some flows lose all their work.
 pub(crate) fn with_pauses(mut draft: Draft, seed: u64) -> Draft {
     let rng = &mut random::rng(Seed(seed), "pauses", 0);
     for flow in &mut draft.flows {
         let share = [0.3, 0.6, 1.0][random::integer(rng, 0, 2) as usize];
         for phase in flow.jobs.iter_mut().flat_map(|job| [&mut job.map, &mut job.reduce]).flatten() {
-            // Of work that is cut later the oracle and the judge do not see the same time alone.
+            // If work is cut later, the oracle and the judge compute different times alone.
             if let TasksDraft::Work { tasks, .. } = &mut phase.tasks {
                 tasks.get_or_insert(3);
             }
@@ -65,7 +65,7 @@ proptest! {
     }
 }
 
-/// Minima above capacity, while tasks that take no time shrink one of them within an instant.
+/// Minima above capacity, while tasks without length shrink one of them within an instant.
 const SHRINKING: &str = r#"slackline = 1
 cluster.machines = [{ name = "node", count = 3, slots = 2 }]
 [[flows]]
@@ -101,7 +101,7 @@ jobs = [{ id = "j0", map = { seconds = [10.0, 0.0, 0.0, 5.74], min_slots = 3 } }
 "#;
 
 #[test]
-fn where_they_shrink_a_minimum_within_an_instant_that_instant_is_not_judged() {
+fn an_instant_in_which_they_shrink_a_minimum_is_not_judged() {
     let read = read_workload("shrinking.toml", SHRINKING.as_bytes(), None, &ImportOptions::default());
     let instance = Instance::new(&read.unwrap().draft).unwrap();
     for policy in harness::registered(&Registry::standard()) {

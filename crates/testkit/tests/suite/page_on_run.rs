@@ -1,4 +1,4 @@
-//! What the page on `run` shows can be read, and it knows every key of a `run` section.
+//! The examples of the page on `run` can be read, and the page has every key of a `run` section.
 
 use std::collections::BTreeSet;
 

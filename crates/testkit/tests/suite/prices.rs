@@ -1,5 +1,5 @@
-//! The bound by prices of slots against exhaustive search, on random instances where it has something to say:
-//! a few flows that compete, lists of seconds, caps, releases, DAGs, both kinds of slots, two speeds.
+//! The bound by prices of slots against exhaustive search, on random instances where it can be tight: a few
+//! flows that compete, lists of seconds, caps, releases, DAGs, both kinds of slots, two speeds.
 #![expect(clippy::print_stdout, reason = "how close the bound came is worth a line")]
 
 use slackline_model::cluster::Slots;
@@ -13,8 +13,8 @@ use slackline_testkit::instances::machines;
 /// Instances of each metric.
 const EACH: f64 = 50.0;
 
-/// A draft drawn from a seed: two or three flows on two to four slots. On slots of two speeds, two flows of
-/// one job each and of even seconds, so that they are within reach.
+/// A draft drawn from a seed: two or three flows on two to four slots. On slots of two speeds: two flows of
+/// one job each, with even seconds, so that they are within reach.
 pub(crate) fn draft(seed: u64, metric: Metric) -> Draft {
     let draw = |what: &str, part: u64, below: u64| Seed(seed).stream(what, part) % below;
     let kind = draw("slots", 0, 4);
@@ -93,7 +93,7 @@ fn against_optima(metric: Metric) -> Ratios {
         let prices = task_bounds(&instance).into_iter().find(|bound| bound.name == "prices");
         let prices = prices.map_or(0.0, |bound| bound.value);
         assert!(prices <= optimum, "{metric} {seed}: {prices} is above the optimum {optimum}\n{draft:#?}");
-        // How close it comes is asked of slots of one speed.
+        // Tightness is tested on slots of one speed.
         if optimum > 0.0 && draft.machines.len() == 1 {
             ratios.others.push(best(&instance) / optimum);
             ratios.prices.push(prices / optimum);

@@ -1,4 +1,5 @@
-//! Simulations under a profile: small cases by hand, and laws on random workloads. The swarm draws the rest.
+//! Simulations under a profile: small cases by hand, and laws on random workloads. The swarm draws further
+//! cases.
 
 use crate::arb::arb_draft;
 use proptest::prelude::*;
@@ -24,7 +25,7 @@ fn run(instance: &Instance, spec: &str, profile: &str, seed: u64) -> Schedule {
     harness::judged(instance, policy.as_mut(), &setup).unwrap_or_else(|wrong| panic!("{wrong}\n{profile}")).0
 }
 
-/// A profile that draws nothing: 1 s to submit, 5 s for an ApplicationMaster, 2 s for a container, and
+/// A profile without random draws: 1 s to submit, 5 s for an ApplicationMaster, 2 s for a container, and
 /// `more`.
 fn fixed(more: &str) -> String {
     format!(
@@ -65,7 +66,7 @@ fn rows(schedule: &Schedule) -> Vec<(u32, f64, f64, f64)> {
     rows
 }
 
-/// (job, slot, start, up, end) of the masters.
+/// (job, slot, start, up, end) of the ApplicationMasters.
 fn masters(schedule: &Schedule) -> Vec<(JobId, Option<u32>, f64, f64, f64)> {
     let of = |row: &MasterRow| {
         assert_eq!(row.outcome, Outcome::Done);
@@ -77,13 +78,13 @@ fn masters(schedule: &Schedule) -> Vec<(JobId, Option<u32>, f64, f64, f64)> {
 #[test]
 fn a_job_is_submitted_and_its_master_started_before_its_tasks() {
     let schedule = run(&two(1), "fifo", &fixed(""), 0);
-    // The master keeps one of the two slots, so that maps and reduce follow each other.
+    // The ApplicationMaster keeps one of the two slots, so that maps and reduce follow each other.
     assert_eq!(rows(&schedule), [(1, 6.0, 8.0, 18.0), (1, 18.0, 20.0, 30.0), (1, 30.0, 32.0, 37.0)]);
     assert_eq!(masters(&schedule), [(JobId(0), Some(0), 1.0, 6.0, 41.0)]);
     assert_eq!((schedule.flows[0].start, schedule.flows[0].completion), (Some(6.0), Some(37.0)));
 }
 
-/// The most masters that are there at a time.
+/// The largest number of ApplicationMasters at a time.
 fn most_masters(schedule: &Schedule) -> usize {
     let masters = masters(schedule);
     let at = |now: f64| masters.iter().filter(|&&(_, _, start, _, end)| start <= now && now < end).count();
@@ -113,7 +114,7 @@ fn a_master_waits_until_another_has_gone() {
 #[test]
 fn masters_that_hold_no_slot_take_time_all_the_same() {
     let schedule = run(&two(2), "fifo", &fixed(":am-share=0"), 0);
-    // Both maps at once, which is one row.
+    // Both maps start at once, in one row.
     assert_eq!(rows(&schedule)[..2], [(0, 6.0, 8.0, 18.0), (0, 18.0, 20.0, 25.0)]);
     assert_eq!(masters(&schedule)[1], (JobId(0), None, 1.0, 6.0, 29.0));
 }
@@ -121,7 +122,8 @@ fn masters_that_hold_no_slot_take_time_all_the_same() {
 #[test]
 fn a_master_hears_of_slots_by_its_heartbeats() {
     let schedule = run(&two(1), "fifo", &fixed(":am-heartbeat=5"), 0);
-    // It is up at 6 and hears at 6, 11, 16, 21, …; a container then starts in 2 s.
+    // The ApplicationMaster is up at 6 and learns of slots at 6, 11, 16, 21, …; a container then starts in 2
+    // s.
     assert_eq!(rows(&schedule), [(1, 6.0, 8.0, 18.0), (1, 18.0, 23.0, 33.0), (1, 33.0, 38.0, 43.0)]);
 }
 
@@ -158,7 +160,7 @@ fn split(count: u32, seconds: f64) -> SplitDraft {
     SplitDraft { count, seconds, hosts: Vec::new() }
 }
 
-/// (task, attempt, start, end, how it ended) of the second attempts and those beside them.
+/// (task, attempt, start, end, outcome) of the speculative attempts and their first attempts.
 fn twins(schedule: &Schedule) -> Vec<(u32, u16, f64, f64, Outcome)> {
     let rows = schedule.tasks.rows();
     let has_two =
@@ -169,11 +171,12 @@ fn twins(schedule: &Schedule) -> Vec<(u32, u16, f64, f64, Outcome)> {
 
 #[test]
 fn a_slow_task_is_tried_again_on_an_idle_slot_when_its_master_looks() {
-    // The master is up at 6 s and looks each 4 s; the others are done at 18 s, the last map would be at 68 s.
+    // The ApplicationMaster is up at 6 s and checks each 4 s. The others are done at 18 s, the last map would
+    // be at 68 s.
     let schedule = run(&uneven(5), "fifo", &fixed(":speculate=4"), 0);
     assert_eq!(twins(&schedule), [(3, 0, 6.0, 68.0, Outcome::Done), (3, 1, 18.0, 68.0, Outcome::Killed)]);
     assert_eq!(schedule.flows[0].completion, Some(75.0));
-    // Without an idle slot it is not, and not with `speculate=0`.
+    // There is no speculative attempt without an idle slot, or with `speculate=0`.
     for (slots, speculate) in [(2, 4), (5, 0)] {
         let schedule = run(&uneven(slots), "fifo", &fixed(&format!(":speculate={speculate}")), 0);
         assert_eq!(twins(&schedule), []);
@@ -182,9 +185,9 @@ fn a_slow_task_is_tried_again_on_an_idle_slot_when_its_master_looks() {
 
 #[test]
 fn a_slot_is_idle_when_its_machine_has_offered_it_in_vain() {
-    // Machines report each 4 s, each 0.8 s after the one before it. The first map is done on the last of them
-    // at 19.2 s, which then offers its slot; the last but one is idle too, but will offer its slot again at
-    // 22.4 s.
+    // Machines report each 4 s, each 0.8 s after the previous machine. The first map is done on the last
+    // machine at 19.2 s, which then offers its slot. The last machine but one is idle too, but offers its
+    // slot again only at 22.4 s.
     let schedule = run(&uneven(5), "fifo", &fixed(":am-share=0:heartbeat=4:speculate=1"), 0);
     let of = |row: &TaskRow| (row.start.seconds(), schedule.tasks.places(row)[0].first);
     let second = schedule.tasks.rows().iter().find(|row| row.attempt == 1).map(of);
@@ -205,9 +208,9 @@ fn the_number_of_speculative_attempts_at_a_time_is_limited() {
 }
 
 #[test]
-fn whichever_attempt_ends_first_is_the_tasks() {
-    // Of eight equal maps the third is a straggler, and the second attempt that its master asks for at 18 s
-    // is not.
+fn the_attempt_that_ends_first_counts() {
+    // Of eight equal maps the third is a straggler. The speculative attempt that its ApplicationMaster
+    // requests at 18 s is none.
     let instance = one_flow(FlowDraft::new("f", vec![job("j", &[], uniform(8, 10.0), None)]), 12);
     let profile = |speculate: u32| {
         fixed(&format!(":straggler-share=0.2:straggler-factor=10:speculate={speculate}:speculate-pause=3"))
@@ -236,7 +239,7 @@ fn tasks_wait_for_slots_where_their_input_is_and_then_in_its_rack() {
     let schedule = run(&racks(), "fifo", &delays(""), 0);
     let begun = [(0, 6.0, 8.0, 18.0), (1, 9.0, 11.0, 21.0), (2, 11.0, 13.0, 23.0), (0, 18.0, 20.0, 30.0)];
     assert_eq!(rows(&schedule), begun);
-    // Behind heartbeats of 4 s, which begin at 0, 4/3 and 8/3 s.
+    // With heartbeats of 4 s, which start at 0, 4/3 and 8/3 s.
     let schedule = run(&racks(), "fifo", &delays(":heartbeat=4"), 0);
     let begun: Vec<(u32, f64)> = rows(&schedule).iter().map(|row| (row.0, row.1)).collect();
     assert_eq!(begun[..3], [(0, 8.0), (1, 13.333_333), (2, 18.666_666)]);
@@ -287,7 +290,7 @@ fn a_policy_that_binds_tasks_to_machines_is_refused_where_others_take_slots() {
     }
 }
 
-/// As many flows, one after the other, on a cluster that is always busy but never far behind.
+/// This number of flows, one after the other, on a cluster that is always busy but never far behind.
 fn day(flows: u32) -> Instance {
     let flow = |k: u32| FlowDraft {
         release: f64::from(k) * 30.0,
@@ -298,7 +301,7 @@ fn day(flows: u32) -> Instance {
 }
 
 #[test]
-fn what_there_is_to_do_grows_with_the_flows() {
+fn the_work_of_the_simulator_grows_with_the_flows() {
     let done = |flows: u32| {
         let mut options = Options::exact();
         options.sim = options.sim.with_profile(Some(Profile::hadoop()));

@@ -1,6 +1,6 @@
-//! The evaluator of `auto` equals the simulator on what it covers: where nothing arrives any more, every flow
-//! completes in the very microsecond in which it was believed to at the last arrival; and where only flows
-//! come that were announced, in the one in which it was believed to before they came.
+//! The evaluator of `auto` equals the simulator where it applies. If nothing arrives any more, every flow
+//! completes in exactly the microsecond that was estimated at the last arrival. If only announced flows
+//! arrive, every flow completes in exactly the microsecond that was estimated before they arrived.
 //!
 //! `SLACKLINE_ROLLOUTS=N` tries N workloads (default 150), from seed `SLACKLINE_ROLLOUTS_FROM` on (default
 //! 0).
@@ -23,14 +23,14 @@ fn auto(objective: Objective, rollouts: u64, wait: f64) -> Auto {
     let mut settings = vec![("seed", "1".to_owned())];
     settings.push(("rollouts", rollouts.to_string()));
     settings.push(("wait", wait.to_string()));
-    // What is compared is what was believed at the last arrival.
+    // The test compares the estimates of the last arrival.
     settings.push(("ends", "no".to_owned()));
     let pairs = settings.iter().map(|(name, value)| (*name, value.as_str()));
     let auto = Auto::new(objective, &Settings::parse(ENTRY.params, pairs).unwrap());
     auto.with_headroom(Span(2_000_000), 0.2)
 }
 
-/// A workload of several arrivals without hosts, which delay scheduling alone looks at, and the fraction of
+/// A workload of several arrivals without hosts, which only delay scheduling considers, and the fraction of
 /// maps after which reduces take slots.
 pub(crate) fn workload(seed: Seed) -> (Instance, f64) {
     let (draft, slowstart) = drawn(seed);
@@ -50,7 +50,7 @@ fn drawn(seed: Seed) -> (Draft, f64) {
             .iter_mut()
             .for_each(|m| m.speed = [0.5, 1.0, 3.0][random::integer(rng, 0, 2) as usize]);
     }
-    // More of it, so that slots are contended for.
+    // More flows, so that they compete for slots.
     let more = arb::draft_of(Seed(seed.stream("more", 0))).flows;
     let cost = draft.flows[0].cost.clone();
     for (k, mut flow) in more.into_iter().enumerate() {
@@ -72,7 +72,7 @@ fn drawn(seed: Seed) -> (Draft, f64) {
     (draft, slowstart)
 }
 
-/// Flows that do not complete when they were believed to, and how many were compared.
+/// Flows that do not complete at their estimated times, and the number of compared flows.
 fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usize) {
     let mut engine = Sim::new(instance, Options::exact());
     let config = Config { slowstart, each: true, ..Config::plain().audited() };
@@ -90,7 +90,7 @@ fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usi
     (wrong.collect(), completions.len())
 }
 
-/// `auto` and each of its rules alone on the workload of a seed; how many completions were compared.
+/// `auto` and each of its rules alone on the workload of a seed. Returns the number of compared completions.
 fn check(seed: u64) -> usize {
     let (instance, slowstart) = workload(Seed(seed));
     let wait = [1.5, 3.0, 100.0][seed as usize % 3];
@@ -112,16 +112,16 @@ fn flows_complete_as_estimated() {
     assert!(compared > 5_000, "{compared} completions were compared");
 }
 
-/// Tasks of no length that had just begun were taken to be late.
+/// A regression: tasks without length that had just started counted as late.
 #[test]
-fn what_has_just_begun_and_takes_no_time_ends_at_once() {
+fn tasks_without_length_end_in_the_instant_of_their_start() {
     for seed in [38, 600, 802, 823, 1265, 2121, 2379] {
         assert!(check(seed) > 0);
     }
 }
 
-/// A workload whose flows recur and whose order is not decided again when they do: flows are chains, so that
-/// tails do not say which of two phases of a flow is first.
+/// A workload whose flows recur, and whose order is not decided again when they do. Flows are chains, so
+/// tails do not decide which of two phases of a flow is first.
 fn recurring(seed: Seed) -> (Instance, f64) {
     let rng = &mut random::rng(seed, "recurring", 0);
     let (mut draft, slowstart) = drawn(seed);
@@ -138,16 +138,16 @@ fn recurring(seed: Seed) -> (Instance, f64) {
     (cut(&draft), slowstart)
 }
 
-/// What was believed at an instant.
+/// The estimates at an instant.
 struct Belief {
     at: Time,
-    /// The name of each flow that was there, and when it was to complete.
+    /// The name of each active flow, and its estimated completion.
     completions: Vec<(String, Time)>,
-    /// When others were to come.
+    /// The announced arrivals.
     announced: Vec<Time>,
 }
 
-/// `auto`, with all that it believed.
+/// `auto`, with all its estimates.
 struct Diary {
     auto: Auto,
     beliefs: Vec<Belief>,
@@ -178,8 +178,8 @@ impl Policy for Diary {
     }
 }
 
-/// Flows that do not complete when they were believed to before others came, all of them announced; and how
-/// many were compared.
+/// Flows that do not complete at the times that were estimated before others arrived, all of them announced;
+/// and the number of compared flows.
 fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<String>, usize) {
     let mut diary = Diary { auto, beliefs: Vec::new() };
     let mut engine = Sim::new(instance, Options::exact());
@@ -191,7 +191,7 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
             let mut came: Vec<Time> = instance.flows().iter().map(|flow| flow.release).collect();
             came.retain(|release| at < release && release <= estimated);
             came.sort();
-            // Simultaneous arrivals are in the order of the document then, which no policy knows before.
+            // Simultaneous arrivals are then in the order of the document, which no policy knows in advance.
             let is_tie = came.windows(2).any(|pair| pair[0] == pair[1]);
             if came.is_empty() || is_tie || !announced.starts_with(&came) {
                 continue;
@@ -207,7 +207,7 @@ fn off_after_announced(instance: &Instance, auto: Auto, slowstart: f64) -> (Vec<
     (wrong, compared)
 }
 
-/// The order of these rules stays as it is when another flow arrives. The limit on waiting of a future flow
+/// The order of these rules does not change when another flow arrives. The limit on waiting of a future flow
 /// is unknown, so it never applies.
 #[test]
 fn flows_complete_as_estimated_before_announced_flows_arrive() {

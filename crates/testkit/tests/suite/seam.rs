@@ -1,6 +1,6 @@
-//! Toy policies that show that all five papers fit the seam: targets re-planned per epoch (FLEX,
-//! FlowFlex), priorities that change at every assignment (WOHA), queues on machines of mixed speeds
-//! (DMRS), a fixed order (the Johnson orders). And delay scheduling in the assignment layer.
+//! Toy policies which show that the policy trait suits all five papers: targets re-planned per epoch (FLEX,
+//! FlowFlex), priorities that change at every assignment (WOHA), queues on machines of mixed speeds (DMRS), a
+//! fixed order (the Johnson orders). Also tests delay scheduling in the assignment layer.
 
 use crate::arb;
 use slackline_model::cluster::Slots;
@@ -46,7 +46,7 @@ impl Policy for Epochs {
     }
 }
 
-/// WOHA: the flow that lags most behind its own progress is served, and asked again after every task.
+/// WOHA: serves the flow furthest behind its own progress, and decides again after every task.
 #[derive(Default)]
 struct Lag {
     arrived: Vec<(FlowId, Time)>,
@@ -96,7 +96,7 @@ impl Lists {
     fn place_all(&self, view: &View<'_>, out: &mut Vec<Action>) {
         out.push(Action::ClearPlacements);
         let cluster = view.instance.cluster();
-        // When each slot would be free, by slot kind and machine.
+        // When each slot will be free, by slot kind and machine.
         let mut free: Vec<(SlotKind, MachineId, f64, f64)> = Vec::new();
         for &slot_kind in cluster.slot_kinds() {
             for slot in 0..cluster.slots(slot_kind) {
@@ -234,7 +234,7 @@ fn all_styles_finish_random_workloads_under_all_events() {
 
 #[test]
 fn targets_change_at_epochs() {
-    // Two slots. While a has 8 s of work left and b 2 s, a holds more; no event but the epoch says so.
+    // Two slots. While a has 8 s of work left and b 2 s, a holds more. Only the epoch changes this, no event.
     let draft = Draft {
         machines: universal(4),
         flows: vec![
@@ -398,7 +398,7 @@ fn a_task_waits_for_its_host_as_long_as_it_may() {
 #[test]
 fn a_task_without_a_host_waits_for_none() {
     let instance = local(&[(1, 1.0, "m-0"), (2, 1.0, "")], Some(10.0));
-    // The others take m-1 first; task 0, alone with it at 2, waits for m-0 until 5.
+    // The other tasks take m-1 first; task 0, the only one left at 2, waits for m-0 until 5.
     let found = placed(&instance, &fifo(&instance, 3));
     assert_eq!(found, [(1, 1, 0.0), (2, 1, 1.0), (0, 1, 5.0)]);
 }

@@ -84,7 +84,7 @@ fn check_all(name: &str, drafts: impl Iterator<Item = Draft>, most: usize) -> Co
     counts
 }
 
-/// Every ninth draft; more often with a larger `SLACKLINE_SCALE`, as in `.ci/long`.
+/// Every ninth draft; more with a larger `SLACKLINE_SCALE`, as in `.ci/long`.
 fn thinned(drafts: impl Iterator<Item = Draft>) -> impl Iterator<Item = Draft> {
     drafts.step_by(test_step(9.0))
 }
@@ -134,7 +134,7 @@ fn on_mixed_speeds_the_bound_is_between_lp_mapreduce_and_the_optimum() {
         let instance = Instance::new(&draft).unwrap();
         let bound = slackline_relax::best(&instance);
         for form in [Form::Strong, Form::Paper] {
-            // The program is one of one-job flows whose costs are linear and added up.
+            // The program applies to one-job flows whose costs are linear and summed.
             let plan = dmrs::plan(&instance, dmrs::Config { form, ..dmrs::Config::default() });
             let Some(lp) = plan.ok().and_then(|plan| plan.lower_bound) else { continue };
             assert!(harness::at_most(lp, bound), "{form:?}: {bound} is below {lp}\n{draft:#?}");

@@ -1,8 +1,8 @@
 //! Deterministic simulation: cluster, workload, faults, policy and options drawn from a seed.
 //!
-//! Safety: the driver's audit after every instant, the judge on the schedule. Liveness: when faults
-//! stop, every flow is done. A failing seed prints itself and what it drew; `SLACKLINE_SCALE=0.001
-//! SLACKLINE_FROM=S` tries seed S alone and prints its workload.
+//! Safety: the driver's audit after every instant, the judge on the schedule. Liveness: when faults stop,
+//! every flow finishes. A failing seed prints itself and its draws; `SLACKLINE_SCALE=0.001 SLACKLINE_FROM=S`
+//! tries only seed S and prints its workload.
 
 use std::any::Any;
 
@@ -20,7 +20,7 @@ use slackline_sim::{Crash, Crashes, Membership};
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{self, job, machines};
 
-/// What a seed draws beside the workload.
+/// The draws of a seed in addition to the workload.
 pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
     let rng = &mut random::rng(seed, "setup", 0);
     let mut setup = Setup::plain();
@@ -43,7 +43,7 @@ pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
     if random::chance(rng, 0.5) {
         setup.sim.crashes = Crashes::Script(script(rng, instance));
     } else if random::chance(rng, 0.3) {
-        // Well above the longest task on the slowest machine, so that everything ends some day.
+        // Far above the longest task on the slowest machine, so that every task ends eventually.
         let between = Span(random::integer(rng, 60_000_000, 300_000_000));
         setup.sim.crashes = Crashes::Rate { between, repair: Span(random::integer(rng, 0, 20_000_000)) };
     }
@@ -57,7 +57,7 @@ pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
     setup
 }
 
-/// The same under a profile, whose machines never go; `None` where the cluster cannot have one.
+/// The same under a profile, whose machines never leave; `None` if the cluster cannot have one.
 pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
     let rng = &mut random::rng(seed, "profile", 0);
     let cluster = instance.cluster();
@@ -84,7 +84,7 @@ pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
     }
     let profile = Profile::parse(&text).expect("drawn values are valid");
     if profile.as_ref().is_some_and(has_delays) {
-        // A job that refills its slots does not wait for others.
+        // A job that refills its slots ignores other jobs.
         setup.refills = 0.0;
     }
     setup.sim = setup.sim.with_profile(profile);
@@ -95,8 +95,8 @@ fn has_delays(profile: &Profile) -> bool {
     (profile.node_delay(), profile.rack_delay()) != (Span::ZERO, Span::ZERO)
 }
 
-/// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to
-/// masters, and no task to wait for another machine.
+/// Whether a policy can be simulated under the profile. A policy that binds tasks to machines leaves no slots
+/// to ApplicationMasters, and its tasks cannot wait for another machine.
 pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
     let moves_tasks = |profile: &Profile| {
         profile.am_share() > 0.0 || profile.speculation().is_some() || has_delays(profile)
@@ -105,7 +105,7 @@ pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
 }
 
 /// Machines that join like those of some group, and others of the group that leave after them, so that every
-/// task that could run can run to the end.
+/// task that could run can finish.
 fn membership(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Membership> {
     let groups = instance.cluster().groups();
     let mut changes = Vec::new();
@@ -119,7 +119,7 @@ fn membership(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Membersh
         at += random::integer(rng, 0, 8) * 1_000_000;
         changes.push(Membership::Join { at: Time(at), group });
         if random::chance(rng, 0.6) {
-            // One of the group, or one of those that just came, as long as another stays.
+            // One machine of the group, or one that just joined, as long as another stays.
             let old = like.first.0 + random::integer(rng, 0, u64::from(like.count) - 1) as u32;
             let machine = if count == 2 && random::chance(rng, 0.5) { n_machines } else { old };
             at += random::integer(rng, 0, 8) * 1_000_000;
@@ -136,7 +136,7 @@ fn script(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Crash> {
     for machine in 0..instance.cluster().n_machines() {
         let mut at = 0;
         for _ in 0..random::integer(rng, 0, 3) {
-            // Whole seconds half of the time, so that machines die just when tasks end.
+            // Whole seconds half of the time, so that machines fail exactly when tasks end.
             let grain = if random::chance(rng, 0.5) { 1_000_000 } else { 1 };
             at += random::integer(rng, 1, 20_000_000 / grain) * grain;
             let back = at + random::integer(rng, 1, 10_000_000 / grain) * grain;
@@ -147,7 +147,7 @@ fn script(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Crash> {
     script
 }
 
-/// Draws everything from `seed`, runs one policy after the other, and says what went wrong.
+/// Draws everything from `seed`, runs one policy after the other, and returns the errors.
 fn check_seed(seed: u64) -> Vec<String> {
     let instance = instance_of(Seed(seed));
     check_setup(seed, &instance, &setup_of(Seed(seed), &instance))
@@ -215,7 +215,7 @@ fn try_seeds(usually: u64, check: impl Fn(u64) -> Vec<String> + Sync) {
     );
 }
 
-/// Seeds that failed once, each with what was wrong.
+/// Seeds that failed once, each with the error.
 #[test]
 fn seeds_that_failed_once() {
     let once = [
@@ -251,7 +251,7 @@ fn seeds_that_failed_once() {
     }
 }
 
-/// What a policy that breaks its word does.
+/// The promise that a policy breaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lie {
     /// Claims to keep minima and serves the lowest id.
@@ -303,25 +303,25 @@ fn birdcage() -> Instance {
 }
 
 #[test]
-fn a_policy_that_ignores_minima_is_found_out() {
+fn a_policy_that_ignores_minima_is_detected() {
     let found = harness::judged(&birdcage(), &mut Canary(Lie::Minima), &Setup::plain()).unwrap_err();
     assert!(found.contains("minimum"), "{found}");
 }
 
 #[test]
 #[should_panic(expected = "granted a phase that cannot run")]
-fn a_policy_that_grants_what_cannot_run_is_found_out() {
+fn a_policy_that_grants_blocked_phases_is_detected() {
     let _ = harness::judged(&birdcage(), &mut Canary(Lie::Phase), &Setup::plain());
 }
 
 #[test]
 #[should_panic(expected = "granted a phase that it has to skip")]
-fn a_policy_that_does_not_skip_is_found_out() {
+fn a_policy_that_does_not_skip_is_detected() {
     let setup = Setup { locality_wait: Span(60_000_000), ..Setup::plain() };
     let _ = harness::judged(&birdcage(), &mut Canary(Lie::Skip), &setup);
 }
 
-/// A log in which something was changed behind the judge's back, and what the judge says.
+/// Changes a log without the judge's knowledge, and returns the verdict of the judge.
 fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'static str {
     let instance = birdcage();
     let policy = Registry::standard().parse("fair").unwrap();
@@ -344,8 +344,8 @@ fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'stati
 }
 
 #[test]
-fn an_engine_that_breaks_capacity_is_found_out() {
-    // Everything on the first slots; a second earlier; shorter; on a slot that does not exist.
+fn an_engine_that_breaks_capacity_is_detected() {
+    // All tasks on the first slots; a second earlier; shorter; on a slot that does not exist.
     let all_on_the_first = tampered(|_, row, places| *places = vec![SlotRange { first: 0, len: row.count }]);
     let too_early = tampered(|_, row, _| {
         if row.start > Time::ZERO {

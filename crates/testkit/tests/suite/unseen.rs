@@ -11,7 +11,7 @@ use slackline_testkit::instances;
 use crate::arb;
 use crate::swarm::{goes_with, setup_of, under_profile};
 
-/// A workload twice: as it is, and with another future after `until`.
+/// A workload twice: unchanged, and with another future after `until`.
 struct Futures {
     until: Time,
     one: Instance,
@@ -22,7 +22,7 @@ fn cut(draft: &Draft) -> Instance {
     Instance::new(draft).expect("drawn drafts are valid").cut(Span(3_000_000))
 }
 
-/// Draws a workload, an instant at which something of it is still to come, and another future.
+/// Draws a workload, an instant before some of its arrivals, and another future.
 fn futures(seed: Seed) -> Futures {
     let rng = &mut random::rng(seed, "futures", 0);
     let mut draft = arb::draft_of(seed);
@@ -31,7 +31,7 @@ fn futures(seed: Seed) -> Futures {
     }
     let until = random::integer(rng, 0, 14) as f64;
     let mut other = draft.clone();
-    // Flows from another workload; those that name what is not there could not be written down.
+    // Flows from another workload; flows that name missing things could not be written down.
     let mut strangers = arb::draft_of(Seed(seed.stream("strangers", 0))).flows;
     strangers.retain(|flow| flow.pool.is_none() && names_no_host(flow));
     for (k, stranger) in strangers.iter_mut().enumerate() {
@@ -60,7 +60,7 @@ fn names_no_host(flow: &FlowDraft) -> bool {
     phases.into_iter().all(|phase| !matches!(phase.tasks, slackline_model::draft::TasksDraft::Splits(_)))
 }
 
-/// What was started up to an instant: when, what and where, by names.
+/// The starts up to an instant: time, task and place, by names.
 fn decisions(instance: &Instance, schedule: &Schedule, until: Time) -> Vec<String> {
     let rows = schedule.tasks.rows().iter().filter(|row| row.start <= until);
     let name = |row: &slackline_model::schedule::TaskRow| {
@@ -105,12 +105,12 @@ fn broken(seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn decisions_do_not_depend_on_what_has_not_arrived() {
+fn decisions_do_not_depend_on_future_flows() {
     let found = instances::on_each_seed(20, broken);
     assert!(found.is_empty(), "{} runs; the first:\n{}", found.len(), found[..found.len().min(9)].join("\n"));
 }
 
-/// A policy that was shown the whole workload before, and holds slots back for flows that will come.
+/// A policy that was given the whole workload in advance, and reserves slots for flows that will arrive.
 struct Prophet {
     releases: Vec<Time>,
 }
@@ -140,7 +140,7 @@ impl Policy for Prophet {
 }
 
 #[test]
-fn a_policy_that_knows_the_future_is_found_out() {
+fn a_policy_that_knows_the_future_is_detected() {
     let make = |instance: &Instance| -> Box<dyn Policy> {
         Box::new(Prophet { releases: instance.flows().iter().map(|flow| flow.release).collect() })
     };

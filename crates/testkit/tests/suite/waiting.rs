@@ -1,9 +1,9 @@
 //! The limit on waiting of `auto`: once the response time of a flow reaches a multiple of its time alone, no
 //! task of a flow with a later limit starts on a slot that a ready task of it could have had.
 //!
-//! Times alone, limits and ready tasks are computed from the workload and the rows of the schedule, and not
-//! asked of the policy. `SLACKLINE_WAITING=N` tries N workloads (default 120), from seed
-//! `SLACKLINE_WAITING_FROM` on (default 0).
+//! Times alone, limits and ready tasks are computed from the workload and the rows of the schedule, not taken
+//! from the policy. `SLACKLINE_WAITING=N` tries N workloads (default 120), from seed `SLACKLINE_WAITING_FROM`
+//! on (default 0).
 
 use slackline::Registry;
 use slackline::conformance::judged;
@@ -14,11 +14,12 @@ use slackline_testkit::harness::Setup;
 
 use crate::rollouts::workload;
 
-/// Limits are sums of rounded times: what starts so near to one may be on either side of it. Microseconds.
+/// Limits are sums of rounded times: a start within this distance may be on either side of a limit.
+/// Microseconds.
 const NEAR: u64 = 1_000;
 
-/// A flow's time alone, seconds: its longest path, or the time that the slots of one kind are busy with it if
-/// that is more. All slots have one speed.
+/// The time of a flow alone, seconds: its longest path, or the time that the slots of one kind are busy with
+/// it if that is longer. All slots have one speed.
 fn alone(instance: &Instance, flow: FlowId) -> f64 {
     let cluster = instance.cluster();
     let speed = cluster.uniform_speed().expect("one speed");
@@ -62,15 +63,15 @@ impl<'a> Seen<'a> {
         self.rows.iter().filter(move |row| row.phase == phase)
     }
 
-    /// When a phase was done, and whether tasks of no length were the last of it: at that instant, the rows
-    /// do not show whether slots were given before it was done or after.
+    /// When a phase was done, and whether its last tasks had no length. If so, the rows do not show whether
+    /// slots were given at that instant before or after the end of the phase.
     fn done(&self, phase: PhaseId) -> (Time, bool) {
         let ready = self.ready(phase);
         let ends = self.of(phase).map(|row| (row.end, row.start == row.end));
         ends.chain([ready]).max().unwrap_or(ready)
     }
 
-    /// When all that a phase comes after was done, and whether that is as [`Seen::done`] says.
+    /// When all predecessors of a phase were done, with the flag of [`Seen::done`].
     fn ready(&self, phase: PhaseId) -> (Time, bool) {
         let info = self.instance.phase(phase);
         let job = self.instance.job(info.job);
@@ -80,7 +81,7 @@ impl<'a> Seen<'a> {
         jobs.chain(maps).map(|before| self.done(before)).chain([(release, false)]).max().unwrap_or_default()
     }
 
-    /// Whether a task of a phase could have started when it did not.
+    /// Whether a task of a phase could have started but did not.
     fn could_have(&self, phase: PhaseId, now: Time) -> bool {
         let info = self.instance.phase(phase);
         let later: u32 = self.of(phase).filter(|row| row.start > now).map(|row| row.count).sum();
@@ -88,14 +89,14 @@ impl<'a> Seen<'a> {
             return false;
         }
         let (ready, is_vague) = self.ready(phase);
-        // A task that took no time gave its slot, and its place below the cap, back at once, but after all
-        // were given.
+        // A task without length freed its slot, and its place below the cap, at once, but only after all
+        // slots were given.
         let holds = |row: &&TaskRow| row.start <= now && (row.end > now || row.start == now);
         let held: u32 = self.of(phase).filter(holds).map(|row| row.count).sum();
         (ready < now || ready == now && !is_vague) && held < info.cap
     }
 
-    /// Starts that should have been another flow's, and how many starts were compared with what waited.
+    /// Starts that should have been another flow's, and the number of compared starts.
     fn wrong(&self) -> (Vec<String>, usize) {
         let (mut wrong, mut compared) = (Vec::new(), 0);
         for row in self.rows {
@@ -124,7 +125,7 @@ impl<'a> Seen<'a> {
 }
 
 /// Starts that should have been another flow's under `auto` with the limit `wait`, in the workload of a seed,
-/// if the limit is `times` times the time alone; and how many were compared.
+/// if the limit is `times` times the time alone; and the number of compared starts.
 fn check(seed: u64, wait: f64, times: f64) -> (Vec<String>, usize) {
     let (instance, _) = workload(Seed(seed));
     if instance.cluster().uniform_speed().is_none() {
@@ -142,7 +143,7 @@ fn small(seed: u64) -> f64 {
 }
 
 #[test]
-fn nothing_starts_before_who_has_waited_long_enough() {
+fn nothing_starts_before_a_flow_that_reached_its_waiting_limit() {
     let mut compared = 0;
     for seed in test_seeds(120) {
         let (wrong, of) = check(seed, small(seed), small(seed));
@@ -153,7 +154,7 @@ fn nothing_starts_before_who_has_waited_long_enough() {
 }
 
 #[test]
-fn a_limit_that_comes_later_is_found_out() {
+fn a_wrong_limit_is_detected() {
     let found = (0..30).filter(|&seed| !check(seed, 1.2 * small(seed), small(seed)).0.is_empty()).count();
     assert!(found > 0, "no flow waits longer with a later limit");
 }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_values_is_refused() {
+    fn invalid_lists_of_values_are_refused() {
         for (text, expected) in [
             ("", "found \"\" among the values"),
             ("a,,b", "found \"\" among the values"),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_refuses_the_schema_refuses() {
+    fn the_schema_refuses_what_the_program_refuses() {
         let workload: Value = toml::from_str(&example("workload.toml")).unwrap();
         for (pointer, value) in [
             ("/cluster/machines/0/count", 0.into()),

@@ -1,21 +1,22 @@
 //! Shared by the importers of Hadoop's logs: jobs with the attempts of their tasks, and their conversion into
 //! a workload.
 //!
-//! - A job becomes a flow of one job, named after its id; the job within has the name that its user gave it.
-//!   Jobs of one workflow of which it is known which comes after which become one flow.
-//! - A task takes as long as its attempt that succeeded. A task of which none did takes as long as its
-//!   longest attempt, which is what the cluster gave it; one that never ran is left out.
-//! - A reduce that took its slot before the last map of its job was done waited there: it takes as long as
-//!   from then on, which is what it takes in a simulation, early or not.
+//! - A job becomes a flow of one job, named after its id; the job in it has the name that its user gave it.
+//!   Jobs of one workflow with a known order become one flow.
+//! - A task takes as long as its successful attempt. A task without one takes as long as its longest attempt,
+//!   which is what the cluster spent on it. A task that never ran is left out.
+//! - A reduce that took its slot before the last map of its job was done waited there. Its duration counts
+//!   from the end of that map, as in a simulation, early or not.
 //! - The cluster, unless another is given, is that of the log: every machine that ran anything, with as many
-//!   slots as were busy at once. That is the least it can have had.
+//!   slots as were busy at once. The real cluster has at least these.
 //! - Second 0 is the first submission.
-//! - Read as a stream (`lines`), each job is one flow, and the cluster is not that of the log.
-//! - Every attempt with its times is kept as what is recorded of its job. A clock that was behind that of the
-//!   master may have it begin before its job was submitted: then it is taken to begin with the job.
+//! - In a stream (`json_log`), each job is one flow, and the log's cluster is not used.
+//! - Every attempt with its times is kept as the recorded execution of its job. With a clock behind that of
+//!   the ApplicationMaster, an attempt may start before its job was submitted; then it is assumed to start
+//!   with the job.
 
 mod cluster;
-mod lines;
+mod json_log;
 mod workflow;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +34,7 @@ use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
 pub(super) use cluster::{Host, Topology};
-pub(super) use lines::{JOB_SKEW, LoggedLines, LoggedObjects, import_objects};
+pub(super) use json_log::{JOB_SKEW, LoggedLines, LoggedObjects, import_objects};
 pub(super) use workflow::{Workflow, adjacencies};
 
 /// Whether jobs that did not succeed are kept.
@@ -50,7 +51,7 @@ const NAME_MAX: usize = 100;
 /// Milliseconds of a time that a log gives: as Hadoop writes them, from 1970 on.
 pub(super) type Millis = i64;
 
-/// The latest time that is believed: the year 9999.
+/// The latest valid time: the year 9999.
 const MILLIS_MAX: Millis = 253_402_300_799_000;
 
 /// A time of a log, if it is one: -1 and 0 stand for none.
@@ -66,12 +67,12 @@ pub(super) struct LoggedJob {
     pub(super) queue: Option<String>,
     pub(super) priority: Option<u32>,
     pub(super) submitted: Option<Millis>,
-    /// Whether the log says that it did not succeed.
+    /// Whether it failed, according to the log.
     pub(super) failed: bool,
-    /// What it is to other jobs.
+    /// Its place in a workflow.
     pub(super) workflow: Workflow,
     pub(super) tasks: Vec<LoggedTask>,
-    /// How many of its tasks say where their input lies.
+    /// The number of its tasks with input locations.
     pub(super) located: u64,
     /// Where the log has it.
     pub(super) line: u32,
@@ -88,14 +89,14 @@ pub(super) struct LoggedTask {
 pub(super) struct LoggedAttempt {
     pub(super) start: Option<Millis>,
     pub(super) end: Option<Millis>,
-    /// How long it took, where the log says so without its times.
+    /// Its duration, if the log has it without start and end.
     pub(super) length: Option<Millis>,
     pub(super) host: Option<Host>,
     pub(super) outcome: Outcome,
 }
 
 impl LoggedAttempt {
-    /// How long it took, if the log says so.
+    /// Its duration, if the log has it.
     fn duration(&self) -> Option<Millis> {
         self.start.zip(self.end).map(|(start, end)| end - start).or(self.length)
     }
@@ -134,7 +135,7 @@ struct ImportedAttempt {
     start: Millis,
     end: Millis,
     outcome: Outcome,
-    /// Whether it is the one that says how long the task takes.
+    /// Whether it determines the duration of the task.
     counts: bool,
 }
 
@@ -155,7 +156,7 @@ impl Log {
         Self { jobs: Vec::new(), drop_failed, typed, is_relative, diagnostics }
     }
 
-    /// The same of a log whose times are counted from its start.
+    /// The same for a log whose times are counted from its start.
     pub(super) fn relative(self) -> Self {
         Self { is_relative: true, ..self }
     }
@@ -329,7 +330,7 @@ fn repair(attempts: &mut [LoggedAttempt], line: u32, diagnostics: &mut Diagnosti
     }
 }
 
-/// Which attempt says how long the task takes: the last that succeeded, or else the longest.
+/// The attempt that determines the duration of the task: the last successful one, or else the longest.
 fn successful_attempt(attempts: &[LoggedAttempt]) -> Option<usize> {
     let known = || attempts.iter().enumerate().filter(|(_, attempt)| attempt.duration().is_some());
     let done = known().rev().find(|(_, attempt)| attempt.outcome == Outcome::Done);
@@ -382,7 +383,7 @@ fn phase(seconds: impl Iterator<Item = f64>) -> Option<PhaseDraft> {
     Some(tasks.into())
 }
 
-/// What is kept of the attempts of a phase: those with times.
+/// The recorded attempts of a phase: those with times.
 fn recorded(
     tasks: Vec<(LoggedTask, usize)>,
     submitted: Millis,

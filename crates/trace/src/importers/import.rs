@@ -20,24 +20,24 @@ use crate::reading::text::{sha256, text};
 pub struct ImportedWorkload {
     /// The workload, unchecked; without machines if the source has none.
     pub draft: Draft,
-    /// What was repaired, capped or looked odd, with counts.
+    /// Repairs, caps and oddities, with counts.
     pub diagnostics: Vec<Diagnostic>,
     /// SHA-256 of the bytes as they were given, in lower-case hexadecimal.
     pub sha256: String,
-    /// Where its parts stand, for what is found wrong later.
+    /// The places of its parts, for later errors.
     pub source: SourceMap,
     pub importer: Importer,
 }
 
 /// Reads a workload from the bytes of a file, compressed (gzip, zstd) or not. O(bytes).
 ///
-/// `name` is what messages call the file; `from` names its format (one of [`ImportOptions::importers`]),
-/// which otherwise is guessed from the name and the content. The options shape what an importer makes of a
-/// trace and leave our own documents alone.
+/// `name` is the file in messages; `from` names its format (one of [`ImportOptions::importers`]), which
+/// otherwise is guessed from the name and the content. The options affect how an importer converts a trace;
+/// our own documents ignore them.
 ///
 /// # Errors
-/// Bytes that are no workload document or trace; errors have lines. That the draft is a
-/// valid instance is not checked here; see [`TraceError::from_invalid`].
+/// Bytes that are no workload document or trace; errors have lines. Whether the draft is a valid instance is
+/// not checked here; see [`TraceError::from_invalid`].
 pub fn read_workload(
     name: &str,
     bytes: &[u8],
@@ -85,12 +85,11 @@ fn texts_of_a_shell(draft: &Draft) -> Vec<(String, String)> {
     faults
 }
 
-/// Reads a folder whose files are one workload; see [`read_workload`]. The hash is that of its files' names
-/// and hashes.
+/// Reads a folder whose files are one workload; see [`read_workload`]. The hash is that of the names and
+/// hashes of its files.
 ///
 /// # Errors
-/// A folder of no format that is known, or of one that is read from files alone; files that are not in the
-/// format.
+/// A folder of an unknown format, or of one that is read only from files; files that are not in the format.
 pub fn read_folder(
     folder: &Folder,
     from: Option<&str>,
@@ -138,8 +137,8 @@ fn only_format_of<'i>(folder: &Folder, importers: &'i Importers) -> Result<Optio
     Err(TraceError::input(folder.name(), None, what))
 }
 
-/// The format of a file: the one that is named, or else the one that its name and its text, or the beginning
-/// of it, say.
+/// The format of a file: the named one, or else the one guessed from its name and its text, or the beginning
+/// of it.
 pub(crate) fn importer_of(
     name: &str,
     text: &str,

@@ -1,7 +1,7 @@
 //! An importer: the entry that the file of a format declares and the table of formats lists.
 //!
-//! Nothing else knows of a format: how it is guessed, the flags of the program and their help, what a
-//! schedule records and how it is read back follow from the entry.
+//! Only the entry describes the format. The guess of the format, the flags of the program and their help, the
+//! options in a schedule and their reading follow from it.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
@@ -25,14 +25,14 @@ pub const SEED: Param =
 pub struct Importer {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// The description, in one line.
     pub summary: &'static str,
     /// Endings of file names that are its own, without the dot, in lower case.
     pub endings: &'static [&'static str],
-    /// Whether a text could be in this format: asked where the file's name does not say.
+    /// Whether a text could be in this format; called if the name of the file does not decide.
     pub looks_like: fn(&str) -> bool,
-    /// What it assumes where a file is silent. Each is a flag of the program, so its name must be no other
-    /// flag's; importers that share a name share the flag.
+    /// The assumptions for missing values. Each is a flag of the program, so its name must differ from other
+    /// flags; importers that share a name share the flag.
     pub params: &'static [Param],
     /// Whether the setting of that name shaped the workload: those that did are recorded with a schedule,
     /// defaults included, so that a later version with other defaults imports the same.
@@ -64,26 +64,26 @@ pub struct Input<'a> {
     /// What messages call the file.
     pub file: &'a str,
     pub text: &'a str,
-    /// The moment that is second 0 because its flows begin to run then; without it the text says.
+    /// The moment of second 0 if its flows are about to run; otherwise the text has it.
     pub now: Option<&'a Start>,
     /// Values of the parameters that it declares, for documents of ours; empty for all others.
     pub parameters: &'a Parameters,
 }
 
-/// What an importer makes of a text.
+/// The result of an importer.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The workload, unchecked; without machines if the format has none.
     pub draft: Draft,
-    /// What was repaired, capped or looked odd, with counts.
+    /// Repairs, caps and oddities, with counts.
     pub diagnostics: Vec<Diagnostic>,
-    /// Where its parts stand, for what is found wrong later.
+    /// The places of its parts, for later errors.
     pub source: SourceMap,
 }
 
 impl Importer {
-    /// A format that is read from whole files, is known by their text alone, and assumes nothing. Struct
-    /// update syntax changes what is different.
+    /// A format that is read from whole files, is recognised by their text alone, and has no parameters.
+    /// Struct update syntax changes the rest.
     pub const fn new(
         name: &'static str,
         summary: &'static str,
@@ -103,26 +103,26 @@ impl Importer {
         }
     }
 
-    /// Whether it reads documents of ours, which say everything and have no import options.
+    /// Whether it reads our own documents, which are complete and have no import options.
     pub fn is_native(&self) -> bool {
         Format::from_name(self.name).is_some() || self.name == super::workload::lines::NAME
     }
 
-    /// [`Importer::shaped`] of importers whose every setting always shapes the workload.
+    /// [`Importer::shaped`] for importers whose settings all affect the workload.
     pub fn every_setting(_: &Settings, _: &str) -> bool {
         true
     }
 }
 
 impl Input<'_> {
-    /// Something is wrong at a place of the text, or with all of it.
+    /// An error at a place of the text, or in all of it.
     pub fn error(&self, place: Option<Place>, what: impl Into<String>) -> TraceError {
         TraceError::input(self.file, place, what)
     }
 }
 
 impl Output {
-    /// A workload and what is to be said of it.
+    /// A workload and its diagnostics.
     pub fn new(draft: Draft, diagnostics: Diagnostics, source: SourceMap) -> Self {
         Self { draft, diagnostics: diagnostics.into_vec(), source }
     }

@@ -1,19 +1,20 @@
 //! Job histories of Hadoop 2 and 3: `.jhist` files, in JSON or binary Avro, and whole folders of a JobHistory
 //! server.
 //!
-//! A file tells of one job, event by event: `JOB_SUBMITTED`, `MAP_ATTEMPT_STARTED`, …. `hadoop_log` makes a
-//! flow of it.
+//! A file has the events of one job: `JOB_SUBMITTED`, `MAP_ATTEMPT_STARTED`, …. `hadoop_log` converts it to a
+//! flow.
 //!
-//! - What may be missing may be null, a plain value, or a table that names its type, depending on the version
-//!   that wrote it.
-//! - The history of a job that still runs, or of an ApplicationMaster that died, ends within an event or
-//!   without the end of the job: what there is counts. Attempts without an end are left out.
-//! - An ApplicationMaster that is started again writes again what its predecessor knew: of an attempt the
-//!   last counts.
-//! - In a folder files that are damaged, or cut off before their job was submitted, are left out and counted.
-//! - In a folder the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow where
-//!   the history does not.
-//! - Hadoop 1 wrote lines such as `Job JOBID="…"`, which are refused by their name.
+//! - An optional value may be null, a plain value, or a table that names its type, depending on the version
+//!   of Hadoop.
+//! - The history of a running job, or of an ApplicationMaster that died, ends within an event or without the
+//!   end of the job. The events so far count. Attempts without an end are left out.
+//! - A restarted ApplicationMaster writes the events of its predecessor again: the last event of an attempt
+//!   counts.
+//! - In a folder, files that are damaged, or cut off before their job was submitted, are left out and
+//!   counted.
+//! - In a folder, the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow if the
+//!   history does not.
+//! - Hadoop 1 wrote lines such as `Job JOBID="…"`; these are refused by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +41,7 @@ const KIND: &str = "an event of a job history";
 /// The ending of histories, with its dot.
 const ENDING: &str = ".jhist";
 
-/// What is found of a file that does not begin as a history does.
+/// The finding for a file that does not start as a history does.
 const NO_HISTORY: &str = "found something else";
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -58,7 +59,7 @@ pub(super) const IMPORTER: Importer = Importer {
 /// Reads the history of one job.
 ///
 /// # Errors
-/// A file that is none, with the line.
+/// A file that is no history, with the line.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let mut log = Log::new(settings);
     let job = history(input.file, input.text, &mut log)?;
@@ -80,11 +81,11 @@ fn is_beside_histories(name: &str) -> bool {
     [".xml", ".summary", ".crc", ".md", ".txt", "README"].iter().any(|end| name.ends_with(end))
 }
 
-/// Reads the histories in a folder, file by file. One that is damaged, or cut off before it says which job it
-/// is of, is left out unless all are: a server that was stopped leaves such files among thousands.
+/// Reads the histories in a folder, file by file. A file that is damaged, or cut off before it names its job,
+/// is left out unless all are: a server that was stopped leaves such files among thousands.
 ///
 /// # Errors
-/// The first file that is none, with its line; a folder without any.
+/// The first file that is no history, with its line; a folder without histories.
 fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceError> {
     let mut log = Log::new(settings);
     let (mut read, mut broken) = (0, None);
@@ -140,7 +141,7 @@ fn configuration(name: &str) -> Option<String> {
     Some(format!("{folder}{slash}{id}_conf.xml"))
 }
 
-/// The properties of a configuration of Hadoop; `None` if it is none.
+/// The properties of a Hadoop configuration; `None` if the text is none.
 fn properties(text: &str) -> Option<BTreeMap<String, String>> {
     let options = roxmltree::ParsingOptions { allow_dtd: false, ..roxmltree::ParsingOptions::default() };
     let document = roxmltree::Document::parse_with_options(text, options).ok()?;
@@ -152,7 +153,7 @@ fn properties(text: &str) -> Option<BTreeMap<String, String>> {
     Some(properties.filter_map(|node| Some((child(node, "name")?, child(node, "value")?))).collect())
 }
 
-/// Fills in what a history does not say.
+/// Adds values that a history lacks.
 fn configure(job: &mut LoggedJob, properties: &BTreeMap<String, String>) {
     let given = |names: [&str; 2]| names.iter().find_map(|name| properties.get(*name)).cloned();
     job.queue = job.queue.take().or_else(|| given(["mapreduce.job.queuename", "mapred.job.queue.name"]));
@@ -181,7 +182,7 @@ struct Event {
     event: BTreeMap<String, Fields>,
 }
 
-/// What events say, as far as it matters here.
+/// The fields of events that are used here.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Fields {
@@ -264,7 +265,7 @@ fn history(file: &str, text: &str, log: &mut Log) -> Result<LoggedJob, TraceErro
             &format!("{NO_HISTORY}, expected a job history: Avro-Json or Avro-Binary on the first line"),
         ));
     };
-    // The second line is the schema, which the values say again.
+    // The second line is the schema; the values repeat it.
     let Some((_, events)) = rest.split_once('\n') else {
         return Err(wrong(
             2,
@@ -317,7 +318,7 @@ struct Reader {
     is_over: bool,
     /// Tasks by their ids, which are in the order of their numbers.
     tasks: BTreeMap<String, LoggedTask>,
-    /// Attempts by their ids: the task, and what is known.
+    /// Attempts by their ids: the task, and the events so far.
     attempts: BTreeMap<String, (String, LoggedAttempt)>,
 }
 
@@ -349,7 +350,7 @@ impl Reader {
 
     fn submitted(&mut self, fields: Fields, line: u32) {
         let job = &mut self.job;
-        // A second ApplicationMaster says it again.
+        // A second ApplicationMaster repeats it.
         job.id = fields.jobid.text().unwrap_or_else(|| std::mem::take(&mut job.id));
         job.name = fields.job_name.text();
         job.user = fields.user_name.text();

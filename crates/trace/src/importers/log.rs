@@ -25,7 +25,7 @@ pub(super) fn slots(cores: f64, slot_cores: u64) -> u64 {
     (cores / slot_cores as f64).ceil().max(1.0) as u64
 }
 
-/// As many tasks as a phase may have, or what is wrong with their number.
+/// The number of tasks, or an error if a phase may not have as many.
 pub(super) fn task_count(tasks: u64) -> Result<u32, String> {
     u32::try_from(tasks).map_err(|_| format!("found {tasks} tasks, expected at most {}", u32::MAX))
 }
@@ -53,8 +53,8 @@ pub(super) fn from_first(draft: &mut Draft) {
     draft.start = draft.start.take().and_then(|start| start.after(first)).map(Start::from);
 }
 
-/// Goes through the lines of a file of a folder. A file that cannot be read to its end, because its writer is
-/// still at work or was killed, is read as far as it goes.
+/// Reads the lines of a file of a folder. A file that ends abruptly, because its writer is running or was
+/// killed, is read as far as possible.
 pub(super) fn each_line(
     folder: &Folder,
     file: &str,

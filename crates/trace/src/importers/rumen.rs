@@ -100,7 +100,7 @@ struct Location {
 /// Reads a trace into a draft with the machines that it names.
 ///
 /// # Errors
-/// The first object that is no job, with its line; a topology that is none.
+/// The first object that is no job, with its line; an invalid topology.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let topology = Topology::of_rumen(settings.text("topology"))?;
     import_objects(input, settings, Trace { topology: None }, topology.as_ref())
@@ -189,7 +189,7 @@ fn attempt(attempt: Attempt) -> LoggedAttempt {
     }
 }
 
-/// What the properties of a job say of its workflow.
+/// The workflow in the properties of a job.
 fn workflow(job: &Job) -> Workflow {
     let properties = job.properties.iter().flatten();
     let texts = properties.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));

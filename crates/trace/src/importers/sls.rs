@@ -1,14 +1,14 @@
 //! Traces of Hadoop's Scheduler Load Simulator (SLS): JSON objects one after the other, a job each, with a
-//! task for each container; and the file of nodes that goes with them. `hadoop_log` makes flows of the jobs.
+//! task for each container; and the file of nodes that belongs to them. `hadoop_log` converts the jobs to
+//! flows.
 //!
 //! - Times are milliseconds from the start of the trace. A task has a start and an end, or only a duration
-//!   (`duration.ms`): then nothing is recorded of it, and a reduce is not early.
-//! - `count` of a task and `job.count` stand for that many.
+//!   (`duration.ms`): then there is no recorded execution, and a reduce is not early.
+//! - `count` of a task and `job.count` stand for that number of copies.
 //! - A node has as many slots as containers of SLS's defaults (1,024 MB and a core) fit in: `memory-mb` and
 //!   `vcores`, by default 10,240 and 10. A task is one slot, even if its container is larger.
-//! - In a trace of `dag` type containers are asked for after a delay, which is counted and ignored: what
-//!   comes after what it does not say. An object with the numbers of nodes and racks says nothing that
-//!   matters here.
+//! - In a trace of `dag` type, containers are requested after a delay, which is counted and ignored, since it
+//!   does not name predecessors. An object with the numbers of nodes and racks has nothing that matters here.
 
 use serde::Deserialize;
 use slackline_model::draft::MachineDraft;
@@ -37,11 +37,11 @@ const CONTAINER_MB: u64 = 1024;
 const NODE_MB: u64 = 10_240;
 const NODE_CORES: u64 = 10;
 
-/// The most tasks that counts add to a trace that is kept, or to an object of one that is not: counts that
-/// say more are mistaken, and each task takes memory.
+/// The limit on tasks that counts add to a trace, or to one object of a stream: larger counts are mistakes,
+/// and each task takes memory.
 const COUNTED_MAX: u64 = 1_000_000;
 
-/// The latest time that is believed, milliseconds: a thousand years.
+/// The latest valid time, milliseconds: a thousand years.
 const MILLIS_MAX: i64 = 31_557_600_000_000;
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -115,7 +115,7 @@ struct Node {
 /// Reads a trace into a draft with the machines of its nodes, or else those that it names.
 ///
 /// # Errors
-/// The first object that is no job, with its line; a file of nodes that is none.
+/// The first object that is no job, with its line; an invalid file of nodes.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let nodes = nodes(settings.text("nodes"))?;
     import_objects(input, settings, Trace { counted: Some(0), ..Trace::default() }, nodes.as_ref())
@@ -184,7 +184,7 @@ impl Task {
     }
 }
 
-/// Takes a job as often as it says.
+/// Adds the copies of a job.
 fn add(object: &Object<'_>, job: &Job, number: u64, log: &mut Log) {
     let line = object.line();
     let listed = job.tasks.as_deref().unwrap_or_default();
@@ -222,7 +222,7 @@ fn logged(task: &Task) -> LoggedTask {
     LoggedTask { phase, attempts: vec![attempt] }
 }
 
-/// Reads the file of nodes; an empty text is none.
+/// Reads the file of nodes; `None` for an empty text.
 fn nodes(text: &str) -> Result<Option<Topology>, TraceError> {
     if text.trim().is_empty() {
         return Ok(None);

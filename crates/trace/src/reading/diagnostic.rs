@@ -1,4 +1,4 @@
-//! Remarks of importers: what was repaired, capped or looked odd, with counts.
+//! Remarks of importers: repairs, caps and oddities, with counts.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::reading::place::Place;
 /// A remark on some rows of a trace, or flows of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What was found and what became of it.
+    /// The finding, and its consequence.
     pub what: String,
-    /// What is counted: `row`, `flow`, `file`, or what a log is made of, such as `attempt`.
+    /// The counted thing: `row`, `flow`, `file`, or a part of a log, such as `attempt`.
     pub of: &'static str,
     pub count: u64,
     /// The first of them, where they stand in lines.

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_no_time_is_first_in_the_next_round() {
+    fn targets_without_a_request_are_first_in_the_next_round() {
         let (mut turn, none) = (RoundRobin::default(), Duration::ZERO);
         let mut rounds: Vec<Vec<u32>> = (0..4).map(|_| round(&mut turn, &[1, 2, 3], none)).collect();
         assert_eq!(rounds, [[1], [2], [3], [1]]);

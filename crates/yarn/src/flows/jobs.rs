@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn no_map_ends_after_a_reduce_is_at_work() {
+    fn no_map_ends_after_a_reduce_computes() {
         let (map, reduce) = (PhaseKind::Map, PhaseKind::Reduce);
         let made = BTreeMap::from([
             ((map, 0), attempt(PhaseKind::Map, (10, 20))),

@@ -500,7 +500,7 @@ fn queues_that_follow_no_priorities_are_refused() {
 }
 
 #[test]
-fn what_jobs_took_before_is_asked_of_the_history() {
+fn durations_of_earlier_jobs_come_from_the_history() {
     let site = TestCluster::new();
     // Of four of a name the newest three count; one of another queue, one that failed and one of long ago do
     // not.

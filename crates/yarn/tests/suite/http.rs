@@ -63,7 +63,7 @@ fn what_fails_for_the_moment_is_tried_again_and_no_more_than_it_may() {
 }
 
 #[test]
-fn what_is_refused_is_not_tried_again() {
+fn refused_requests_are_not_retried() {
     let mock = Mock::start().unwrap();
     let unknown = "application_1700000000000_0009".parse().unwrap();
     let error = manager(&mock).attempts(unknown).unwrap_err();

@@ -308,7 +308,7 @@ fn an_application_is_gone_when_the_resource_manager_has_said_so_three_times() {
 }
 
 #[test]
-fn an_expected_application_is_seen_even_if_it_is_over_before_the_first_look() {
+fn an_expected_application_is_seen_even_if_it_finished_before_the_first_poll() {
     let mut watch = Watch::new();
     let id = watch.submit(1, 0);
     watch.observer.expect(id);

@@ -46,7 +46,7 @@ fn an_application_as_it_runs() {
 }
 
 #[test]
-fn an_application_that_is_over_has_unknown_numbers() {
+fn a_finished_application_has_unknown_numbers() {
     let mock = Mock::start().unwrap();
     let over = r#"{"id":"application_1_0001","state":"FINISHED","finalStatus":"SUCCEEDED","progress":"NaN","priority":"3",
         "runningContainers":-1,"allocatedMB":-1,"allocatedVCores":-1,"finishedTime":1700000000009,"diagnostics":null,

@@ -1,5 +1,4 @@
-//! Flows that come later: a look back at a run in which flows were served by a fixed order ends as the run
-//! did.
+//! Tests flows that arrive later: the replay of a run with a fixed order of flows ends as the run did.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +14,7 @@ use crate::rule::online::by_tail;
 use crate::rule::residual::Residual;
 use crate::rule::tests::{Shape, UNIVERSAL, workload};
 
-/// Serves flows by what they were when they came, and looks back when the last one is done.
+/// Serves flows in an order fixed at their arrival, and replays the run when the last flow is done.
 #[derive(Default)]
 struct Fixed {
     residual: Residual,
@@ -24,7 +23,7 @@ struct Fixed {
     done: Vec<(FlowId, Time)>,
     place: IdTable<PhaseId, (Key, u32, u32)>,
     queue: ReadyQueue<(Key, u32, u32)>,
-    /// When flows completed, and when they do in the look back.
+    /// The completions of flows in the run, and in the replay.
     found: Rc<RefCell<Vec<(Time, Time)>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Schedules by hand, and searches that find what no order of flows gives.
+//! Schedules by hand, and searches that find schedules which no order of flows gives.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
@@ -23,7 +23,7 @@ fn instance(slots: u32, flows: Vec<FlowDraft>) -> Instance {
     Instance::new(&Draft { machines, flows, objective, ..Draft::default() }).unwrap()
 }
 
-/// Rows of single tasks on slot 0 one after the other: phase and from when to when.
+/// Rows of single tasks on slot 0, one after the other: phase, start and end.
 fn rows_of(list: &[(u32, u64, u64)]) -> TaskRows {
     let mut rows = TaskRows::new();
     for &(phase, start, end) in list {
@@ -44,8 +44,8 @@ fn rows_of(list: &[(u32, u64, u64)]) -> TaskRows {
 
 #[test]
 fn a_slot_is_left_idle_for_what_comes_soon() {
-    // Ten seconds from 0 on, or one that is worth a hundred times as much from 1 on: 10 + 1,000 if the first
-    // goes first, else 12 + 100.
+    // A task of ten seconds from 0 on, or a task with a hundred times its weight from 1 on: 10 + 1,000 if the
+    // first goes first, else 12 + 100.
     let one = |s: f64| TasksDraft::Uniform { tasks: 1, seconds: s }.into();
     let instance = instance(1, vec![flow("long", 0.0, 1.0, one(10.0)), flow("short", 1.0, 100.0, one(1.0))]);
     let mut search = Insertion::new(&instance).unwrap();
@@ -56,7 +56,7 @@ fn a_slot_is_left_idle_for_what_comes_soon() {
 
 #[test]
 fn without_tries_the_schedule_is_as_it_was_or_earlier() {
-    // The second could have begun at 4.
+    // The second could have started at 4.
     let one = |s: f64| TasksDraft::Uniform { tasks: 1, seconds: s }.into();
     let instance = instance(1, vec![flow("a", 0.0, 1.0, one(4.0)), flow("b", 0.0, 1.0, one(1.0))]);
     let found = Insertion::new(&instance).unwrap().run(&rows_of(&[(0, 0, 4), (1, 6, 7)]), 0, 0, || false);
@@ -73,7 +73,7 @@ fn caps_and_slots_are_kept_and_gaps_filled() {
     search.place(&[0, 1, 2, 3, 4]);
     let starts: Vec<Time> = search.places.iter().map(|&(_, start, _)| start).collect();
     assert_eq!(starts, [0, 2, 0, 1, 2].map(seconds));
-    // Two tasks of the second in front: the first begins at 1, one slot being free from then on, and the gap
+    // Two tasks of the second in front: the first starts at 1, one slot being free from then on, and the gap
     // beside it takes the last.
     search.place(&[2, 3, 0, 1, 4]);
     let starts: Vec<Time> = search.places.iter().map(|&(_, start, _)| start).collect();

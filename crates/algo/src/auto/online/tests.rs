@@ -1,4 +1,4 @@
-//! What the choice of an order promises.
+//! Tests the promises of the choice of an order.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, Repeat, TasksDraft};
@@ -13,7 +13,7 @@ fn auto(objective: Objective, rollouts: &str) -> Auto {
     Auto::new(objective, &Settings::parse(ENTRY.params, [("rollouts", rollouts)]).unwrap())
 }
 
-/// One that decides when flows come and not when they end.
+/// A policy that decides when flows arrive and not when they end.
 fn at_arrivals(objective: Objective, rollouts: &str) -> Auto {
     let settings = [("rollouts", rollouts), ("ends", "no")];
     Auto::new(objective, &Settings::parse(ENTRY.params, settings).unwrap())
@@ -24,7 +24,7 @@ fn estimated(cost: f64, completions: f64) -> EstimatedCost {
 }
 
 #[test]
-fn what_is_better_is_better_by_more_than_the_share_or_earlier_in_sum() {
+fn a_better_cost_is_lower_by_more_than_the_share_or_has_earlier_completions() {
     let old = estimated(100.0, 50.0);
     assert!(estimated(99.0, 90.0).beats(old, GAIN));
     assert!(!estimated(99.8, 49.9).beats(old, GAIN) && estimated(99.8, 49.9).beats(old, 0.0));
@@ -55,14 +55,14 @@ const METRICS: [(Metric, Combine); 4] = [
 ];
 
 #[test]
-fn where_all_is_there_a_longer_search_never_loses_and_mostly_gains() {
+fn if_all_flows_have_arrived_a_longer_search_never_loses_and_mostly_gains() {
     let rules = portfolio().len();
     let at_once = Shape { load: 1e6, ..UNIVERSAL };
     let mut gained = 0;
     for (metric, combine) in METRICS {
         for seed in 0..3 {
             let instance = workload(seed, at_once, metric, combine);
-            // All rules are tried in both.
+            // Both try all rules.
             let [short, long] = [2 * rules, 2 * rules + 200].map(|rollouts| {
                 let mut auto = at_arrivals(instance.objective(), &rollouts.to_string());
                 cost_of(&instance, &mut auto);
@@ -77,11 +77,11 @@ fn where_all_is_there_a_longer_search_never_loses_and_mostly_gains() {
 }
 
 #[test]
-fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() {
+fn if_all_flows_have_arrived_deciding_at_ends_never_loses_and_mostly_gains() {
     let at_once = Shape { load: 1e6, ..UNIVERSAL };
     let mut gained = 0;
     for seed in 0..6 {
-        // A sum of linear costs: slack is worth nothing, and what is believed comes true.
+        // A sum of linear costs: slack is worth nothing, and the estimates are exact.
         let instance = workload(seed, at_once, Metric::Response, Combine::Sum);
         let once = cost_of(&instance, &mut at_arrivals(instance.objective(), "30"));
         let again = cost_of(&instance, &mut auto(instance.objective(), "30"));
@@ -93,8 +93,8 @@ fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() 
 
 #[test]
 fn flows_that_come_together_are_searched_longer() {
-    // In the order of the document half of them are late, in that of their deadlines none: more than two
-    // orders have to be tried.
+    // In the order of the document half of the flows are late, in the order of their deadlines none: more
+    // than two orders must be tried.
     let due = |k: u32| Some(67.0 - 10.0 * f64::from(k));
     let flow = |k: u32| FlowDraft { deadline: due(k), ..serial(&format!("f{k}"), 0.0, (1, 10.0)) };
     let instance = on_slots(1, (0..6).map(flow).collect(), Metric::Tardy);
@@ -103,7 +103,7 @@ fn flows_that_come_together_are_searched_longer() {
 }
 
 #[test]
-fn over_time_it_is_better_than_the_rule_that_is_for_the_metric() {
+fn over_time_it_is_better_than_the_rule_for_the_metric() {
     for ((metric, combine), rule) in METRICS.into_iter().zip(["area", "due", "atc", "moore"]) {
         let costs = (0..6).map(|seed| {
             let instance = workload(seed, UNIVERSAL, metric, combine);
@@ -131,14 +131,14 @@ fn without_later_arrivals_flows_complete_as_estimated() {
     }
 }
 
-/// How a policy came to its orders on that workload.
+/// How a policy found its orders on that workload.
 fn chosen(instance: &Instance, mut auto: Auto) -> Vec<ChosenBy> {
     cost_of(instance, &mut auto);
     auto.choices().iter().map(|choice| choice.by).collect()
 }
 
 #[test]
-fn what_was_chosen_says_how_it_was_come_to() {
+fn choices_name_their_origin() {
     use ChosenBy::{Kept, Rule, Search};
     let instance = workload(3, UNIVERSAL, Metric::Tardiness, Combine::Sum);
     let objective = instance.objective();
@@ -147,7 +147,7 @@ fn what_was_chosen_says_how_it_was_come_to() {
     assert_ne!(all[0], Kept, "nothing was in force before");
     let found = chosen(&instance, auto(objective, "1"));
     assert!(!found.contains(&Search), "one rollout is that of a rule: {found:?}");
-    // Of one rule by dates that do not change, what is in force is what the rule says.
+    // With one rule by fixed dates, the order in force is that of the rule.
     let knobs = portfolio()[0].1;
     let edf = vec![(crate::rule::orders::Rule::named("edf").unwrap(), knobs)];
     let mut one = auto(objective, "1").with_rules(edf);
@@ -157,10 +157,10 @@ fn what_was_chosen_says_how_it_was_come_to() {
     assert!(others.iter().all(|choice| choice.by == Kept && &*choice.rule == "edf"), "{others:?}");
 }
 
-/// `auto` with a check: a flow that has waited long enough is served before all others.
+/// `auto` with a check: a flow that has reached its waiting limit is served before all others.
 struct Watched {
     auto: Auto,
-    /// The number of times at which a flow that had waited long enough was served before another.
+    /// The number of times at which a flow that had reached its waiting limit was served before another.
     first: u32,
     seen: Vec<FlowId>,
 }
@@ -210,7 +210,7 @@ fn a_flow_that_has_waited_a_multiple_of_its_time_alone_goes_first() {
             let instance = workload(seed, overloaded, metric, combine);
             let settings = [("rollouts", "5"), ("wait", "3")];
             let auto = Auto::new(instance.objective(), &Settings::parse(ENTRY.params, settings).unwrap());
-            // Some slots are kept from long tasks as well.
+            // Some slots are reserved from long tasks as well.
             let auto = auto.with_headroom(Span(20_000_000), 0.2);
             let mut watched = Watched { auto, first: 0, seen: Vec::new() };
             cost_of(&instance, &mut watched);
@@ -234,8 +234,9 @@ fn on_slots(slots: u32, flows: Vec<FlowDraft>, metric: Metric) -> Instance {
 }
 
 #[test]
-fn who_understates_gains_nothing_once_it_has_done_what_it_said() {
-    // The liar says 40 seconds and takes 400; another comes when it has done 50, and takes 100 as it says.
+fn an_understated_flow_gains_nothing_beyond_its_estimate() {
+    // The liar claims 40 seconds and takes 400. Another flow arrives when the liar has done 50, and takes 100
+    // as claimed.
     let flows = vec![serial("liar", 0.0, (40, 10.0)), serial("honest", 45.0, (10, 10.0))];
     let instance = on_slots(1, flows, Metric::Response);
     let completions = |said: f64| {
@@ -272,7 +273,7 @@ fn cost_with_noise(instance: &Instance, policy: &mut dyn Policy, seed: u64) -> f
 }
 
 #[test]
-fn where_lengths_are_far_off_deadlines_are_met_as_by_their_order() {
+fn with_bad_estimates_deadlines_are_met_as_by_edf() {
     let shape = Shape { load: 0.8, ..UNIVERSAL };
     let (mut auto_cost, mut edf_cost) = (0.0, 0.0);
     for seed in 0..8 {
@@ -287,7 +288,7 @@ fn where_lengths_are_far_off_deadlines_are_met_as_by_their_order() {
 }
 
 #[test]
-fn where_lengths_are_far_off_flows_go_by_dates() {
+fn with_bad_estimates_flows_go_by_dates() {
     let all = portfolio();
     let names =
         |dated| -> Vec<&str> { usable(&all, dated).into_iter().map(|at: usize| all[at].0.name).collect() };
@@ -300,8 +301,8 @@ fn where_lengths_are_far_off_flows_go_by_dates() {
 
 #[test]
 fn flows_that_were_announced_are_reckoned_with() {
-    // At 60 there are tasks of 30 and of 70 seconds; at 100 comes a flow that must not wait, as it did at 0.
-    // With those of 30 first, all slots are taken from 90 to 160, with those of 70 only until 130.
+    // At 60 there are tasks of 30 and of 70 seconds. At 100 an urgent flow arrives, as at 0. If those of 30
+    // go first, all slots are busy from 90 to 160, if those of 70 go first only until 130.
     let urgent = |id: &str, release: f64| FlowDraft {
         weight: 100.0,
         deadline: Some(release + 10.0),
@@ -320,11 +321,10 @@ fn flows_that_were_announced_are_reckoned_with() {
     assert_eq!((cost(&announced), cost(&unknown)), (3000.0 + 80.0, 6000.0 + 30.0));
 }
 
-/// Moves flows about at each arrival, and compares rollouts that begin where nothing has changed yet with
-/// whole ones.
+/// Moves flows at each arrival, and compares rollouts that start at the first change with whole ones.
 struct Nearby {
     auto: Auto,
-    /// How many rollouts were compared.
+    /// The number of compared rollouts.
     compared: u32,
 }
 
@@ -392,8 +392,8 @@ fn a_decision_takes_no_more_however_much_is_there() {
     let one = auto.evaluator.work() - before;
     assert!(order.len() == 60 && one > 2 * WORK, "much is there: a rollout takes {one}");
     let share = AT_FIRST * 200 * WORK;
-    // They came together. Beyond its share a decision makes the move that it was about to make, with the
-    // rollout that rates it.
+    // They arrived together. Beyond its share, a decision makes only the move in progress, with the rollout
+    // that rates it.
     assert!(before <= share + 5 * one / 2, "{before} of {share}, a rollout takes {one}");
     assert!(before > share * 4 / 5, "{before} of {share}: it makes use of its share");
 }

@@ -1,4 +1,4 @@
-//! What is kept from long tasks, and when nothing is.
+//! Tests when slots are reserved from long tasks, and when none are.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
@@ -23,7 +23,7 @@ fn instance(metric: Metric, flows: Vec<FlowDraft>) -> Instance {
     Instance::new(&Draft { machines: vec![machine], flows, objective, ..Draft::default() }).unwrap()
 }
 
-/// What the workload costs with and without headroom, and the share that was kept at the end.
+/// The cost of the workload with and without reserved slots, and the reserved share at the end.
 fn costs(instance: &Instance) -> (f64, f64, f64) {
     let run = |headroom: &str| {
         let settings = [("rollouts", "20"), ("headroom", headroom)];
@@ -58,8 +58,8 @@ fn mice_do_not_wait_for_the_tasks_of_an_elephant() {
 
 #[test]
 fn more_is_kept_as_soon_as_an_elephant_comes_and_no_more_when_it_is_long_gone() {
-    // It comes when those before it have shown what comes, and could take all slots for as long as forty of
-    // them come.
+    // The elephant arrives when earlier flows have shown what to expect. It could take all slots for as long
+    // as forty of them arrive.
     let mouse = |k: u32| flow(format!("mouse{k}"), f64::from(5 * k), (4 + k % 9, 6.0));
     let mice = |n: u32| (0..n).map(mouse).collect::<Vec<_>>();
     let elephant = flow("elephant".into(), 101.0, (60, 200.0));
@@ -77,7 +77,8 @@ fn nothing_is_kept_where_nearly_all_flows_are_long() {
         let rng = &mut random::rng(Seed(seed), "long", 0);
         let mut at = 0.0;
         let flows = (0..80).map(|k| {
-            // A tenth of them is short; the median flow takes 100 s alone, and half of the tasks take longer.
+            // A tenth of the flows is short; the median flow takes 100 s alone, and half of the tasks take
+            // longer.
             let (tasks, seconds) =
                 if k % 10 == 0 { (4, 60.0) } else { (20, 100.0 + 20.0 * f64::from(k % 4)) };
             at += random::exponential(rng, f64::from(tasks) * seconds / 20.0 / 0.9).round();

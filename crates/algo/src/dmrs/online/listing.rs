@@ -1,4 +1,4 @@
-//! The job scheduler and the task scheduler: what is left of the ready jobs becomes an order and a list.
+//! The job scheduler and the task scheduler: order and list the remaining work of the ready jobs.
 
 use std::collections::BTreeSet;
 
@@ -18,11 +18,11 @@ const AHEAD: u64 = 500;
 const AHEAD_SLOTS: u64 = 64;
 /// The limit for each slot, while slots have nothing to do.
 const AHEAD_MOST: u64 = 2;
-/// How many are placed before it is looked again whether slots have nothing to do.
+/// The number of tasks to place before checking again for idle slots.
 const AT_ONCE: u64 = 256;
 
 impl Dmrs {
-    /// The job scheduler: σ from the linear program over what is left of the ready jobs.
+    /// The job scheduler: σ from the linear program over the remaining work of the ready jobs.
     pub(super) fn sort(&mut self, view: &View<'_>) {
         let speeds = self.speeds.get();
         let mut ids = Vec::with_capacity(self.jobs.len());
@@ -54,10 +54,9 @@ impl Dmrs {
         self.order = order.into_iter().map(|at| ids[at]).collect();
     }
 
-    /// Whether the list can be continued as it is after σ was renewed: everything went as it was listed, and
-    /// the jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
-    /// jobs that are not on it are taken over. Jobs that were listed out of turn do not count. O(jobs log
-    /// jobs).
+    /// Whether the list can be continued after σ was renewed: all tasks ran as listed, and the listed jobs
+    /// with remaining tasks come first in the new order, as in the old one. Then only the jobs that are not
+    /// on the list are taken over. Jobs that were listed out of turn do not count. O(jobs log jobs).
     pub(super) fn continue_list(&mut self, view: &View<'_>) -> bool {
         if self.departed || self.list.is_none() {
             return false;
@@ -78,7 +77,7 @@ impl Dmrs {
         true
     }
 
-    /// The jobs of σ that are not on the list are to be listed, and some of them could start now.
+    /// Plans to list the jobs of σ that are not on the list; some of them could start now.
     fn plan_the_rest(&mut self, view: &View<'_>) {
         let Self { order, jobs, on_list, .. } = self;
         let rest = order.iter().copied().filter(|job| jobs.contains(job) && !on_list.contains(job));
@@ -102,7 +101,7 @@ impl Dmrs {
             && !view.state.is_early(view.instance, phase)
     }
 
-    /// The task scheduler: a list of all tasks to start, from what the slots do now.
+    /// The task scheduler: lists all tasks to start, from the present state of the slots.
     pub(super) fn replan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
         self.queues.clear();
         out.push(Action::ClearPlacements);
@@ -131,8 +130,8 @@ impl Dmrs {
         self.extend(view);
     }
 
-    /// Takes tasks off their slots that were handed over and have not begun, or were stopped, or whose flow
-    /// was abandoned.
+    /// Removes tasks from their slots that were handed over and have not started, or were stopped, or whose
+    /// flow failed.
     fn take_back(&mut self, view: &View<'_>) {
         let handed = std::mem::take(&mut self.handed);
         let at: Vec<SlotRef> =
@@ -149,7 +148,7 @@ impl Dmrs {
         }
     }
 
-    /// Keeps in mind only the tasks that were handed over and have not begun.
+    /// Forgets all handed-over tasks that have started.
     pub(super) fn note_begun(&mut self, view: &View<'_>) {
         let queues = &self.queues;
         let has_not_begun = |r: Running| view.state.knows(r.phase) && view.phase(r.phase).is_pending(r.task);
@@ -175,8 +174,8 @@ impl Dmrs {
         slots
     }
 
-    /// Lists further tasks until enough are in the queues, if they have run low. While slots have nothing to
-    /// do then, jobs that could start there are listed out of their turn.
+    /// Lists further tasks until the queues have enough, if they have run low. If slots are idle then, jobs
+    /// that could start there are listed out of their turn.
     pub(super) fn extend(&mut self, view: &View<'_>) {
         let is_listed =
             self.unplanned.is_empty() && self.placing.is_none() && self.aside.iter().all(Option::is_none);
@@ -200,7 +199,7 @@ impl Dmrs {
                 None
             };
             let Some((placing, left)) = placing else { break };
-            // Out of turn, no more than there are such slots: other slots are left to jobs in their turn.
+            // Out of turn, at most as many tasks as idle slots: the other slots are for jobs in their turn.
             let left = placing
                 .for_slot_kind
                 .map_or(left, |slot_kind| left.min(self.queues.with_nothing_to_do(slot_kind)));
@@ -223,7 +222,7 @@ impl Dmrs {
         }
     }
 
-    /// The next job of σ, or what is left of one.
+    /// The next job of σ, or the rest of one.
     fn next_in_turn(&mut self, view: &View<'_>) -> Option<Placing> {
         if let Some(begun) = self.placing.take().filter(|begun| self.jobs.contains(&begun.id)) {
             return Some(begun);
@@ -237,7 +236,7 @@ impl Dmrs {
         Some(self.begin(id, None, view))
     }
 
-    /// The first job of σ that could start in a slot kind with slots that have nothing to do.
+    /// The first job of σ that could start in a slot kind with idle slots.
     fn next_for_slots(&mut self, view: &View<'_>) -> Option<Placing> {
         while let Some(slot_kind) = self.hungry() {
             let begun = self.aside[slot_kind].take().filter(|begun| self.jobs.contains(&begun.id));
@@ -246,7 +245,7 @@ impl Dmrs {
             }
             let Some(id) = self.could_start[slot_kind].pop_front() else { continue };
             if self.placing.as_ref().is_some_and(|placing| placing.id == id) {
-                // It is its turn.
+                // It is the turn of this job.
                 self.could_start[slot_kind].push_front(id);
                 return self.placing.take();
             }
@@ -269,7 +268,7 @@ impl Dmrs {
         Placing { id, job, progress, for_slot_kind }
     }
 
-    /// A slot kind in which a slot has neither a task nor a queue, although a job that is not wholly on the
+    /// A slot kind with a slot that has neither a task nor a queue, although a job that is not wholly on the
     /// list could start there.
     fn hungry(&self) -> Option<usize> {
         let could =
@@ -277,7 +276,7 @@ impl Dmrs {
         (0..2).find(|&slot_kind| could(slot_kind) && self.queues.has_nothing_to_do(slot_kind))
     }
 
-    /// The tasks of a job that have not begun.
+    /// The unstarted tasks of a job.
     fn rest_of(&self, id: JobId, view: &View<'_>) -> list::Job {
         let phase = |id: PhaseId| {
             let info = view.instance.phase(id);

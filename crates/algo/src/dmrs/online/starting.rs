@@ -1,4 +1,5 @@
-//! Free slots get tasks: the head of the queue if it can start, and if no other slot has become better.
+//! Assigns tasks to free slots: the head of the queue if it can start, and if no other slot has become
+//! better.
 
 use std::collections::BTreeMap;
 
@@ -29,12 +30,13 @@ impl Dmrs {
                         self.transfer(at, task, &mut begun, out);
                         continue;
                     }
-                    // What cannot start now cannot start later in this call.
+                    // A task that cannot start now cannot start later in this call.
                     has_loose[at.slot_kind] = false;
                 }
                 let Some(task) = self.head(at, &begun, view) else { continue };
                 if self.departed && may_replan && self.may_pay(at, view.now) {
-                    // What was handed over in this call is not under way yet, but no longer to be listed.
+                    // Tasks that were handed over in this call are not running yet, but must not be listed
+                    // again.
                     replanned = true;
                     break;
                 }
@@ -70,8 +72,8 @@ impl Dmrs {
         slots
     }
 
-    /// Whether another slot is better for the head of `at`, and enough has happened since the list was
-    /// made so that rebuilding it costs O(log tasks) per task in all.
+    /// Whether another slot is better for the head of `at`, and enough tasks have started since the list was
+    /// made that rebuilding it costs O(log tasks) per task in total.
     fn may_pay(&self, at: SlotRef, now: Time) -> bool {
         is_worth_a_list(self.started, self.queues.queued())
             && self.queues.is_better_elsewhere(at, self.speeds.get(), now)
@@ -130,8 +132,8 @@ impl Dmrs {
     }
 }
 
-/// Hands a task to a machine, with its neighbour of the same phase if that goes there too: the slots of a
-/// machine are alike, and tasks that start there together are then started at once.
+/// Hands a task to a machine, together with its neighbour of the same phase if that goes there too: the slots
+/// of a machine are equal, and tasks that start there together then start at once.
 fn place(machine: MachineId, task: Running, out: &mut Vec<Action>) {
     if let Some(Action::Place { machine: last, phase, first, count }) = out.last_mut()
         && (*last, *phase) == (machine, task.phase)
@@ -155,7 +157,7 @@ fn has_room(phase: PhaseId, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> 
 }
 
 /// Whether `started` tasks since the last list are enough: then rebuilding it for the `queued` tasks costs
-/// O(log tasks) per task in all (deviation D6).
+/// O(log tasks) per task in total (deviation D6).
 fn is_worth_a_list(started: u64, queued: u64) -> bool {
     started >= queued / 64
 }

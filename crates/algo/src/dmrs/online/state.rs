@@ -1,4 +1,4 @@
-//! What the DMRS policy knows, and how events change it.
+//! The state of the DMRS policy, and how events change it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,10 +16,10 @@ use crate::estimated;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     pub variant: Variant,
-    /// Whether the list is rebuilt when reality departs from it.
+    /// Whether the list is rebuilt after deviations from the plan.
     pub reoptimise: Reoptimise,
     pub form: Form,
-    /// What the list is sorted by.
+    /// The sort key of the list.
     pub key: Key,
 }
 
@@ -33,7 +33,7 @@ pub enum Reoptimise {
     Never,
 }
 
-/// What is out of date.
+/// The parts of the state that are out of date.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
     /// σ: a job became ready.
@@ -46,7 +46,7 @@ pub(super) struct Due {
 #[derive(Clone, Debug)]
 pub(super) enum Awake {
     All,
-    /// These, as far as they are idle.
+    /// These slots, if they are idle.
     Some(Vec<SlotRef>),
 }
 
@@ -58,13 +58,13 @@ impl Awake {
     }
 }
 
-/// A job of which a part is on the list.
+/// A partly listed job.
 #[derive(Clone, Debug)]
 pub(super) struct Placing {
     pub(super) id: JobId,
     pub(super) job: list::Job,
     pub(super) progress: list::Progress,
-    /// The slot kind that had nothing to do, if the job was listed out of turn.
+    /// The slot kind that was idle, if the job was listed out of turn.
     pub(super) for_slot_kind: Option<usize>,
 }
 
@@ -77,29 +77,29 @@ pub struct Dmrs {
     pub(super) jobs: BTreeSet<JobId>,
     /// σ, made at the last arrival; jobs that are done stay in it.
     pub(super) order: Vec<JobId>,
-    /// The list as far as it goes, the jobs on it, and those of σ that are not on it yet.
+    /// The list so far, the jobs on it, and those of σ that are not on it yet.
     pub(super) list: Option<List>,
     pub(super) listed: Vec<JobId>,
     pub(super) unplanned: VecDeque<JobId>,
-    /// Reduces that belong to no queue (map-only): when they became ready, and the next task to look at.
+    /// Reduces that belong to no queue (map-only): when they became ready, and the next task to consider.
     pub(super) loose: BTreeMap<(Time, PhaseId), u32>,
     /// Idle slots that may start a task now.
     pub(super) awake: Awake,
     /// All jobs on the list, in turn or not.
     pub(super) on_list: BTreeSet<JobId>,
-    /// The job of which a part is on the list.
+    /// The partly listed job.
     pub(super) placing: Option<Placing>,
-    /// The same of jobs that are listed out of turn, by the slot kind that had nothing to do.
+    /// The same for jobs that are listed out of turn, by the idle slot kind.
     pub(super) aside: [Option<Placing>; 2],
-    /// Jobs that were not on the list when they could start, by slot kind.
+    /// Jobs that could start when they were not on the list, by slot kind.
     pub(super) could_start: [VecDeque<JobId>; 2],
-    /// Slots to which tasks were handed that may not have begun.
+    /// Slots to which tasks were handed that may not have started.
     pub(super) handed: Vec<SlotRef>,
     /// Whether tasks were ever lost: then every new list computes the estimates of slots again.
     pub(super) rough: bool,
-    /// What has to be rebuilt.
+    /// The parts to rebuild.
     pub(super) due: Due,
-    /// Some task was off its time since the list was made.
+    /// Whether some task was off its time since the list was made.
     pub(super) departed: bool,
     /// Tasks handed over since the list was made.
     pub(super) started: u64,
@@ -169,7 +169,7 @@ impl Dmrs {
         }
     }
 
-    /// Takes a task off the slot it was on; false if it was on none.
+    /// Removes a task from its slot. Returns false if it was on none.
     fn task_done(&mut self, machine: MachineId, done: Done, view: &View<'_>) -> bool {
         let slot_kind = view.instance.slot_kind_of(done.phase).index();
         let speeds = self.speeds.get();
@@ -189,8 +189,8 @@ impl Dmrs {
         true
     }
 
-    /// No task of a phase runs: slots that are taken to be at one that has begun are free. Where the cluster
-    /// starts tasks by itself, it may have been on another slot of its machine than was believed.
+    /// No task of a phase runs: slots that were assumed to run one that has started are free. If the cluster
+    /// starts tasks itself, a task may have been on another slot of its machine than assumed.
     fn forget_who_left(&mut self, phase: PhaseId, view: &View<'_>) {
         let slot_kind = view.instance.slot_kind_of(phase).index();
         for (at, task) in self.queues.places_of(slot_kind, phase) {
@@ -200,7 +200,7 @@ impl Dmrs {
         }
     }
 
-    /// A task that the cluster started by itself is on a slot of that machine, and nowhere else.
+    /// Records a task that the cluster started itself on a slot of that machine, and nowhere else.
     fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
         let slot_kind = view.instance.slot_kind_of(phase).index();
         let estimated = self.queues.places_of(slot_kind, phase).into_iter().find(|&(_, other)| other == task);

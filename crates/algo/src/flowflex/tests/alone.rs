@@ -1,4 +1,4 @@
-//! The paper's scheme alone, without the list schedules, baselines and insertion that cover for it.
+//! Tests the paper's scheme alone, without the list schedules, baselines and insertion that hide its errors.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};

@@ -1,4 +1,4 @@
-//! The policy through the simulator: initial allocations, arrivals, early reduces, wrong estimates.
+//! Tests the policy in the simulator: initial allocations, arrivals, early reduces, wrong estimates.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Plans of workflows that were recorded: the instances of WfCommons.
+//! Tests plans of recorded workflows: the instances of WfCommons.
 
 use std::path::Path;
 

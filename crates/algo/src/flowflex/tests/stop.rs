@@ -1,4 +1,5 @@
-//! Searches that are stopped or cut short, schedules that are abandoned, and a clock too coarse for a step.
+//! Tests searches that are stopped or cut short, schedules that are dropped, and a clock too coarse for a
+//! step.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! MREstimator again, task by task and with no thought for speed: what the batches are held against.
+//! A naive MREstimator, task by task: the reference for the batches.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -77,7 +77,7 @@ fn seen(instance: &Instance, estimated: f64) -> Vec<(f64, ResidualWork)> {
 }
 
 #[test]
-fn what_is_left_goes_down_with_what_was_done() {
+fn remaining_work_falls_with_finished_tasks() {
     // Speed 2, so tasks take half as long: four maps of 8 on three slots, then two reduces of 4 on one; then
     // a job of one map of 6.
     let jobs = vec![job("a", &[], (4, 8.0), Some((2, 4.0))), job("b", &["a"], (1, 6.0), None)];
@@ -107,7 +107,7 @@ fn what_is_left_goes_down_with_what_was_done() {
 }
 
 #[test]
-fn who_has_done_more_than_it_said_has_the_rest_in_proportion() {
+fn a_flow_beyond_its_estimate_has_remaining_work_in_proportion() {
     // Ten maps of 20 (10 s at speed 2) one after the other, said to be a hundredth of that: 2 in all.
     let instance = instance(Slots::Universal(1), vec![job("a", &[], (10, 20.0), None)]);
     let work: Vec<f64> = seen(&instance, 0.01).iter().map(|(_, left)| left.area * 2.0).collect();

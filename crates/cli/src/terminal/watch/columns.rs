@@ -18,7 +18,7 @@ pub(super) struct Column {
     title: &'static str,
     cells: Vec<Line<'static>>,
     alignment: Alignment,
-    /// Of columns that do not fit together the one with the largest rank goes first; one of rank 0 stays.
+    /// If columns do not fit, the one with the largest rank is omitted first; a column of rank 0 stays.
     rank: u8,
 }
 
@@ -44,7 +44,8 @@ impl Column {
     }
 }
 
-/// Draws a table in a frame, the row of that number marked. The first column has what the others leave.
+/// Draws a table in a frame, with a mark on the row of that number. The first column gets the remaining
+/// width.
 pub(super) fn draw(
     frame: &mut Frame<'_>,
     area: Rect,

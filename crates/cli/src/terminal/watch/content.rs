@@ -9,7 +9,7 @@ const SHORT: f64 = 100.0;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ViewContent {
-    /// Where it is: its state directory, for how long it is at work, under which policy.
+    /// The run: its state directory, its running time, its policy.
     pub(crate) headline: String,
     pub(crate) done: usize,
     pub(crate) total: usize,
@@ -25,7 +25,7 @@ pub(crate) struct ViewContent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Flow {
     pub(crate) name: String,
-    /// Of a service: the name of its submission, and whose that is.
+    /// For a service: the name of the submission and its user.
     pub(crate) of: String,
     pub(crate) user: String,
     pub(crate) done: usize,
@@ -81,7 +81,7 @@ pub(crate) struct Event {
     pub(crate) text: String,
 }
 
-/// What is to be said of a flow in a word or two.
+/// The verdict on a flow in a word or two.
 pub(crate) fn verdict(flow: &FlowState, now: f64) -> &'static str {
     match (flow.status, flow.is_late(now)) {
         (FlowStatus::Failed, _) => "failed",
@@ -109,8 +109,8 @@ fn mood(flow: &FlowState, now: f64) -> Mood {
 /// Some moment of a flow.
 type Moment<'a> = &'a dyn Fn(&FlowState) -> Option<f64>;
 
-/// When flows are due, going to be done, and were done, each as it is written, by the clock where that says
-/// more.
+/// The deadline, the predicted and the actual completion of a flow as texts, as clock times if that is
+/// useful.
 pub(crate) fn times<const N: usize>(state: &StateOfRun, columns: [Moment<'_>; N]) -> [Vec<String>; N] {
     let times = |flow: &FlowState| [flow.deadline, flow.predicted, flow.completion];
     let last = state.flows.iter().flat_map(times).flatten().fold(0.0, f64::max);
@@ -202,7 +202,7 @@ pub(crate) fn running_task(one: &NamedAttempt, now: f64) -> String {
     format!("{flow}/{job} {} {}{slot}, for {since}{progress}", attempt.id.phase.name(), attempt.id.task)
 }
 
-/// What is recorded of jobs and flows that are over, and deadlines that have passed, the earliest first.
+/// The recorded ends of jobs and flows, and passed deadlines, the earliest first.
 fn events(state: &StateOfRun) -> Vec<Event> {
     let mut events: Vec<(f64, Option<String>, String)> = Vec::new();
     for flow in &state.flows {

@@ -115,7 +115,7 @@ fn two_lists(frame: &mut Frame<'_>, area: Rect, tasks: &[&Task], events: &[&Even
         WIDE.. => Layout::horizontal(halves).areas(area),
         _ => Layout::vertical(halves).areas(area),
     };
-    // Of tasks those that are longest at work, of events the last.
+    // Of tasks, those that have run longest; of events, the last.
     let room = usize::from(left.height.saturating_sub(2));
     let inside = |area: Rect| area.width.saturating_sub(2);
     let mut lines: Vec<Line<'_>> =

@@ -33,7 +33,7 @@ impl Stream {
             && std::env::var("TERM").is_ok_and(|term| term != "dumb")
     }
 
-    /// Whether it is a terminal, which it is no more once that is gone.
+    /// Whether it is a terminal; a closed terminal is none.
     pub(super) fn is_terminal(self) -> bool {
         match self {
             Self::Out => io::stdout().is_terminal(),
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Says to this test, when it is run as a program, that it is the one that panics.
+    /// Tells this test, run as a program, to panic.
     const IS_CHILD: &str = "SLACKLINE_TEST_PANICS_ON_TERMINAL";
 
     #[test]

@@ -1,4 +1,4 @@
-//! How the view looks on terminals of several sizes, and what keys do. Screens are approved:
+//! Tests the view on terminals of several sizes, and the keys. Screens are approved:
 //! `approved/NAME.approved`, which `SLACKLINE_BLESS=1` writes again.
 
 use ratatui::Terminal;
@@ -67,11 +67,11 @@ fn night() -> ViewContent {
     }
 }
 
-/// What is on a terminal of that size.
+/// The screen on a terminal of that size.
 fn screen(width: u16, height: u16, content: &ViewContent, selection: &Selection) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, content, selection)).unwrap();
-    // What is nowhere has no lines, which the backend does not know.
+    // A screen without size has no lines, which the backend does not support.
     if width == 0 || height == 0 { String::new() } else { terminal.backend().to_string() }
 }
 
@@ -159,7 +159,7 @@ fn the_run_is_neither_left_nor_stopped_without_a_question() {
     assert_eq!(selection.press(key(KeyCode::Char('s')), &content), KeyAction::Stop);
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     assert_eq!(Selection::new(Viewer::Owner).press(interrupt, &content), KeyAction::Stop);
-    // Who only looks on disturbs nothing.
+    // An observer does not affect the run.
     assert_eq!(Selection::new(Viewer::Observer).press(key(KeyCode::Char('q')), &content), KeyAction::Leave);
     assert_eq!(Selection::new(Viewer::Observer).press(interrupt, &content), KeyAction::Interrupt);
 }
@@ -178,7 +178,7 @@ fn keys_lead_into_a_flow_and_back() {
     assert_eq!(press(KeyCode::End), (1, true, 2));
     assert_eq!(press(KeyCode::Esc), (1, false, 2));
     assert_eq!(press(KeyCode::PageDown), (4, false, 0));
-    // A run has fewer flows when another is looked at.
+    // Another run with fewer flows is shown.
     selection.clamp(&ViewContent::default());
     assert_eq!((selection.selected, selection.is_inside), (0, false));
 }

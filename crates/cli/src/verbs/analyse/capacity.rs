@@ -26,18 +26,18 @@ use crate::terminal::out;
 use crate::terminal::progress::Cells;
 use crate::verbs::answer::Answer;
 
-/// What is asked of a cluster, as one thing about it is varied.
+/// The request of a capacity search with one varied property of the cluster.
 pub(crate) struct Capacity<'a> {
     pub(crate) source: &'a Source,
     pub(crate) policy: &'a PolicySpec,
     pub(crate) conditions: &'a [Condition],
-    /// What is varied, unless it is machines, whose range is that of the shape.
+    /// The varied property; `None` for machines, whose range is that of the shape.
     pub(crate) over: Option<&'a Axis>,
     pub(crate) method: Method,
-    /// A fast policy that goes ahead.
+    /// A fast policy that searches first.
     pub(crate) scout: Option<&'a PolicySpec>,
     pub(crate) threads: usize,
-    /// What a machine costs an hour.
+    /// The price of a machine per hour.
     pub(crate) price: Option<f64>,
     pub(crate) shape: &'a Shape,
     pub(crate) importers: &'a Importers,
@@ -176,7 +176,7 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     Ok(if found.found.is_some() && !found.is_interrupted { Answer::Yes } else { Answer::No })
 }
 
-/// With what the policy does on a workload.
+/// With the behaviour of the policy on a workload.
 fn drawn<'a>(
     page: Page<'a>,
     instance: &'a Instance,
@@ -193,7 +193,7 @@ fn drawn<'a>(
     Ok(page.with_policy(row, Some(collector.finish_simulation(&simulated))))
 }
 
-/// What ctrl-C sets: the search then ends with what it knows. The second one ends the program.
+/// The flag that ctrl-C sets: the search then ends with the results so far. A second ctrl-C ends the program.
 fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

@@ -139,7 +139,7 @@ fn refuse_with_sizes(args: &Compare) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each policy once, in order; says which were named again.
+/// Each policy once, in order; reports repeated ones.
 fn once(named: impl Iterator<Item = PolicySpec>) -> Vec<PolicySpec> {
     let mut policies: Vec<PolicySpec> = Vec::new();
     for policy in named {

@@ -27,7 +27,7 @@ use crate::terminal::input::Source;
 use crate::terminal::{input, out, service};
 use crate::verbs::answer::Answer;
 
-/// What a workload beside its schedule is called; the first is what `run` writes.
+/// The names of a workload file beside its schedule; `run` writes the first.
 const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "workload.yml"];
 
 #[derive(Args, Debug)]
@@ -111,7 +111,7 @@ impl ServiceQuestion<'_> {
 }
 
 impl Explain {
-    /// What is asked of a service, if a submission is named by its number.
+    /// The question to a service, if a submission is given by its number.
     fn of_service(&self) -> Option<ServiceQuestion<'_>> {
         let (flow, job) = (self.second.as_deref(), self.third.as_deref());
         if let Some(number) = submission(self.state.as_deref()) {
@@ -163,7 +163,7 @@ fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) 
     let seen = StateOfRun::of(&look, None, slackline_task::base::clock::unix_micros());
     let is_over = matches!(seen.stage, Stage::Finished | Stage::Failed);
     if !is_over {
-        // What is not done may still be.
+        // Unfinished flows may still finish.
         schedule.flows.retain(|row| row.completion.is_some());
     }
     let open = (!is_over).then(|| open(&instance, &seen));
@@ -180,7 +180,7 @@ fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) 
     )
 }
 
-/// What a cluster did of a run.
+/// The events of a cluster during a run.
 fn there(instance: &Instance, look: &RunInspection) -> ClusterEvents {
     let mut there = ClusterEvents::default();
     for (plan, index) in look.jobs.iter().zip(0..) {
@@ -276,7 +276,7 @@ fn write_explanation(
     Ok(Answer::Yes)
 }
 
-/// Whether a schedule says what will be: simulations record what their policy knew, runs are measured.
+/// Whether a schedule predicts: simulations record the knowledge of their policy, runs are measured.
 fn is_plan(schedule: &Schedule, meta: &Meta) -> bool {
     schedule.tasks.is_empty() || schedule.clock == Clock::Exact && !meta.options.contains_key("knowledge")
 }

@@ -182,7 +182,7 @@ impl Simulate {
     }
 }
 
-/// Says how many flows failed, and a line for each reason.
+/// Reports the number of failed flows, with a line for each reason.
 fn warn_of_failed(flows: usize, unfinished: &[Unfinished]) {
     if unfinished.is_empty() {
         out::warn(counted(flows as u64, "flow") + " failed");
@@ -190,7 +190,7 @@ fn warn_of_failed(flows: usize, unfinished: &[Unfinished]) {
     unfinished.iter().for_each(out::warn);
 }
 
-/// What is certain about a run, if that was asked for.
+/// The certificates of a run, if requested.
 fn certificates(
     args: &Simulate,
     instance: &Instance,
@@ -206,7 +206,7 @@ fn apart(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("\n{text}") }
 }
 
-/// Says something, if there is anything to say.
+/// Prints a text, unless it is empty.
 fn say(text: &str) {
     if !text.is_empty() {
         out::talk(text.trim());

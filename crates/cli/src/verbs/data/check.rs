@@ -1,4 +1,4 @@
-//! `check`: is this schedule feasible, and does it cost what it says? Decided from the two files alone.
+//! `check`: validates a schedule and its claimed cost, from the two files alone.
 
 use std::path::PathBuf;
 
@@ -97,7 +97,7 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     Ok(verdict)
 }
 
-/// Writes the page of `--report`: the schedule, or why it is none.
+/// Writes the page of `--report`: the schedule, or why it is invalid.
 fn write_page(
     args: &Check,
     tables: &Tables,

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Generate) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A generator with its parameters, their defaults and what they may be.
+/// A generator with its parameters, their defaults and their allowed values.
 fn describe(generator: &Generator) -> String {
     format!("{}: {}\n{}", generator.name, generator.summary, generator_parameters(generator))
 }

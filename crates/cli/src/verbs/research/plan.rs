@@ -1,4 +1,4 @@
-//! `plan`: what a policy would do with a whole workload, before anything runs.
+//! `plan`: plans a whole workload under a policy, before anything runs.
 
 use std::path::PathBuf;
 
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     }
 }
 
-/// With `--speed`, how the plan does against machines of the speed in the document, where theory says.
+/// With `--speed`, the plan against machines of the speed in the document, if theory has a bound.
 fn augmented(
     options: WorkloadOptions,
     source: &Source,

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Policies, tables: &Tables) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Holds a policy to everything, and says of each check how it went as soon as it is done.
+/// Runs all conformance tests on a policy, and prints each result at once.
 fn test(policy: &PolicySpec) -> anyhow::Result<Answer> {
     let mut result = Ok(());
     let mut say = |checked: &Checked| {

@@ -96,10 +96,10 @@ pub(crate) struct Repro {
 /// The word for the best schedule there is.
 const OPTIMUM: &str = "optimum";
 
-/// What was named in the place of an experiment.
+/// The experiments that the arguments name.
 #[derive(Clone, Debug)]
 enum Experiments {
-    /// One that comes with the program, and a figure of it if it was named with a slash.
+    /// An experiment of the program, and its figure if the argument has a slash.
     Known { experiment: Experiment, figure: Option<String> },
     /// A specification of one's own.
     File(PathBuf),
@@ -274,7 +274,7 @@ fn write(dir: Option<&Path>, artifact: &Artifact) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Notes in the directory's made.toml who made these files; what it says of others stays.
+/// Records in the directory's made.toml which program made these files; other entries stay.
 fn note(dir: &Path, artifacts: &[Artifact], maker: &Maker) -> anyhow::Result<()> {
     let path = dir.join(provenance::FILE);
     let mut known = match std::fs::read_to_string(&path) {

@@ -173,7 +173,7 @@ fn method() -> NamedValue<Method> {
     NamedValue::of("method", Method::ALL.map(|method| (method.name(), method)))
 }
 
-/// A condition, or the metric of one whose limit comes with `--at-most`.
+/// A condition, or the metric of a condition whose limit is in `--at-most`.
 #[derive(Clone, Debug)]
 enum UntilArg {
     Whole(Condition),
@@ -222,7 +222,7 @@ impl Tune {
     }
 }
 
-/// The policy that goes ahead: one that takes part of a second on a large trace.
+/// The policy that searches first: one that takes a fraction of a second on a large trace.
 fn scout(conditions: &[Condition], policy: &PolicySpec) -> Option<PolicySpec> {
     let name = if conditions.iter().any(Condition::is_about_deadlines) { "edf" } else { "fifo" };
     let is_fast = ["fifo", "edf"].contains(&policy.name());

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Clean, defaults: &Defaults) -> anyhow::Result<Answer> {
     Ok(if refused { Answer::No } else { Answer::Yes })
 }
 
-/// What a row of a history says instead of where the run is.
+/// The text in place of a state directory in the row of a history.
 const HISTORY: &str = "history";
 
 impl Clean {
@@ -124,7 +124,7 @@ impl Clean {
         Ok(stores)
     }
 
-    /// Removes of a history what is to be removed.
+    /// Removes old entries of a history.
     fn forget(&self, store: &HistoryStore) -> anyhow::Result<Row> {
         let now = clock::unix_micros();
         let before = self.older_than.map(|age| now.saturating_sub((age * 1e6) as u64));
@@ -145,7 +145,7 @@ impl Clean {
         Ok(Row { place, stage: HISTORY, age, bytes: Some(bytes), goes: runs > 0, what })
     }
 
-    /// Removes what is to be removed of a run, if it is to be.
+    /// Removes the files of a run, if it qualifies.
     fn clean(&self, state: &Path) -> Row {
         let (name, now) = (state.display().to_string(), clock::unix_micros());
         let stays = |stage, what: String| Row {

@@ -35,7 +35,8 @@ pub(crate) struct History {
     table: TableArgs,
 }
 
-/// The columns of words, with what the table does with them: as [`Number::rank`], `None` for never left out.
+/// The columns with texts, with their ranks in the table: as [`Number::rank`], `None` for columns that are
+/// never omitted.
 const WORDS: [(&str, Option<u8>); 5] =
     [("started", None), ("workload", Some(4)), ("policy", Some(5)), ("flow", None), ("job", None)];
 

@@ -242,7 +242,7 @@ fn events(path: &Path, request: &Request) -> anyhow::Result<EventFile> {
     Ok(EventFile { events: Events::new(file, request), path: path.to_owned() })
 }
 
-/// Events that are written to a file; where that goes wrong, a warning says so at the end.
+/// The event file; if writing fails, a warning is printed at the end.
 struct EventFile {
     events: Events<File>,
     path: PathBuf,
@@ -382,7 +382,7 @@ impl Run {
         }
     }
 
-    /// What is asked for; `states` is where runs have their state directories.
+    /// The request; `states` is the directory for state directories of runs.
     fn request(&self, source: Source, states: &Path) -> Request {
         let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
         let mut request =

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
     let mut state = first;
     loop {
         let is_running = args.follow && state.stage == Stage::Running;
-        // Elsewhere than on a terminal only the last look is worth keeping.
+        // Without a terminal, only the last state is printed.
         if !is_running || is_shown {
             show(args, &state, args.follow && is_shown)?;
         }
@@ -128,7 +128,7 @@ fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) 
 /// The run as it is now.
 fn observe(directory: &Path, states: &Path, tables: &Tables) -> anyhow::Result<StateOfRun> {
     let look = look_at(directory, states)?;
-    // A policy of another program, or one that is gone: then nothing is predicted.
+    // The policy may be unknown here, or belong to another program: then there is no prediction.
     let policy: Option<PolicySpec> = look.policy().and_then(|spec| tables.policies.parse(spec).ok());
     Ok(StateOfRun::of(&look, policy.as_ref(), clock::unix_micros()))
 }
@@ -145,7 +145,7 @@ fn show(args: &Status, state: &StateOfRun, redraws: bool) -> anyhow::Result<()> 
     out::text(args.output.file(), &text)
 }
 
-/// The text: where the run is, its flows, its jobs, what is at work.
+/// The text output: the run, its flows, its jobs, its running tasks.
 fn table(state: &StateOfRun, view: &View) -> String {
     let figures: Vec<JobFigures> =
         state.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| job.figures.clone())).collect();
@@ -174,7 +174,7 @@ fn table(state: &StateOfRun, view: &View) -> String {
     out
 }
 
-/// The jobs on a cluster: how it calls them, and what they do there.
+/// The jobs on a cluster: their application ids and states.
 fn there(state: &StateOfRun, view: &View) -> String {
     let all: Vec<&ExternalJob> = state.there.iter().collect();
     let words = |name: &str, cell: &dyn Fn(&ExternalJob) -> String| {

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Queue, defaults: &Defaults) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// What is asked for of all submissions.
+/// The query for all submissions.
 pub(super) struct Listing<'a> {
     pub(super) states: &'a [State],
     pub(super) user: Option<&'a str>,
@@ -137,7 +137,7 @@ fn rows(all: &[Submission]) -> Vec<Row<'_>> {
     all.iter().flat_map(rows).collect()
 }
 
-/// When a flow should be done, or the first one of a submission that has not begun.
+/// The deadline of a flow, or the first one of a submission that has not started.
 fn deadline_of(row: Row<'_>) -> Option<Timestamp> {
     row.flow.map_or(row.submission.deadline, |flow| flow.deadline)
 }
@@ -145,7 +145,7 @@ fn deadline_of(row: Row<'_>) -> Option<Timestamp> {
 fn status_text(row: Row<'_>, now: Timestamp) -> String {
     let Row { submission: one, flow } = row;
     match flow {
-        // Its flows are cancelled; that is not the whole of it.
+        // Its flows are cancelled; the state of the submission says more.
         Some(_) if one.state == State::Rejected => service::status(one, now),
         Some(flow) => match &flow.why {
             Some(why) => format!("{}: {}", service::verdict(flow, now), service::localised(why, now)),
@@ -158,7 +158,7 @@ fn status_text(row: Row<'_>, now: Timestamp) -> String {
     }
 }
 
-/// The beginning of a text that fits the table, with a mark for the rest: `status` shows all of it.
+/// The beginning of a text that fits the table, with a mark for the rest: `status` shows the whole text.
 fn shorten(text: &str, most: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= most && line.len() == text.trim_end().len() {
@@ -167,7 +167,7 @@ fn shorten(text: &str, most: usize) -> String {
     format!("{}…", line.chars().take(most.saturating_sub(1)).collect::<String>().trim_end())
 }
 
-/// The table of flows with words as long as there is room for beside the other columns, which say more.
+/// The table of flows, with texts as long as there is room beside the other columns.
 fn render_to_fit(rows: &[Row<'_>], now: Timestamp, view: &View) -> String {
     let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let words: Vec<String> = rows.iter().map(|row| shorten(&status_text(*row, now), WORD_MOST)).collect();
@@ -289,7 +289,7 @@ pub(crate) fn service(
             let now = service.now;
             let started = service::clock(service.started, now);
             let _ = writeln!(text, "at work since {started}, version {}", service.version);
-            // One alone goes without saying.
+            // A single machine needs no line.
             if service.machines.len() > 1 {
                 let _ = writeln!(text, "machines: {}", machines(&service.machines));
             }

@@ -29,13 +29,13 @@ use crate::args::{EngineFlags, PolicyTimeout, path, policy, secret, value};
 use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
-/// How often it is tried to begin where another service is at work, which may be about to end; a second each.
+/// The number of attempts to start while another service, which may be ending, is running; one per second.
 const TRIES: u32 = 10;
 
 /// How long the service may take to stop. Then its process ends, also if threads are still blocked.
 const LAST: Duration = Duration::from_secs(7);
 
-/// How long it may take to say so.
+/// The time limit on the last message.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The variable with the address of alerts, where no option gives it.
@@ -44,7 +44,7 @@ const ALERT_TO: &str = "SLACKLINE_ALERT_TO";
 /// Bytes of a file with an address.
 const ADDRESS_MAX: u64 = 16 << 10;
 
-/// Time between two looks whether it is to end.
+/// The interval of checks for a stop.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Args, Debug)]
@@ -328,13 +328,13 @@ impl Serve {
         Ok(Hooks { command: self.on_alert.clone(), address })
     }
 
-    /// Starts the service; none if this is stopped before it could. One that was told to end just now has a
-    /// while to do so; one that goes on answering is not about to.
+    /// Starts the service. Returns `None` if `stop` is set first. An earlier service that is ending gets some
+    /// time to do so; a service that still answers is not ending.
     fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
         let socket = self.socket.clone().unwrap_or_else(|| setup.paths.socket());
         let mut answers = 0;
         for k in 1.. {
-            // Each try looks for a second.
+            // Each attempt waits for a second.
             match Service::start(setup) {
                 Err(StartError::Log(LogError::Busy { .. })) if stop.load(Ordering::SeqCst) => {
                     return Ok(None);

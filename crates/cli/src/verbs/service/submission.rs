@@ -83,10 +83,11 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 impl Selector {
-    /// Asks for each, and says what was done. One that is refused does not keep the others from it.
+    /// Sends a request for each submission, and prints the results. A refused request does not stop the
+    /// others.
     ///
     /// # Errors
-    /// A service that is not there; what was refused last.
+    /// An unreachable service; the last refusal.
     fn for_each(
         &self,
         defaults: &Defaults,

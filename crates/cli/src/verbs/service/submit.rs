@@ -27,7 +27,7 @@ use crate::verbs::answer::Answer;
 
 /// The longest that one request waits, and that a prediction is waited for, seconds.
 const WAIT: f64 = 300.0;
-/// Between two looks at what has not begun, or is not predicted yet, seconds: they become longer.
+/// The interval of polls of a submission that has not started or has no prediction, in seconds; it grows.
 const STEP_LEAST: f64 = 0.05;
 const STEP_MOST: f64 = 2.0;
 /// The same where only its end is waited for, of which the service tells.
@@ -177,7 +177,7 @@ struct WaitResult {
     waits: Option<String>,
 }
 
-/// Why a submission has not begun.
+/// Why a submission has not started.
 struct Reason {
     words: String,
     /// Whether the reason remains until a user acts.
@@ -190,7 +190,7 @@ impl Submit {
         self.wait_for_prediction || self.if_late == IfLate::Reject
     }
 
-    /// Whether what is predicted so is rejected.
+    /// Whether a submission with this prediction is rejected.
     fn rejects(&self, prediction: &Prediction) -> bool {
         self.if_late == IfLate::Reject && prediction.is_late()
     }
@@ -230,7 +230,7 @@ impl Submit {
                 }
                 Err(error) => return Err(error.into()),
             };
-            // What is late is rejected in a moment.
+            // A late submission is about to be rejected.
             let is_rejected =
                 wait_result.prediction.as_ref().is_some_and(|prediction| self.rejects(prediction));
             let is_predicted = wait_result.prediction.is_some();
@@ -257,7 +257,7 @@ impl Submit {
             }
             let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Running);
             let is_reported = !self.waits_for_prediction() || wait_result.prediction.is_some();
-            // Each look at what has not begun reads its file.
+            // Each poll of a submission that has not started reads its file.
             let most = if is_reported || is_late { STEP_LONG } else { STEP_MOST };
             step = if has_begun && is_reported && !is_rejected {
                 WAIT
@@ -304,7 +304,7 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
         return Ok(None);
     }
     let service: Service = match client.get("/api/v1/service") {
-        // That it has gone is found by the next look.
+        // The next poll detects that the service is unreachable.
         Err(error) if is_unreachable(&error) => return Ok(None),
         service => service?,
     };
@@ -326,8 +326,8 @@ fn is_unreachable(error: &ClientError) -> bool {
     )
 }
 
-/// What is printed: piece by piece as it is known, or whole at the end where it is one document or goes to a
-/// file.
+/// The output of the command: piece by piece as it becomes known, or whole at the end if it is one document
+/// or goes to a file.
 struct SubmitOutput<'a> {
     args: &'a Submit,
     text: String,
@@ -347,7 +347,7 @@ impl SubmitOutput<'_> {
         out::unless_closed(out::text(None, text))
     }
 
-    /// It is submitted: the number is there before anything is waited for.
+    /// The submission was accepted: its number is printed before any wait.
     fn accepted(&mut self, accepted: &Accepted) -> anyhow::Result<()> {
         let waits = accepted.number.is_some() && (self.args.wait || self.args.waits_for_prediction());
         if waits && !self.args.quiet && (self.is_document() || self.args.output.file().is_some()) {
@@ -454,12 +454,12 @@ impl Submit {
 
 /// How a submission ended: a line a flow.
 fn outcome_text(over: &Submission, now: Timestamp) -> String {
-    // Where a flow says why, it is not said twice.
+    // If a flow reports its cause, it is not repeated.
     let is_reported = over.flows.iter().any(|flow| flow.cause.is_some());
     let status =
         if is_reported { over.state.name().to_owned() } else { service::status(over, Timestamp::now()) };
     let mut text = format!("{} is over: {status}\n", over.number);
-    // What was rejected has not begun: there is no more to say of its flows.
+    // A rejected submission has not started: its flows have no results.
     for flow in over.flows.iter().filter(|_| over.state != State::Rejected) {
         let at = flow.completion.map_or_else(String::new, |at| format!(" at {}", service::clock(at, now)));
         let cause = flow.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
@@ -468,7 +468,7 @@ fn outcome_text(over: &Submission, now: Timestamp) -> String {
     text
 }
 
-/// What is expected, and what would help.
+/// The prediction, and the changes that would help.
 pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     let clock = |at: Timestamp| service::clock(at, now);
     let mut text = String::new();
@@ -538,7 +538,7 @@ mod tests {
         submit: Submit,
     }
 
-    /// A submission as the service shows it, whose flow is predicted to keep its deadline or not.
+    /// A submission in the format of the service, whose flow is predicted to meet its deadline or not.
     fn shown(state: &str, holds: Option<bool>) -> Value {
         let at = "2026-03-01T06:00:00Z";
         let mut shown = json!({
@@ -551,8 +551,8 @@ mod tests {
         shown
     }
 
-    /// What is awaited of a service that answers so, a connection an answer; the connection breaks where it
-    /// has none.
+    /// The result of waiting for a service with these answers, one per connection; the connection breaks if
+    /// there is none.
     fn wait_result(test: &str, flags: &[&str], answers: Vec<Option<Value>>) -> WaitResult {
         // Paths of sockets are short.
         let socket = std::env::temp_dir().join(format!("{test}-{}.socket", std::process::id()));

@@ -45,7 +45,7 @@ pub(crate) struct Token {
 
 pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
     let state = args.state.clone().unwrap_or_else(|| defaults.state().join(STATE));
-    // A directory that is made here would be one whose name was mistyped.
+    // Creating the directory here would hide a mistyped name.
     if !state.is_dir() {
         bail!(
             "{}: found no directory, expected the state directory of a service: `slackline serve` makes it, or `mkdir` for tokens \

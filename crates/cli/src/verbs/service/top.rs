@@ -23,7 +23,7 @@ const LOOKED_INTO: usize = 200;
 /// As many that wait are shown.
 const WAITING: usize = 200;
 const EVENTS: usize = 200;
-/// How long it is waited for a service that has gone.
+/// The interval of retries for an unreachable service.
 const AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Args, Debug)]
@@ -72,7 +72,7 @@ fn observe(client: &mut Client, events: &Events) -> anyhow::Result<ViewContent> 
     let queued = list(client, &[State::Queued, State::Opening], WAITING)?;
     let mut whole = Vec::new();
     for one in live {
-        // One that is over meanwhile is still what it was.
+        // A submission that finished meanwhile keeps its last state.
         whole.push(match client.get::<Submission>(&format!("/api/v1/submissions/{}", one.number)) {
             Ok(shown) => shown,
             Err(ClientError::Refused { .. }) => one,

@@ -147,7 +147,7 @@ fn event_file(
 }
 
 impl Attach {
-    /// Says what is driven, and how.
+    /// Prints which queues are driven, and under which policy.
     fn announce(&self, cluster: &Cluster, policy: &PolicySpec) {
         if self.quiet {
             return;
@@ -172,7 +172,7 @@ impl Attach {
 #[derive(Clone, Copy, Debug)]
 struct Verbosity {
     lines: bool,
-    /// What is of less interest too.
+    /// Whether minor events are printed too.
     more: bool,
     table: bool,
 }
@@ -183,7 +183,7 @@ struct AttachDisplay {
     verbosity: Verbosity,
     /// The table that was shown last.
     shown: String,
-    /// Whether it was said what its columns mean.
+    /// Whether the columns were explained already.
     is_explained: bool,
     events: Option<Events<File>>,
     /// What kept a table from being shown.
@@ -200,7 +200,7 @@ impl AttachDisplay {
         }
     }
 
-    /// What is left of every application, what it may have, and when it is going to be done.
+    /// The remaining tasks of every application, its allowed containers, and its predicted completion.
     fn table(&self, status: &Status, view: &View) -> String {
         let prospects = attach::prospects(status, &self.policy);
         let (apps, now) = (&status.applications, status.now.seconds());

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Man, mut program: Command) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The program, or a verb of it.
+/// The program, or one of its verbs.
 fn asked(program: Command, verb: Option<&str>) -> anyhow::Result<Command> {
     let Some(verb) = verb else { return Ok(program) };
     let found = program.find_subcommand(verb).cloned();

@@ -1,6 +1,6 @@
-//! As much of a Hadoop cluster as a run needs: the mock ResourceManager, a submitter on the socket that is
-//! named to a script in the place of Java, and ApplicationMasters that run the worker as the classes of
-//! `hadoop/submitter` do. The program of a jar is one that counts words.
+//! The parts of a Hadoop cluster that a run needs. The ResourceManager is a mock, and a script in place of
+//! Java starts a submitter on the given socket. The ApplicationMasters run the worker as the classes of
+//! `hadoop/submitter` do. The program of a jar counts words.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};

@@ -20,25 +20,25 @@ use crate::spec::job_plan::JobPlan;
 use crate::store::applications::{self, ExternalJob};
 use crate::store::journal::{Attempt, AttemptOutcome};
 
-/// What is left of a run.
+/// The remaining work of a run.
 pub(crate) struct ExternalRun {
     pub(crate) session: Session,
-    /// What was left of its workload when it joined.
+    /// Its remaining workload when it joined.
     instance: Instance,
     /// The tasks that are done.
     done: BTreeSet<TaskId>,
     /// The number of the segment that records attempts.
     segment: u32,
-    /// How often a task may fail whose job does not say.
+    /// The limit on failures of a task if its job has none.
     pub(crate) attempts_max: u16,
     pub(crate) coming: PendingArrivals,
     /// The number of the next attempt.
     next_number: u64,
     /// By job: whether its output is complete.
     pub(crate) is_done: Vec<bool>,
-    /// Flows that do not stand as their document says.
+    /// Overrides of flows, by name.
     overrides: BTreeMap<String, FlowOverrides>,
-    /// Flows that have come: released, and what they read is there.
+    /// Flows that have arrived: they are released, and their inputs exist.
     came: BTreeSet<String>,
 }
 
@@ -108,7 +108,7 @@ impl ExternalRun {
         let mut all = applications::read(&path);
         all.retain(is_of_interest);
         for known in &mut all {
-            // What is not named has ended.
+            // A job that is not named has ended.
             (known.failed, known.containers) = (false, 0);
             known.at_work.clear();
             known.made.clear();

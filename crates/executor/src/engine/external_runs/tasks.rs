@@ -12,7 +12,7 @@ use crate::store::log::LogError;
 
 /// A flow that comes to the driver.
 pub struct ArrivingFlow {
-    /// What is left of it.
+    /// Its remaining work.
     pub arrival: Arrival,
     /// Its phases, in the order of the arrival: the job, and how many tasks.
     pub phases: Vec<(u32, PhaseKind, u32)>,
@@ -41,7 +41,7 @@ pub enum CannotFinish {
     #[error("output {output}: cannot be completed: {problem}")]
     Output {
         output: String,
-        /// What the file system says.
+        /// The error of the file system.
         problem: io::Error,
     },
     /// Nothing can be recorded any more: the run has to stop, and can be resumed.

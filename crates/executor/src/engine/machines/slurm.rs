@@ -1,8 +1,9 @@
 //! Machines from Slurm: the nodes of the allocation that the run is in, or of allocations that the run
 //! requests one after another.
 //!
-//! Slurm gives nodes and takes them; who runs what on them is our affair. An agent a node is a step of the
-//! allocation (`srun`). Whether a node is there says its agent, not Slurm, which takes minutes to notice.
+//! Slurm allocates nodes; this engine decides what runs on them. The agent of each node is a step of the
+//! allocation (`srun`). The agent, not Slurm, tells whether a node is up, since Slurm takes minutes to
+//! notice.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ use crate::fleet::{Availability, agent};
 use crate::run::error::EngineError;
 use crate::run::opening::StatusCallback;
 
-/// What the table of engines says of it.
+/// The entry in the table of engines.
 pub const ENTRY: EngineEntry =
     EngineEntry { name: "slurm", summary: "nodes that Slurm lends", params: PARAMS, make };
 
@@ -136,13 +137,13 @@ struct Slurm {
     wish: Option<AllocationOptions>,
     /// Tasks at a time on each node, if not as many as processors.
     slots: Option<u32>,
-    /// What is known of the speeds of nodes.
+    /// The known speeds of nodes.
     speeds: Speeds,
     program: String,
 }
 
 impl Slurm {
-    /// A node as a machine with an agent, for as long as its allocation is there.
+    /// A node as a machine with an agent, until the end of its allocation.
     fn machine(&self, job: &str, node: &str, cpus: u32, left: Option<Duration>) -> Machine {
         let options = [
             format!("--jobid={job}"),
@@ -200,7 +201,7 @@ impl Site for Slurm {
     fn expected(&self) -> Vec<MachineDraft> {
         match (&self.given, &self.wish) {
             (Some(given), _) => self.drafts(given),
-            // Slurm alone knows what they have: as if they were like this machine.
+            // Only Slurm knows their resources: they are assumed to be like this machine.
             (None, wish) => {
                 let slots = self.slots.unwrap_or_else(|| Capacity::here().processors);
                 vec![draft("node", slots, wish.as_ref().map_or(1, |wish| wish.nodes))]

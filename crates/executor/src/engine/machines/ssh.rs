@@ -19,7 +19,7 @@ use crate::fleet::speeds::Speeds;
 use crate::run::error::EngineError;
 use crate::run::opening::StatusCallback;
 
-/// What the table of engines says of it.
+/// The entry in the table of engines.
 pub const ENTRY: EngineEntry =
     EngineEntry { name: "ssh", summary: "machines that are reached by ssh", params: PARAMS, make };
 
@@ -34,7 +34,7 @@ const SSH: Param = Param::new("ssh", "ssh", Values::Text("COMMAND"), "how ssh is
 
 const PARAMS: &[Param] = &[HOSTS, SSH, PROGRAM, SHARED, SPLIT, TASK_MEMORY, TIMEOUT, SPECULATE, HASH];
 
-/// Options of ssh: it asks no questions, and gives up before minutes have passed.
+/// Options of ssh: no questions, and a connection timeout of less than minutes.
 const OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"];
 
 fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
@@ -65,7 +65,7 @@ fn words(settings: &params::Settings) -> Result<Vec<String>, ParamError> {
         found: given.to_owned(),
         expected,
     })?;
-    // What is called otherwise takes what it takes.
+    // A command with another name gets no options: they may be invalid for it.
     if Path::new(&words[0]).file_name().is_some_and(|name| name == "ssh") {
         words.extend(OPTIONS.map(str::to_owned));
     }

@@ -13,26 +13,25 @@ use crate::fleet::protocol::{Hello, PROGRAM, Proof, VERSION};
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
 
-/// What the names of files begin with that machines have to see.
+/// The prefix of the names of files that machines must see.
 const SEEN: &str = "seen-";
 
 /// At most this many inputs are checked, each of another directory.
 const INPUTS: usize = 64;
 
-/// Variables that say how texts are sorted and times are shown: commands have them as they would on this
-/// machine.
+/// Variables for the sort order of texts and the display of times: commands get them as on this machine.
 const VARIABLES: [&str; 4] = ["LANG", "LANGUAGE", "TZ", "LC_"];
 
-/// What the machines of a run have to see; the file goes with it.
+/// The file that the machines of a run must see; it is removed with this value.
 pub(crate) struct VisibilityCheck {
     file: PathBuf,
     terms: Terms,
 }
 
 impl VisibilityCheck {
-    /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which the
-    /// user of the machines is known, now and the next time; `jobs` say which inputs are to be seen too, and
-    /// `pids` is where processes are noted down that reach machines.
+    /// Writes the file into the directory for map output. `owner` is the permanent name of the user of the
+    /// machines. The inputs of `jobs` must be visible too, and `pids` is the directory for the processes that
+    /// reach machines.
     ///
     /// # Errors
     /// An error of the file system.

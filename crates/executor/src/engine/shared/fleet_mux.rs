@@ -1,7 +1,7 @@
 //! Multiplexes one fleet over several runs. Each run starts attempts under its own numbers and receives their
 //! reports. Machines have the numbers of the `machine_table`, not those of the fleet.
 //!
-//! The loop changes it, and runs look at it from their threads. No other work is done while it is locked.
+//! The loop changes it, and runs read it from their threads. No other work is done while it is locked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -41,7 +41,7 @@ pub(crate) struct FleetMux {
     held: BTreeMap<RowId, HeldSlot>,
 }
 
-/// What a machine has of which nothing is known.
+/// The capacity of an unknown machine.
 const UNKNOWN: Capacity = Capacity { processors: 0, memory: None };
 
 /// A slot that a row holds.
@@ -128,7 +128,7 @@ impl FleetMux {
         &self.away
     }
 
-    /// Whether machines may go, and come, or have gone.
+    /// Whether machines may leave or join, or have left.
     pub(crate) fn changes(&self) -> bool {
         self.changes || !self.away.is_empty()
     }
@@ -138,8 +138,8 @@ impl FleetMux {
         self.at_work.is_empty()
     }
 
-    /// An attempt of a run is about to start: what the fleet is to start, by its own numbers. None if its
-    /// machine is not there.
+    /// An attempt of a run is about to start. Returns the attempt for the fleet, with the numbers of the
+    /// fleet; `None` if its machine is not present.
     pub(crate) fn begin(&mut self, run_id: RunId, attempt: Assignment) -> Option<Assignment> {
         let machine =
             self.machines.of_fleet(attempt.machine).filter(|_| !self.away.contains(&attempt.machine))?;
@@ -158,17 +158,17 @@ impl FleetMux {
         self.held.insert(row, held);
     }
 
-    /// A row is over; whose it was.
+    /// Removes an ended row. Returns its run.
     pub(crate) fn release(&mut self, row: RowId) -> Option<RunId> {
         self.held.remove(&row).map(|held| held.run)
     }
 
-    /// Whose the slots are that rows hold, one by one.
+    /// The runs that hold the slots of rows, one by one.
     pub(crate) fn held(&self) -> impl Iterator<Item = RunId> + '_ {
         self.held.values().map(|held| held.run)
     }
 
-    /// Whose a row is.
+    /// The run of a row.
     pub(crate) fn run_of(&self, row: RowId) -> Option<RunId> {
         self.held.get(&row).map(|held| held.run)
     }
@@ -181,7 +181,7 @@ impl FleetMux {
         self.at_work.values().filter(|one| on(one)).map(|(run_id, _)| *run_id).collect()
     }
 
-    /// What an attempt of a run is called on the fleet; none of one that is not running.
+    /// The fleet's number of an attempt of a run; `None` if it is not running.
     pub(crate) fn name(&self, run_id: RunId, attempt: u64) -> Option<u64> {
         let is_it = |(of, assignment): &(RunId, Assignment)| *of == run_id && assignment.number == attempt;
         self.at_work.iter().find(|(_, one)| is_it(one)).map(|(&name, _)| name)
@@ -219,7 +219,7 @@ impl Fleet for Share {
         self.out.send(RunMessage::Stop(attempt));
     }
 
-    /// The loop listens for all, and tells each what it has to hear.
+    /// The loop receives all events, and forwards them to each run.
     fn next(&mut self, _: Duration) -> Option<FleetEvent> {
         None
     }

@@ -23,7 +23,7 @@ pub(crate) struct DriverFlow {
     numbers: Numbers,
 }
 
-/// What a flow is made of.
+/// The parts of a flow.
 pub(crate) struct FlowSource<'a> {
     pub(crate) run: RunId,
     /// Its workload, with the durations that are estimated.
@@ -45,13 +45,13 @@ pub(crate) struct RunDates {
 }
 
 impl RunDates {
-    /// Those of a run with this clock in the time of an engine, whose clock shows `now`.
+    /// The offset between the clock of a run and that of an engine, whose clock shows `now`.
     pub(crate) fn of(run: &RunClock, engine: &RunClock, now: Time, later: TimeOffset) -> Self {
         Self { start: run.date_on(engine), own_start: later.seconds(), now: now.seconds() }
     }
 
-    /// A flow that has come, with its dates in the time of the engine. What was before the beginning of that
-    /// time is at it.
+    /// A flow that has arrived, with its dates in the time of the engine. Earlier dates become the start of
+    /// that time.
     fn applied(self, mut flow: FlowDraft) -> FlowDraft {
         // Costs over time cannot begin before it.
         let by_date = (flow.cost.is_none() || self.start >= 0.0).then_some(self.start);
@@ -63,11 +63,11 @@ impl RunDates {
 }
 
 impl FlowSource<'_> {
-    /// A flow as what is left of it and with its overrides; of one that is held what runs. None if that is
-    /// nothing. The driver's numbers of its phases are [to come](Arrived::begin_at).
+    /// A flow as its remaining work, with its overrides; only the running tasks if it is held. `None` if no
+    /// work is left. The driver's numbers of its phases are [set later](Arrived::begin_at).
     ///
     /// # Errors
-    /// A workload that is none.
+    /// An invalid workload.
     pub(crate) fn arrival(
         &self,
         flow: &str,
@@ -126,7 +126,7 @@ impl DriverFlow {
         self.numbers.phases()
     }
 
-    /// What the driver calls a task of the run.
+    /// The driver's name of a task of the run.
     pub(crate) fn place(&self, id: TaskId) -> Option<(PhaseId, u32)> {
         let (phase, task) = self.numbers.place(id)?;
         Some((PhaseId(phase.0 + self.first.0), task))

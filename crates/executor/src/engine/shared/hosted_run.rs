@@ -1,10 +1,10 @@
 //! One run of the shared engine, on a thread of its session and its process engine.
 //!
-//! All work on files of a run is done there, so that a hung file system stops this run only. The loop sends
-//! it what happens and what the driver decides ([`RunCommand`]), in order; it sends the loop what the fleet
-//! is to do and what the driver is to know ([`RunMessage`]), in order. Neither waits for the other. So each
-//! may learns of something that is over for the other: the loop drops reports of rows that the driver has
-//! dropped, and the run reports each row that it cannot begin as failed.
+//! This thread does all work on files of the run, so that a hung file system stops only this run. The loop
+//! sends it events and decisions of the driver ([`RunCommand`]), in order. It sends the loop orders for the
+//! fleet and reports for the driver ([`RunMessage`]), in order. Neither waits for the other. So each may
+//! receive messages about rows that the other has ended: the loop drops reports of rows that the driver has
+//! dropped, and the run reports each row that it cannot start as failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -30,13 +30,13 @@ use crate::run::Session;
 use crate::run::error::EngineError;
 use crate::store::running_attempt::RunningAttempt;
 
-/// What a run begins with.
+/// The start data of a run.
 pub(crate) struct RunStart {
     pub(crate) session: Session,
     /// The machines when it came, and those of them that are not there; it learns of changes since.
     pub(crate) machines: Vec<MachineDraft>,
     pub(crate) away: BTreeSet<MachineId>,
-    /// How often a task may fail whose job does not say.
+    /// The limit on failures of a task if its job has none.
     pub(crate) attempts_max: u16,
     pub(crate) overrides: BTreeMap<String, FlowOverrides>,
     pub(crate) settings: Settings,
@@ -111,7 +111,7 @@ impl Drop for PanicReport {
     }
 }
 
-/// A run, its engine, and what the loop knows of both.
+/// A run, its engine, and the state that the loop knows of both.
 pub(crate) struct HostedRun {
     local: ProcessEngine,
     /// Its flows that were not over when it came.
@@ -136,12 +136,12 @@ pub(crate) struct HostedRun {
 #[derive(Clone, Copy, Debug)]
 struct FlowState {
     overrides: FlowOverrides,
-    /// Whether it has come: released, and what it reads is there.
+    /// Whether the flow has arrived: it is released, and its inputs exist.
     has_come: bool,
 }
 
 impl HostedRun {
-    /// Continues until the run leaves; false if the loop is gone.
+    /// Continues until the run leaves; returns false if the loop has ended.
     fn go(&mut self, commands: &Receiver<RunCommand>) -> bool {
         let mut patience = Some(Duration::ZERO);
         while let Some(time) = patience {
@@ -155,7 +155,8 @@ impl HostedRun {
         true
     }
 
-    /// Does what is asked and what is due. How long it then waits for the loop; none if it leaves.
+    /// Carries out commands and due actions. Returns how long it then waits for the loop; `None` if it
+    /// leaves.
     pub(crate) fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
         let name = self.local.session().layout().root().display().to_string();
         activity::during("work in", &name, || self.carry_out_all(commands))
@@ -198,7 +199,7 @@ impl HostedRun {
         })
     }
 
-    /// Whether a flow of it is not over.
+    /// Whether a flow of it is unfinished.
     fn is_open(&self) -> bool {
         self.flows.keys().any(|flow| self.local.end_of(flow).is_none())
     }
@@ -235,7 +236,7 @@ impl HostedRun {
         }
     }
 
-    /// Takes in what has happened, and tells the loop what follows; true if something does.
+    /// Handles events, and sends the resulting messages to the loop. Returns true if there are any.
     fn turn(&mut self, event: Vec<FleetEvent>) -> bool {
         let mut reports = Vec::new();
         let coming = self.local.turn(event, &mut reports);
@@ -270,7 +271,7 @@ impl HostedRun {
         self.bring_again(flow);
     }
 
-    /// The driver gives up a flow, and gets it again as it is now, with what of it runs.
+    /// The driver drops a flow, and gets it again in its present state, with its running attempts.
     fn bring_again(&mut self, flow: &str) {
         let busy = self.local.busy(flow);
         self.local.hand_over(busy.iter().filter_map(RunningAttempt::number));
@@ -304,7 +305,7 @@ impl HostedRun {
             done: self.local.done(),
             dates: RunDates::of(&self.local.clock, &self.engine, self.engine.now(), self.later),
         };
-        // The workload was one when the session came; what is left of it is one too.
+        // The workload was valid when the session joined, and so is its remaining part.
         let arrival = source.arrival(flow, here.overrides, &busy, &machines);
         let arrival = arrival.expect("invariant: what is left of a workload is one").map(Box::new);
         for busy in &mut busy {
@@ -313,7 +314,7 @@ impl HostedRun {
         self.out.send(RunMessage::Comes { flow: flow.to_owned(), arrival, busy });
     }
 
-    /// Leaves: what is recorded is on disk, and the loop gets the session back.
+    /// Leaves: all records are on disk, and the loop gets the session back.
     pub(crate) fn leave(mut self) {
         if self.is_stopping {
             self.local.interrupt_here();

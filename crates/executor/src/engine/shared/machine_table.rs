@@ -12,7 +12,7 @@ use crate::store::journal::JoinedMachine;
 use crate::store::log::{Kind, Log, LogError};
 use crate::store::machine_names::{suffix, whole};
 
-/// What a log of machines is.
+/// The kind of a log of machines.
 const LOG: Kind = Kind {
     name: "list of machines",
     line: "slackline machines 1\n",
@@ -31,7 +31,7 @@ pub(crate) struct MachineTable {
 }
 
 impl MachineTable {
-    /// Machines that stay what they are, in the order of their fleet, each alone in its group.
+    /// Machines that never change, in the order of their fleet, each in its own group.
     pub(crate) fn fixed(machines: Vec<MachineDraft>) -> Self {
         let all = (0..machines.len()).map(MachineId::from);
         Self { ids: all.map(|id| (id, id)).collect(), machines, log: None }
@@ -66,7 +66,7 @@ impl MachineTable {
         self.ids.get(&of_fleet).copied()
     }
 
-    /// What the fleet calls a machine, if it has it.
+    /// The fleet's number of a machine, if the fleet has it.
     pub(crate) fn of_fleet(&self, id: MachineId) -> Option<MachineId> {
         self.ids.iter().find(|(_, known)| **known == id).map(|(&of_fleet, _)| of_fleet)
     }
@@ -108,7 +108,7 @@ impl MachineTable {
     }
 }
 
-/// The machines that a file knows of, and those that are there now, in the order that they have for good.
+/// The machines of a file, and the present machines, in their permanent order.
 ///
 /// # Errors
 /// A file that is damaged or cannot be written.

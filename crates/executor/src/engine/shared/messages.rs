@@ -15,7 +15,7 @@ use crate::run::error::EngineError;
 use crate::run::{RunEnd, Session};
 use crate::store::running_attempt::RunningAttempt;
 
-/// What the loop sends to a run.
+/// A command of the loop to a run.
 pub(crate) enum RunCommand {
     /// News of the fleet.
     Event(FleetEvent),
@@ -35,11 +35,11 @@ pub(crate) enum RunCommand {
     Stop,
     /// The run has to leave, also with running tasks.
     Leave,
-    /// Nothing of it can start any more: it ends as it is.
+    /// No task of the run can start any more: it ends in its present state.
     End,
 }
 
-/// What a run sends to the loop.
+/// A message of a run to the loop.
 pub(crate) enum RunMessage {
     /// The fleet is to start an attempt.
     Start(Assignment, Box<Spec>),
@@ -58,10 +58,10 @@ pub(crate) enum RunMessage {
     Goes(String),
     /// The driver is to give up all its flows.
     AllGo,
-    /// Nothing of it runs, and nothing is to be reported, after this many commands.
+    /// The run has no attempts and no reports after this number of commands.
     Idle {
         commands: u64,
-        /// Whether a flow of it is released later.
+        /// Whether a flow of the run is released later.
         comes_later: bool,
     },
     Ended(Result<RunEnd, EngineError>, Box<Session>),
@@ -79,7 +79,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn send(&self, event: RunMessage) {
-        // A loop that is gone needs nothing.
+        // A loop that has ended needs no messages.
         let _ = self.events.send((self.run, event));
         (self.waker)();
     }

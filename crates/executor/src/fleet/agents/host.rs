@@ -33,22 +33,22 @@ pub(super) struct Host {
     epoch: u32,
     /// What runs there, with its slot.
     attempts: BTreeMap<u64, u32>,
-    /// By slot: what it works on, for those who look on from outside.
+    /// The running attempt by slot, for viewers.
     places: BTreeMap<u32, PidFile>,
     /// How often it did not answer, one after the other.
     tries: u32,
-    /// What the engine knows of it.
+    /// The engine's knowledge of the machine.
     known: Admission,
     /// Whether it is to be reached no more.
     is_retired: bool,
     /// How many attempts it takes at a time, and its speed.
     slots: u32,
     speed: f64,
-    /// Until when it is there, if that is known.
+    /// Until when it is present, if known.
     ends: Option<Duration>,
 }
 
-/// What the engine knows of a machine.
+/// The engine's knowledge of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     /// It waits for the end of the first try to reach it.
@@ -76,14 +76,14 @@ struct Conversation {
     line: Line,
     /// When something arrived last.
     last_receipt: Duration,
-    /// When something was said last.
+    /// When the last message arrived.
     said: Duration,
 }
 
 struct PendingLine {
     spoken: Conversation,
     since: Duration,
-    /// The first that was said and is none of the protocol, such as a greeting of a shell.
+    /// The first line that is not of the protocol, such as a greeting of a shell.
     noise: Option<String>,
 }
 
@@ -93,7 +93,7 @@ struct ClosingLine {
     term: Option<Duration>,
     /// When it is killed.
     kill: Duration,
-    /// What is to be said of it when it has ended.
+    /// The failure to report when it has ended.
     failure: Option<Failure>,
 }
 
@@ -106,10 +106,10 @@ enum Failure {
     Missing(String),
 }
 
-/// What a line said, or that it has ended.
+/// A line, or the end of the connection.
 enum LineEvent {
     Message(Box<FromAgent>),
-    /// Something that is none of the protocol.
+    /// A line that is not of the protocol.
     Noise(String),
     Over,
 }
@@ -123,7 +123,7 @@ impl Conversation {
         }
     }
 
-    /// What it said, one after the other.
+    /// Its lines, one after the other.
     fn hear(&mut self, now: Duration) -> Vec<LineEvent> {
         let (lines, is_over) = self.line.hear();
         if !lines.is_empty() {
@@ -172,7 +172,7 @@ impl Host {
         }
     }
 
-    /// The same, of which the engine hears when it is there.
+    /// The same, for a machine that the engine learns of when it is up.
     pub(super) fn joining(mut self) -> Self {
         self.known = Admission::Nothing;
         self
@@ -192,7 +192,7 @@ impl Host {
         }
     }
 
-    /// It goes, and is to be reached no more until it is added again.
+    /// Dismisses the machine. It is not contacted again until it is added again.
     pub(super) fn dismiss(&mut self, now: Duration, why: &str, tell: &mut dyn FnMut(News)) {
         if matches!(self.state, State::Up(_)) {
             self.lose(now, why.to_owned(), tell);
@@ -205,12 +205,12 @@ impl Host {
         self.attempts.contains_key(&number)
     }
 
-    /// Whether its line is closed, and the end of its process is what it is waited for.
+    /// Whether its connection is closed, and the end of its process is awaited.
     pub(super) fn is_ending(&self) -> bool {
         matches!(self.state, State::Ending(_))
     }
 
-    /// Whether nothing of it is left that was to end.
+    /// Whether all its processes have ended.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.state, State::Away { .. })
     }
@@ -224,12 +224,12 @@ impl Host {
         }
     }
 
-    /// What is waited for; nothing if it is away.
+    /// The awaited events; `None` if it is away.
     pub(super) fn wanted(&self) -> Option<LineInterest<'_>> {
         self.line().map(Line::wanted)
     }
 
-    /// Has it begin with an attempt, if it is there as often as the engine knows.
+    /// Starts an attempt, if the machine is in the epoch that the engine knows.
     pub(super) fn start(&mut self, attempt: Assignment, epoch: u32, event: &[u8]) {
         let State::Up(spoken) = &mut self.state else { return };
         if epoch != self.epoch {
@@ -293,7 +293,7 @@ impl Host {
         self.end(now, if is_silent { Duration::ZERO } else { ORDERLY }, None);
     }
 
-    /// Does what the clock says.
+    /// Handles timeouts.
     pub(super) fn look(&mut self, now: Duration, terms: &Terms, tell: &mut dyn FnMut(News)) {
         match &mut self.state {
             State::Away { again } => {
@@ -371,7 +371,7 @@ impl Host {
         let is_first = self.known == Admission::Awaited;
         if is_first {
             self.known = Admission::Reported;
-            // The engine hears that it is gone.
+            // The engine learns that it is down.
             self.epoch += 1;
         }
         match failure {
@@ -383,14 +383,14 @@ impl Host {
         }
     }
 
-    /// Hears what it says.
+    /// Handles its messages.
     pub(super) fn hear(&mut self, now: Duration, tell: &mut dyn FnMut(News)) {
         let events = match &mut self.state {
             State::Away { .. } => return,
             State::Opening(opening) => opening.spoken.hear(now),
             State::Up(spoken) => spoken.hear(now),
             State::Ending(ending) => {
-                // No process cares any more, but who cannot speak does not end.
+                // Its messages do not matter any more, but a process with a full pipe does not end.
                 ending.line.hear();
                 return;
             }
@@ -404,7 +404,7 @@ impl Host {
         }
     }
 
-    /// It says something before it takes attempts.
+    /// Handles a message before it takes attempts.
     fn hear_opening(&mut self, now: Duration, event: LineEvent, tell: &mut dyn FnMut(News)) {
         let State::Opening(opening) = &mut self.state else { return };
         match event {
@@ -458,7 +458,7 @@ impl Host {
         }
     }
 
-    /// It says something while it takes attempts.
+    /// Handles a message while it takes attempts.
     fn hear_up(&mut self, now: Duration, event: LineEvent, tell: &mut dyn FnMut(News)) {
         match event {
             LineEvent::Message(message) => match *message {

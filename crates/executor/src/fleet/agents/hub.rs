@@ -13,12 +13,12 @@ use super::{Machine, News, Terms};
 use crate::fleet::protocol::{ToAgent, line};
 use crate::fleet::{Assignment, FleetEvent};
 
-/// The longest that is slept: clocks are checked so often; the ends of processes, which say nothing, more
-/// often.
+/// The longest sleep: timeouts are checked at this interval, and ends of processes, which send no signal,
+/// more often.
 const TURN: Duration = Duration::from_millis(500);
 const TURN_OF_ENDS: Duration = Duration::from_millis(10);
 
-/// A turn that takes so long says that this process was stopped meanwhile: then silence is no fault of the
+/// A turn of this length means that this process was stopped meanwhile: then silence is no fault of the
 /// agents.
 const STOPPED: Duration = Duration::from_secs(2);
 
@@ -45,7 +45,7 @@ pub(super) enum Order {
     End,
 }
 
-/// Who listens to all agents.
+/// Listens to all agents.
 pub(super) struct Hub {
     hosts: Vec<Host>,
     terms: Terms,
@@ -133,7 +133,7 @@ impl Hub {
         let turn = if self.hosts.iter().any(Host::is_ending) { TURN_OF_ENDS } else { TURN };
         let timeout = Timespec { tv_sec: 0, tv_nsec: turn.subsec_nanos().into() };
         if poll(&mut fds, Some(&timeout)).is_err() {
-            // A signal: the next turn looks again.
+            // A signal: the next turn checks again.
             return Vec::new();
         }
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();

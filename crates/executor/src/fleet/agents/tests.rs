@@ -1,5 +1,5 @@
-//! A fleet whose agents play a script: delays, silence, what is reported twice or too late, wrong versions,
-//! and lines that are none.
+//! Tests a fleet whose agents play a script: delays, silence, repeated and late reports, wrong versions, and
+//! invalid lines.
 
 use std::io::{BufRead, BufReader, Lines, PipeReader, Write};
 use std::sync::{Arc, Mutex};
@@ -69,7 +69,7 @@ impl Agent {
         }
     }
 
-    /// Says nothing any more, until its line ends.
+    /// Sends nothing any more, until its connection ends.
     fn fall_silent(&mut self) {
         while self.hear().is_some() {}
     }
@@ -79,7 +79,7 @@ fn ready() -> Ready {
     Ready { v: VERSION, program: PROGRAM.to_owned(), processors: 2, memory: Some(1 << 30) }
 }
 
-/// What an agent does, by how often it was started before.
+/// The script of an agent, by the number of its earlier starts.
 type Act = Arc<dyn Fn(usize, &mut Agent) + Send + Sync>;
 
 /// A link to agents that play.
@@ -255,7 +255,7 @@ fn machines_that_do_not_answer_are_said_to_be_gone_and_come_when_they_do() {
 }
 
 #[test]
-fn what_a_shell_says_before_the_agent_does_no_harm() {
+fn output_of_a_shell_before_the_agent_does_no_harm() {
     let mut agents = open(vec![machine("a", |_, agent| {
         agent.say_text("Welcome to a!\n\nlast login: never\n");
         agent.greet();
@@ -284,7 +284,7 @@ fn a_machine_that_falls_silent_is_gone_and_what_it_says_later_does_not_count() {
             if nth > 0 {
                 return agent.serve();
             }
-            // It has an attempt, and says nothing of it until it was given up.
+            // It has an attempt, and reports nothing until it was dropped.
             let Some(ToAgent::Start { n, .. }) = agent.hear() else { panic!("it is given an attempt") };
             agent.fall_silent();
             agent.end(n);
@@ -310,7 +310,7 @@ fn an_agent_that_dies_is_started_again() {
     .unwrap();
     start(&mut agents, 0, 1);
     is_down(&next(&mut agents), "its agent ended");
-    // The engine does not know yet that it is there again.
+    // The engine does not know yet that it is back.
     assert_eq!(agents.machines().len(), 1);
     assert_eq!(next(&mut agents), FleetEvent::Up(MachineId(0)));
     start(&mut agents, 0, 2);
@@ -336,7 +336,7 @@ fn an_attempt_that_was_meant_for_an_earlier_agent_does_not_reach_a_later_one() {
     .unwrap();
     start(&mut agents, 0, 1);
     assert_eq!(started.recv_timeout(PATIENCE).unwrap(), (0, 1));
-    // The hub knows soon that it died and is there again; the engine does not until it asks.
+    // The hub soon learns that it died and is back; the engine only when it asks.
     clock::pause(Duration::from_millis(300));
     start(&mut agents, 0, 2);
     is_down(&next(&mut agents), "its agent ended");
@@ -388,7 +388,7 @@ fn lines_that_are_none_end_an_agent_that_was_understood_before() {
     }
     let mut agents = open(vec![machine("a", |nth, agent| {
         agent.greet();
-        // No line is so long.
+        // No line is this long.
         if nth == 0 {
             for _ in 0..40 {
                 agent.say_text(&"x".repeat(1 << 16));
@@ -494,7 +494,7 @@ fn fifty_agents_take_attempts_as_fast_as_they_end_and_nothing_piles_up() {
     println!("{all} attempts by {AGENTS} agents, {rate:.0} a second; resident kB by tenths: {memory:?}");
 }
 
-/// What of this process is in memory, kB.
+/// The resident memory of this process, kB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

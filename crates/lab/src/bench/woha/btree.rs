@@ -1,4 +1,4 @@
-//! Queues on the standard library's B-tree, the plain way to do it.
+//! Queues on the standard library's B-tree, as a baseline.
 //!
 //! A separate type, because neither the trait nor the set is of this crate.
 

@@ -1,19 +1,19 @@
 //! Queues on a deterministic skip list: the paper's double skip list is two of them.
 //!
-//! **Paper**: `woha`, section IV-B; J. I. Munro, T. Papadakis, R. Sedgewick: *Deterministic Skip Lists*,
-//! SODA 1992 (the 1-2-3 skip list).
+//! **Paper**: `woha`, section IV-B; J. I. Munro, T. Papadakis, R. Sedgewick: *Deterministic Skip Lists*, SODA
+//! 1992 (the 1-2-3 skip list).
 //!
-//! Flows stand in order at level 0; some of them have a cell at level 1 too, some of these at level 2,
-//! and so on. **Invariant**: between two neighbours at a level, before the first and after the last,
-//! there are one to three cells of exactly the level below (at the top: none to three cells in all).
-//! A gap of four is split by raising its second cell. An empty gap takes a cell from the gap beside it
-//! or is merged with it, which takes a cell out of the level above, where the same may follow.
+//! Flows are in order at level 0; some of them also have a cell at level 1, some of these at level 2, and so
+//! on. **Invariant**: between two neighbours at a level, before the first and after the last, there are one
+//! to three cells of exactly the level below (at the top: none to three cells in all). A gap of four is split
+//! by raising its second cell. An empty gap takes a cell from the neighbouring gap or is merged with it. A
+//! merge removes a cell from the level above, where the same may follow.
 //!
-//! Searches, insertions and removals take O(log n) in the worst case. The head of the list is removed
-//! without a search; the repairs that follow are O(1) on average over any run of operations, as in a
-//! 2-3-4 tree, and O(log n) at worst (the paper says O(1)).
+//! Searches, insertions and removals take O(log n) in the worst case. The head of the list is removed without
+//! a search. The repairs after that are O(1) on average over any run of operations, as in a 2-3-4 tree, and
+//! O(log n) at worst (the paper says O(1)).
 //!
-//! Cells live in one array and name each other by their place there.
+//! Cells are in one array and refer to each other by index.
 
 use slackline_algo::woha::lag::Queue;
 
@@ -23,7 +23,7 @@ const HEAD: u32 = u32::MAX - 1;
 const END: u32 = u32::MAX;
 /// More levels than 2^32 cells can have, since each level has at most half the cells of the one below.
 const LEVELS_MAX: usize = 34;
-/// The last cell of each level that comes before something.
+/// The last cell of each level before a position.
 type Path = [u32; LEVELS_MAX];
 
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ struct Cell<K> {
 #[derive(Clone, Debug)]
 pub(super) struct SkipList<K> {
     cells: Vec<Cell<K>>,
-    /// Cells that may be used again.
+    /// Cells for reuse.
     free: Vec<u32>,
     /// The first cell of each level; at least level 0.
     heads: Vec<u32>,
@@ -110,8 +110,8 @@ impl<K: Ord + Copy> SkipList<K> {
         path
     }
 
-    /// Removes the entry after `path[0]` from level 0 and leaves in `path` the cell of each level in
-    /// whose gap a cell is missing now.
+    /// Removes the entry after `path[0]` from level 0. Leaves in `path` the cell of each level whose gap now
+    /// lacks a cell.
     fn unlink(&mut self, path: &mut Path) {
         let cell = self.right(0, path[0]);
         assert!(cell != END, "what is removed is in the list");
@@ -125,7 +125,8 @@ impl<K: Ord + Copy> SkipList<K> {
             self.free.push(cell);
             return;
         }
-        // The next entry has one cell only, for a gap is never empty: it takes over this one's cells.
+        // The next entry has only one cell, since a gap is never empty. It takes over the cells of this
+        // entry.
         let heir = self.cells[cell as usize].right;
         let Cell { entry, right, .. } = self.cells[heir as usize];
         self.cells[cell as usize].entry = entry;

@@ -8,7 +8,7 @@ use super::Draw;
 use super::btree::BTree;
 use super::skip_list::SkipList;
 
-/// Random changes to a queue and to an ordered set, with a look at the whole after each.
+/// Random changes to a queue and to an ordered set, with a comparison after each.
 fn queue_stream<Q: Queue<u64>>(seed: u64, span: u64, mut audit: impl FnMut(&Q)) {
     let mut draw = Draw(seed);
     let (mut queue, mut model) = (Q::default(), BTreeSet::new());

@@ -52,7 +52,7 @@ struct Names {
 struct Counter {
     name: String,
     value: usize,
-    /// How much is where, the largest first.
+    /// The amount in each place, the largest first.
     places: Vec<(usize, String)>,
 }
 
@@ -77,7 +77,7 @@ impl Counter {
         format!("{key} = {} # limit {limit}{}\n", self.value, largest.unwrap_or_default())
     }
 
-    /// What is wrong if the counter is above its limit.
+    /// The error if the counter is above its limit.
     fn excess(&self, limit: usize) -> Option<String> {
         let name = &self.name;
         let largest = self.places.first().map_or("", |(_, at)| at.as_str());
@@ -128,7 +128,7 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The counters of shape. They are of production code.
+/// The counters of shape, for production code.
 fn shape(sources: &[Source], limits: &Limits) -> Vec<Counter> {
     let names = &limits.names;
     let edges = imports::edges(sources);
@@ -229,7 +229,7 @@ fn ruled_out(root: &Path, files: &[String], limits: &Limits) -> anyhow::Result<V
     Ok(limits.words.keys().map(counter).collect())
 }
 
-/// All files of Rust in `crates`; modules that are tests are empty.
+/// All Rust files in `crates`; test modules are empty.
 fn sources(root: &Path, files: &[String]) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for path in files.iter().filter(|path| path.starts_with("crates/") && ending(path) == "rs") {
@@ -247,7 +247,7 @@ fn sources(root: &Path, files: &[String]) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The files below a folder, sorted by name, without hidden ones, links and what is built.
+/// The files below a folder, sorted by name, without hidden files, links and build results.
 fn find(root: &Path, folder: &str, files: &mut Vec<String>) -> anyhow::Result<()> {
     let mut entries = fs::read_dir(root.join(folder))?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);

@@ -8,13 +8,13 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::{Map, Value};
 
-/// Where the schemas are, and what their files end in.
+/// The directory of the schemas, and the ending of their names.
 const SCHEMAS: &str = "docs/schema";
 const ENDING: &str = ".schema.json";
-/// Where the pages are.
+/// The directory of the pages.
 const PAGES: &str = "docs/documents";
 
-/// The pages by the names of their files.
+/// The pages by file name.
 ///
 /// # Errors
 /// A schema that cannot be read.
@@ -41,7 +41,7 @@ pub(crate) fn pages(root: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     Ok(pages)
 }
 
-/// Writes the pages and removes those that are none any more.
+/// Writes the pages and removes obsolete ones.
 ///
 /// # Errors
 /// Files that cannot be read or written.
@@ -61,7 +61,7 @@ pub(crate) fn write(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A page: what the document is, and each of its objects with its fields.
+/// A page: the purpose of the document, and each of its objects with its fields.
 fn page(name: &str, schema: &Value) -> String {
     let title = text(schema, "title").unwrap_or(name);
     let mut out =
@@ -75,7 +75,7 @@ fn page(name: &str, schema: &Value) -> String {
     out
 }
 
-/// The fields of an object, or the forms that something has.
+/// The fields of an object, or the variants of a value.
 fn body(out: &mut String, schema: &Value) {
     let forms = forms(schema);
     if let Some(forms) = forms {
@@ -95,7 +95,7 @@ fn body(out: &mut String, schema: &Value) {
     let needed = |field: &str| {
         schema["required"].as_array().is_some_and(|names| names.iter().any(|name| name == field))
     };
-    // Needed fields first.
+    // Required fields first.
     for wanted in [true, false] {
         for (field, is) in sorted(fields).into_iter().filter(|(field, _)| needed(field) == wanted) {
             let yes = if wanted { "yes" } else { "" };
@@ -108,7 +108,7 @@ fn body(out: &mut String, schema: &Value) {
     }
 }
 
-/// What a value may be, in a few words.
+/// The possible values, in a few words.
 fn value(schema: &Value) -> String {
     let (nothing, mut parts): (Vec<_>, Vec<_>) =
         alternatives(schema).into_iter().partition(|part| part == "null");
@@ -145,12 +145,12 @@ fn alternatives(schema: &Value) -> Vec<String> {
     }
 }
 
-/// The forms that something has.
+/// The variants of a value.
 fn forms(schema: &Value) -> Option<&Vec<Value>> {
     ["oneOf", "anyOf"].iter().find_map(|key| schema[*key].as_array())
 }
 
-/// What a value of a kind may be.
+/// The possible values of a kind.
 fn of_kind(kind: &str, schema: &Value) -> String {
     match kind {
         "string" => "text".to_owned(),
@@ -187,7 +187,7 @@ fn inline(fields: &Map<String, Value>) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
 }
 
-/// By name: the order of keys in a file follows features of `serde_json` that other crates turn on.
+/// By name: the order of keys in a file depends on features of `serde_json` that other crates enable.
 fn sorted(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut fields: Vec<_> = fields.iter().collect();
     fields.sort_by_key(|(name, _)| *name);

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         }
         ("bless", []) => {
             let code = cargo(&["test", "--workspace"], &[], &[("SLACKLINE_BLESS", "1")]);
-            // Once more, after the last schema was written.
+            // A second time, after the last schema was written.
             documents::write(Path::new(ROOT)).map_or_else(|error| failed(&error), |()| code)
         }
         ("counters", rest @ ([] | [_])) => counters::run(rest.first().map(String::as_str))

@@ -1,4 +1,4 @@
-//! What is wrong with the flows of a draft.
+//! Finds the problems of the flows of a draft.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use crate::instance::TASKS_MAX;
 use crate::instance::order::topological;
 use crate::time::{SECONDS_MAX, Span};
 
-/// Most flows after recurrences are written out.
+/// The limit on flows after recurrences are expanded.
 const FLOWS_MAX: u64 = 10_000_000;
-/// Most bytes of the name of a flow.
+/// The limit on the name of a flow, bytes.
 const NAME_MAX: usize = 1 << 16;
-/// Most work of an instance in slot-seconds: its microseconds fit `u64`.
+/// The limit on the work of an instance in slot-seconds: its microseconds fit `u64`.
 const WORK_MAX: f64 = 100.0 * SECONDS_MAX;
 
 /// Work of a phase in slot-seconds: as it is given, and with every task rounded to microseconds.
@@ -44,8 +44,8 @@ pub(super) fn check(draft: &Draft, cluster: &Cluster, problems: &mut Problems) {
     Flows { draft, cluster, problems, work: 0.0 }.check();
 }
 
-/// Checks a flow of those that are read one at a time, beside its name being the only one: `head` has no
-/// flows, and `work` is that of all flows so far, in slot-seconds. Paths are those within the flow.
+/// Checks a flow that is read separately, except whether its name is unique. `head` has no flows, and `work`
+/// is the work of all flows so far, in slot-seconds. Paths are within the flow.
 pub(in crate::instance) fn check_one(
     head: &Draft,
     cluster: &Cluster,
@@ -283,7 +283,7 @@ impl Flows<'_> {
                     many(u64::from(*tasks), "tasks");
                 }
                 problems.seconds(|| format!("{at}.work"), *work);
-                // Work in all is rounded, not each task of it.
+                // Only the total work is rounded, not each task.
                 sum.add(1, *work);
             }
         }
@@ -301,13 +301,13 @@ impl Flows<'_> {
     }
 }
 
-/// Each flow that a flow of a draft stands for: its name, and how many seconds it comes later.
+/// The recurrences of a flow of a draft: the name of each, and its offset in seconds.
 pub(in crate::instance) fn recurrences(flow: &FlowDraft) -> impl DoubleEndedIterator<Item = (String, f64)> {
     let times = flow.repeat.map_or(1, |repeat| repeat.times);
     (0..times).filter_map(move |k| flow.recurrence(k))
 }
 
-/// Where a limit was written: at the phase or at the job.
+/// The place of a limit in the document: at the phase or at the job.
 fn where_limit(path: &str, at_phase: Option<u32>, kind: PhaseKind) -> String {
     if at_phase.is_some() { format!("{path}.{kind}") } else { path.to_owned() }
 }

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_by_less_than_a_hundredth_is_about_equal() {
+    fn values_within_a_hundredth_are_about_equal() {
         let found = said(&[("fifo", Some(300.0)), ("auto", Some(100.2)), ("flex", Some(100.0))]);
         let expected =
             "Least cost, about equal: auto and flex with 100.2 and 100.0 (makespan), 66.6 % below fifo.";
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_seeds_the_paired_differences_decide() {
+    fn paired_differences_decide_over_several_seeds() {
         let runs = |policy: &str, costs: &[f64]| Runs {
             policy: policy.into(),
             result: Ok(costs.iter().map(|&cost| figures(Some(cost))).collect()),

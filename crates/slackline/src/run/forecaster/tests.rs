@@ -99,7 +99,7 @@ fn running_tasks_keep_their_slots_under_every_policy() {
 /// A held flow starts no more tasks, and its running ones continue. Regression: they were left out, so their
 /// slots were promised to other flows.
 #[test]
-fn what_a_held_flow_has_at_work_keeps_its_slots() {
+fn running_tasks_of_a_held_flow_keep_their_slots() {
     let at = Time::from_seconds_nearest;
     for policy in ["fifo", "edf", "fair", "auto:ends=no", "auto"] {
         let held = workload("held", &[(&[9.0, 30.0, 12.0], &[5.0]), (&[7.0], &[])]);

@@ -523,7 +523,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_is_written_is_read_back(draft in drafts()) {
+    fn written_values_are_read_back(draft in drafts()) {
         for format in NATIVE {
             let text = write_workload(&draft, format);
             let again = read(&text, format).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;

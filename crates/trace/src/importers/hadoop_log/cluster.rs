@@ -58,7 +58,7 @@ struct Tree {
 }
 
 impl Topology {
-    /// Reads the topology file that Rumen writes beside a trace; an empty text is none.
+    /// Reads the topology file that Rumen writes beside a trace; `None` for an empty text.
     pub(in crate::importers) fn of_rumen(text: &str) -> Result<Option<Self>, TraceError> {
         if text.trim().is_empty() {
             return Ok(None);

@@ -1,16 +1,16 @@
 //! Groups the jobs of a log into flows: jobs of a workflow whose order is known are one flow.
 //!
-//! Hadoop's jobs may carry the id of a workflow, their own node in it, and for each node those that come
-//! after it (`mapreduce.workflow.id`, `.node.name`, `.adjacency.NODE`). Jobs of one id with such edges become
-//! one flow. Nodes that are no MapReduce jobs are in no log: what comes after them comes after what was
-//! before them. Without edges nothing is known of the order, and each job is a flow.
+//! Hadoop's jobs may have the id of a workflow, their own node in it, and the successors of each node
+//! (`mapreduce.workflow.id`, `.node.name`, `.adjacency.NODE`). Jobs of one id with such edges become one
+//! flow. Nodes that are no MapReduce jobs are in no log: their successors follow their predecessors. Without
+//! edges the order is unknown, and each job is a flow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ImportedJob, printable};
 use crate::reading::diagnostic::Diagnostics;
 
-/// What a job is to others.
+/// The place of a job in a workflow.
 #[derive(Debug, Default)]
 pub(in crate::importers) struct Workflow {
     pub(in crate::importers) id: Option<String>,
@@ -23,12 +23,12 @@ pub(in crate::importers) struct Workflow {
 }
 
 impl Workflow {
-    /// Whether it says what comes after what.
+    /// Whether it has any edges.
     pub(super) fn is_known(&self) -> bool {
         !self.dependants.is_empty() || (self.id.is_some() && !self.edges.is_empty())
     }
 
-    /// What properties of a job's configuration say.
+    /// The workflow in the properties of a job's configuration.
     pub(in crate::importers) fn of_properties<'a>(
         properties: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Self {
@@ -48,8 +48,7 @@ impl Workflow {
     }
 }
 
-/// Reads what Hadoop writes of the edges of a workflow: `"a"="b,c" "b"="d" `. What is no such pair is left
-/// out.
+/// Reads the edges of a workflow as Hadoop writes them: `"a"="b,c" "b"="d" `. Other text is ignored.
 pub(in crate::importers) fn adjacencies(text: &str) -> Vec<(String, Vec<String>)> {
     let mut texts = text.split('"').skip(1).step_by(2);
     let mut edges = Vec::new();
@@ -113,8 +112,8 @@ fn groups(jobs: &[ImportedJob]) -> Vec<Option<String>> {
     let mut groups: Vec<Option<String>> = jobs.iter().map(of_workflow).collect();
     let index: BTreeMap<&str, usize> =
         jobs.iter().enumerate().rev().map(|(k, job)| (job.id.as_str(), k)).collect();
-    // Jobs that name the jobs after them: those belong to the first of them. They stand after it as a rule,
-    // so that one pass finds chains; what a second would find stays apart.
+    // Jobs that name their successors: the successors belong to the flow of the first of them. They usually
+    // follow it, so one pass finds chains; edges that would need a second pass are ignored.
     for (k, job) in jobs.iter().enumerate() {
         for dependant in job.workflow.dependants.iter().filter_map(|id| index.get(id.as_str())) {
             if groups[*dependant].is_none() && *dependant != k {

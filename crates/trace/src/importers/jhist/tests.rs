@@ -11,7 +11,7 @@ use crate::importers::options::ImportOptions;
 use crate::reading::avro::tests::binary;
 use crate::reading::folder::Folder;
 
-/// A schema like that of Hadoop, with what is needed here.
+/// A schema like that of Hadoop, with the parts that are needed here.
 const SCHEMA: &str = concat!(
     r#"{"type":"record","name":"Event","namespace":"h","fields":[{"name":"type","type":{"type":"enum","name":"EventType","#,
     r#""symbols":["JOB_SUBMITTED","TASK_STARTED","MAP_ATTEMPT_STARTED","MAP_ATTEMPT_FINISHED","MAP_ATTEMPT_FAILED","#,
@@ -31,7 +31,7 @@ const SCHEMA: &str = concat!(
     r#"{"type":"record","name":"JobEnded","fields":[{"name":"finishTime","type":"long"}]}]}]}"#
 );
 
-/// What its job says of the workflow: id, node and edges.
+/// The workflow in the history of a job: id, node and edges.
 type Edges<'a> = (&'a str, &'a str, &'a str);
 
 /// The history of a job of two maps, one of them tried twice, and a reduce.
@@ -216,7 +216,7 @@ fn a_folder_of_histories_is_one_workload() {
         assert!(said.iter().any(|said| said.starts_with(expected)), "{expected} in {said:?}");
     }
 
-    // What is of two formats is not taken for one of them.
+    // A folder of two formats is not taken for one of them.
     fs::write(folder.join("app"), "{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"3.5\"}\n")
         .unwrap();
     let error = read().unwrap_err().to_string();
@@ -254,7 +254,7 @@ fn tempfolder(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_is_no_history_is_refused() {
+fn invalid_histories_are_refused() {
     let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
     assert!(
         error("Meta VERSION=\"1\" .\nJob JOBID=\"job_1\" .\n")

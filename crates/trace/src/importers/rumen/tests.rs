@@ -237,7 +237,7 @@ fn what_is_no_job_is_refused_where_it_stands() {
     assert!(error(&one[..one.len() - 5]).starts_with("t.json:1:1: found the end of the file within"));
 }
 
-/// The sizes of the public traces, and that what is made of them is a workload.
+/// Tests the sizes of the public traces, and that they become valid workloads.
 #[test]
 fn the_public_traces_are_read() {
     let expected = [
@@ -289,7 +289,7 @@ fn stream(text: &str, pairs: &[(&str, &str)]) -> Result<(Draft, Vec<String>), Tr
     Ok((draft, diagnostics.iter().map(ToString::to_string).collect()))
 }
 
-/// What a stream has of a whole trace.
+/// The part of a whole trace that a stream has.
 fn without_log(draft: Draft) -> Draft {
     let mut draft = Draft { machines: Vec::new(), pools: Vec::new(), ..draft };
     for flow in &mut draft.flows {

@@ -23,7 +23,7 @@ pub(super) struct Reader {
     last: u32,
 }
 
-/// What is known of an application.
+/// The collected data of an application.
 #[derive(Default)]
 pub(super) struct Application {
     pub(super) line: u32,
@@ -82,7 +82,7 @@ impl Reader {
         &mut self.applications[last]
     }
 
-    /// The applications that were begun.
+    /// The applications that started.
     pub(super) fn end(mut self, diagnostics: &mut Diagnostics) -> Vec<Application> {
         if let Some(bad) = self.bad {
             diagnostics.add(bad, "last line that is cut short, left out");

@@ -13,7 +13,7 @@ pub(super) enum Event {
     Environment(Environment),
     JobStart(JobStart),
     JobEnd(JobEnd),
-    /// Of a stage that was submitted or is over.
+    /// Of a stage that was submitted or has ended.
     Stage(StageInfo),
     TaskEnd(TaskEnd),
     Other,
@@ -44,7 +44,7 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// A property that says something.
+    /// A property with a non-empty value.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.properties.get(name)?.as_str().filter(|value| !value.is_empty())
     }
@@ -140,7 +140,7 @@ pub(super) struct TaskInfo {
     pub(super) finished: i64,
 }
 
-/// What a line says; `None` if it is no event.
+/// The event of a line; `None` if it is no event.
 pub(super) fn read(line: &str) -> Option<Event> {
     let EventName { event } = serde_json::from_str(line).ok()?;
     let event = match &*event {

@@ -402,7 +402,7 @@ fn made_by(mapper: &str) -> String {
 }
 
 #[test]
-fn an_application_of_another_definition_is_not_taken_over() {
+fn an_application_of_another_definition_is_not_resumed() {
     // Changed as it is, asked for again, or behind a job that is changed.
     let again = Choices::again();
     let mut forced = Choices::default();
@@ -435,7 +435,7 @@ fn an_application_of_another_definition_that_still_runs_is_ended() {
 }
 
 #[test]
-fn an_application_of_the_same_definition_is_taken_over() {
+fn an_application_of_the_same_definition_is_resumed() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1), scene.job("last", "cat", "@count", 1)];
@@ -449,7 +449,7 @@ fn an_application_of_the_same_definition_is_taken_over() {
 }
 
 #[test]
-fn a_submission_with_another_definition_is_not_taken_over() {
+fn a_submission_with_another_definition_is_not_resumed() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
@@ -629,7 +629,7 @@ fn a_job_that_is_refused_fails_at_once() {
 }
 
 #[test]
-fn applications_are_killed_until_they_are_over() {
+fn applications_are_killed_until_they_have_ended() {
     let mut scene = Scene::new();
     scene.timeouts.end = Duration::from_secs(20);
     scene.player.follow(|_, _| Act::Waits);

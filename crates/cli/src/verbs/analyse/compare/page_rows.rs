@@ -44,7 +44,7 @@ impl<'a> PageRows<'a> {
         *state = State::Finished(simulated.map(|simulated| collector.finish_simulation(simulated)));
     }
 
-    /// What is drawn of each policy; nothing of those that gave no schedule.
+    /// The rows to draw of each policy; `None` for those without a schedule.
     pub(super) fn into_drawn(self) -> Vec<Option<Drawn>> {
         let drawn = |state: Mutex<State<'_>>| match state.into_inner().unwrap_or_else(PoisonError::into_inner)
         {

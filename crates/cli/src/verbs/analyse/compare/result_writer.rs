@@ -19,7 +19,7 @@ pub(super) struct ResultWriter<'a> {
     pub(super) view: &'a View,
     pub(super) policies: &'a [PolicySpec],
     pub(super) samples: &'a Samples<'a>,
-    /// Why the figures may mislead, which the page says too.
+    /// Why the figures may mislead; the page has this warning too.
     pub(super) warning: Option<String>,
 }
 
@@ -86,7 +86,8 @@ impl ResultWriter<'_> {
         self.args.output.write(&head, &body, self.view)
     }
 
-    /// Writes the page of `--report`: the first sample on the first cluster is drawn, whose workload this is.
+    /// Writes the page of `--report`. It shows the first sample on the first cluster, which has this
+    /// workload.
     pub(super) fn write_page(&self, loaded: &Loaded, sizes: &mut [Vec<Round>]) -> anyhow::Result<()> {
         let drawn = std::mem::take(&mut sizes[0][0].drawn);
         let first = &sizes[0][0];
@@ -109,7 +110,7 @@ impl ResultWriter<'_> {
         self.args.report.write(&page)
     }
 
-    /// What is to be known of the figures: how they are made, and what the bound is of.
+    /// Remarks on the figures: how they are made, and what the bound covers.
     fn remarks(&self, rounds: &[Round]) -> String {
         const TIMES: &str = "times are seconds unless they show units";
         // A bound holds for the durations of the workload, not for distorted ones.
@@ -138,7 +139,7 @@ impl ResultWriter<'_> {
         }
     }
 
-    /// What the results are about: the first round alone says it of seeds, and where there is but one.
+    /// The subject of the results: only the first round names it for seeds, and if there is only one.
     fn headlines(&self, rounds: &[Round]) -> String {
         let first = &rounds[0];
         if !self.samples.are_named() || rounds.len() == 1 {

@@ -43,7 +43,7 @@ pub(super) struct Round {
     /// Which sample, where they are files or pieces.
     pub(super) name: Option<String>,
     pub(super) machines: u32,
-    /// How many flows it has, and what the cluster is.
+    /// The number of its flows, and the cluster.
     pub(super) flows: u64,
     pub(super) cluster: String,
     pub(super) rows: Vec<Row>,
@@ -90,7 +90,7 @@ pub(super) fn round(
             page_rows.finish(k, compared);
         }
         if let Err(error) = setting.keep(loaded, seed, compared) {
-            // One is enough to say.
+            // One error is enough.
             let _ = unwritten.set(error);
         }
     };
@@ -126,7 +126,7 @@ pub(super) fn round(
     })
 }
 
-/// The row of each policy, with how far it is from what was recorded, if anything was.
+/// The row of each policy, with its difference to the recorded execution, if there is one.
 fn rows(setting: &Setting<'_>, instance: &Instance, compared: &[Compared]) -> Vec<Row> {
     let is_recorded = |one: &&Compared| one.policy.name() == recorded::NAME;
     let recorded = compared.iter().find(is_recorded).and_then(|one| Some(&one.result.as_ref().ok()?.flows));
@@ -166,7 +166,7 @@ impl Setting<'_> {
         Row { policy: compared.policy.spec().to_owned(), result }
     }
 
-    /// Writes the schedule of one policy, if that is asked for; then its rows are given up.
+    /// Writes the schedule of one policy, if requested; then drops its rows.
     fn keep(&self, loaded: &Loaded, seed: u64, compared: &mut Compared) -> anyhow::Result<()> {
         let (Some(dir), Ok(simulated)) = (&self.args.schedules, &mut compared.result) else { return Ok(()) };
         let suffix = if self.args.seeds > 1 { format!("-seed{seed}") } else { String::new() };

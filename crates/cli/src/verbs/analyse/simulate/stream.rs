@@ -151,7 +151,7 @@ fn simulate(
     }
 }
 
-/// Simulates, and writes what is written meanwhile.
+/// Simulates, and writes rows meanwhile.
 fn make(
     args: &Simulate,
     workload: StreamedWorkload,

@@ -18,7 +18,7 @@ use crate::verbs::answer::Answer;
 /// Seeds of a figure at most with `--quick`: enough for an interval.
 const QUICK_SEEDS: u32 = 5;
 
-/// An experiment whose figures are wanted.
+/// An experiment whose figures are requested.
 struct PageRequest {
     id: String,
     spec: Spec,

@@ -26,7 +26,7 @@ const LONG_PAUSE: Span = Span(600_000_000);
 pub(super) enum Verbosity {
     /// Errors alone.
     Quiet,
-    /// What is worth a line.
+    /// Lines for important events.
     Usual,
     /// A line a task as well.
     Verbose,
@@ -89,7 +89,7 @@ impl RunDisplay {
         self
     }
 
-    /// Opens the view, which looks at the run as `status` does.
+    /// Opens the view, which reads the run as `status` does.
     ///
     /// # Errors
     /// The system has no more threads.
@@ -131,7 +131,7 @@ impl RunDisplay {
         format!("{} {} {}", self.jobs[id.job as usize].name, id.phase.name(), id.task)
     }
 
-    /// Says what became of a task, if so much is wanted.
+    /// Reports the end of a task, if the verbosity includes it.
     fn say_task(&self, now: Time, id: TaskId, what: &str) {
         if self.verbosity == Verbosity::Verbose {
             say(now, &format!("{} {what}", self.name(id)));
@@ -336,7 +336,7 @@ fn request_stop(stop: &Mutex<Stop>) {
 
 impl Drop for RunDisplay {
     fn drop(&mut self) {
-        // Gives the terminal back, and says what was held.
+        // Restores the terminal, and prints the held lines.
         self.watch = None;
     }
 }

@@ -9,7 +9,7 @@ use super::{Run, with_flag_names};
 use crate::args::report::about;
 
 impl Run {
-    /// Writes the page of a run that is over, if one is asked for.
+    /// Writes the page of a finished run, if requested.
     pub(super) fn write_page(
         &self,
         name: &str,
@@ -50,7 +50,7 @@ fn ran(outcome: &Outcome) -> Row {
     Row { policy: format!("{} ran", outcome.schedule.policy), result: Ok(figures) }
 }
 
-/// What was expected, to be drawn beside what happened, if it was of the same flows.
+/// The prediction, to be drawn beside the run, if it has the same flows.
 fn drawn(outcome: &Outcome, predicted: &Prediction) -> Option<Drawn> {
     let is_same = is_alike(&outcome.instance, &predicted.instance);
     is_same.then(|| Drawn::of_schedule(&predicted.instance, &predicted.simulated.schedule, true))

@@ -10,7 +10,7 @@ use slackline::run::{Outcome, Prediction};
 /// Below this length, in seconds, times are shown as seconds and not by the clock.
 const SHORT: f64 = 100.0;
 
-/// What the table needs to know of the command.
+/// The data of the command that the table needs.
 pub(super) struct Columns<'a> {
     pub(super) policy: &'a PolicySpec,
     pub(super) has_history: bool,

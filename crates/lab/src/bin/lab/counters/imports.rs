@@ -1,4 +1,4 @@
-//! Imports between the files of a crate. Counted are `use crate::…`, `use super::…` and `use self::…`.
+//! Imports between the files of a crate: `use crate::…`, `use super::…` and `use self::…`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) fn edges(sources: &[Source]) -> Edges {
     sources.iter().enumerate().map(|(index, source)| imported(index, source)).collect()
 }
 
-/// Sets of more than one file that all import one another, over others or not.
+/// Groups of files that all import one another, directly or indirectly.
 pub(super) fn cycles(edges: &Edges) -> Vec<Vec<usize>> {
     let reached: Vec<_> = (0..edges.len()).map(|file| reached(edges, file)).collect();
     let cycle = |file: usize| -> Vec<usize> {
@@ -37,7 +37,7 @@ pub(super) fn cycles(edges: &Edges) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// The files that a file imports, over others or not.
+/// The files that a file imports, directly or indirectly.
 fn reached(edges: &Edges, file: usize) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut open = vec![file];

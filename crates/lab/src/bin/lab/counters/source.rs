@@ -9,7 +9,7 @@ use syn::{FnArg, Ident, Type as Written, UseTree};
 
 #[derive(Default)]
 pub(super) struct Source {
-    /// From the root of the repository.
+    /// The path from the root of the repository.
     pub(super) path: String,
     pub(super) all_lines: usize,
     /// Lines without tests.
@@ -72,7 +72,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Keeps the number of lines alone.
+    /// Removes everything except the number of lines.
     pub(super) fn clear(&mut self) {
         *self = Self { path: std::mem::take(&mut self.path), all_lines: self.all_lines, ..Self::default() };
     }
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-/// Whether a file is known as a test by its name.
+/// Whether a file is a test by its name.
 fn is_test(path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or_default();
     ["tests", "benches", "examples"].into_iter().any(|name| folder.split('/').any(|part| part == name))
@@ -164,7 +164,7 @@ impl Tests {
     }
 }
 
-/// How many tokens the item behind `#[cfg(test)]` has that the tokens begin with.
+/// The number of tokens of an item behind `#[cfg(test)]` at the start of `tokens`.
 fn test_item(tokens: &[TokenTree]) -> Option<usize> {
     let [hash, TokenTree::Group(attribute), ..] = tokens else { return None };
     let condition = attribute.stream().to_string().replace(' ', "");
@@ -191,7 +191,7 @@ fn is(token: &TokenTree, text: &str) -> bool {
     }
 }
 
-/// Notes the items of a file.
+/// Collects the items of a file.
 struct Items<'a> {
     source: &'a mut Source,
     /// The module, also one inside the file.
@@ -211,7 +211,7 @@ impl Items<'_> {
         self.source.types.push(Type { kind, name: name.to_string(), line: name.span().start().line, size });
     }
 
-    /// Notes the paths of `use` that lead into the crate.
+    /// Collects the paths of `use` that lead into the crate.
     fn import(&mut self, path: &[String], tree: &UseTree) {
         let with = |name: &Ident| [path, &[name.to_string()]].concat();
         match tree {
@@ -224,7 +224,7 @@ impl Items<'_> {
     }
 }
 
-/// A path from the root of the crate; `None` if it leads elsewhere.
+/// A path from the root of the crate; `None` if it leads to another crate.
 fn absolute(module: &[String], path: &[String]) -> Option<Vec<String>> {
     let mut base = match path.first()?.as_str() {
         "crate" => Vec::new(),

@@ -48,7 +48,7 @@ fn the_output_of_a_program_is_published_and_read_by_the_next_job() {
 }
 
 #[test]
-fn a_program_that_is_at_work_ends_with_its_run() {
+fn a_running_program_ends_with_its_run() {
     let scene = scene();
     scene.player.play(|_, _| Plays::Waits);
     run_and_stop(&scene, vec![jar(&scene, "etl", "in.txt")], 1);
@@ -56,7 +56,7 @@ fn a_program_that_is_at_work_ends_with_its_run() {
 }
 
 #[test]
-fn what_a_program_submits_until_it_is_killed_is_ended_too() {
+fn jobs_that_a_killed_program_submitted_are_ended_too() {
     let scene = scene();
     scene.player.play(|_, _| Plays::SubmitsMore);
     run_and_stop(&scene, vec![jar(&scene, "etl", "in.txt")], 1);

@@ -1,4 +1,6 @@
-//! The first instant at which more slots are held than may be.
+//! Finds the first instant at which the held slots exceed a limit. The rules on capacity, caps,
+//! ApplicationMasters and waiting reduces share this sweep. `slots` checks that no slot runs two attempts at
+//! once.
 
 use crate::tolerance;
 
@@ -12,13 +14,13 @@ pub(crate) struct Hold {
     pub(crate) row: u32,
 }
 
-/// The first time a limit is passed.
+/// The first time at which the held slots exceed the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Excess {
     pub(crate) at: f64,
     /// Slots held after all starts of that instant.
     pub(crate) held: u64,
-    /// The row whose start passed the limit.
+    /// The row whose start exceeded the limit.
     pub(crate) row: u32,
 }
 

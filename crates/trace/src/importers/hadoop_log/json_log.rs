@@ -1,9 +1,10 @@
-//! Reads logs of jobs that are JSON objects, one after the other: as a whole, or as a stream.
+//! Imports the logs that consist of JSON objects (Rumen, SLS), as a whole or as a stream. `jhist.rs` reads
+//! job histories.
 //!
-//! Read as a stream, a job leaves when `job-skew` jobs were read after it, the earliest first: such logs are
-//! written as jobs end, or as their histories are found, and a few stand after some that were submitted
-//! later. What only the whole log says is not there: machines, what belongs to one workflow, and what was
-//! recorded.
+//! A stream releases a job when it has read `job-skew` further jobs, the earliest submission first. Such logs
+//! list jobs in the order in which they ended, or in which their histories were found. So a few jobs follow
+//! jobs that were submitted later. A stream does not provide what only the whole log shows: machines,
+//! workflows and the recorded execution.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +21,7 @@ use crate::importers::objects::{Object, Objects, Pieces};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 
-/// How many jobs may stand before one that was submitted earlier.
+/// Limit on the number of jobs that may precede a job with an earlier submission.
 pub(in crate::importers) const JOB_SKEW: Param = Param::new(
     "job-skew",
     "200",
@@ -28,15 +29,15 @@ pub(in crate::importers) const JOB_SKEW: Param = Param::new(
     "read as a stream: how many jobs may stand before one that was submitted earlier",
 );
 
-/// Most flows that leave at once at the end.
+/// Most flows that leave at once at the end of the log.
 const LEAVE: usize = 64;
 
-/// What the objects of a log are.
+/// The meaning of the objects in a log of one format.
 pub(in crate::importers) trait LoggedObjects {
     /// The error of a log without jobs.
     const NOTHING: &'static str;
 
-    /// Takes an object; whether it is a job.
+    /// Takes an object. Returns whether it is a job.
     fn take(&mut self, object: &Object<'_>, log: &mut Log) -> Result<bool, TraceError>;
 
     /// The machines that are known before any job is.
@@ -51,7 +52,7 @@ pub(in crate::importers) trait LoggedObjects {
 /// Reads a whole log.
 ///
 /// # Errors
-/// The first object that is none of the format, with its line; a log without jobs.
+/// The first object that is not of the format, with its line; a log without jobs.
 pub(in crate::importers) fn import_objects<O: LoggedObjects>(
     input: &Input<'_>,
     settings: &Settings,
@@ -69,7 +70,7 @@ pub(in crate::importers) fn import_objects<O: LoggedObjects>(
     Ok(log.finish(input.file, topology))
 }
 
-/// A log as it is read.
+/// A log that is read as a stream.
 pub(in crate::importers) struct LoggedLines<O> {
     objects: Result<O, TraceError>,
     log: Log,
@@ -77,17 +78,17 @@ pub(in crate::importers) struct LoggedLines<O> {
     skew: usize,
     is_begun: bool,
     taken: u64,
-    /// Jobs that have not left, the earliest first.
+    /// Jobs that have not left the buffer, the earliest submission first.
     waiting: BinaryHeap<Reverse<BufferedJob>>,
-    /// Second 0, once the first job has left.
+    /// The submission of the first job that left the buffer: second 0 of the workload.
     zero: Option<Millis>,
-    /// When the job that left last was submitted.
+    /// The submission of the job that left the buffer last.
     latest: Millis,
 }
 
-/// A job that has not left.
+/// A job in the buffer.
 struct BufferedJob {
-    /// When it was submitted, and which job it is.
+    /// The submission, and the number of the job in the log.
     rank: (Millis, u64),
     job: ImportedJob,
 }
