@@ -23,7 +23,7 @@ use crate::spec::{Figure, Spec};
 
 pub use chart::picture;
 pub use expectation::{Checked, Expectation, Verdict, verdict};
-pub use page::{ExperimentPage, FigurePage, markdown, page, verdicts};
+pub use page::{ExperimentPage, FigurePage, page, verdicts};
 pub use points::{Row, fits, rows};
 
 /// What a paper says of the figures of an experiment.
@@ -62,7 +62,6 @@ pub struct Claim {
     #[serde(default)]
     pub better: Vec<Expectation>,
     /// Why ours differs, where it does.
-    #[serde(default)]
     pub because: Option<String>,
 }
 
@@ -72,16 +71,13 @@ pub struct Claim {
 pub struct Panel {
     pub measure: String,
     /// Only this series; without one and if `x` varies, a panel a series.
-    #[serde(default)]
     pub series: Option<String>,
     /// Only these policies.
     #[serde(default)]
     pub policies: Vec<String>,
     /// What the axis of values says [default: the measure].
-    #[serde(default)]
     pub axis: Option<String>,
     /// What varies, for the other axis.
-    #[serde(default)]
     pub by: Option<String>,
 }
 
@@ -92,14 +88,11 @@ pub struct Number {
     pub policy: String,
     pub measure: String,
     /// At which value of what varies; everywhere without one.
-    #[serde(default)]
     pub x: Option<String>,
     /// Of which series; of all without one.
-    #[serde(default)]
     pub series: Option<String>,
     pub least: f64,
     /// Largest; the least without one.
-    #[serde(default)]
     pub most: Option<f64>,
 }
 

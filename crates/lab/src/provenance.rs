@@ -25,10 +25,10 @@ pub struct Provenance {
 pub struct Maker {
     pub version: String,
     /// Its commit; none if the user did not say: what was built need not be what its commit has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The figure that the file is of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub figure: Option<String>,
 }
 

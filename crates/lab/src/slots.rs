@@ -81,7 +81,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
                 let held = held.iter().map(|held| format!("{held:.1}")).collect::<Vec<_>>().join(" ");
                 rows.push(vec![
                     policy.spec().to_owned(),
-                    name(*slot_kind).to_owned(),
+                    slot_kind.name().to_owned(),
                     at,
                     held,
                     hash.clone(),
@@ -97,14 +97,6 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     let text = slackline::report::csv(&["policy", "slots", "seconds", "held_by_flow", "spec"], rows);
     artifacts.insert(0, Artifact { name: format!("{}.csv", figure.id), text });
     Ok(artifacts)
-}
-
-fn name(slot_kind: SlotKind) -> &'static str {
-    match slot_kind {
-        SlotKind::Map => "map",
-        SlotKind::Reduce => "reduce",
-        SlotKind::Any => "universal",
-    }
 }
 
 /// How many slots of a kind each flow holds, whenever that changes.

@@ -16,25 +16,19 @@ pub struct Expectation {
     #[serde(default)]
     pub x: Vec<String>,
     /// Only in this series.
-    #[serde(default)]
     pub series: Option<String>,
     /// Which of a row's numbers: its mean, its least over the seeds, or its largest.
     #[serde(default)]
     pub of: Statistic,
     /// It is at least this in every row.
-    #[serde(default)]
     pub least: Option<f64>,
     /// It is at most this in every row.
-    #[serde(default)]
     pub most: Option<f64>,
     /// It is below that of this policy in every row.
-    #[serde(default)]
     pub below: Option<String>,
     /// `below`: below this many times that of the other.
-    #[serde(default)]
     pub times: Option<f64>,
     /// From the first to the last value of what varies it rises, or falls.
-    #[serde(default)]
     pub trend: Option<Trend>,
 }
 
@@ -67,28 +61,19 @@ pub struct Checked {
     pub holds: bool,
 }
 
-/// What our rows say of a paper's claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// All that was expected holds.
-    Confirmed,
-    /// It holds, and ours is better.
-    Better,
-    /// Something that was expected does not hold.
-    Differs,
-    /// The paper says nothing that rows could decide; the figure is shown.
-    Shown,
-}
-
-impl Verdict {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Better => "better",
-            Self::Differs => "differs",
-            Self::Shown => "shown",
-        }
+slackline_model::named_enum! {
+    /// What our rows say of a paper's claim.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Verdict {
+        /// All that was expected holds.
+        Confirmed = "confirmed",
+        /// It holds, and ours is better.
+        Better = "better",
+        /// Something that was expected does not hold.
+        Differs = "differs",
+        /// The paper says nothing that rows could decide; the figure is shown.
+        Shown = "shown",
     }
 }
 
