@@ -3,8 +3,6 @@
 //! - `names`: phases, tasks, slots and tables by their names in the documents;
 //! - `problems`: the problems of rows, segments, second attempts and masters.
 
-use std::fmt;
-
 use slackline_model::{PhaseId, SlotKind};
 
 mod names;
@@ -369,43 +367,28 @@ pub enum Violation {
     },
 }
 
-/// How far a machine is from the input of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distance {
-    /// It holds it.
-    Node,
-    /// It is in the rack of a machine that does.
-    Rack,
-    /// It is in none of these racks.
-    OffRack,
-}
-
-impl fmt::Display for Distance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Node => "where its input is",
-            Self::Rack => "in a rack of its input",
-            Self::OffRack => "in none of the racks of its input",
-        })
+slackline_model::named_enum! {
+    /// How far a machine is from the input of a task.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Distance {
+        /// It holds it.
+        Node = "where its input is",
+        /// It is in the rack of a machine that does.
+        Rack = "in a rack of its input",
+        /// It is in none of these racks.
+        OffRack = "in none of the racks of its input",
     }
 }
 
-/// What a reduce does too early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReduceEvent {
-    /// It takes its slot.
-    Starts,
-    /// It is done.
-    Ends,
-}
-
-impl fmt::Display for ReduceEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Starts => "starts",
-            Self::Ends => "is done",
-        })
+slackline_model::named_enum! {
+    /// What a reduce does too early.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum ReduceEvent {
+        /// It takes its slot.
+        Starts = "starts",
+        /// It is done.
+        Ends = "is done",
     }
 }
 

@@ -62,28 +62,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// The table of the schedule a row stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Table {
-    /// `flows`.
-    Flows,
-    /// `tasks`.
-    Tasks,
-    /// `allocations`.
-    Allocations,
-    /// `masters`.
-    Masters,
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Flows => "flows",
-            Self::Tasks => "tasks",
-            Self::Allocations => "allocations",
-            Self::Masters => "masters",
-        })
+slackline_model::named_enum! {
+    /// The table of the schedule a row stands in.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Table {
+        /// The rows of flows.
+        Flows = "flows",
+        /// Those of tasks.
+        Tasks = "tasks",
+        /// Those of allocations.
+        Allocations = "allocations",
+        /// Those of ApplicationMasters.
+        Masters = "masters",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::value::{self, MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use slackline_model::schedule::Outcome;
@@ -79,26 +79,10 @@ impl From<MetricName> for Metric {
     }
 }
 
-impl MetricName {
-    /// The first name of each metric.
-    const EACH: [Self; 10] = [
-        Self::Completion,
-        Self::Response,
-        Self::Makespan,
-        Self::Stretch,
-        Self::Slowdown,
-        Self::Tardy,
-        Self::Tardiness,
-        Self::Lateness,
-        Self::Sla,
-        Self::Piecewise,
-    ];
-}
-
 impl From<Metric> for MetricName {
     fn from(metric: Metric) -> Self {
-        let named = Self::EACH.into_iter().find(|name| Metric::from(*name) == metric);
-        named.expect("invariant: every metric has a name in documents")
+        let name: StrDeserializer<'_, value::Error> = metric.name().into_deserializer();
+        Self::deserialize(name).expect("invariant: every metric has a name in documents")
     }
 }
 
@@ -331,7 +315,7 @@ mod tests {
 
     #[test]
     fn names_agree_with_the_model() {
-        for &metric in Metric::ALL {
+        for metric in Metric::ALL {
             let name = MetricName::from(metric);
             assert_eq!(serde_json::to_string(&name).unwrap(), format!("{:?}", metric.name()));
             assert_eq!(Metric::from(name), metric);
