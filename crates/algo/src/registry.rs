@@ -77,65 +77,40 @@ pub struct Capabilities {
     pub minima: bool,
 }
 
-/// How a policy takes flows of several jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flows {
-    /// As flows.
-    Whole,
-    /// Online, every ready job is one of its jobs, with the cost or weight of its flow; plans are for flows
-    /// of one job.
-    ReadyJobs,
-}
-
-impl Flows {
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::ReadyJobs => "ready-jobs",
-        }
+slackline_model::named_enum! {
+    /// How a policy takes flows of several jobs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Flows {
+        /// As flows.
+        Whole = "whole",
+        /// Online, every ready job is one of its jobs, with the cost or weight of its flow; plans are for flows
+        /// of one job.
+        ReadyJobs = "ready-jobs",
     }
 }
 
-/// How a policy takes typed slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typed {
-    /// As they are.
-    Yes,
-    /// As one instance for each kind.
-    PerKind,
-    /// Online, it orders by the sum of all slots and gives them out kind by kind, without a guarantee; plans
-    /// are for universal slots.
-    OnSum,
-}
-
-impl Typed {
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Yes => "as-they-are",
-            Self::PerKind => "per-kind",
-            Self::OnSum => "on-sum",
-        }
+slackline_model::named_enum! {
+    /// How a policy takes typed slots.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Typed {
+        /// As they are.
+        Yes = "as-they-are",
+        /// As one instance for each kind.
+        PerKind = "per-kind",
+        /// Online, it orders by the sum of all slots and gives them out kind by kind, without a guarantee; plans
+        /// are for universal slots.
+        OnSum = "on-sum",
     }
 }
 
-/// How a policy takes machines of mixed speed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speeds {
-    /// It knows which machines are fast.
-    Known,
-    /// It takes them as if all had the mean speed.
-    Ignored,
-}
-
-impl Speeds {
-    /// The name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Known => "known",
-            Self::Ignored => "ignored",
-        }
+slackline_model::named_enum! {
+    /// How a policy takes machines of mixed speed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Speeds {
+        /// It knows which machines are fast.
+        Known = "known",
+        /// It takes them as if all had the mean speed.
+        Ignored = "ignored",
     }
 }
 

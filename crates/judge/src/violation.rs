@@ -3,8 +3,6 @@
 //! - `names`: phases, tasks, slots and tables by their names in the documents;
 //! - `problems`: the problems of rows, segments, speculative attempts and ApplicationMasters.
 
-use std::fmt;
-
 use slackline_model::{PhaseId, SlotKind};
 
 mod names;
@@ -370,43 +368,28 @@ pub enum Violation {
     },
 }
 
-/// The distance of a machine from the input of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distance {
-    /// The machine holds the input.
-    Node,
-    /// The machine is in the rack of a machine that holds the input.
-    Rack,
-    /// The machine is in none of these racks.
-    OffRack,
-}
-
-impl fmt::Display for Distance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Node => "where its input is",
-            Self::Rack => "in a rack of its input",
-            Self::OffRack => "in none of the racks of its input",
-        })
+slackline_model::named_enum! {
+    /// The distance of a machine from the input of a task.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Distance {
+        /// The machine holds the input.
+        Node = "where its input is",
+        /// The machine is in the rack of a machine that holds the input.
+        Rack = "in a rack of its input",
+        /// The machine is in none of these racks.
+        OffRack = "in none of the racks of its input",
     }
 }
 
-/// The event of a reduce that is too early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReduceEvent {
-    /// It takes its slot.
-    Starts,
-    /// It is done.
-    Ends,
-}
-
-impl fmt::Display for ReduceEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Starts => "starts",
-            Self::Ends => "is done",
-        })
+slackline_model::named_enum! {
+    /// The event of a reduce that is too early.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum ReduceEvent {
+        /// It takes its slot.
+        Starts = "starts",
+        /// It is done.
+        Ends = "is done",
     }
 }
 

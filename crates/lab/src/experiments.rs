@@ -35,37 +35,22 @@ impl Experiment {
 
 /// All experiments, in the order in which they are listed.
 pub fn experiments() -> &'static [Experiment] {
+    macro_rules! experiment {
+        ($id:literal) => {
+            Experiment {
+                id: $id,
+                text: include_str!(concat!("../experiments/", $id, "/spec.toml")),
+                paper: include_str!(concat!("../experiments/", $id, "/paper.toml")),
+            }
+        };
+    }
     const ALL: &[Experiment] = &[
-        Experiment {
-            id: "baselines",
-            text: include_str!("../experiments/baselines/spec.toml"),
-            paper: include_str!("../experiments/baselines/paper.toml"),
-        },
-        Experiment {
-            id: "dmrs",
-            text: include_str!("../experiments/dmrs/spec.toml"),
-            paper: include_str!("../experiments/dmrs/paper.toml"),
-        },
-        Experiment {
-            id: "job-ordering",
-            text: include_str!("../experiments/job-ordering/spec.toml"),
-            paper: include_str!("../experiments/job-ordering/paper.toml"),
-        },
-        Experiment {
-            id: "flex",
-            text: include_str!("../experiments/flex/spec.toml"),
-            paper: include_str!("../experiments/flex/paper.toml"),
-        },
-        Experiment {
-            id: "flowflex",
-            text: include_str!("../experiments/flowflex/spec.toml"),
-            paper: include_str!("../experiments/flowflex/paper.toml"),
-        },
-        Experiment {
-            id: "woha",
-            text: include_str!("../experiments/woha/spec.toml"),
-            paper: include_str!("../experiments/woha/paper.toml"),
-        },
+        experiment!("baselines"),
+        experiment!("dmrs"),
+        experiment!("job-ordering"),
+        experiment!("flex"),
+        experiment!("flowflex"),
+        experiment!("woha"),
     ];
     ALL
 }

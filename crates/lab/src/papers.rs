@@ -23,7 +23,7 @@ use crate::spec::{Figure, Spec};
 
 pub use chart::picture;
 pub use expectation::{Checked, Expectation, Verdict, verdict};
-pub use page::{ExperimentPage, FigurePage, markdown, page, verdicts};
+pub use page::{ExperimentPage, FigurePage, page, verdicts};
 pub use points::{Row, fits, rows};
 
 /// The claims of a paper on the figures of an experiment.
@@ -62,7 +62,6 @@ pub struct Claim {
     #[serde(default)]
     pub better: Vec<Expectation>,
     /// Why ours differs, if it does.
-    #[serde(default)]
     pub because: Option<String>,
 }
 
@@ -71,17 +70,14 @@ pub struct Claim {
 #[serde(deny_unknown_fields)]
 pub struct Panel {
     pub measure: String,
-    /// Only this series; without one, and if `x` varies, one panel per series.
-    #[serde(default)]
+    /// Only this series; without one and if `x` varies, a panel a series.
     pub series: Option<String>,
     /// Only these policies.
     #[serde(default)]
     pub policies: Vec<String>,
     /// The label of the axis of values [default: the measure].
-    #[serde(default)]
     pub axis: Option<String>,
     /// The varied parameter, for the other axis.
-    #[serde(default)]
     pub by: Option<String>,
 }
 
@@ -92,14 +88,11 @@ pub struct Number {
     pub policy: String,
     pub measure: String,
     /// The value of the varied parameter; `None` for all values.
-    #[serde(default)]
     pub x: Option<String>,
     /// The series; `None` for all series.
-    #[serde(default)]
     pub series: Option<String>,
     pub least: f64,
     /// The largest value; `least` if missing.
-    #[serde(default)]
     pub most: Option<f64>,
 }
 

@@ -25,10 +25,10 @@ pub struct Provenance {
 pub struct Maker {
     pub version: String,
     /// Its commit; none if the user did not name it, since the program may be built from other sources.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The figure of the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The figure that the file is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub figure: Option<String>,
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
                 let held = held.iter().map(|held| format!("{held:.1}")).collect::<Vec<_>>().join(" ");
                 rows.push(vec![
                     policy.spec().to_owned(),
-                    name(*slot_kind).to_owned(),
+                    slot_kind.name().to_owned(),
                     at,
                     held,
                     hash.clone(),
@@ -99,15 +99,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     Ok(artifacts)
 }
 
-fn name(slot_kind: SlotKind) -> &'static str {
-    match slot_kind {
-        SlotKind::Map => "map",
-        SlotKind::Reduce => "reduce",
-        SlotKind::Any => "universal",
-    }
-}
-
-/// The number of slots of a kind that each flow holds, at each change.
+/// How many slots of a kind each flow holds, whenever that changes.
 fn changes(instance: &Instance, schedule: &Schedule, slot_kind: SlotKind) -> Vec<Change> {
     let rows = schedule.tasks.rows().iter().filter(|row| instance.slot_kind_of(row.phase) == slot_kind);
     let mut events: Vec<(Time, usize, i64)> = rows

@@ -77,14 +77,6 @@ impl SlotKind {
             Self::Reduce => 1,
         }
     }
-
-    /// Whether a slot of this slot kind may run a task of `kind`.
-    pub const fn serves(self, kind: PhaseKind) -> bool {
-        matches!(
-            (self, kind),
-            (Self::Any, _) | (Self::Map, PhaseKind::Map) | (Self::Reduce, PhaseKind::Reduce)
-        )
-    }
 }
 
 /// Consecutive slots of one slot kind: `first`, `first + 1`, … (`len` of them).

@@ -3,8 +3,6 @@
 //! A [`CostFn`] is a metric applied to one flow with a known release, weight, deadline and size. Every one is
 //! non-decreasing in the completion time.
 
-use std::fmt;
-
 use crate::tolerance;
 
 /// How late a completion must be beyond a deadline to count as late: 2 µs plus a billionth.
@@ -15,46 +13,32 @@ pub fn is_late(completion: f64, deadline: f64) -> bool {
     completion > tolerance::latest(deadline)
 }
 
-macro_rules! define_metrics {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
-        /// The metric of an objective.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum Metric { $($(#[$doc])* $variant),* }
-
-        impl Metric {
-            /// Every metric, in the order of the documents' table.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// The name in documents and on the command line.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),* }
-            }
-        }
-    };
-}
-
-define_metrics! {
-    /// w·C.
-    Completion = "completion",
-    /// w·(C − r).
-    Response = "response",
-    /// C, always combined by the maximum, weights ignored.
-    Makespan = "makespan",
-    /// w·(C − r) over the flow's total work.
-    Stretch = "stretch",
-    /// w·(C − r) over the flow's time alone on the whole cluster.
-    Slowdown = "slowdown",
-    /// w if C > d.
-    Tardy = "tardy",
-    /// w·max(0, C − d).
-    Tardiness = "tardiness",
-    /// w·(C − d).
-    Lateness = "lateness",
-    /// Step costs; every flow must give its steps.
-    Sla = "sla",
-    /// Piecewise linear costs; every flow must give its points.
-    Piecewise = "piecewise",
+crate::named_enum! {
+    /// The metric of an objective.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
+    pub enum Metric {
+        /// w·C.
+        Completion = "completion",
+        /// w·(C − r).
+        Response = "response",
+        /// C, always combined by the maximum, weights ignored.
+        Makespan = "makespan",
+        /// w·(C − r) over the flow's total work.
+        Stretch = "stretch",
+        /// w·(C − r) over the flow's time alone on the whole cluster.
+        Slowdown = "slowdown",
+        /// w if C > d.
+        Tardy = "tardy",
+        /// w·max(0, C − d).
+        Tardiness = "tardiness",
+        /// w·(C − d).
+        Lateness = "lateness",
+        /// Step costs; every flow must give its steps.
+        Sla = "sla",
+        /// Piecewise linear costs; every flow must give its points.
+        Piecewise = "piecewise",
+    }
 }
 
 impl Metric {
@@ -63,13 +47,7 @@ impl Metric {
         if name == "steps" {
             return Some(Self::Sla);
         }
-        Self::ALL.iter().copied().find(|m| m.name() == name)
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        Self::ALL.into_iter().find(|m| m.name() == name)
     }
 }
 

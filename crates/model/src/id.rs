@@ -76,9 +76,3 @@ crate::named_enum! {
         Reduce = "reduce",
     }
 }
-
-impl fmt::Display for PhaseKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}

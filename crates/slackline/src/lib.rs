@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - [`policy_spec`]: a policy as a value, which every function of this crate takes;
-//! - [`registry`]: policies by name; [`capabilities`], [`table`]: their descriptions;
+//! - [`registry`]: policies by name; [`capabilities`]: their descriptions;
 //! - `queue_files`: queue files of Hadoop's schedulers (feature `import`);
 //! - [`import`]: reads workloads and schedules with all their options (feature `import`);
 //! - [`simulate`](mod@simulate): simulates one policy and validates the schedule;
@@ -65,7 +65,8 @@ pub mod resident;
 pub mod run;
 pub mod simulate;
 mod stopwatch;
-pub mod table;
+#[cfg(test)]
+mod table;
 pub mod tune;
 pub mod woha;
 #[cfg(any(feature = "report", feature = "run"))]

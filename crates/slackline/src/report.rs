@@ -84,8 +84,3 @@ fn claim_figures(schedule: &mut Schedule, figures: &Figures) {
     let known = figures.metrics.iter().filter_map(|&(name, value)| Some((name.to_owned(), value?)));
     schedule.metrics = known.collect();
 }
-
-/// A JSON document as text, indented.
-pub(crate) fn pretty(value: &serde_json::Value) -> String {
-    format!("{value:#}\n")
-}

@@ -1,4 +1,4 @@
-//! Generates the table of policies, `docs/algorithms.md`, from the registry.
+//! Generates the table of policies, `docs/algorithms.md`, from the registry. Compiled only for tests.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::capabilities::{sentences, values};
 use crate::registry::Registry;
 
 /// The whole document.
-pub fn markdown(registry: &Registry) -> String {
+fn markdown(registry: &Registry) -> String {
     let mut out = String::from(
         "# Policies\n\nMade from the registry by `cargo xtask bless`; a test fails when it is stale.\n\n\
          | policy | what it does | source | guarantee | flows of several jobs | typed slots | mixed speeds | `plan` | minima |\n\
@@ -45,16 +45,13 @@ fn describe(param: &Param) -> String {
     format!("{}={}` (default {}): {}", param.name, values(param), param.default, param.help)
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_table_of_policies_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/algorithms.md");
-        let fresh = super::markdown(&crate::Registry::standard());
-        if std::env::var_os("SLACKLINE_BLESS").is_some() {
-            std::fs::write(path, &fresh).unwrap();
-        }
-        let kept = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(kept == fresh, "docs/algorithms.md is stale: run `cargo xtask bless` and review the diff");
+#[test]
+fn the_table_of_policies_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/algorithms.md");
+    let fresh = markdown(&Registry::standard());
+    if std::env::var_os("SLACKLINE_BLESS").is_some() {
+        std::fs::write(path, &fresh).unwrap();
     }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(kept == fresh, "docs/algorithms.md is stale: run `cargo xtask bless` and review the diff");
 }

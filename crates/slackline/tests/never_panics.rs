@@ -354,7 +354,7 @@ fn any_draft() -> impl Strategy<Value = Draft> {
         slots,
         rack: None,
     });
-    let metric = prop::sample::select(Metric::ALL);
+    let metric = prop::sample::select(&Metric::ALL);
     (machine, metric, prop::collection::vec(flow(), 0..3)).prop_map(|(machine, metric, flows)| {
         let objective = Objective::new(metric, slackline::model::Combine::Sum);
         Draft { machines: vec![machine], objective, flows, ..Draft::default() }

@@ -30,14 +30,9 @@ pub mod reading;
 #[path = "../../../testdata/real.rs"]
 mod real_data;
 
-pub use documents::comparison::{
-    Bounds, Comparison, NamedBound, read_comparison, write_bounds, write_comparison,
-};
+pub use documents::comparison::{Bounds, Comparison, NamedBound, to_json};
 pub use documents::counts::{JobCounts, PhaseCounts};
-pub use documents::history::{
-    HistoryJob, HistoryRun, MachineCost, read_history, read_history_and_runs, write_history,
-    write_history_and_runs,
-};
+pub use documents::history::{HistoryJob, HistoryRun, MachineCost, read_history, write_history};
 pub use documents::parameters::{ParameterError, Parameters};
 pub use documents::schedule::{
     Head, Meta, ScheduleLine, ScheduleLines, read_schedule, read_schedule_head, read_schedule_lines,
@@ -57,6 +52,7 @@ pub use reading::element::{Element, read_element};
 pub use reading::error::{Fault, Faults, TraceError};
 pub use reading::folder::Folder;
 pub use reading::format::Format;
+pub use reading::parse::VERSION;
 pub use reading::place::Place;
 pub use reading::source::SourceMap;
 pub use reading::text::{sha256, text as read_text};

@@ -153,25 +153,7 @@ pub(super) struct End {
     pub(super) class: u16,
 }
 
-impl PartialEq for End {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at
-    }
-}
-
-impl Eq for End {}
-
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for End {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.at.cmp(&self.at)
-    }
-}
+slackline_model::order_by_key!(End, |end| std::cmp::Reverse(end.at));
 
 impl Snapshot {
     /// Copies the state that `view` shows now. O(phases of active flows + running batches); allocates only if

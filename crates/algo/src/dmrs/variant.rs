@@ -4,30 +4,21 @@ use slackline_model::PhaseKind;
 
 use super::lp::{Job, Side};
 
-/// Which of the paper's schedulers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Variant {
-    #[default]
-    Full,
-    /// All machines are assumed to have the mean speed (Identical-machine). Nothing is re-optimised, because
-    /// with this assumption everything always deviates from the plan.
-    Identical,
-    /// Orders and places maps only; reduces go to the first free slot (Map-only).
-    MapOnly,
+slackline_model::named_enum! {
+    /// Which of the paper's schedulers.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Variant {
+        #[default]
+        Full = "dmrs",
+        /// All machines are assumed to have the mean speed (Identical-machine). Nothing is re-optimised, because
+        /// with this assumption everything always deviates from the plan.
+        Identical = "dmrs-identical",
+        /// Orders and places maps only; reduces go to the first free slot (Map-only).
+        MapOnly = "dmrs-map-only",
+    }
 }
 
 impl Variant {
-    pub(super) const ALL: [Self; 3] = [Self::Full, Self::Identical, Self::MapOnly];
-
-    /// The name in the registry.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "dmrs",
-            Self::Identical => "dmrs-identical",
-            Self::MapOnly => "dmrs-map-only",
-        }
-    }
-
     /// Whether phases of that kind are placed ahead.
     pub(super) fn places(self, kind: PhaseKind) -> bool {
         self != Self::MapOnly || kind == PhaseKind::Map

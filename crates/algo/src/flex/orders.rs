@@ -12,55 +12,31 @@ use super::instance::FlexInstance;
 use super::rap;
 use crate::classic::rules::{self, sorted};
 
-/// The origin of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// V over slope (Smith 1956): ΣwC.
-    Smith,
-    /// Due time (Jackson 1955): the largest lateness.
-    DueDate,
-    /// Moore-Hodgson: as many jobs as possible on time, the late ones behind.
-    Moore,
-    /// Most cost per work first as long as it can be on time, the rest behind: the weighted tardy count.
-    Worth,
-    /// Apparent tardiness cost, k = 1/2 (Vepsalainen, Morton 1987): ΣwT.
-    Atc,
-    /// V over maximum: jobs that are short alone.
-    Shortest,
-    /// Completion order of the best constant allocation: the paper's generic order.
-    Generic,
-    Given,
+slackline_model::named_enum! {
+    /// The origin of an order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Rule {
+        /// V over slope (Smith 1956): ΣwC.
+        Smith = "smith",
+        /// Due time (Jackson 1955): the largest lateness.
+        DueDate = "edd",
+        /// Moore-Hodgson: as many jobs as possible on time, the late ones behind.
+        Moore = "moore",
+        /// Most cost per work first as long as it can be on time, the rest behind: the weighted tardy count.
+        Worth = "worth",
+        /// Apparent tardiness cost, k = 1/2 (Vepsalainen, Morton 1987): ΣwT.
+        Atc = "atc",
+        /// V over maximum: jobs that are short alone.
+        Shortest = "shortest",
+        /// Completion order of the best constant allocation: the paper's generic order.
+        Generic = "rap",
+        Given = "given",
+    }
 }
 
 impl Rule {
-    /// All rules, in the order in which ties between their results are settled.
-    pub const ALL: [Self; 8] = [
-        Self::Smith,
-        Self::DueDate,
-        Self::Moore,
-        Self::Worth,
-        Self::Atc,
-        Self::Shortest,
-        Self::Generic,
-        Self::Given,
-    ];
-
-    /// The name in the plan's answer.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Smith => "smith",
-            Self::DueDate => "edd",
-            Self::Moore => "moore",
-            Self::Worth => "worth",
-            Self::Atc => "atc",
-            Self::Shortest => "shortest",
-            Self::Generic => "rap",
-            Self::Given => "given",
-        }
-    }
-
-    /// The order of this rule; `None` if it does not apply to the instance or would take more than `cells`
-    /// operations beyond sorting.
+    /// The order of this rule, or `None` if it has nothing to say about the instance or would take more
+    /// than `cells` operations beyond sorting.
     pub fn order(self, instance: &FlexInstance, profile: &CostProfile, cells: u64) -> Option<Vec<usize>> {
         let jobs = instance.jobs();
         let (n, speed) = (jobs.len(), f64::from(instance.slots()));

@@ -343,7 +343,7 @@ fn other_sums_find_the_best_order_nearly_always() {
 
 #[test]
 fn plans_of_section_4_1_pass_the_judge_for_every_metric() {
-    for metric in Metric::ALL {
+    for metric in &Metric::ALL {
         for combine in [Combine::Sum, Combine::Max] {
             let cost = if *metric == Metric::Sla { "sla" } else { "metric" };
             if *metric == Metric::Piecewise {

@@ -8,39 +8,26 @@ use slackline_relax::pb;
 
 use super::network::{NetFlow, Network};
 
-/// Where an order comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// By release, then as given.
-    Given,
-    /// Smith's rule: work over weight, V/w.
-    Smith,
-    /// Earliest completion alone over weight, Q/w.
-    Shortest,
-    /// The first breakpoint of the cost, at which it begins to rise or jump.
-    EarliestDue,
-    /// The first breakpoint less the time the flow takes alone.
-    LeastSlack,
-    /// Completions in the closed-form program of mean busy times (the variant without a flow, section 5.2).
-    ClosedForm,
+slackline_model::named_enum! {
+    /// Where an order comes from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Rule {
+        /// By release, then as given.
+        Given = "given order",
+        /// Smith's rule: work over weight, V/w.
+        Smith = "smith",
+        /// Earliest completion alone over weight, Q/w.
+        Shortest = "shortest",
+        /// The first breakpoint of the cost, at which it begins to rise or jump.
+        EarliestDue = "earliest due",
+        /// The first breakpoint less the time the flow takes alone.
+        LeastSlack = "least slack",
+        /// Completions in the closed-form program of mean busy times (the variant without a flow, section 5.2).
+        ClosedForm = "closed form",
+    }
 }
 
 impl Rule {
-    pub const ALL: [Self; 6] =
-        [Self::Given, Self::Smith, Self::Shortest, Self::EarliestDue, Self::LeastSlack, Self::ClosedForm];
-
-    /// The name in the plan's answer.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Given => "given order",
-            Self::Smith => "smith",
-            Self::Shortest => "shortest",
-            Self::EarliestDue => "earliest due",
-            Self::LeastSlack => "least slack",
-            Self::ClosedForm => "closed form",
-        }
-    }
-
     /// The order of flows. O(m log m).
     pub fn order(self, net: &Network) -> Vec<usize> {
         let due = |j: usize| net.flows[j].cost.breakpoints().first().copied().unwrap_or(f64::INFINITY);

@@ -36,25 +36,19 @@ impl Candidates {
     }
 }
 
-/// A rule that orders jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// Johnson's rule: for the makespan (Algorithm 1).
-    MkJr,
-    /// Small jobs before large ones, each by Johnson's rule: for makespan and total completion time
-    /// (Algorithm 2).
-    MkTctJr,
+slackline_model::named_enum! {
+    /// A rule that orders jobs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Rule {
+        /// Johnson's rule: for the makespan (Algorithm 1).
+        MkJr = "mk-jr",
+        /// Small jobs before large ones, each by Johnson's rule: for makespan and total completion time
+        /// (Algorithm 2).
+        MkTctJr = "mk-tct-jr",
+    }
 }
 
 impl Rule {
-    /// The name of the policy that orders by it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MkJr => "mk-jr",
-            Self::MkTctJr => "mk-tct-jr",
-        }
-    }
-
     /// What the better of several orders of the rule is better at.
     pub fn goal(self) -> Goal {
         match self {

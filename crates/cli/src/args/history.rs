@@ -38,7 +38,7 @@ impl HistoryFile {
             }
             Err(error) => return Err(error).with_context(|| format!("{name}: cannot be read")),
         };
-        let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
+        let (history, runs) = slackline_trace::read_history(&name, &bytes)?;
         Ok(Self { history, sha256: Some(slackline_trace::sha256(&bytes)), is_store: !runs.is_empty() })
     }
 
@@ -56,7 +56,7 @@ impl HistoryFile {
 }
 
 fn write(path: &Path, history: &History) -> anyhow::Result<()> {
-    out::data(Some(path), |out| slackline_trace::write_history(out, history))?;
+    out::data(Some(path), |out| slackline_trace::write_history(out, history, &[]))?;
     let rows = counted(history.records().count() as u64, "record");
     out::talk(format_args!("{}: {rows} of finished tasks", path.display()));
     Ok(())

@@ -166,8 +166,6 @@ fn comparisons_follow_their_schema_for_any_number_of_seeds() {
         let found = run(&[args, &["--format", "json"]].concat());
         let mut document: Value = serde_json::from_str(&found.out).expect("JSON");
         validator.validate(&document).unwrap_or_else(|error| panic!("{args:?}: {error}"));
-        let read = slackline::trace::read_comparison("c.json", found.out.as_bytes());
-        assert_eq!(slackline::trace::write_comparison(&read.expect("a comparison")), found.out);
         document["policies"][0]["colour"] = "red".into();
         assert!(!validator.is_valid(&document), "unknown fields are refused");
     }

@@ -19,8 +19,7 @@ use slackline_model::{Draft, History};
 use slackline_task::base::file_lock::lock_within;
 use slackline_task::base::regular_file;
 use slackline_trace::{
-    Compression, HistoryJob, HistoryRun, PhaseCounts, atomic_file, read_history_and_runs,
-    write_history_and_runs,
+    Compression, HistoryJob, HistoryRun, PhaseCounts, atomic_file, read_history, write_history,
 };
 
 use crate::spec::job_cost::{JobCost, JobHistory, JobName, of_workload, records};
@@ -246,7 +245,7 @@ impl HistoryStore {
         let read =
             regular_file::open(&self.path).and_then(|file| regular_file::whole(&file, regular_file::LARGEST));
         let bytes = read.map_err(|e| self.refused(e))?;
-        let (history, runs) = read_history_and_runs(&self.name(), &bytes)
+        let (history, runs) = read_history(&self.name(), &bytes)
             .map_err(|error| LogError::History { problem: format!("{error}; {ADVICE}") })?;
         let runs = runs.into_iter().map(|run| (run.started, PastRun::from(run))).collect();
         Ok(Content { history, runs })
@@ -265,7 +264,7 @@ impl HistoryStore {
             history.insert(phase.clone(), group.to_owned(), record);
         }
         let runs: Vec<HistoryRun> = content.runs.values().map(HistoryRun::from).collect();
-        let document = |out: &mut dyn Write| write_history_and_runs(out, &history, &runs);
+        let document = |out: &mut dyn Write| write_history(out, &history, &runs);
         match Compression::of_name(&self.path) {
             Some(compression) => compression.write(out, document),
             None => document(out),
@@ -442,7 +441,7 @@ mod tests {
             kind: slackline_model::PhaseKind::Map,
         };
         simulated.insert(phase, "fast".into(), slackline_model::history::Record { tasks: 3, seconds: 1.0 });
-        let document = |out: &mut dyn Write| write_history_and_runs(out, &simulated, &[]);
+        let document = |out: &mut dyn Write| write_history(out, &simulated, &[]);
         atomic_file::write(&path, document).unwrap();
         let store = HistoryStore::new(&path).unwrap();
         let runs = [run(1, &[("old", 4)]), run(2, &[("words", 1)]), run(3, &[("words", 2)])];
@@ -492,7 +491,7 @@ mod tests {
             }
         });
         assert_eq!(store.runs().unwrap().len(), 8, "none is lost");
-        let history = slackline_trace::read_history("past", &std::fs::read(&path).unwrap()).unwrap();
+        let history = slackline_trace::read_history("past", &std::fs::read(&path).unwrap()).unwrap().0;
         assert!(history.records().any(|(name, group, _)| (name.job.as_str(), group) == ("j", "node")));
     }
 

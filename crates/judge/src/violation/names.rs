@@ -62,28 +62,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// The table of the schedule that has the row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Table {
-    /// `flows`.
-    Flows,
-    /// `tasks`.
-    Tasks,
-    /// `allocations`.
-    Allocations,
-    /// `masters`.
-    Masters,
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Flows => "flows",
-            Self::Tasks => "tasks",
-            Self::Allocations => "allocations",
-            Self::Masters => "masters",
-        })
+slackline_model::named_enum! {
+    /// The table of the schedule that has the row.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Table {
+        /// `flows`.
+        Flows = "flows",
+        /// `tasks`.
+        Tasks = "tasks",
+        /// `allocations`.
+        Allocations = "allocations",
+        /// `masters`.
+        Masters = "masters",
     }
 }
 

@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn flows_have_costs_where_the_metric_needs_them_and_every_mutation_is_a_workload() {
-        for metric in Metric::ALL {
+        for metric in &Metric::ALL {
             let needs = matches!(metric, Metric::Sla | Metric::Piecewise);
             let rng = &mut rng(Seed(1), "mutate", 0);
             let mut draft = drawn(Objective::new(*metric, Combine::Sum), rng);

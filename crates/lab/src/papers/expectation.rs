@@ -16,25 +16,19 @@ pub struct Expectation {
     #[serde(default)]
     pub x: Vec<String>,
     /// Only in this series.
-    #[serde(default)]
     pub series: Option<String>,
     /// Which of a row's numbers: its mean, its least over the seeds, or its largest.
     #[serde(default)]
     pub of: Statistic,
     /// The number is at least this in every row.
-    #[serde(default)]
     pub least: Option<f64>,
     /// The number is at most this in every row.
-    #[serde(default)]
     pub most: Option<f64>,
     /// The number is below that of this policy in every row.
-    #[serde(default)]
     pub below: Option<String>,
     /// For `below`: below this many times that of the other policy.
-    #[serde(default)]
     pub times: Option<f64>,
-    /// The trend from the first to the last value of the varied parameter.
-    #[serde(default)]
+    /// From the first to the last value of what varies it rises, or falls.
     pub trend: Option<Trend>,
 }
 
@@ -67,28 +61,19 @@ pub struct Checked {
     pub holds: bool,
 }
 
-/// The verdict of our rows on a paper's claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// All expectations hold.
-    Confirmed,
-    /// All expectations hold, and ours is better.
-    Better,
-    /// Some expectation does not hold.
-    Differs,
-    /// The paper has no claim that rows could decide; the figure is shown.
-    Shown,
-}
-
-impl Verdict {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Better => "better",
-            Self::Differs => "differs",
-            Self::Shown => "shown",
-        }
+slackline_model::named_enum! {
+    /// The verdict of our rows on a paper's claim.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Verdict {
+        /// All expectations hold.
+        Confirmed = "confirmed",
+        /// All expectations hold, and ours is better.
+        Better = "better",
+        /// Some expectation does not hold.
+        Differs = "differs",
+        /// The paper has no claim that rows could decide; the figure is shown.
+        Shown = "shown",
     }
 }
 

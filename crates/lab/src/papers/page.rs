@@ -1,8 +1,6 @@
 //! The page of the papers: every figure with the paper's claim, our picture, our numbers, the verdict and its
 //! reasons, and the false statements in the papers. It needs no network and no script.
 
-use std::fmt::Write as _;
-
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::expectation::short;
@@ -37,6 +35,13 @@ pub struct FigurePage {
     pub pictures: Vec<String>,
 }
 
+impl FigurePage {
+    /// Over how many seeds a figure was averaged.
+    pub(super) fn seeds(&self) -> u32 {
+        self.rows.first().map_or(self.figure.seeds, |row| row.seeds)
+    }
+}
+
 impl ExperimentPage {
     fn claim(&self, shown: &FigurePage) -> Option<&Claim> {
         self.paper.as_ref().and_then(|paper| paper.claim(&shown.figure.id))
@@ -48,7 +53,9 @@ impl ExperimentPage {
     }
 
     /// The verdict on each figure and its reasons, in the order of the figures.
-    fn verdicts(&self) -> impl Iterator<Item = (&FigurePage, Option<&Claim>, Verdict, Vec<Checked>)> {
+    pub(super) fn verdicts(
+        &self,
+    ) -> impl Iterator<Item = (&FigurePage, Option<&Claim>, Verdict, Vec<Checked>)> {
         self.figures.iter().map(|shown| {
             let claim = self.claim(shown);
             let (verdict, checked) =
@@ -103,40 +110,14 @@ pub fn verdicts(made: &[ExperimentPage]) -> String {
                 experiment.id.clone(),
                 shown.figure.id.clone(),
                 claim.map_or(String::new(), |claim| claim.at.clone()),
-                seeds(shown).to_string(),
-                verdict.word().to_owned(),
+                shown.seeds().to_string(),
+                verdict.name().to_owned(),
                 holds.to_string(),
                 checked.len().to_string(),
             ]
         })
     });
     slackline::report::csv(&head, rows)
-}
-
-/// The verdicts as a table of Markdown, for PAPERS.md.
-pub fn markdown(made: &[ExperimentPage]) -> String {
-    let mut out = String::from("| figure | in the paper | seeds | verdict |\n|---|---|---:|---|\n");
-    for experiment in made {
-        for (shown, claim, verdict, checked) in experiment.verdicts() {
-            let (id, at) = (&shown.figure.id, claim.map_or("–", |claim| claim.at.as_str()));
-            let holds = checked.iter().filter(|checked| checked.holds).count();
-            let of =
-                if checked.is_empty() { String::new() } else { format!(", {holds} of {}", checked.len()) };
-            let _ = writeln!(
-                out,
-                "| `{}/{id}` | {at} | {} | {}{of} |",
-                experiment.id,
-                seeds(shown),
-                verdict.word()
-            );
-        }
-    }
-    out
-}
-
-/// The number of seeds of a figure.
-fn seeds(shown: &FigurePage) -> u32 {
-    shown.rows.first().map_or(shown.figure.seeds, |row| row.seeds)
 }
 
 fn contents(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> Markup {
@@ -153,7 +134,7 @@ fn contents(made: &[ExperimentPage], printed: &[CounterexampleEntry]) -> Markup 
                                 td { (experiment.id) }
                                 td { a href={ "#" (anchor(experiment, shown)) } { (shown.figure.id) } }
                                 td { (claim.map_or("–", |claim| claim.at.as_str())) }
-                                td.number { (seeds(shown)) }
+                                td.number { (shown.seeds()) }
                                 td { (badge(verdict)) @if !checked.is_empty() { " " (holds) " of " (checked.len()) } }
                             }
                         }
@@ -172,7 +153,7 @@ fn anchor(experiment: &ExperimentPage, shown: &FigurePage) -> String {
 }
 
 fn badge(verdict: Verdict) -> Markup {
-    html! { span class={ "verdict " (verdict.word()) } { (verdict.word()) } }
+    html! { span class={ "verdict " (verdict.name()) } { (verdict.name()) } }
 }
 
 fn section(experiment: &ExperimentPage) -> Markup {
@@ -223,7 +204,7 @@ fn numbers(experiment: &ExperimentPage, shown: &FigurePage) -> Markup {
     html! {
         @if !shown.rows.is_empty() {
             details {
-                summary { "The numbers (" (shown.rows.len()) " rows, " (seeds(shown)) @if seeds(shown) == 1 { " seed)" } @else { " seeds)" } }
+                summary { "The numbers (" (shown.rows.len()) " rows, " (shown.seeds()) @if shown.seeds() == 1 { " seed)" } @else { " seeds)" } }
                 div.wide {
                     table {
                         caption { (shown.figure.title) }

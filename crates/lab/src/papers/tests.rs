@@ -1,5 +1,6 @@
 //! Tests of the claims of the papers on the figures in `experiments`, and of verdicts on made-up rows.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -77,6 +78,27 @@ fn a_picture_stands_beside_every_table_of_measures() {
             holds(&file, &picture);
         }
     }
+}
+
+/// The verdicts as a table of Markdown, for PAPERS.md.
+fn markdown(made: &[ExperimentPage]) -> String {
+    let mut out = String::from("| figure | in the paper | seeds | verdict |\n|---|---|---:|---|\n");
+    for experiment in made {
+        for (shown, claim, verdict, checked) in experiment.verdicts() {
+            let (id, at) = (&shown.figure.id, claim.map_or("–", |claim| claim.at.as_str()));
+            let holds = checked.iter().filter(|checked| checked.holds).count();
+            let of =
+                if checked.is_empty() { String::new() } else { format!(", {holds} of {}", checked.len()) };
+            let _ = writeln!(
+                out,
+                "| `{}/{id}` | {at} | {} | {}{of} |",
+                experiment.id,
+                shown.seeds(),
+                verdict.name()
+            );
+        }
+    }
+    out
 }
 
 #[test]

@@ -51,25 +51,7 @@ struct Coming {
     draft: Rc<FlowDraft>,
 }
 
-impl PartialEq for Coming {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Coming {}
-
-impl PartialOrd for Coming {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Coming {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.release, self.rank).cmp(&(other.release, other.rank))
-    }
-}
+crate::order_by_key!(Coming, |flow| (flow.release, flow.rank));
 
 impl Coming {
     /// The recurrence of that number, if it exists.

@@ -1,6 +1,7 @@
 //! The claims of a schedule that follow from the times of its flows: status, cost and combined cost.
 
 use super::{FlowResult, FlowRow, FlowTimes, Origin, Rows, Schedule, TaskRows};
+use crate::cost::Objective;
 use crate::id::FlowId;
 use crate::instance::Instance;
 
@@ -17,25 +18,31 @@ impl Schedule {
             Rows::Tasks(tasks) => (tasks, Vec::new()),
             Rows::Allocations(allocations) => (TaskRows::new(), allocations),
         };
-        let mut schedule = Self {
-            policy: origin.policy,
-            minima: origin.minima,
-            clock: origin.clock,
-            slowstart: origin.slowstart,
-            profile: origin.profile,
+        let mut schedule = Self { tasks, allocations, ..Self::without_rows(origin, instance.objective()) };
+        schedule.claim_times(instance, times);
+        schedule
+    }
+
+    /// A schedule without rows and claims.
+    pub fn without_rows(origin: Origin, objective: Objective) -> Self {
+        let Origin { policy, minima, clock, slowstart, profile } = origin;
+        Self {
+            policy,
+            minima,
+            clock,
+            slowstart,
+            profile,
             segments: Vec::new(),
-            objective: instance.objective(),
+            objective,
             cost: None,
             lower_bound: None,
             gap: None,
             metrics: Vec::new(),
             flows: Vec::new(),
-            tasks,
+            tasks: TaskRows::new(),
             masters: Vec::new(),
-            allocations,
-        };
-        schedule.claim_times(instance, times);
-        schedule
+            allocations: Vec::new(),
+        }
     }
 
     /// Claims the times of each flow, and the resulting status, cost and combined cost. O(flows).

@@ -8,7 +8,7 @@ use slackline_model::{MachineId, PhaseId, Time};
 use slackline_policy::{Action, Style, View};
 use slackline_trace::{Document, Format, TraceError};
 
-use super::wire::{Answer, PROTOCOL, Ranked, StyleName, Version, Welcome};
+use super::wire::{Answer, PROTOCOL, Ranked, Version, Welcome};
 use crate::command::program_view::ProgramView;
 
 /// The changes that the program requests.
@@ -154,14 +154,4 @@ fn in_words<T: DeserializeOwned>(line: &[u8]) -> Option<String> {
     let fault = faults.list.into_iter().next()?;
     let column = fault.place.map(|place| format!("column {}: ", place.column)).unwrap_or_default();
     Some(if fault.path.is_empty() { column + &fault.what } else { format!("{}: {}", fault.path, fault.what) })
-}
-
-impl From<StyleName> for Style {
-    fn from(name: StyleName) -> Self {
-        match name {
-            StyleName::Order => Self::Priorities,
-            StyleName::Targets => Self::Targets,
-            StyleName::Placements => Self::Placements,
-        }
-    }
 }

@@ -53,7 +53,7 @@ impl CommandPolicy {
         policy.line = line.expect("invariant: a call can be written as JSON");
         let Some(answer) = policy.ask("hello") else { return policy };
         match answer::welcome(&answer) {
-            Ok(welcome) => (policy.style, policy.keeps_minima) = (welcome.style.into(), welcome.minima),
+            Ok(welcome) => (policy.style, policy.keeps_minima) = (welcome.style, welcome.minima),
             Err(what) => policy.fail(Some(&what), "hello", Some(&answer)),
         }
         policy

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use slackline_policy::Style;
 
 /// The version of the protocol. New fields that programs may ignore do not change it.
 pub(super) const PROTOCOL: u32 = 1;
@@ -296,19 +297,21 @@ pub(super) struct Welcome {
     #[cfg_attr(test, schemars(extend("const" = 1)))]
     _protocol: u32,
     /// How the program decides.
-    pub(super) style: StyleName,
+    #[serde(with = "StyleName")]
+    pub(super) style: Style,
     /// Whether it promises to keep the minima of phases and pools; the judge then holds it to them.
     #[serde(default)]
     pub(super) minima: bool,
 }
 
 /// How a program decides.
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum StyleName {
+#[serde(remote = "Style", rename_all = "kebab-case")]
+enum StyleName {
     /// In which order phases get slots.
-    Order,
+    #[serde(rename = "order")]
+    Priorities,
     /// How many slots each phase should hold.
     Targets,
     /// Which machine runs which tasks.

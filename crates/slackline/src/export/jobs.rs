@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Outcome};
+use slackline_model::schedule::{FlowRow, NewRow, Origin, Outcome};
 use slackline_model::{FlowId, Instance, JobId, SlotRange, Time};
 
 use super::SlotNumbers;
@@ -187,10 +187,6 @@ impl<W: Write> RowWriter for Jobs<W> {
             let first = self.numbers.of(slot_kind, range.first);
             seen.add(first, first + u64::from(range.len));
         }
-        Ok(())
-    }
-
-    fn master(&mut self, _: &Instance, _: &MasterRow) -> io::Result<()> {
         Ok(())
     }
 

@@ -12,7 +12,7 @@
 //! order. Machines and slots are named (`M`) at their first event, so that memory is one bit per slot, and a
 //! number for each active flow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use slackline_model::schedule::{FlowResult, FlowRow, MasterRow, NewRow, Origin, Outcome};
@@ -30,28 +30,11 @@ pub struct Perfetto<W> {
     out: W,
     slots: SlotNumbers,
     /// The machines and slots that have been named.
-    named: Bits,
+    named: BTreeSet<u64>,
     /// Whether an event was written, so that the next one needs a comma before it.
     has_events: bool,
     /// By active flow: the end of its last row.
     ends: BTreeMap<FlowId, Time>,
-}
-
-/// A set of numbers.
-#[derive(Debug, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    /// Adds a number. Returns whether it is new.
-    fn insert(&mut self, number: u64) -> bool {
-        let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        let is_new = self.0[word] & bit == 0;
-        self.0[word] |= bit;
-        is_new
-    }
 }
 
 /// A slice on the track of a slot.
@@ -73,7 +56,7 @@ struct Track {
 impl<W: Write> Perfetto<W> {
     /// Writes to `out`, which should be buffered.
     pub fn new(out: W) -> Self {
-        let (slots, named, ends) = (SlotNumbers::default(), Bits::default(), BTreeMap::new());
+        let (slots, named, ends) = (SlotNumbers::default(), BTreeSet::new(), BTreeMap::new());
         Self { out, slots, named, has_events: false, ends }
     }
 

@@ -85,21 +85,14 @@ pub enum ImportError {
     },
 }
 
-/// An option that is required to change a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MissingOption {
-    /// The number of machines.
-    Machines,
-    /// The slots of a machine.
-    Slots,
-}
-
-impl std::fmt::Display for MissingOption {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Machines => "machines",
-            Self::Slots => "slots, or map-slots and reduce-slots,",
-        })
+slackline_model::named_enum! {
+    /// An option that is required to change a cluster.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MissingOption {
+        /// The number of machines.
+        Machines = "machines",
+        /// The slots of a machine.
+        Slots = "slots, or map-slots and reduce-slots,",
     }
 }
 

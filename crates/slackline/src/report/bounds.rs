@@ -36,5 +36,5 @@ pub fn csv(bounds: &Bounds) -> String {
 
 /// The document of bounds.
 pub fn json(bounds: &Bounds) -> String {
-    slackline_trace::write_bounds(bounds)
+    slackline_trace::to_json(bounds)
 }

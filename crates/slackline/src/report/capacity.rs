@@ -1,6 +1,6 @@
 //! Tables and sentences for a capacity search: the answer and the tried values.
 
-use slackline_trace::documents::tuning::{Capacity as Document, TriedValue, write_capacity};
+use slackline_trace::documents::tuning::{Capacity as Document, TriedValue};
 
 use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, SearchStep};
 use crate::policy_spec::PolicySpec;
@@ -246,7 +246,7 @@ pub fn csv(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
 
 /// The capacity document.
 pub fn json(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
-    write_capacity(&Document {
+    slackline_trace::to_json(&Document {
         until: asked.conditions.iter().map(Condition::to_string).collect(),
         policy: asked.policy.spec().to_owned(),
         over: asked.axis.knob.to_string(),

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use slackline_model::cost::is_late;
-use slackline_model::schedule::{FlowResult, FlowRow, MasterRow, NewRow, Origin};
-use slackline_model::{Instance, Schedule, SlotRange};
+use slackline_model::schedule::{FlowResult, FlowRow, Origin};
+use slackline_model::{Instance, Schedule};
 
 use crate::report::comparison::Figures;
 use crate::report::number::{NOTHING, Unit, column, duration, exact, instants, number};
@@ -111,14 +111,6 @@ impl<W: Write> CsvWriter<W> {
 impl<W: Write> RowWriter for CsvWriter<W> {
     fn begin(&mut self, _: &Instance, _: &Origin) -> io::Result<()> {
         Ok(self.0.write_record(HEADER)?)
-    }
-
-    fn row(&mut self, _: &Instance, _: &NewRow, _: &[SlotRange]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn master(&mut self, _: &Instance, _: &MasterRow) -> io::Result<()> {
-        Ok(())
     }
 
     fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {

@@ -80,7 +80,7 @@ pub fn csv(entries: &[&PolicyEntry]) -> String {
 
 /// The policies as JSON.
 pub fn json(entries: &[&PolicyEntry]) -> String {
-    super::pretty(&Value::Array(entries.iter().map(|entry| document(entry)).collect()))
+    slackline_trace::to_json(&Value::Array(entries.iter().map(|entry| document(entry)).collect()))
 }
 
 fn document(entry: &PolicyEntry) -> Value {

@@ -135,5 +135,7 @@ pub fn json(instance: &Instance, policy: &PolicySpec, plans: &[Requirements]) ->
             "requirements": steps.map(|s| json!([s.ttd.seconds(), s.req])).collect::<Vec<_>>(),
         })
     };
-    super::pretty(&json!({ "policy": policy.spec(), "plans": plans.iter().map(plan).collect::<Vec<_>>() }))
+    slackline_trace::to_json(
+        &json!({ "policy": policy.spec(), "plans": plans.iter().map(plan).collect::<Vec<_>>() }),
+    )
 }

@@ -1,7 +1,7 @@
 //! Tables and documents of the best split of map and reduce slots.
 
 use slackline_model::Instance;
-use slackline_trace::documents::tuning::{TunedSplit, Tuning, write_tuning};
+use slackline_trace::documents::tuning::{TunedSplit, Tuning};
 
 use crate::report::headline;
 use crate::report::number::{Unit, counted, duration, exact, number};
@@ -204,7 +204,7 @@ pub fn json(instance: &Instance, tuned: &Tuned) -> String {
             total_completion,
         }
     };
-    write_tuning(&Tuning {
+    slackline_trace::to_json(&Tuning {
         best: split(&tuned.best),
         pareto: tuned.front.as_ref().map(|front| front.choices.iter().map(split).collect()),
         default: split(&tuned.default),

@@ -43,12 +43,14 @@ fn cost(report: &Report) -> f64 {
 pub fn json(verdict: &Verdict) -> String {
     let (schedule, report) = match verdict {
         Verdict::Not { kind, why } => {
-            return super::pretty(&json!({ "valid": false, "violation": { "kind": kind, "message": why } }));
+            return slackline_trace::to_json(
+                &json!({ "valid": false, "violation": { "kind": kind, "message": why } }),
+            );
         }
         Verdict::Feasible { schedule, report } => (schedule, report),
     };
     let figures = Figures::of_schedule(schedule, &report.metrics);
-    super::pretty(&json!({
+    slackline_trace::to_json(&json!({
         "valid": true,
         "policy": schedule.policy,
         "objective": {

@@ -80,26 +80,8 @@ impl Ending {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for &mut S {
-    fn note(&mut self, note: &Note<'_>) {
-        (**self).note(note);
-    }
-
-    fn begin(&mut self, overview: &Overview, stop: Stop) {
-        (**self).begin(overview, stop);
-    }
-
-    fn happened(&mut self, now: Time, event: &RunEvent, forecast: &Forecast) {
-        (**self).happened(now, event, forecast);
-    }
-
-    fn end(&mut self, ending: &Ending) {
-        (**self).end(ending);
-    }
-}
-
 /// Forwards each call to all of them, in order.
-impl Sink for Vec<Box<dyn Sink + '_>> {
+impl Sink for Vec<&mut dyn Sink> {
     fn note(&mut self, note: &Note<'_>) {
         for sink in self {
             sink.note(note);

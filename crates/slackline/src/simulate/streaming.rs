@@ -6,11 +6,10 @@
 //! keeps 40 bytes per flow for exact metrics. There is no lower bound.
 
 use std::cell::RefCell;
-use std::io;
 
 use slackline_judge::{NotByStream, OpenStream};
 use slackline_model::instance::Arrival;
-use slackline_model::schedule::{FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows};
+use slackline_model::schedule::{FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
 use slackline_model::{Combine, FlowId, Instance, ReorderBuffer, Schedule, SlotRange, Span, Time};
 use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
@@ -316,20 +315,4 @@ impl<I: Iterator<Item = Result<Arrival, E>>, E> Sink for Leaving<'_, '_, I, E> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoWriter;
 
-impl RowWriter for NoWriter {
-    fn begin(&mut self, _: &Instance, _: &Origin) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn row(&mut self, _: &Instance, _: &NewRow, _: &[SlotRange]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn master(&mut self, _: &Instance, _: &MasterRow) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn flow(&mut self, _: &Instance, _: &FlowRow) -> io::Result<()> {
-        Ok(())
-    }
-}
+impl RowWriter for NoWriter {}

@@ -21,32 +21,44 @@ use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 
-/// Writes a schedule row by row.
+/// Writes a schedule row by row. Each method writes nothing by default.
 pub trait RowWriter {
     /// Writes the origin of the schedule. `instance` has the cluster and the objective.
     ///
     /// # Errors
     /// A write error, as for the other methods. It stops the simulation.
-    fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()>;
+    fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()> {
+        let _ = (instance, origin);
+        Ok(())
+    }
 
     /// Writes a row that is final. `live` contains its flow.
     ///
     /// # Errors
     /// See [`Self::begin`].
-    fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()>;
+    fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
+        let _ = (live, row, places);
+        Ok(())
+    }
 
     /// Writes the ApplicationMaster of a job that has ended. `live` contains its flow. Called only under a
     /// profile with ApplicationMasters.
     ///
     /// # Errors
     /// See [`Self::begin`].
-    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()>;
+    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()> {
+        let _ = (live, row);
+        Ok(())
+    }
 
     /// Writes a flow whose rows have all been written. `live` contains it.
     ///
     /// # Errors
     /// See [`Self::begin`].
-    fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()>;
+    fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {
+        let _ = (live, row);
+        Ok(())
+    }
 }
 
 /// The reason why a schedule is missing or incomplete.

@@ -19,7 +19,7 @@ use slackline_testkit::instances::machines;
 /// reduce-only jobs, lists of durations, splits with hosts, work with and without tasks, caps, minima, pools,
 /// map and reduce slots and generic slots, mixed speeds, recurrences.
 pub(crate) fn arb_draft() -> impl Strategy<Value = Draft> {
-    let objective = (prop::sample::select(Metric::ALL), prop::bool::ANY);
+    let objective = (prop::sample::select(&Metric::ALL), prop::bool::ANY);
     let pools = prop::collection::vec((0..3u32, 0..3u32), 0..3);
     let weights = prop_oneof![3 => Just(Weights::Use), 1 => Just(Weights::Ignore)];
     (arb_machines(), objective, pools, weights, prop::collection::vec(arb_flow(), 1..6)).prop_map(

@@ -150,19 +150,11 @@ struct Row {
     seconds: f64,
 }
 
-/// Reads a history.
-///
-/// # Errors
-/// A document that is no history, with the line of the first difference; a phase and group given twice.
-pub fn read_history(name: &str, bytes: &[u8]) -> Result<History, TraceError> {
-    Ok(read_history_and_runs(name, bytes)?.0)
-}
-
 /// Reads a history, and the real runs in it.
 ///
 /// # Errors
-/// As [`read_history`].
-pub fn read_history_and_runs(name: &str, bytes: &[u8]) -> Result<(History, Vec<HistoryRun>), TraceError> {
+/// A document that is no history, with the line of the first difference; a phase and group given twice.
+pub fn read_history(name: &str, bytes: &[u8]) -> Result<(History, Vec<HistoryRun>), TraceError> {
     let text = text(name, bytes)?;
     let format = Format::guess(name, &text).unwrap_or(Format::Json);
     let document: Document = parse(name, &text, format, HISTORY)?;
@@ -196,19 +188,11 @@ fn add(history: &mut History, row: Row) -> Result<(), (&'static str, String)> {
     if history.insert(name, row.group, record) { Ok(()) } else { Err(("flow", what)) }
 }
 
-/// Writes a history as JSON.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn write_history(out: &mut dyn Write, history: &History) -> io::Result<()> {
-    write_history_and_runs(out, history, &[])
-}
-
 /// Writes a history with real runs as JSON.
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn write_history_and_runs(out: &mut dyn Write, history: &History, runs: &[HistoryRun]) -> io::Result<()> {
+pub fn write_history(out: &mut dyn Write, history: &History, runs: &[HistoryRun]) -> io::Result<()> {
     writeln!(out, "{{ \"slackline\": {VERSION}, \"history\": [")?;
     let mut before = "";
     for (phase, group, record) in history.records() {
@@ -258,8 +242,8 @@ mod tests {
     fn a_history_comes_back() {
         for history in [history(), History::new()] {
             let mut bytes = Vec::new();
-            write_history(&mut bytes, &history).unwrap();
-            assert_eq!(read_history("h.json", &bytes).unwrap(), history);
+            write_history(&mut bytes, &history, &[]).unwrap();
+            assert_eq!(read_history("h.json", &bytes).unwrap().0, history);
             let lines = std::str::from_utf8(&bytes).unwrap().lines().count();
             assert_eq!(lines, 2 + history.records().count());
         }
@@ -289,9 +273,8 @@ mod tests {
         // The first as it was written before anything was counted.
         let runs = [run(1, vec![job.clone()]), run(2, vec![HistoryJob { map_counts, ..job }])];
         let mut bytes = Vec::new();
-        write_history_and_runs(&mut bytes, &history(), &runs).unwrap();
-        assert_eq!(read_history_and_runs("past", &bytes).unwrap(), (history(), runs.to_vec()));
-        assert_eq!(read_history("past", &bytes).unwrap(), history());
+        write_history(&mut bytes, &history(), &runs).unwrap();
+        assert_eq!(read_history("past", &bytes).unwrap(), (history(), runs.to_vec()));
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(text.matches("counts").count(), 1, "{text}");
         let text = text.replace("map_micros", "map_millis");

@@ -15,7 +15,7 @@ pub(crate) fn schemas() -> [(&'static str, String); 8] {
         of::<workload::wire::Line>("workload-line"),
         of::<schedule::wire::FullDocument<'_>>("schedule"),
         of::<schedule::wire::Line<'_>>("schedule-line"),
-        of::<comparison::Document>("comparison"),
+        of::<comparison::Comparison>("comparison"),
         of::<history::Document>("history"),
         of::<tuning::Tuning>("tuning"),
         of::<tuning::Capacity>("capacity"),

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::documents::comparison::to_pretty_json;
-
 /// A split of the slots, an order on it, and what they give.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
@@ -83,19 +81,10 @@ pub struct TriedValue {
     pub metrics: Option<BTreeMap<String, f64>>,
 }
 
-/// A tuning as JSON.
-pub fn write_tuning(tuning: &Tuning) -> String {
-    to_pretty_json(tuning)
-}
-
-/// A capacity as JSON.
-pub fn write_capacity(capacity: &Capacity) -> String {
-    to_pretty_json(capacity)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::to_json;
 
     #[test]
     fn documents_follow_their_schemas() {
@@ -128,7 +117,7 @@ mod tests {
             interrupted: false,
             tried: vec![value(1.0, "failed"), value(2.0, "done")],
         };
-        for (name, text) in [("tuning", write_tuning(&tuning)), ("capacity", write_capacity(&capacity))] {
+        for (name, text) in [("tuning", to_json(&tuning)), ("capacity", to_json(&capacity))] {
             let schemas = crate::documents::schema::schemas();
             let (_, schema) = schemas.iter().find(|(document, _)| *document == name).unwrap();
             let schema = serde_json::from_str(schema).unwrap();

@@ -455,9 +455,9 @@ fn facebook_day_has_the_traces_shape() {
     for (slot_kind, most) in [(SlotKind::Map, 0.801), (SlotKind::Reduce, 0.801)] {
         let work: f64 = instance
             .phases()
-            .iter()
-            .filter(|p| slot_kind.serves(p.kind))
-            .map(|p| p.work().slot_seconds())
+            .iter_enumerated()
+            .filter(|&(phase, _)| instance.slot_kind_of(phase) == slot_kind)
+            .map(|(_, phase)| phase.work().slot_seconds())
             .sum();
         within(work / (f64::from(instance.cluster().slots(slot_kind)) * 86_400.0), 0.5, most);
     }

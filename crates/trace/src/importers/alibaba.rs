@@ -131,25 +131,7 @@ struct CompleteJob {
     job: Job,
 }
 
-impl PartialEq for CompleteJob {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for CompleteJob {}
-
-impl PartialOrd for CompleteJob {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for CompleteJob {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.release, self.job.line).cmp(&(other.release, other.job.line))
-    }
-}
+slackline_model::order_by_key!(CompleteJob, |complete| (complete.release, complete.job.line));
 
 impl LineImport for Rows {
     fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {

@@ -26,12 +26,14 @@ const FRAME: usize = 4 << 20;
 /// Bytes that say how a file is compressed.
 const MAGIC: usize = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    Gzip,
-    Zstd,
-    /// LZ4.
-    Lz4,
+slackline_model::named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Compression {
+        Gzip = "gzip",
+        Zstd = "zstd",
+        /// LZ4.
+        Lz4 = "lz4",
+    }
 }
 
 impl Compression {
@@ -56,15 +58,6 @@ impl Compression {
             Some(Self::Lz4)
         } else {
             None
-        }
-    }
-
-    /// Its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Lz4 => "lz4",
         }
     }
 

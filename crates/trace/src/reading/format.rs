@@ -1,31 +1,21 @@
 //! The forms of our documents: TOML, JSON and YAML.
 
-use std::fmt;
 use std::path::Path;
 
 use crate::reading::compression::uncompressed;
 
-/// The form of a document of ours; [`crate::Importers`] has every format that a workload may come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Format {
-    Toml,
-    Json,
-    Yaml,
+slackline_model::named_enum! {
+    /// The form of a document of ours; [`crate::Importers`] has every format that a workload may come in.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum Format {
+        Toml = "toml",
+        Json = "json",
+        Yaml = "yaml",
+    }
 }
 
 impl Format {
-    pub const ALL: [Self; 3] = [Self::Toml, Self::Json, Self::Yaml];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Toml => "toml",
-            Self::Json => "json",
-            Self::Yaml => "yaml",
-        }
-    }
-
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|f| f.name() == name)
     }
@@ -56,12 +46,6 @@ impl Format {
             Self::Toml => !braces && version_mark(text) == Some('='),
             Self::Yaml => !braces && version_mark(text) == Some(':'),
         }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

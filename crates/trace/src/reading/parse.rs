@@ -14,7 +14,7 @@ pub(crate) const SCHEDULE: &str = "a schedule";
 pub(crate) const HISTORY: &str = "a history";
 
 /// The version of the documents that this program reads and writes.
-pub(crate) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// Reads a document; `kind` is what it has to be, for messages: `a schedule`.
 ///

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::value::{self, MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use slackline_model::schedule::Outcome;
@@ -79,26 +79,10 @@ impl From<MetricName> for Metric {
     }
 }
 
-impl MetricName {
-    /// The first name of each metric.
-    const EACH: [Self; 10] = [
-        Self::Completion,
-        Self::Response,
-        Self::Makespan,
-        Self::Stretch,
-        Self::Slowdown,
-        Self::Tardy,
-        Self::Tardiness,
-        Self::Lateness,
-        Self::Sla,
-        Self::Piecewise,
-    ];
-}
-
 impl From<Metric> for MetricName {
     fn from(metric: Metric) -> Self {
-        let named = Self::EACH.into_iter().find(|name| Metric::from(*name) == metric);
-        named.expect("invariant: every metric has a name in documents")
+        let name: StrDeserializer<'_, value::Error> = metric.name().into_deserializer();
+        Self::deserialize(name).expect("invariant: every metric has a name in documents")
     }
 }
 
@@ -269,19 +253,8 @@ impl<'de> Deserialize<'de> for Seconds {
 }
 
 /// Named numbers in the order of the document, each name once.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct NamedValues<V = f64>(pub(crate) Vec<(String, V)>);
-
-/// A number of a [`NamedValues`], if it is one.
-pub(crate) trait Number {
-    fn number(&self) -> Option<f64>;
-}
-
-impl Number for f64 {
-    fn number(&self) -> Option<f64> {
-        Some(*self)
-    }
-}
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NamedValues<V = f64>(pub Vec<(String, V)>);
 
 #[cfg(test)]
 impl<V: schemars::JsonSchema> schemars::JsonSchema for NamedValues<V> {
@@ -304,26 +277,25 @@ impl<V: Serialize> Serialize for NamedValues<V> {
     }
 }
 
-struct NamedValuesVisitor<V>(std::marker::PhantomData<V>);
+struct NamedValuesVisitor;
 
-impl<'de, V: Deserialize<'de> + Number> Visitor<'de> for NamedValuesVisitor<V> {
-    type Value = NamedValues<V>;
+impl<'de> Visitor<'de> for NamedValuesVisitor {
+    type Value = NamedValues;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a table of numbers by name")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedValues<V>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedValues, A::Error> {
         let mut seen = std::collections::BTreeSet::new();
         let mut list = Vec::new();
-        while let Some((name, value)) = map.next_entry::<String, V>()? {
+        while let Some((name, value)) = map.next_entry::<String, f64>()? {
             if !seen.insert(name.clone()) {
                 return Err(A::Error::custom(format!("found {name:?} a second time")));
             }
-            if let Some(number) = value.number().filter(|number| !number.is_finite()) {
-                return Err(A::Error::custom(format!(
-                    "found {number} for {name:?}, expected a finite number"
-                )));
+            if !value.is_finite() {
+                let what = format!("found {value} for {name:?}, expected a finite number");
+                return Err(A::Error::custom(what));
             }
             list.push((name, value));
         }
@@ -331,9 +303,9 @@ impl<'de, V: Deserialize<'de> + Number> Visitor<'de> for NamedValuesVisitor<V> {
     }
 }
 
-impl<'de, V: Deserialize<'de> + Number> Deserialize<'de> for NamedValues<V> {
+impl<'de> Deserialize<'de> for NamedValues {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(NamedValuesVisitor(std::marker::PhantomData))
+        deserializer.deserialize_map(NamedValuesVisitor)
     }
 }
 
@@ -343,7 +315,7 @@ mod tests {
 
     #[test]
     fn names_agree_with_the_model() {
-        for &metric in Metric::ALL {
+        for metric in Metric::ALL {
             let name = MetricName::from(metric);
             assert_eq!(serde_json::to_string(&name).unwrap(), format!("{:?}", metric.name()));
             assert_eq!(Metric::from(name), metric);

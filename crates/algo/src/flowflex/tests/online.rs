@@ -131,7 +131,7 @@ fn flows_that_arrive_over_time_are_served_better_than_by_fifo_and_fair() {
 
 #[test]
 fn every_metric_runs_online() {
-    for &metric in Metric::ALL {
+    for metric in Metric::ALL {
         for combine in [Combine::Sum, Combine::Max] {
             if matches!(metric, Metric::Sla | Metric::Piecewise) {
                 continue;

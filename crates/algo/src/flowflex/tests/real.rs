@@ -60,7 +60,7 @@ fn every_recorded_workflow_is_planned_for_every_metric() {
         let jobs = draft.flows[0].jobs.len();
         let config =
             if jobs > JOBS_MANY { Config::quick() } else { Config { steps: 20_000, ..Config::thorough() } };
-        for &metric in Metric::ALL {
+        for metric in Metric::ALL {
             for combine in [Combine::Sum, Combine::Max] {
                 let mut draft = draft.clone();
                 for flow in &mut draft.flows {

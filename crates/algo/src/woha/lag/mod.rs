@@ -8,12 +8,13 @@
 //! - `queue`: what the lists must be able to do;
 //! - `heap`: the queue on which they stand;
 //! - `lists`: [`Lags`], the two lists;
-//! - `naive`: recomputes everything at every call; for tests and for comparison.
+//! - `naive`: recomputes everything at every call; for tests and benchmarks (feature `reference`).
 //!
 //! Suite `woha` of the benchmarks measures the heap against the paper's double skip list and a B-tree.
 
 mod heap;
 mod lists;
+#[cfg(any(test, feature = "reference"))]
 mod naive;
 mod queue;
 mod record;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use heap::Heap;
 pub use lists::{Lags, LagsOn};
+#[cfg(any(test, feature = "reference"))]
 pub use naive::Naive;
 pub use queue::Queue;
 pub use record::{Measure, Rank};

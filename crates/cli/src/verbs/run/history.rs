@@ -65,7 +65,7 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &columns())?;
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("{name}: cannot be read"))?;
-    let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
+    let (history, runs) = slackline_trace::read_history(&name, &bytes)?;
     if runs.is_empty() {
         return phases(args, &history);
     }
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
         Form::Csv => out::text(args.output.file(), &csv(&store.runs()?))?,
         Form::Json => {
             let known = records(&store.latest()?);
-            out::data(args.output.file(), |out| slackline_trace::write_history(out, &known))?;
+            out::data(args.output.file(), |out| slackline_trace::write_history(out, &known, &[]))?;
         }
     }
     Ok(Answer::Yes)
@@ -111,7 +111,7 @@ fn phases(args: &History, history: &Known) -> anyhow::Result<Answer> {
             };
             out::text(args.output.file(), &slackline::report::csv(&header, rows.iter().map(row)))?;
         }
-        Form::Json => out::data(args.output.file(), |out| slackline_trace::write_history(out, history))?,
+        Form::Json => out::data(args.output.file(), |out| slackline_trace::write_history(out, history, &[]))?,
     }
     Ok(Answer::Yes)
 }

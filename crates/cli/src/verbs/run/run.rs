@@ -174,17 +174,17 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         let is_prevented = preview.jobs.iter().any(|job| matches!(job.verdict, Verdict::Prevented(_)));
         return Ok(if is_prevented { Answer::No } else { Answer::Yes });
     }
-    let events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
+    let mut events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
     let here = RunAnnouncement { name: &name, engine: engine.as_ref(), state: &request.state };
     let _announced = args.announce(&here);
     let mut live = live::RunDisplay::new(&request, args.verbosity());
     if !args.no_live {
         live = live.with_view(&request);
     }
-    let hooks = Hooks::new(args.hooks()?, &request, |problem: &str| out::warn(problem));
-    let mut sinks: Vec<Box<dyn Sink + '_>> = vec![Box::new(&mut live), Box::new(hooks)];
-    if let Some(events) = events {
-        sinks.push(Box::new(events));
+    let mut hooks = Hooks::new(args.hooks()?, &request, |problem: &str| out::warn(problem));
+    let mut sinks: Vec<&mut dyn Sink> = vec![&mut live, &mut hooks];
+    if let Some(events) = &mut events {
+        sinks.push(events);
     }
     let opened = slackline::run::Run::open(engine.as_ref(), request, &mut sinks);
     let run = match opened {
@@ -196,8 +196,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     };
     let went = run.go(&mut sinks);
     sinks.end(&ending(&went));
-    drop(sinks);
-    drop(live);
+    drop((live, hooks, events));
     if let Err(error @ (RunError::Policy { .. } | RunError::Engine(EngineError::Stopped(_)))) = went {
         out::error(&error.into());
         out::talk("stopped; the same command resumes it");

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use slackline_model::Objective;
 use slackline_trace::documents::comparison::{
-    Comparison, ComparisonEntry, Difference, Figure, GroupResult, ObjectiveResult,
+    Comparison, Difference, Figure, GroupResult, NamedValues, ObjectiveResult, PolicyResult, Workload,
 };
-use slackline_trace::write_comparison;
 
 use super::{Figures, unit_of};
 use crate::report::number::Unit;
@@ -36,13 +35,14 @@ pub fn json(about: &ComparisonSubject, all: &[Runs]) -> String {
     let entry = |runs: &Runs| {
         let policy = runs.policy.clone();
         match &runs.result {
-            Err(reason) => ComparisonEntry::Refused { policy, reason: reason.clone() },
+            Err(reason) => PolicyResult { policy, refused: Some(reason.clone()), ..PolicyResult::default() },
             Ok(figures) => {
                 let of = PolicyFigures { figures, base, several: about.lower_bounds.len() > 1 };
-                ComparisonEntry::Ran {
+                PolicyResult {
                     policy,
-                    objective: of.objective(),
-                    metrics: of.metrics(),
+                    refused: None,
+                    objective: Some(of.objective()),
+                    metrics: Some(of.metrics()),
                     groups: of.groups(),
                 }
             }
@@ -55,10 +55,10 @@ pub fn json(about: &ComparisonSubject, all: &[Runs]) -> String {
             spread.map_or(Figure::Nothing, |own| figure(own, None))
         }
     };
-    write_comparison(&Comparison {
+    slackline_trace::to_json(&Comparison {
+        slackline: slackline_trace::VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        sha256: about.sha256.clone(),
-        options: about.options.clone(),
+        workload: Workload { sha256: about.sha256.clone(), options: about.options.clone() },
         seeds: about.seeds.clone(),
         samples: about.samples.clone(),
         objective: about.objective,
@@ -105,10 +105,11 @@ impl PolicyFigures<'_> {
         }
     }
 
-    fn metrics(&self) -> Vec<(String, Figure)> {
+    fn metrics(&self) -> NamedValues<Figure> {
         let names = self.figures.first().into_iter().flat_map(|figures| &figures.metrics);
         let names = names.map(|(name, _)| *name).chain(["failed"]);
-        names.map(|name| (name.to_owned(), self.figure(name, &|figures| figures.value(name)))).collect()
+        let figure = |name: &str| self.figure(name, &|figures| figures.value(name));
+        NamedValues(names.map(|name| (name.to_owned(), figure(name))).collect())
     }
 
     /// The groups of the first sample. If other samples differ in their groups, the spread is over the
@@ -128,7 +129,7 @@ impl PolicyFigures<'_> {
                 by: group.by.to_owned(),
                 name: group.name.clone(),
                 flows: group.flows as u64,
-                metrics: group.metrics.iter().map(metric).collect(),
+                metrics: NamedValues(group.metrics.iter().map(metric).collect()),
             }
         };
         groups.map(result).collect()

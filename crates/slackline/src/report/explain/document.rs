@@ -62,7 +62,7 @@ pub fn json(input: &ExplainInput<'_>) -> String {
         "failures": explanation.failures.iter().map(failure).collect::<Vec<_>>(),
         "losses": explanation.losses.iter().map(loss).collect::<Vec<_>>(),
     });
-    crate::report::pretty(&document)
+    slackline_trace::to_json(&document)
 }
 
 fn phase_of(input: &ExplainInput<'_>, phase: PhaseId) -> Value {

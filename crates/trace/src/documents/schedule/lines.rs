@@ -249,23 +249,14 @@ pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedu
     if text(&first.cluster) != text(&from_cluster(instance.cluster())) {
         return Err(ScheduleFault::mismatch("cluster", "found other machines than those of the workload"));
     }
-    Ok(Schedule {
+    let origin = Origin {
         policy: first.policy.clone(),
         minima: first.minima,
         clock: first.clock,
         slowstart: fraction("slowstart", first.slowstart)?,
         profile: profile(first.profile.as_ref())?,
-        segments: Vec::new(),
-        objective: first.objective.into(),
-        cost: None,
-        lower_bound: None,
-        gap: None,
-        metrics: Vec::new(),
-        flows: Vec::new(),
-        tasks: TaskRows::new(),
-        masters: Vec::new(),
-        allocations: Vec::new(),
-    })
+    };
+    Ok(Schedule::without_rows(origin, first.objective.into()))
 }
 
 /// Takes in the claims of the last line.

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 use slackline_model::Instance;
-use slackline_model::schedule::{Schedule, TaskRows};
+use slackline_model::schedule::{Origin, Schedule};
 
 use super::names::{Names, ScheduleFault, check_finite, check_gap_absolute, check_start, fraction, profile};
 use super::{Head, Meta, lines, wire};
@@ -75,22 +75,19 @@ fn convert(document: wire::FullDocument<'_>, instance: &Instance) -> Result<Sche
         ("gap_absolute", document.gap_absolute),
     ])?;
     check_start(document.start.as_ref(), instance)?;
-    let mut schedule = Schedule {
+    let origin = Origin {
         policy: document.policy,
         minima: document.minima,
         clock: document.clock,
         slowstart: fraction("slowstart", document.slowstart)?,
         profile: profile(document.profile.as_ref())?,
-        segments: Vec::with_capacity(document.segments.len()),
-        objective: document.objective.into(),
+    };
+    let mut schedule = Schedule {
         cost: document.cost,
         lower_bound: document.lower_bound,
         gap: document.gap,
         metrics: document.metrics.0,
-        flows: Vec::with_capacity(document.flows.len()),
-        tasks: TaskRows::new(),
-        masters: Vec::new(),
-        allocations: Vec::new(),
+        ..Schedule::without_rows(origin, document.objective.into())
     };
     check_gap_absolute(&schedule, document.gap_absolute)?;
     for (i, row) in document.segments.iter().enumerate() {

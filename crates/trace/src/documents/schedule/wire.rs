@@ -150,16 +150,16 @@ pub(crate) type FullDocument<'a> =
     Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>, Vec<Master<'a>>>;
 
 /// The workload that a document is about.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "WorkloadReference"))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Workload {
+pub struct Workload {
     /// SHA-256 of the file, lower-case hexadecimal.
     #[serde(default)]
-    pub(crate) sha256: String,
+    pub sha256: String,
     /// Every option that shaped the workload or what was made of it.
     #[serde(default)]
-    pub(crate) options: BTreeMap<String, serde_json::Value>,
+    pub options: BTreeMap<String, serde_json::Value>,
 }
 
 /// What durations mean: seconds / speed exactly, or what was measured.

@@ -437,7 +437,7 @@ fn drafts() -> impl Strategy<Value = Draft> {
     let machine = (names(), any::<u32>(), numbers(), slots, prop::option::of(names()))
         .prop_map(|(name, count, speed, slots, rack)| MachineDraft { name, count, speed, slots, rack });
     let pool = (names(), per_phase()).prop_map(|(id, min_slots)| PoolDraft { id, min_slots });
-    let objective = (prop::sample::select(Metric::ALL), any::<bool>())
+    let objective = (prop::sample::select(&Metric::ALL), any::<bool>())
         .prop_map(|(metric, sum)| Objective::new(metric, if sum { Combine::Sum } else { Combine::Max }));
     let weights = prop_oneof![Just(Weights::Use), Just(Weights::Ignore)];
     let machines = prop::collection::vec(machine, 0..3);

@@ -19,11 +19,9 @@ pub(super) struct Node {
     pub(super) name: String,
     #[serde(rename = "type", default)]
     pub(super) kind: String,
-    #[serde(default)]
     pub(super) depends_on: Option<Vec<String>>,
     pub(super) condition: Option<IgnoredAny>,
     /// Of an embedded flow.
-    #[serde(default)]
     pub(super) nodes: Option<Vec<Node>>,
 }
 

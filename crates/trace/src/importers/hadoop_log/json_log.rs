@@ -93,25 +93,7 @@ struct BufferedJob {
     job: ImportedJob,
 }
 
-impl PartialEq for BufferedJob {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for BufferedJob {}
-
-impl PartialOrd for BufferedJob {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for BufferedJob {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank.cmp(&other.rank)
-    }
-}
+slackline_model::order_by_key!(BufferedJob, |job| job.rank);
 
 impl<O: LoggedObjects> LoggedLines<O> {
     /// A log of these objects; an error in a file beside it is reported with its first line.
