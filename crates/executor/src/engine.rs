@@ -151,21 +151,49 @@ impl Running {
     }
 }
 
+/// The machines of a run. Others may join them.
+struct RunMachines {
+    cluster: Cluster,
+    /// By machine of the fleet: its id in the cluster.
+    ids: BTreeMap<MachineId, MachineId>,
+    capacities: BTreeMap<MachineId, Capacity>,
+    /// Machines that have left.
+    away: BTreeSet<MachineId>,
+    /// Files of attempts on machines that have left.
+    left_behind: machine_changes::LeftBehind,
+}
+
+/// Failures and results of the tasks of a run.
+#[derive(Default)]
+struct TaskCounts {
+    /// The number of failures of each task that has failed.
+    failures: BTreeMap<TaskId, u16>,
+    /// The time before which a failed task may not start again.
+    not_before: BTreeMap<TaskId, Time>,
+    /// By job and phase: the number of finished tasks, and their total duration in microseconds.
+    took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
+    /// By job: the number of records that its tasks could not use.
+    skipped: BTreeMap<u32, u64>,
+}
+
+/// Attempts that continue although the driver drops their rows; see `hosted`.
+#[derive(Default)]
+struct Handover {
+    /// Attempts whose rows the driver is about to drop.
+    promised: BTreeSet<u64>,
+    /// Attempts without a row.
+    attempts: BTreeMap<u64, Running>,
+    /// The reports of those that have ended since.
+    ended: BTreeMap<u64, Result<slackline_task::process::report::Report, String>>,
+}
+
 pub(crate) struct ProcessEngine {
     work: Work,
     settings: Settings,
     pub(crate) clock: RunClock,
     on_event: EventCallback,
     fleet: Box<dyn Fleet>,
-    /// The machines of the run; others may join them.
-    cluster: Cluster,
-    /// By machine of the fleet: which one of the cluster it is.
-    ids: BTreeMap<MachineId, MachineId>,
-    machines: BTreeMap<MachineId, Capacity>,
-    /// Machines that are not there.
-    away: BTreeSet<MachineId>,
-    /// What attempts have written on these, and is left alone.
-    left_behind: machine_changes::LeftBehind,
+    machines: RunMachines,
     now: Time,
     /// The number of the next attempt.
     next_number: u64,
@@ -184,23 +212,12 @@ pub(crate) struct ProcessEngine {
     records: Vec<Attempt>,
     /// By job: how many of the tasks that write its output are not done.
     open: Vec<u32>,
-    /// How often each task failed that ever did.
-    failures: BTreeMap<TaskId, u16>,
-    /// When a task may start again that failed.
-    not_before: BTreeMap<TaskId, Time>,
+    counts: TaskCounts,
     lost: lost_output::LostOutputs,
     /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
     map_sums: BTreeMap<TaskId, u64>,
     said: logs::StoredLogs,
-    /// By job and phase: how many tasks are done, and the microseconds they took together.
-    took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
-    /// By job: records that its tasks could not use.
-    skipped: BTreeMap<u32, u64>,
-    /// Attempts that continue although the driver drops their rows, and those that did; see `hosted`.
-    handing_over: BTreeSet<u64>,
-    handed_over: BTreeMap<u64, Running>,
-    /// What those of them reported that ended meanwhile.
-    ended_early: BTreeMap<u64, Result<slackline_task::process::report::Report, String>>,
+    handover: Handover,
     /// Why nothing more can be done.
     fatal: Option<String>,
     /// Whether the run stops, to be resumed.
@@ -221,19 +238,21 @@ impl ProcessEngine {
         for id in work.done.iter().filter(|id| work.session.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
         }
-        let capacities = (0..).map(MachineId).zip(fleet.machines());
-        let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
+        let capacities: BTreeMap<MachineId, Capacity> = (0..).map(MachineId).zip(fleet.machines()).collect();
+        let machines = RunMachines {
+            cluster: work.instance.cluster().clone(),
+            ids: capacities.keys().map(|&machine| (machine, machine)).collect(),
+            capacities,
+            away: BTreeSet::new(),
+            left_behind: machine_changes::LeftBehind::new(),
+        };
         Self {
             spares: DirPool::default(),
             next_number: work.session.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost_output::LostOutputs::new(journal::losses(&work.session.attempts)),
             map_sums: journal::map_sums(&work.session.attempts),
             said: logs::StoredLogs::find(&work),
-            cluster: work.instance.cluster().clone(),
-            ids: machines.keys().map(|&machine| (machine, machine)).collect(),
             machines,
-            away: BTreeSet::new(),
-            left_behind: machine_changes::LeftBehind::new(),
             fleet,
             work,
             settings,
@@ -248,13 +267,8 @@ impl ProcessEngine {
             due: Vec::new(),
             records: Vec::new(),
             open,
-            failures: BTreeMap::new(),
-            not_before: BTreeMap::new(),
-            took: BTreeMap::new(),
-            skipped: BTreeMap::new(),
-            handing_over: BTreeSet::new(),
-            handed_over: BTreeMap::new(),
-            ended_early: BTreeMap::new(),
+            counts: TaskCounts::default(),
+            handover: Handover::default(),
             fatal: None,
             is_stopping: false,
         }
@@ -308,7 +322,7 @@ impl ProcessEngine {
 
     /// The machine of a slot of the kind that serves a task.
     fn machine_of(&self, id: TaskId, slot: u32) -> MachineId {
-        self.cluster.machine_of(self.cluster.slot_kind_of(id.phase), slot).0
+        self.machines.cluster.machine_of(self.machines.cluster.slot_kind_of(id.phase), slot).0
     }
 
     /// Starts the task that the driver requested.
@@ -324,7 +338,7 @@ impl ProcessEngine {
             return self.release(id.job);
         }
         let mut running = Running::new(self.number(), id, slot, self.now);
-        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
+        running.not_before = self.counts.not_before.remove(&id).unwrap_or(Time::ZERO);
         (self.on_event)(self.now, &RunEvent::AttemptStarted(running.document()));
         if is_held {
             self.keep(row, running);
@@ -341,7 +355,7 @@ impl ProcessEngine {
             self.spares.put(id.job, &spec.directory);
         }
         let of_cluster = self.machine_of(id, slot);
-        let of_fleet = self.ids.iter().find(|(_, id)| **id == of_cluster);
+        let of_fleet = self.machines.ids.iter().find(|(_, id)| **id == of_cluster);
         let (&machine, _) = of_fleet.expect("invariant: nothing starts on machines that are away");
         let demand = self.demand(id);
         let attempt = RunningAttempt { since: running.began.0, ..running.document() };
@@ -435,9 +449,9 @@ impl ProcessEngine {
             // The driver knows of no output that was lost (see `lost`).
             Order::Hold(_) => {}
             Order::Refuse(number) => {
-                if let Some(running) = self.handed_over.remove(&number) {
+                if let Some(running) = self.handover.attempts.remove(&number) {
                     self.drop_attempt(&running);
-                    if self.ended_early.remove(&number).is_some() {
+                    if self.handover.ended.remove(&number).is_some() {
                         self.is_gone(number);
                     }
                 }
@@ -447,9 +461,9 @@ impl ProcessEngine {
                 if let Some(second) = running.second.take() {
                     self.drop_attempt(&second);
                 }
-                if self.handing_over.remove(&running.number) && running.is_at_work() {
+                if self.handover.promised.remove(&running.number) && running.is_at_work() {
                     self.rows.remove(&running.number);
-                    self.handed_over.insert(running.number, running);
+                    self.handover.attempts.insert(running.number, running);
                     return;
                 }
                 self.drop_attempt(&running);

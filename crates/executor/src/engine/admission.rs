@@ -114,7 +114,7 @@ impl ProcessEngine {
             return true;
         }
         let machine = self.machine_of(id, slot);
-        let Some(&capacity) = self.machines.get(&machine) else { return true };
+        let Some(&capacity) = self.machines.capacities.get(&machine) else { return true };
         let own = self.all_at_work().filter(|other| self.machine_of(other.id, other.slot) == machine);
         let others = others().filter(|(at, _)| *at == machine).map(|(_, demand)| demand);
         self.demand(id).fits(capacity, own.map(|other| self.demand(other.id)).chain(others))

@@ -86,12 +86,12 @@ impl ProcessEngine {
         let seconds: Vec<Running> = attempts.iter_mut().filter_map(seconds).collect();
         attempts.extend(seconds);
         attempts.extend(self.lost.take_all());
-        attempts.extend(std::mem::take(&mut self.handed_over).into_values());
+        attempts.extend(std::mem::take(&mut self.handover.attempts).into_values());
         attempts.sort_by_key(|running| running.number);
         for running in &attempts {
             self.drop_attempt(running);
         }
-        for number in std::mem::take(&mut self.ended_early).into_keys() {
+        for number in std::mem::take(&mut self.handover.ended).into_keys() {
             self.is_gone(number);
         }
         // They had no output; a resumed run does not miss them.
@@ -119,8 +119,8 @@ impl ProcessEngine {
         if let Some(running) = self.lost.take(number) {
             return self.end_of_lost(running, report, done);
         }
-        if self.handed_over.contains_key(&number) {
-            self.ended_early.insert(number, report);
+        if self.handover.attempts.contains_key(&number) {
+            self.handover.ended.insert(number, report);
             return;
         }
         let Some(row) = self.rows.remove(&number) else { return };
@@ -192,16 +192,16 @@ impl ProcessEngine {
         }
         self.work.done.insert(id);
         let seconds = end.since(running.began);
-        let took = self.took.entry((id.job, id.phase)).or_default();
+        let took = self.counts.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
-        *self.skipped.entry(id.job).or_default() += outcome.counts.skipped;
+        *self.counts.skipped.entry(id.job).or_default() += outcome.counts.skipped;
         let recorded = self.attempt(&running, AttemptOutcome::Done(outcome));
         (self.on_event)(end, &RunEvent::AttemptRecorded(Box::new(recorded)));
         (self.on_event)(end, &RunEvent::TaskFinished { task: id, seconds: seconds.seconds() });
         if self.work.session.jobs[id.job as usize].is_final(id) {
             self.open[id.job as usize] -= 1;
             if self.open[id.job as usize] == 0 {
-                let skipped_records = self.skipped.get(&id.job).copied().unwrap_or(0);
+                let skipped_records = self.counts.skipped.get(&id.job).copied().unwrap_or(0);
                 (self.on_event)(self.now, &RunEvent::JobFinished { job: id.job, skipped_records });
             }
         }
@@ -278,11 +278,11 @@ impl ProcessEngine {
     /// Counts a failure of a task; true if it was the last.
     pub(super) fn count_failure(&mut self, id: TaskId, is_final: bool) -> bool {
         let most = self.attempts_of(id.job);
-        let failures = self.failures.entry(id).or_default();
+        let failures = self.counts.failures.entry(id).or_default();
         *failures = failures.saturating_add(1);
         let is_final = is_final || *failures >= most;
         if let Some(delay) = self.work.session.jobs[id.job as usize].limits.retry_delay {
-            self.not_before.insert(id, self.now + Span::from_seconds_nearest(delay));
+            self.counts.not_before.insert(id, self.now + Span::from_seconds_nearest(delay));
         }
         is_final
     }

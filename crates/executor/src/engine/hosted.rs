@@ -23,7 +23,7 @@ impl ProcessEngine {
 
     /// Without machines that are not there when it comes.
     pub(crate) fn without_machines(mut self, away: BTreeSet<MachineId>) -> Self {
-        self.away = away;
+        self.machines.away = away;
         self
     }
 
@@ -51,7 +51,7 @@ impl ProcessEngine {
     /// Whether it has no attempts on its machines any more.
     pub(crate) fn is_settled(&self) -> bool {
         self.running.is_empty()
-            && self.handed_over.is_empty()
+            && self.handover.attempts.is_empty()
             && self.leaving.is_empty()
             && self.lost.attempts().next().is_none()
     }
@@ -85,20 +85,20 @@ impl ProcessEngine {
 
     /// The driver is about to drop the rows of these attempts, which continue.
     pub(crate) fn hand_over(&mut self, attempts: impl IntoIterator<Item = u64>) {
-        self.handing_over.extend(attempts);
+        self.handover.promised.extend(attempts);
     }
 
     /// An attempt that went on has a row again. One that ended before it could be handed over has not: its
     /// task is started again, and is found done or runs.
     pub(crate) fn adopt(&mut self, number: u64, row: RowId, id: TaskId) {
         self.now = self.clock.now();
-        let Some(running) = self.handed_over.remove(&number) else {
-            self.handing_over.remove(&number);
+        let Some(running) = self.handover.attempts.remove(&number) else {
+            self.handover.promised.remove(&number);
             let is_final = self.coming.has_failed(&self.work.session.jobs[id.job as usize].flow);
             return self.due.push(Report::Failed { row, at: self.now, is_final });
         };
         self.keep(row, running);
-        if let Some(report) = self.ended_early.remove(&number) {
+        if let Some(report) = self.handover.ended.remove(&number) {
             self.take(vec![FleetEvent::Ended { attempt: number, report }]);
         }
     }

@@ -255,7 +255,7 @@ impl ProcessEngine {
         let is_open = |(id, attempt): (&TaskId, &Option<u64>)| attempt.is_none().then_some(*id);
         let open: Vec<TaskId> = self.lost.tasks.iter().filter_map(is_open).collect();
         for id in open {
-            let is_early = self.not_before.get(&id).is_some_and(|&at| at > self.now);
+            let is_early = self.counts.not_before.get(&id).is_some_and(|&at| at > self.now);
             if is_early || !self.may_run_again(id) {
                 continue;
             }
@@ -298,7 +298,7 @@ impl ProcessEngine {
                 || self.running.values().any(by_row)
                 || self.lost.attempts().any(|r| on(r, slot))
         };
-        let mut slots = 0..self.cluster.slot_numbers(slot_kind);
+        let mut slots = 0..self.machines.cluster.slot_numbers(slot_kind);
         slots.find(|&slot| !is_taken(slot) && !self.is_away(id, slot))
     }
 

@@ -18,7 +18,7 @@ use crate::store::journal::JoinedMachine;
 impl ProcessEngine {
     /// Handles an event of the fleet about a machine.
     pub(super) fn take_in_machine(&mut self, event: FleetEvent) {
-        let id = |machine: MachineId| self.ids.get(&machine).copied();
+        let id = |machine: MachineId| self.machines.ids.get(&machine).copied();
         match event {
             FleetEvent::Down { machine, why } => {
                 if let Some(machine) = id(machine) {
@@ -39,15 +39,15 @@ impl ProcessEngine {
 
     /// Whether a machine is not there.
     pub(super) fn is_away(&self, id: TaskId, slot: u32) -> bool {
-        !self.away.is_empty() && self.away.contains(&self.machine_of(id, slot))
+        !self.machines.away.is_empty() && self.machines.away.contains(&self.machine_of(id, slot))
     }
 
     /// A machine left, with the attempts on it.
     fn lose_machine(&mut self, machine: MachineId, why: &str) {
-        if !self.away.insert(machine) {
+        if !self.machines.away.insert(machine) {
             return;
         }
-        let name = self.cluster.machine_name(machine);
+        let name = self.machines.cluster.machine_name(machine);
         (self.on_event)(self.now, &RunEvent::MachineDown { machine: name, reason: why.to_owned() });
         let is_there = |local: &Self, running: &Running| {
             running.is_at_work() && local.machine_of(running.id, running.slot) == machine
@@ -88,13 +88,13 @@ impl ProcessEngine {
 
     /// The files of an attempt on a machine that left stay for now.
     pub(super) fn leave_behind(&mut self, machine: MachineId, id: TaskId, number: u64) {
-        self.left_behind.entry(machine).or_default().push((id, number));
+        self.machines.left_behind.entry(machine).or_default().push((id, number));
     }
 
     /// Removes the files of attempts on machines that left; a process that still writes there belongs to no
     /// run.
     pub(super) fn clear_left_behind(&mut self) {
-        for (_, left) in std::mem::take(&mut self.left_behind) {
+        for (_, left) in std::mem::take(&mut self.machines.left_behind) {
             for (id, number) in left {
                 self.clear(id, number);
             }
@@ -103,13 +103,13 @@ impl ProcessEngine {
 
     /// A machine is back, without its earlier attempts.
     fn machine_is_back(&mut self, machine: MachineId) {
-        if !self.away.remove(&machine) {
+        if !self.machines.away.remove(&machine) {
             return;
         }
-        for (id, number) in self.left_behind.remove(&machine).unwrap_or_default() {
+        for (id, number) in self.machines.left_behind.remove(&machine).unwrap_or_default() {
             self.clear(id, number);
         }
-        let name = self.cluster.machine_name(machine);
+        let name = self.machines.cluster.machine_name(machine);
         (self.on_event)(self.now, &RunEvent::MachineUp { machine: name, new_slots: None });
     }
 
@@ -123,9 +123,9 @@ impl ProcessEngine {
         self.work.segment += 1;
         let group =
             Group { name, count: 1, speed, slots: Slots::Universal(slots), rack: None, first: MachineId(0) };
-        for machine in self.cluster.join(group.clone()).map(MachineId) {
-            self.ids.insert(number, machine);
-            self.machines.insert(machine, capacity);
+        for machine in self.machines.cluster.join(group.clone()).map(MachineId) {
+            self.machines.ids.insert(number, machine);
+            self.machines.capacities.insert(machine, capacity);
         }
         let event = RunEvent::MachineUp { machine: group.name, new_slots: Some(slots) };
         (self.on_event)(self.now, &event);

@@ -65,15 +65,17 @@ impl ProcessEngine {
             return;
         }
         let others = self.fleet.foreign_slots();
-        for &slot_kind in self.cluster.slot_kinds() {
+        for &slot_kind in self.machines.cluster.slot_kinds() {
             let busy = |slot: u32| {
                 let on = |r: &Running| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
                 self.is_others(&others, slot_kind, slot)
                     || self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
                     || self.lost.attempts().any(on)
             };
-            let is_there = |slot: u32| !self.away.contains(&self.cluster.machine_of(slot_kind, slot).0);
-            let slots = 0..self.cluster.slot_numbers(slot_kind);
+            let is_there = |slot: u32| {
+                !self.machines.away.contains(&self.machines.cluster.machine_of(slot_kind, slot).0)
+            };
+            let slots = 0..self.machines.cluster.slot_numbers(slot_kind);
             let idle: Vec<u32> = slots.filter(|&slot| !busy(slot) && is_there(slot)).collect();
             for slot in idle {
                 let Some(row) = self.straggler(slot_kind) else { break };
@@ -85,7 +87,7 @@ impl ProcessEngine {
     /// The attempt that has taken longest for its phase: [`STRAGGLER`] times the mean of those that are done.
     fn straggler(&self, slot_kind: SlotKind) -> Option<RowId> {
         let late = |running: &Running| {
-            let (count, micros) = self.took.get(&(running.id.job, running.id.phase))?;
+            let (count, micros) = self.counts.took.get(&(running.id.job, running.id.phase))?;
             let mean = *micros as f64 / f64::from(*count);
             let elapsed = self.now.since(running.began).0 as f64;
             (elapsed > STRAGGLER * mean && elapsed > STRAGGLER_LEAST.as_micros() as f64)
@@ -128,6 +130,6 @@ impl ProcessEngine {
 
     /// The slot kind of the slots that serve a task.
     pub(super) fn slot_kind_of(&self, id: TaskId) -> SlotKind {
-        self.cluster.slot_kind_of(id.phase)
+        self.machines.cluster.slot_kind_of(id.phase)
     }
 }

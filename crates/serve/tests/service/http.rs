@@ -457,7 +457,7 @@ pub(super) fn tls(dir: &Path) {
         .add("anna", Role::Look, jiff::Timestamp::now())
         .unwrap();
     assert!(refused(&everywhere).contains("expected TLS with it"));
-    let files = certificate(dir);
+    let files = certificate(dir, "first");
     let secret = Setup { tls: Some(files.clone()), ..everywhere };
     let server = Server::start(service.handle().clone(), &secret).unwrap();
     let port = server.address().unwrap().port();
@@ -470,7 +470,7 @@ pub(super) fn tls(dir: &Path) {
     // Another certificate of the same name is not trusted, until it is the one that is shown.
     let old = dir.join("old.pem");
     fs::copy(&files.certificate, &old).unwrap();
-    certificate(dir);
+    certificate(dir, "second");
     let renewed: Identity = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
     assert_eq!(renewed.name, "anna");
     assert!(at(Some(&old)).unwrap().get::<Identity>("/api/v1/me").is_err());
@@ -484,10 +484,13 @@ pub(super) fn tls(dir: &Path) {
     service.stop().unwrap();
 }
 
-fn certificate(dir: &Path) -> TlsFiles {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+/// Writes one of the certificates of `tests/tls` for localhost, which are valid until 2126 and trusted by no
+/// one: `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=localhost
+/// -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE`.
+fn certificate(dir: &Path, name: &str) -> TlsFiles {
     let files = TlsFiles { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
-    fs::write(&files.certificate, made.cert.pem()).unwrap();
-    fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
+    fs::copy(kept.join(format!("{name}.pem")), &files.certificate).unwrap();
+    fs::copy(kept.join(format!("{name}.key.pem")), &files.key).unwrap();
     files
 }

@@ -136,6 +136,55 @@ impl Default for Timeouts {
     }
 }
 
+/// The applications of the runs.
+#[derive(Default)]
+struct RunApplications {
+    /// Jobs by the tickets of their submissions.
+    by_ticket: BTreeMap<String, u32>,
+    /// Jobs by their applications.
+    by_app: BTreeMap<AppId, u32>,
+    active: BTreeSet<AppId>,
+    /// Active applications that work for no job any more and have to be killed.
+    orphans: BTreeSet<AppId>,
+    /// Polls for which applications of finished jobs have run tasks.
+    late_tasks: BTreeMap<AppId, u32>,
+    /// Submissions without an answer.
+    unanswered: BTreeSet<Ticket>,
+}
+
+/// The ids that the driver assigns.
+#[derive(Default)]
+struct DriverIds {
+    next_flow: u32,
+    next_phase: u32,
+    /// By run and name of the flow.
+    flows: BTreeMap<(u32, String), FlowId>,
+}
+
+/// What to begin the next poll with, so that each gets its turn.
+#[derive(Default)]
+struct Turns {
+    /// ApplicationMasters to poll.
+    masters: RoundRobin<(u32, AppId)>,
+    /// Jobs whose reports are read.
+    reports: RoundRobin<u32>,
+    /// Applications to kill.
+    kills: RoundRobin<AppId>,
+}
+
+/// Problems of the cluster, and the messages about them.
+#[derive(Default)]
+struct Trouble {
+    /// Whether the cluster did not answer the last poll.
+    is_silent: bool,
+    /// Whether the last message was that something does not answer.
+    is_reported: bool,
+    /// Whether a message said that the cluster is full.
+    is_full_reported: bool,
+    /// Warnings since they were taken last.
+    notices: Vec<String>,
+}
+
 pub(super) struct FlowEngine {
     runs: ExternalRuns,
     cluster: FlowCluster,
@@ -147,44 +196,22 @@ pub(super) struct FlowEngine {
     timeouts: Timeouts,
     ledger: ContainerLedger,
     jobs: Jobs,
-    by_ticket: BTreeMap<String, u32>,
-    by_app: BTreeMap<AppId, u32>,
-    /// Active applications of the runs.
-    live: BTreeSet<AppId>,
-    /// Active applications that work for no job any more and have to be killed.
-    orphans: BTreeSet<AppId>,
-    /// Polls for which applications of finished jobs have run tasks.
-    late_tasks: BTreeMap<AppId, u32>,
-    /// Submissions without an answer.
-    unanswered: BTreeSet<Ticket>,
+    apps: RunApplications,
     places: SlotTimeline,
-    /// The ids that the driver assigns next.
-    next_flow: u32,
-    next_phase: u32,
-    /// The driver's id of a flow, by run and name.
-    flows: BTreeMap<(u32, String), FlowId>,
+    driver_ids: DriverIds,
     wakes: Wakes,
     now: Time,
     polls: u32,
     /// The time of the cluster's answer to this poll.
     polled_at: Stopwatch,
-    /// The AM to poll first, the job whose reports to read first, and the application to kill first.
-    am_turn: RoundRobin<(u32, AppId)>,
-    reports_turn: RoundRobin<u32>,
-    kills_turn: RoundRobin<AppId>,
-    /// Whether the cluster did not answer the last poll.
-    is_silent: bool,
-    /// Whether the last message was that something does not answer.
-    troubled: bool,
-    warned_of_full_cluster: bool,
+    turns: Turns,
+    trouble: Trouble,
     /// The time of the next note in the journals.
     note_at: Time,
     /// By run: the error that ends it.
     fatal: BTreeMap<u32, String>,
     /// By run: the time at which its flows had ended.
     over_since: BTreeMap<u32, Time>,
-    /// Warnings since they were taken last.
-    notices: Vec<String>,
 }
 
 impl FlowEngine {
@@ -208,30 +235,18 @@ impl FlowEngine {
             timeouts,
             ledger,
             jobs: Jobs::default(),
-            by_ticket: BTreeMap::new(),
-            by_app: BTreeMap::new(),
-            live: BTreeSet::new(),
-            orphans: BTreeSet::new(),
-            late_tasks: BTreeMap::new(),
-            unanswered: BTreeSet::new(),
+            apps: RunApplications::default(),
             places,
-            next_flow: 0,
-            next_phase: 0,
-            flows: BTreeMap::new(),
+            driver_ids: DriverIds::default(),
             wakes: Wakes::default(),
             now: Time::ZERO,
             polls: 0,
             polled_at: Stopwatch::start(),
-            am_turn: RoundRobin::default(),
-            reports_turn: RoundRobin::default(),
-            kills_turn: RoundRobin::default(),
-            is_silent: false,
-            troubled: false,
-            warned_of_full_cluster: false,
+            turns: Turns::default(),
+            trouble: Trouble::default(),
             note_at: Time::ZERO,
             fatal: BTreeMap::new(),
             over_since: BTreeMap::new(),
-            notices: Vec::new(),
         }
     }
 
@@ -258,7 +273,7 @@ impl FlowEngine {
 
     fn warn(&mut self, warning: &str) {
         self.runs.happened(RunEvent::Warning(warning.to_owned()));
-        self.notices.push(warning.to_owned());
+        self.trouble.notices.push(warning.to_owned());
     }
 
     /// Schedules a retry of a failed step, while a file system does not answer; false when the time for
@@ -276,12 +291,12 @@ impl FlowEngine {
     }
 
     fn trouble(&mut self, message: Option<&str>) {
-        if self.troubled != message.is_some() {
-            self.troubled = message.is_some();
+        if self.trouble.is_reported != message.is_some() {
+            self.trouble.is_reported = message.is_some();
             self.runs.happened(RunEvent::EngineUnreachable(message.map(str::to_owned)));
             let state = message
                 .map_or("it answers again".to_owned(), |message| format!("it does not answer: {message}"));
-            self.notices.push(format!("the cluster: {state}"));
+            self.trouble.notices.push(format!("the cluster: {state}"));
         }
     }
 
@@ -299,11 +314,11 @@ impl FlowEngine {
         if let Some(warning) = self.cluster.control.publish(&desired.rows) {
             self.warn(&warning);
         }
-        let now = |app: &AppId| Some((*app, self.jobs[*self.by_app.get(app)?].priority));
+        let now = |app: &AppId| Some((*app, self.jobs[*self.apps.by_app.get(app)?].priority));
         let order: Vec<(AppId, u64)> = desired.order.iter().filter_map(now).collect();
         let (changed, warning) = self.cluster.control.set_order(&order);
         for (app, priority) in changed {
-            if let Some(&job) = self.by_app.get(&app) {
+            if let Some(&job) = self.apps.by_app.get(&app) {
                 self.jobs[job].priority = priority;
             }
         }

@@ -161,8 +161,8 @@ impl FlowEngine {
 
     /// Kills an active application. A failed kill is retried until the application has ended.
     pub(super) fn kill(&mut self, app: AppId) {
-        if self.live.contains(&app) {
-            self.orphans.insert(app);
+        if self.apps.active.contains(&app) {
+            self.apps.orphans.insert(app);
             self.send_kill(app);
         }
     }
@@ -170,18 +170,23 @@ impl FlowEngine {
     /// Kills applications of finished jobs that keep running tasks, such as rerun maps: nothing reads the
     /// output, and they hold slots.
     pub(super) fn kill_late_apps(&mut self) {
-        if self.is_silent {
+        if self.trouble.is_silent {
             return;
         }
         let has_tasks = |app: &AppId| {
             let watched = self.cluster.snapshot().watched.get(app);
             watched.is_some_and(|it| it.containers.values().any(|it| phase_of(it.purpose).is_some()))
         };
-        let late = self.live.iter().filter(|app| self.is_of_finished_job(app) && has_tasks(app));
-        let polls = |app: &AppId| self.late_tasks.get(app).copied().unwrap_or(0) + 1;
-        self.late_tasks = late.map(|app| (*app, polls(app))).collect();
-        let apps: Vec<AppId> =
-            self.late_tasks.iter().filter(|(_, polls)| **polls == LATE_POLLS).map(|(&app, _)| app).collect();
+        let late = self.apps.active.iter().filter(|app| self.is_of_finished_job(app) && has_tasks(app));
+        let polls = |app: &AppId| self.apps.late_tasks.get(app).copied().unwrap_or(0) + 1;
+        self.apps.late_tasks = late.map(|app| (*app, polls(app))).collect();
+        let apps: Vec<AppId> = self
+            .apps
+            .late_tasks
+            .iter()
+            .filter(|(_, polls)| **polls == LATE_POLLS)
+            .map(|(&app, _)| app)
+            .collect();
         for app in apps {
             self.kill(app);
         }
@@ -189,8 +194,8 @@ impl FlowEngine {
 
     /// Kills orphans within the time limit; the next call continues with the rest.
     pub(super) fn kill_orphans(&mut self) {
-        let mut round = self.kills_turn.round(self.orphans.iter().copied(), self.timeouts.asks);
-        while let Some(app) = round.next(&mut self.kills_turn) {
+        let mut round = self.turns.kills.round(self.apps.orphans.iter().copied(), self.timeouts.asks);
+        while let Some(app) = round.next(&mut self.turns.kills) {
             self.send_kill(app);
         }
     }
@@ -217,7 +222,8 @@ impl FlowEngine {
     pub(super) fn end_applications(&mut self) {
         // Programs first, since they would submit more.
         self.stop_programs();
-        self.orphans = self.live.iter().copied().filter(|app| !self.is_of_finished_job(app)).collect();
+        self.apps.orphans =
+            self.apps.active.iter().copied().filter(|app| !self.is_of_finished_job(app)).collect();
         let until = Time(self.runs.now().0 + self.timeouts.end.as_micros() as u64);
         while self.has_leftovers() && self.runs.now() < until {
             self.kill_orphans();
@@ -231,8 +237,8 @@ impl FlowEngine {
     fn poll_ends(&mut self) {
         self.now = self.runs.now();
         let polled_at = self.cluster.poll_cluster();
-        self.is_silent = polled_at.is_err();
-        if !self.is_silent {
+        self.trouble.is_silent = polled_at.is_err();
+        if !self.trouble.is_silent {
             // Their applications have been observed.
             self.forget_programs();
         }
@@ -245,14 +251,14 @@ impl FlowEngine {
                     }
                 }
                 Change::AppEnded { app, .. } | Change::Gone(app) => {
-                    self.live.remove(&app);
-                    self.orphans.remove(&app);
+                    self.apps.active.remove(&app);
+                    self.apps.orphans.remove(&app);
                 }
                 _ => {}
             }
         }
         for (ticket, answer) in self.cluster.answers() {
-            self.unanswered.remove(&ticket);
+            self.apps.unanswered.remove(&ticket);
             if self.belongs_to_no_run(&ticket, &answer) {
                 continue;
             }
@@ -271,19 +277,19 @@ impl FlowEngine {
 
     fn expect_end(&mut self, app: AppId) {
         if !self.is_of_finished_job(&app) {
-            self.live.insert(app);
-            self.orphans.insert(app);
+            self.apps.active.insert(app);
+            self.apps.orphans.insert(app);
         }
     }
 
     pub(super) fn is_of_finished_job(&self, app: &AppId) -> bool {
-        self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == JobStage::Finished)
+        self.apps.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == JobStage::Finished)
     }
 
     /// Unconfirmed submissions that no poll has shown for some time never happened.
     fn drop_unconfirmed(&mut self) {
         let (now, unseen) = (self.now, self.timeouts.unseen.as_micros() as u64);
-        for own in self.jobs.values_mut().filter(|_| !self.is_silent) {
+        for own in self.jobs.values_mut().filter(|_| !self.trouble.is_silent) {
             own.unconfirmed.take_if(|(since, _)| now.since(now.min(*since)).0 >= unseen);
         }
     }
@@ -291,7 +297,7 @@ impl FlowEngine {
     fn has_leftovers(&self) -> bool {
         let is_unconfirmed = self.jobs.values().any(|own| own.unconfirmed.is_some());
         let has_programs = self.jobs.values().any(FlowJob::has_program);
-        !self.orphans.is_empty() || !self.unanswered.is_empty() || is_unconfirmed || has_programs
+        !self.apps.orphans.is_empty() || !self.apps.unanswered.is_empty() || is_unconfirmed || has_programs
     }
 
     /// Warns of remaining applications, with the command that ends each.
@@ -300,21 +306,21 @@ impl FlowEngine {
             let plan = self.runs.plan(job);
             format!("{}/{}", plan.flow, plan.job)
         };
-        let named = |app: &AppId| match self.by_app.get(app) {
+        let named = |app: &AppId| match self.apps.by_app.get(app) {
             Some(&job) => format!("{app} ({})", name(job)),
             None => app.to_string(),
         };
         let mut warnings = Vec::new();
-        if !self.orphans.is_empty() {
-            let named: Vec<String> = self.orphans.iter().map(named).collect();
-            let ids: Vec<String> = self.orphans.iter().map(AppId::to_string).collect();
+        if !self.apps.orphans.is_empty() {
+            let named: Vec<String> = self.apps.orphans.iter().map(named).collect();
+            let ids: Vec<String> = self.apps.orphans.iter().map(AppId::to_string).collect();
             warnings.push(format!(
                 "left on the cluster: {}; this ends them: yarn application -kill {}",
                 named.join(", "),
                 ids.join(" ")
             ));
         }
-        let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
+        let unanswered = self.apps.unanswered.iter().map(|ticket| ticket.job);
         let is_open = |own: &FlowJob| own.unconfirmed.is_some() || own.has_program();
         let unconfirmed = self.jobs.iter().filter(|(_, own)| is_open(own)).map(|(job, _)| job);
         let process = |job: u32| self.jobs[job].program.as_ref().and_then(|program| program.process);

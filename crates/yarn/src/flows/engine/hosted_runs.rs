@@ -73,7 +73,7 @@ impl FlowEngine {
 
     /// The driver withdraws a flow.
     fn withdraw(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
-        if let Some(number) = self.flows.remove(&(run, flow.to_owned())) {
+        if let Some(number) = self.driver_ids.flows.remove(&(run, flow.to_owned())) {
             self.ledger.withdraw(&self.jobs_of(run, flow));
             reports.push(Report::Withdrawn(number));
         }
@@ -82,7 +82,7 @@ impl FlowEngine {
     /// Applications of held flows get no more containers.
     pub(super) fn hold_rows(&self, rows: &mut Rows) {
         for (app, row) in rows.iter_mut() {
-            let job = app.and_then(|app| self.by_app.get(&app));
+            let job = app.and_then(|app| self.apps.by_app.get(&app));
             let is_held = |&job: &u32| self.runs.is_held(self.runs.run_of(job), &self.runs.plan(job).flow);
             if job.is_some_and(is_held) {
                 (row.maps, row.reduces) = (Some(0), Some(0));
@@ -92,7 +92,7 @@ impl FlowEngine {
 
     /// The run of a flow, by the driver's id.
     pub(in crate::flows) fn run_of(&self, flow: FlowId) -> Option<u32> {
-        self.flows.iter().find(|(_, number)| **number == flow).map(|((run, _), _)| *run)
+        self.driver_ids.flows.iter().find(|(_, number)| **number == flow).map(|((run, _), _)| *run)
     }
 
     /// The run of each open row.
@@ -106,7 +106,7 @@ impl FlowEngine {
 
     /// Warnings since the last call.
     pub(in crate::flows) fn take_notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notices)
+        std::mem::take(&mut self.trouble.notices)
     }
 
     /// Runs to end: those whose flows have ended and whose applications are gone, and those with an error.
@@ -130,7 +130,7 @@ impl FlowEngine {
 
     /// Stops all jobs of a run.
     fn stop_run(&mut self, run: u32, reports: &mut Vec<Report>) {
-        let flows = self.flows.keys().filter(|(of, _)| *of == run).map(|(_, flow)| flow.clone());
+        let flows = self.driver_ids.flows.keys().filter(|(of, _)| *of == run).map(|(_, flow)| flow.clone());
         for flow in flows.collect::<Vec<String>>() {
             self.withdraw(run, &flow, reports);
         }
@@ -156,8 +156,8 @@ impl FlowEngine {
         let jobs = self.jobs_of_run(run);
         let is_its = |job: &u32| jobs.contains(job);
         let is_open = |own: &FlowJob| own.unconfirmed.is_some() || own.has_program();
-        self.orphans.iter().any(|app| self.by_app.get(app).is_some_and(is_its))
-            || self.unanswered.iter().any(|ticket| is_its(&ticket.job))
+        self.apps.orphans.iter().any(|app| self.apps.by_app.get(app).is_some_and(is_its))
+            || self.apps.unanswered.iter().any(|ticket| is_its(&ticket.job))
             || jobs.iter().any(|&job| is_open(&self.jobs[job]))
     }
 
@@ -165,12 +165,12 @@ impl FlowEngine {
         let jobs = self.jobs_of_run(run);
         let fatal = self.fatal.remove(&run);
         self.over_since.remove(&run);
-        self.flows.retain(|(of, _), _| *of != run);
-        self.by_ticket.retain(|_, job| !jobs.contains(job));
-        let its_apps = self.by_app.iter().filter(|(_, job)| jobs.contains(job)).map(|(&app, _)| app);
+        self.driver_ids.flows.retain(|(of, _), _| *of != run);
+        self.apps.by_ticket.retain(|_, job| !jobs.contains(job));
+        let its_apps = self.apps.by_app.iter().filter(|(_, job)| jobs.contains(job)).map(|(&app, _)| app);
         let end_alone: Vec<_> = its_apps.filter(|app| self.is_of_finished_job(app)).collect();
-        self.live.retain(|app| !end_alone.contains(app));
-        self.by_app.retain(|_, job| !jobs.contains(job));
+        self.apps.active.retain(|app| !end_alone.contains(app));
+        self.apps.by_app.retain(|_, job| !jobs.contains(job));
         self.ledger.withdraw(&jobs);
         for &job in &jobs {
             self.jobs.remove(job);
@@ -183,7 +183,7 @@ impl FlowEngine {
         if !is_interrupted
             && let Some(warning) = submit.and_then(|submit| submit.close(session.jobs(), &owner))
         {
-            self.notices.push(warning.clone());
+            self.trouble.notices.push(warning.clone());
             on_event(session.clock().now(), &RunEvent::Warning(warning));
         }
         let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));

@@ -61,7 +61,7 @@ impl FlowEngine {
             return self.fail(job, &problem);
         }
         // The job does not take over what this program may submit.
-        self.by_ticket.remove(&own.ticket);
+        self.apps.by_ticket.remove(&own.ticket);
         let app = own.app();
         self.resubmit(job, &format!("it cannot be submitted: {error}"));
         if let Some(app) = app {
@@ -145,8 +145,8 @@ impl FlowEngine {
     /// Polls the AMs of programs that may have news, within the time limit.
     pub(super) fn poll_ams(&mut self) {
         let due = self.due_ams();
-        let mut round = self.am_turn.round(due, self.timeouts.asks);
-        while let Some((job, app)) = round.next(&mut self.am_turn) {
+        let mut round = self.turns.masters.round(due, self.timeouts.asks);
+        while let Some((job, app)) = round.next(&mut self.turns.masters) {
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
             let live = |purpose| watched.live(purpose) as u32;
             let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];

@@ -43,7 +43,7 @@ impl FlowEngine {
             }
             Err(error) => Some(error.to_string()),
         };
-        self.is_silent = silence.is_some();
+        self.trouble.is_silent = silence.is_some();
         for (ticket, answer) in self.cluster.answers() {
             self.handle_answer(&ticket, answer);
         }
@@ -86,11 +86,11 @@ impl FlowEngine {
     pub(super) fn app_appeared(&mut self, app: AppId) {
         let Some(known) = self.cluster.snapshot().app(app) else { return };
         if !known.state.is_over() {
-            self.live.insert(app);
+            self.apps.active.insert(app);
         }
         let (priority, is_over) = (known.priority, known.state.is_over());
         let is_well = known.final_status == FinalStatus::Succeeded;
-        let job = known.tag(JOB_TAG).and_then(|ticket| self.by_ticket.get(ticket).copied());
+        let job = known.tag(JOB_TAG).and_then(|ticket| self.apps.by_ticket.get(ticket).copied());
         let has_reported = is_over && !is_well && job.is_some_and(|job| self.has_reported(job));
         let own = job.and_then(|job| self.jobs.get_mut(job));
         match (job, own) {
@@ -101,7 +101,7 @@ impl FlowEngine {
                 own.unconfirmed = None;
                 own.priority = priority;
                 own.program.iter_mut().for_each(|program| program.add(app));
-                self.by_app.insert(app, job);
+                self.apps.by_app.insert(app, job);
             }
             _ if is_over => {}
             _ => {
@@ -112,7 +112,7 @@ impl FlowEngine {
     }
 
     pub(super) fn container_started(&mut self, container: &Container) {
-        let job = self.by_app.get(&container.id.attempt.app).copied();
+        let job = self.apps.by_app.get(&container.id.attempt.app).copied();
         let since = container.started_ms.map_or(self.now, |ms| self.runs.since_start(ms));
         if let Some(own) = job.and_then(|job| self.jobs.get_mut(job)) {
             // A poll takes time: maps may have ended since it began, and then YARN granted this reduce.
@@ -131,7 +131,7 @@ impl FlowEngine {
 
     pub(super) fn container_ended(&mut self, container: &Container) {
         // Its report was written before it ended.
-        let job = self.by_app.get(&container.id.attempt.app).copied();
+        let job = self.apps.by_app.get(&container.id.attempt.app).copied();
         if let Some(job) = job {
             if self.jobs[job].runs_program() {
                 return self.program_container_ended(job, container);
@@ -155,9 +155,9 @@ impl FlowEngine {
 
     /// An application has ended: its job has finished or failed.
     pub(super) fn app_ended(&mut self, app: AppId) {
-        self.live.remove(&app);
-        self.orphans.remove(&app);
-        let Some(&job) = self.by_app.get(&app) else { return };
+        self.apps.active.remove(&app);
+        self.apps.orphans.remove(&app);
+        let Some(&job) = self.apps.by_app.get(&app) else { return };
         if self.jobs[job].runs_program() {
             return self.program_app_ended(app, job);
         }
@@ -183,16 +183,16 @@ impl FlowEngine {
 
     /// The ResourceManager has forgotten an application: the job is submitted again.
     pub(super) fn app_gone(&mut self, app: AppId) {
-        self.live.remove(&app);
-        self.orphans.remove(&app);
-        let Some(&job) = self.by_app.get(&app) else { return };
+        self.apps.active.remove(&app);
+        self.apps.orphans.remove(&app);
+        let Some(&job) = self.apps.by_app.get(&app) else { return };
         if self.jobs[job].runs_program() {
             // The program learns it too, and decides.
             self.end_app(job, app, Ok(()));
         } else if self.jobs[job].app() == Some(app) && self.jobs[job].retry.is_none() {
             self.resubmit(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
-        self.by_app.remove(&app);
+        self.apps.by_app.remove(&app);
     }
 
     /// Counts the slots of applications of other users.
@@ -211,8 +211,8 @@ impl FlowEngine {
         };
         let due: Vec<u32> = open.clone().filter(is_due).map(|(job, _)| job).collect();
         let open: Vec<u32> = open.map(|(job, _)| job).collect();
-        let mut round = self.reports_turn.round(due, self.timeouts.asks);
-        while let Some(job) = round.next(&mut self.reports_turn) {
+        let mut round = self.turns.reports.round(due, self.timeouts.asks);
+        while let Some(job) = round.next(&mut self.turns.reports) {
             self.read_reports_of(job, self.timeouts.asks);
             self.resubmit_if_late(job);
         }
@@ -345,12 +345,12 @@ impl FlowEngine {
         let comer = comer.expect("invariant: what is left of a workload is one");
         let Some(ArrivingFlow { arrival, phases }) = comer else { return };
         reports.push(Report::Arrived(Box::new(arrival)));
-        self.flows.insert((run, flow.to_owned()), FlowId(self.next_flow));
-        self.next_flow += 1;
+        self.driver_ids.flows.insert((run, flow.to_owned()), FlowId(self.driver_ids.next_flow));
+        self.driver_ids.next_flow += 1;
         let mut jobs = BTreeSet::new();
         for (job, kind, tasks) in phases {
-            self.ledger.add_phase(PhaseId(self.next_phase), job, kind, tasks);
-            self.next_phase += 1;
+            self.ledger.add_phase(PhaseId(self.driver_ids.next_phase), job, kind, tasks);
+            self.driver_ids.next_phase += 1;
             jobs.insert(job);
         }
         self.report_earlier(&jobs);

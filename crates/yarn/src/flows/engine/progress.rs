@@ -81,7 +81,7 @@ impl FlowEngine {
         let mut places = self.places.clone();
         let since = |millis| self.runs.since_start(millis).min(self.now);
         let mut apps: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        for (app, &job) in &self.by_app {
+        for (app, &job) in &self.apps.by_app {
             apps.entry(job).or_default().push(app.to_string());
         }
         let mut there: Vec<(u32, ExternalJob, Vec<FinishedTask>)> = Vec::new();

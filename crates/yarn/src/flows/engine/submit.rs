@@ -27,7 +27,7 @@ impl FlowEngine {
             let Some(name) = last else { continue };
             own.ticket = name;
             if submit.is_as_submitted(&self.runs, job, own) {
-                self.by_ticket.insert(own.ticket.clone(), job);
+                self.apps.by_ticket.insert(own.ticket.clone(), job);
             } else {
                 own.ticket.clear();
             }
@@ -38,7 +38,7 @@ impl FlowEngine {
     /// before any table could hold it, and AMs on all slots would wait for each other forever.
     pub(super) fn submit_started(&mut self, plans: &Plans) {
         // Earlier submissions are visible when the cluster answers.
-        if self.is_silent {
+        if self.trouble.is_silent {
             return;
         }
         let most = am_limit(self.ledger.slots(), self.rules.am_share);
@@ -66,7 +66,7 @@ impl FlowEngine {
     fn submit_unstarted(&mut self, plans: &Plans) {
         let mut jobs = plans.in_order().filter_map(|phase| self.ledger.job_of(phase));
         let Some(job) = jobs.find(|&job| self.may_submit(job)) else { return };
-        if !std::mem::replace(&mut self.warned_of_full_cluster, true) {
+        if !std::mem::replace(&mut self.trouble.is_full_reported, true) {
             let plan = self.runs.plan(job);
             let warning = format!(
                 "all slots are held by others: {}/{} is submitted all the same, and runs when the cluster gives its queue some",
@@ -81,7 +81,7 @@ impl FlowEngine {
     pub(super) fn submit_ready(&mut self, plans: &Plans) {
         let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.ledger.job_of(phase)).collect();
         for job in jobs {
-            if self.may_submit(job) && !self.is_silent && !self.submit(job) {
+            if self.may_submit(job) && !self.trouble.is_silent && !self.submit(job) {
                 return;
             }
         }
@@ -95,7 +95,7 @@ impl FlowEngine {
     /// Submits a job; false if a file system does not answer, since other jobs may need the same one.
     fn submit(&mut self, job: u32) -> bool {
         let own = &mut self.jobs[job];
-        self.by_ticket.remove(&own.ticket);
+        self.apps.by_ticket.remove(&own.ticket);
         let before = own.directory.clone();
         // Reports of an earlier submission do not count.
         *own = FlowJob {
@@ -113,11 +113,11 @@ impl FlowEngine {
         match request {
             Ok(request) => {
                 let ticket = Ticket { job, name: own.ticket.clone() };
-                self.by_ticket.insert(ticket.name.clone(), job);
+                self.apps.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job];
                 (own.stage, own.priority, own.retry) = (JobStage::Submitted, PRIORITY, None);
                 own.submitted = Some(self.now);
-                self.unanswered.insert(ticket.clone());
+                self.apps.unanswered.insert(ticket.clone());
                 self.cluster.submit(self.runs.owner(job), ticket, request, PRIORITY as u32);
             }
             Err(error) if self.schedule_retry(job, &error) => {
@@ -131,7 +131,7 @@ impl FlowEngine {
 
     /// An answer to a submission: its application, unless a poll has shown it before.
     pub(super) fn handle_answer(&mut self, ticket: &Ticket, answer: Result<SubmitterEvent, SubmitterError>) {
-        self.unanswered.remove(ticket);
+        self.apps.unanswered.remove(ticket);
         if self.belongs_to_no_run(ticket, &answer) {
             return;
         }
@@ -143,13 +143,13 @@ impl FlowEngine {
             Ok(SubmitterEvent::Ended(state)) => self.program_exited(ticket, state),
             Ok(SubmitterEvent::Submitted(app)) if waits => {
                 own.stage = JobStage::Running(app);
-                self.by_app.insert(app, ticket.job);
-                self.live.insert(app);
+                self.apps.by_app.insert(app, ticket.job);
+                self.apps.active.insert(app);
             }
-            Ok(SubmitterEvent::Submitted(app)) if self.by_app.contains_key(&app) => {}
+            Ok(SubmitterEvent::Submitted(app)) if self.apps.by_app.contains_key(&app) => {}
             // Another application has finished its job, or the job has failed.
             Ok(SubmitterEvent::Submitted(app)) => {
-                self.live.insert(app);
+                self.apps.active.insert(app);
                 self.kill(app);
             }
             Err(error) if waits && error.is_final() => {
@@ -174,7 +174,7 @@ impl FlowEngine {
         }
         match answer {
             Ok(SubmitterEvent::Submitted(app)) => {
-                self.live.insert(*app);
+                self.apps.active.insert(*app);
                 self.kill(*app);
             }
             Ok(SubmitterEvent::Began(process)) => self.cluster.stop(process.process),
@@ -188,7 +188,7 @@ impl FlowEngine {
         for job in self.jobs.numbers() {
             let own = &mut self.jobs[job];
             let Some((since, message)) = &mut own.unconfirmed else { continue };
-            if self.is_silent {
+            if self.trouble.is_silent {
                 *since = self.now;
             } else if self.now.since(*since).0 >= self.timeouts.unseen.as_micros() as u64 {
                 let message = format!("it cannot be submitted: {message}");
