@@ -28,6 +28,7 @@ use slackline_task::process::worker_command::WorkerCommand;
 use crate::cluster::capacity::{AM_SHARE, slots};
 use crate::cluster::checks;
 use crate::cluster::table_location::{TABLE, table_path};
+use crate::flows::applications::earlier_apps;
 use crate::flows::cluster_config::{ClusterConfig, RunFiles};
 use crate::flows::engine::{FlowEngine, Timeouts};
 use crate::flows::hdfs_placeholders::Placeholders;
@@ -215,12 +216,10 @@ impl Backend for YarnBackend {
         fs::create_dir_all(files).map_err(file)?;
         let machines = known_machines(&files.join("machines"), self.machines.clone())?;
         let own = &self.config;
-        let cluster = own.cluster(own.open_table()?, self.submitter()?.0);
+        let cluster = own.cluster(own.open_table()?, self.submitter()?.0)?;
         let runs = ExternalRuns::none(started, seen);
         let engine = FlowEngine::new(runs, cluster, machines.clone(), own.rules(), own.timeouts.clone());
-        let settings = http::Settings { retries: 0, ..http::Settings::default() };
-        let manager = ResourceManager::new(&own.address, settings);
-        Ok(Box::new(YarnSharedEngine::new(engine, manager, machines)))
+        Ok(Box::new(YarnSharedEngine::new(engine, machines)))
     }
 }
 
@@ -317,10 +316,15 @@ fn open(
         Ok(None)
     };
     let session = opening::open_with(opening, resolved, &mut acquire)?;
+    let manager = ResourceManager::new(&config.address, http::Settings::default());
+    let earlier = earlier_apps(session.owner(), &manager).map_err(|error| {
+        let is_retried = !is_alone && error.may_pass();
+        if is_retried { EngineError::Passing(error.to_string()) } else { EngineError::other(error) }
+    })?;
     // The submitter and the containers run in other directories.
     let state = fs::canonicalize(&state)
         .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
-    let context = RunContext { config, state, files };
+    let context = RunContext { config, state, files, earlier };
     Ok(Box::new(YarnSession { session, table, context }))
 }
 

@@ -41,6 +41,7 @@ use crate::flows::applications::{FlowCluster, SubmitRequest, Ticket};
 use crate::flows::attempt_reports::Destination;
 use crate::flows::jobs::{FlowJob, Jobs, Retry, SlotTimeline};
 use crate::flows::remote_files::may_pass;
+use crate::flows::requester::Decisions;
 use crate::rest::id::AppId;
 
 pub(super) use hosted_runs::LeavingRun;
@@ -113,6 +114,8 @@ pub(super) struct Timeouts {
     pub(super) end: Duration,
     /// For reports of an application that has succeeded: network file systems show a new file late.
     pub(super) late: Duration,
+    /// For an answer of YARN to a poll, before a message says that it does not answer.
+    pub(super) silent: Duration,
     /// For an application whose submission is unconfirmed.
     pub(super) unseen: Duration,
     /// For an AM, before a warning gives YARN's reason.
@@ -129,6 +132,7 @@ impl Default for Timeouts {
             asks: TIME_LIMIT,
             end: seconds(20),
             late: seconds(60),
+            silent: seconds(6),
             unseen: seconds(30),
             queued: seconds(30),
             away: seconds(300),
@@ -164,12 +168,8 @@ struct DriverIds {
 /// What to begin the next poll with, so that each gets its turn.
 #[derive(Default)]
 struct Turns {
-    /// ApplicationMasters to poll.
-    masters: RoundRobin<(u32, AppId)>,
     /// Jobs whose reports are read.
     reports: RoundRobin<u32>,
-    /// Applications to kill.
-    kills: RoundRobin<AppId>,
 }
 
 /// Problems of the cluster, and the messages about them.
@@ -309,22 +309,12 @@ impl FlowEngine {
         self.submit_started(plans);
         let snapshot = self.cluster.snapshot();
         let apps = self.jobs.open_apps();
-        let mut desired = DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));
-        self.hold_rows(&mut desired.rows);
-        if let Some(warning) = self.cluster.control.publish(&desired.rows) {
-            self.warn(&warning);
-        }
+        let DesiredState { mut rows, order } =
+            DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));
+        self.hold_rows(&mut rows);
         let now = |app: &AppId| Some((*app, self.jobs[*self.apps.by_app.get(app)?].priority));
-        let order: Vec<(AppId, u64)> = desired.order.iter().filter_map(now).collect();
-        let (changed, warning) = self.cluster.control.set_order(&order);
-        for (app, priority) in changed {
-            if let Some(&job) = self.apps.by_app.get(&app) {
-                self.jobs[job].priority = priority;
-            }
-        }
-        if let Some(warning) = warning {
-            self.warn(&warning);
-        }
+        let order = order.iter().filter_map(now).collect();
+        self.cluster.carry_out(Decisions { rows, order });
         self.forget_finished_jobs();
     }
 
@@ -340,7 +330,7 @@ impl Engine for FlowEngine {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if self.polls > 0 {
+        if self.polls > 0 && self.cluster.polls_since().is_none() {
             pause(self.time_to_next_poll());
         }
         self.poll_cluster(reports);

@@ -7,6 +7,7 @@ use slackline_executor::run;
 
 use crate::cluster::table::Table;
 use crate::flows::cluster_config::{ClusterConfig, RunFiles};
+use crate::rest::id::AppId;
 
 pub(super) struct YarnSession {
     pub(super) session: run::Session,
@@ -20,6 +21,8 @@ pub(super) struct RunContext {
     pub(super) config: ClusterConfig,
     pub(super) state: PathBuf,
     pub(super) files: Arc<RunFiles>,
+    /// Applications of earlier sessions.
+    pub(super) earlier: Vec<AppId>,
 }
 
 impl YarnSession {

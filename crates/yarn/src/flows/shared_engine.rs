@@ -25,13 +25,10 @@ use slackline_policy::plans::Plans;
 use crate::flows::engine::{FlowEngine, LeavingRun};
 use crate::flows::session::{RunContext, YarnSession};
 use crate::flows::submission::HadoopSubmission;
-use crate::rest::resource_manager::ResourceManager;
 
 /// An engine for any number of runs.
 pub(super) struct YarnSharedEngine {
     engine: FlowEngine,
-    /// Asked once for each new run.
-    manager: ResourceManager,
     machines: Vec<MachineDraft>,
     /// By machine: whether it was there at the last poll.
     were_up: Vec<bool>,
@@ -48,11 +45,10 @@ pub(super) struct YarnSharedEngine {
 
 impl YarnSharedEngine {
     /// An engine on these machines.
-    pub(super) fn new(engine: FlowEngine, manager: ResourceManager, machines: Vec<MachineDraft>) -> Self {
+    pub(super) fn new(engine: FlowEngine, machines: Vec<MachineDraft>) -> Self {
         Self {
             were_up: machines.iter().map(|machine| engine.is_up(&machine.name)).collect(),
             engine,
-            manager,
             machines,
             contexts: BTreeMap::new(),
             quotas: Quotas::default(),
@@ -142,7 +138,8 @@ impl SharedEngine for YarnSharedEngine {
         let there = (session as Box<dyn Any>).downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let YarnSession { session, context, .. } = *there;
+        let YarnSession { session, mut context, .. } = *there;
+        let earlier = std::mem::take(&mut context.earlier);
         let submit = Rc::new(HadoopSubmission {
             config: context.config.clone(),
             files: context.files.clone(),
@@ -150,7 +147,7 @@ impl SharedEngine for YarnSharedEngine {
             slowstart: rules.slowstart,
             worker: OnceLock::new(),
         });
-        match self.engine.join(session, &rules, on_event, submit, &self.manager)? {
+        match self.engine.join(session, &rules, on_event, submit, earlier)? {
             JoinOutcome::From(run) => {
                 self.contexts.insert(RunId(run), context);
                 self.quotas.add(RunId(run), rules.quota);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use slackline_algo::baseline::{Fifo, ShareUnit};
 use slackline_executor::engine::backend::{
-    FlowOrder, FlowOverrides, RunConfig, RunId, Session as _, ended_runs, without_flows,
+    EngineEvent, FlowOrder, FlowOverrides, RunConfig, RunId, Session as _, ended_runs, without_flows,
 };
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::run::reuse::Choices;
@@ -203,10 +203,11 @@ impl Scene {
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, status };
         let session = opening::open(opening, &resolved).unwrap();
         let config = self.config(address);
+        let earlier = earlier_apps(session.owner(), &manager).unwrap();
         let mut session = YarnSession {
             session,
             table: config.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
-            context: RunContext { config, files: self.run_files(&state, default_fs), state },
+            context: RunContext { config, files: self.run_files(&state, default_fs), state, earlier },
         };
         if session.session.remaining().unwrap().is_none() {
             return (Ok(RunEnd::Done), Vec::new());
@@ -347,6 +348,48 @@ fn runs_share_a_cluster_under_one_driver() {
     assert_eq!(scene.player.submitted(), ["f/one", "f/two"]);
 }
 
+/// The scheduler takes its turns while YARN does not answer, says so, and goes on when YARN answers again.
+#[test]
+fn a_request_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
+    let mut scene = Scene::new();
+    scene.timeouts.silent = Duration::from_millis(50);
+    let (mut resident, runs) = seated(&scene, &["one", "two"]);
+    let empty = without_flows(&resident.machines());
+    let (mut policy, mut nowhere, mut notices, mut back) =
+        (Fifo::new(ShareUnit::Job), (), Vec::new(), Vec::new());
+    let config = Config::plain().audited();
+    let mut driver =
+        Driver::new(empty, &mut policy, &mut resident as &mut dyn SharedEngine, &mut nowhere, config);
+    let hangs = Mood::Slow(Duration::from_secs(2));
+    scene.mock.with(|state| state.moods.push(("/ws/v1/cluster/apps?", 1, hangs)));
+    let (mut requests, mut turns, mut turns_max) = (0, 0, 0);
+    while back.len() < 2 {
+        assert!(driver.step());
+        let plans = Plans::of(&driver);
+        driver.engine().planned(&plans);
+        let made = scene.mock.with(|state| state.requests.len());
+        turns = if made == requests { turns + 1 } else { 0 };
+        (requests, turns_max) = (made, turns_max.max(turns));
+        if turns == 20 {
+            driver.engine().order_flow(runs[1], "f", FlowOrder::Cancel);
+        }
+        for event in driver.engine().events() {
+            match event {
+                EngineEvent::Notice(notice) => notices.push(notice),
+                EngineEvent::Ended(ended) => back.push((ended.run, ended.how.unwrap())),
+                EngineEvent::MachinesChanged => {}
+            }
+        }
+    }
+    assert!(driver.close().failure.is_none());
+    assert!(turns_max >= 20, "{turns_max} turns without an answer");
+    back.sort_by_key(|(run, _)| *run);
+    assert_eq!(back, [(runs[0], RunEnd::Done), (runs[1], RunEnd::Failed)]);
+    let said =
+        ["the cluster: it does not answer: YARN takes long to answer", "the cluster: it answers again"];
+    assert_eq!(notices, said);
+}
+
 /// A cluster that stays, with runs of one job each, whose states and outputs have these names.
 fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
     let config = scene.config(scene.mock.address());
@@ -355,12 +398,12 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
     let began = unix_micros();
     let engine = FlowEngine::new(
         ExternalRuns::none(began, Time::ZERO),
-        config.cluster(None, scene.player.clone()),
+        config.cluster(None, scene.player.clone()).unwrap(),
         machines.clone(),
         config.rules(),
         config.timeouts.clone(),
     );
-    let mut resident = YarnSharedEngine::new(engine, manager, machines);
+    let mut resident = YarnSharedEngine::new(engine, machines);
     let run_id = |name: &&str| {
         let state = scene.path(&format!("states/{name}"));
         let draft = Draft {
@@ -376,7 +419,7 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, status };
         let session = opening::open(opening, &resolved).unwrap();
         let files = scene.run_files(&state, "file:///");
-        let context = RunContext { config: config.clone(), files, state };
+        let context = RunContext { config: config.clone(), files, state, earlier: Vec::new() };
         let rules = RunConfig { attempts_max: 4, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
         resident.add_run(Box::new(YarnSession::of(session, context)), rules, Box::new(|_, _| {})).unwrap()
     };

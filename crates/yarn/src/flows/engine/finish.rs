@@ -163,7 +163,7 @@ impl FlowEngine {
     pub(super) fn kill(&mut self, app: AppId) {
         if self.apps.active.contains(&app) {
             self.apps.orphans.insert(app);
-            self.send_kill(app);
+            self.cluster.kill(app);
         }
     }
 
@@ -192,17 +192,9 @@ impl FlowEngine {
         }
     }
 
-    /// Kills orphans within the time limit; the next call continues with the rest.
     pub(super) fn kill_orphans(&mut self) {
-        let mut round = self.turns.kills.round(self.apps.orphans.iter().copied(), self.timeouts.asks);
-        while let Some(app) = round.next(&mut self.turns.kills) {
-            self.send_kill(app);
-        }
-    }
-
-    fn send_kill(&mut self, app: AppId) {
-        if let Some(warning) = self.cluster.kill(app) {
-            self.warn(&warning);
+        for &app in &self.apps.orphans {
+            self.cluster.kill(app);
         }
     }
 
@@ -227,8 +219,8 @@ impl FlowEngine {
         let until = Time(self.runs.now().0 + self.timeouts.end.as_micros() as u64);
         while self.has_leftovers() && self.runs.now() < until {
             self.kill_orphans();
-            pause(self.timeouts.cycle);
             self.poll_ends();
+            pause(self.timeouts.cycle);
         }
         self.warn_of_leftovers();
     }
@@ -236,13 +228,13 @@ impl FlowEngine {
     /// Polls for ended applications, and for new ones to end.
     fn poll_ends(&mut self) {
         self.now = self.runs.now();
-        let polled_at = self.cluster.poll_cluster();
-        self.trouble.is_silent = polled_at.is_err();
+        let polled = self.poll_answer().and_then(Result::ok);
+        self.trouble.is_silent = polled.is_none();
         if !self.trouble.is_silent {
             // Their applications have been observed.
             self.forget_programs();
         }
-        for change in polled_at.unwrap_or_default() {
+        for change in polled.map(|polled| polled.changes).unwrap_or_default() {
             match change {
                 Change::Appeared(app) => {
                     let known = self.cluster.snapshot().app(app);
@@ -257,7 +249,7 @@ impl FlowEngine {
                 _ => {}
             }
         }
-        for (ticket, answer) in self.cluster.answers() {
+        for (ticket, answer) in self.cluster.submitter_answers() {
             self.apps.unanswered.remove(&ticket);
             if self.belongs_to_no_run(&ticket, &answer) {
                 continue;

@@ -14,7 +14,7 @@ use crate::clock::pause;
 use crate::cluster::table::Rows;
 use crate::flows::engine::{FlowEngine, JobSubmission};
 use crate::flows::jobs::{FlowJob, JobStage};
-use crate::rest::resource_manager::ResourceManager;
+use crate::rest::id::AppId;
 
 /// A run that the engine no longer drives.
 pub(in crate::flows) struct LeavingRun {
@@ -24,20 +24,20 @@ pub(in crate::flows) struct LeavingRun {
 }
 
 impl FlowEngine {
-    /// Adds a run. `manager` is asked for applications of its earlier sessions.
+    /// Adds a run, with the applications of its earlier sessions.
     ///
     /// # Errors
-    /// The machines changed; the workload is invalid; the cluster does not answer.
+    /// The machines changed; the workload is invalid.
     pub(in crate::flows) fn join(
         &mut self,
         session: Session,
         rules: &RunConfig,
         on_event: EventCallback,
         submit: Rc<dyn JobSubmission>,
-        manager: &ResourceManager,
+        earlier: Vec<AppId>,
     ) -> Result<JoinOutcome, EngineError> {
         let owner = session.owner().to_owned();
-        self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
+        self.cluster.expect(&owner, earlier);
         let joined = self.runs.join(session, &self.machines, rules, on_event);
         match &joined {
             Ok(JoinOutcome::From(run)) => self.add_run(*run, submit),

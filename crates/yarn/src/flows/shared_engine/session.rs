@@ -8,8 +8,6 @@ use slackline_executor::run::error::EngineError;
 use crate::flows::engine::FlowEngine;
 use crate::flows::session::{RunContext, YarnSession};
 use crate::flows::shared_engine::YarnSharedEngine;
-use crate::rest::http;
-use crate::rest::resource_manager::ResourceManager;
 
 impl Session for YarnSession {
     fn record(&self) -> RunRecord<'_> {
@@ -19,11 +17,10 @@ impl Session for YarnSession {
     fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError> {
         let RunContext { config, files, .. } = &self.context;
         let machines = self.session.draft().machines.clone();
-        let cluster = config.cluster(self.table.take(), files.submitter.clone());
+        let cluster = config.cluster(self.table.take(), files.submitter.clone())?;
         let runs = ExternalRuns::for_run(&self.session);
         let engine =
             FlowEngine::new(runs, cluster, machines.clone(), config.rules(), config.timeouts.clone());
-        let patient = ResourceManager::new(&config.address, http::Settings::default());
-        Ok(Box::new(YarnSharedEngine::new(engine, patient, machines)))
+        Ok(Box::new(YarnSharedEngine::new(engine, machines)))
     }
 }
