@@ -120,6 +120,8 @@ pub(super) struct FlowCluster {
     snapshot: Snapshot,
     /// The time since the request of a poll that has no answer yet.
     poll: Option<Stopwatch>,
+    /// Whether the last poll began after all runs had joined.
+    has_polled_for_all_runs: bool,
     /// Applications to kill with the next request.
     kills: BTreeSet<AppId>,
     /// Applications of interest to name with the next poll.
@@ -149,6 +151,7 @@ impl FlowCluster {
             answers,
             snapshot: Snapshot::default(),
             poll: None,
+            has_polled_for_all_runs: false,
             kills: BTreeSet::new(),
             expected: Vec::new(),
             priorities: Vec::new(),
@@ -162,6 +165,7 @@ impl FlowCluster {
     /// Makes the applications of a run applications of interest, also those of earlier sessions.
     pub(super) fn expect(&mut self, owner: &str, earlier: Vec<AppId>) {
         self.expected.extend(earlier);
+        self.has_polled_for_all_runs = false;
         self.owners.insert(owner.to_lowercase());
     }
 
@@ -175,11 +179,18 @@ impl FlowCluster {
         self.poll.map(Stopwatch::elapsed)
     }
 
+    /// Whether the last poll, with or without an answer, began after all runs had joined: its answer shows their
+    /// earlier submissions.
+    pub(super) fn has_polled_for_all_runs(&self) -> bool {
+        self.has_polled_for_all_runs
+    }
+
     /// Begins a poll, with these AMs of programs. No other poll is in progress.
     pub(super) fn begin_poll(&mut self, programs: Vec<(u32, AppId)>) {
         let expected = std::mem::take(&mut self.expected);
         let poll = PollRequest { owners: self.owners.clone(), expected, programs };
         self.poll = Some(Stopwatch::start());
+        self.has_polled_for_all_runs = true;
         self.send(None, Some(poll));
     }
 

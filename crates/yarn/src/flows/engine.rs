@@ -175,7 +175,8 @@ struct Turns {
 /// Problems of the cluster, and the messages about them.
 #[derive(Default)]
 struct Trouble {
-    /// Whether the cluster did not answer the last poll.
+    /// Whether earlier submissions may be unknown: the cluster did not answer the last poll, or a run joined
+    /// after it had begun.
     is_silent: bool,
     /// Whether the last message was that something does not answer.
     is_reported: bool,

@@ -486,6 +486,9 @@ fn an_application_of_the_same_definition_is_resumed() {
     let request = scene.player.last();
     scene.player.work(scene.app(1), &request);
     scene.player.follow(|_, _| Act::Works);
+    // The scheduler has turns before the first answer.
+    let slow = Mood::Slow(Duration::from_millis(200));
+    scene.mock.with(|state| state.moods.push(("/ws/v1/cluster/apps?", 2, slow)));
     let (end, messages) = scene.run_to_end(jobs());
     assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted(), ["f/count", "f/last"]);

@@ -228,13 +228,14 @@ impl FlowEngine {
     /// Polls for ended applications, and for new ones to end.
     fn poll_ends(&mut self) {
         self.now = self.runs.now();
-        let polled = self.poll_answer().and_then(Result::ok);
-        self.trouble.is_silent = polled.is_none();
+        // Without an answer the ends of programs stay unknown too: their applications would not be observed.
+        let Some(polled) = self.poll_answer() else { return };
+        self.trouble.is_silent = polled.is_err();
         if !self.trouble.is_silent {
             // Their applications have been observed.
             self.forget_programs();
         }
-        for change in polled.map(|polled| polled.changes).unwrap_or_default() {
+        for change in polled.map_or_else(|_| Vec::new(), |polled| polled.changes) {
             match change {
                 Change::Appeared(app) => {
                     let known = self.cluster.snapshot().app(app);

@@ -35,7 +35,7 @@ impl FlowEngine {
         self.polls += 1;
         self.polled_at = Stopwatch::start();
         let silence = polled.map(|polled| self.apply_poll(polled)).err().map(|error| error.to_string());
-        self.trouble.is_silent = silence.is_some();
+        self.trouble.is_silent = silence.is_some() || !self.cluster.has_polled_for_all_runs();
         for (ticket, answer) in self.cluster.submitter_answers() {
             self.handle_answer(&ticket, answer);
         }
@@ -93,6 +93,7 @@ impl FlowEngine {
 
     /// The poll has no answer yet: flows arrive all the same.
     fn continue_without_answer(&mut self, reports: &mut Vec<Report>) {
+        self.trouble.is_silent = true;
         if self.cluster.polls_since().is_some_and(|since| since >= self.timeouts.silent) {
             self.trouble(Some("YARN takes long to answer"));
         }
