@@ -116,11 +116,11 @@ pub struct Front {
 /// MK_TCT_SF_JR (Algorithm 5) with the choice left to the reader: the Pareto front over all splits and
 /// the orders of both rules. Exact.
 pub fn mk_tct_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Front {
-    mk_tct_sf_jr_told(workload, splits, config, &mut |_, _| ())
+    mk_tct_sf_jr_with_progress(workload, splits, config, &mut |_, _| ())
 }
 
 /// As [`mk_tct_sf_jr`]; `progress` receives the number of settled splits, and the total of all searches.
-pub fn mk_tct_sf_jr_told(
+pub fn mk_tct_sf_jr_with_progress(
     workload: &Workload,
     splits: Splits,
     config: Config,
