@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_a_place() {
+    fn errors_have_a_place() {
         let error = |from: &str, to: &str| read(&WORKLOAD.replace(from, to)).unwrap_err().to_string();
         assert_eq!(
             error("\"profile\": \"nap\"", "\"profile\": \"nop\""),

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_no_time_is_waited_for_once() {
+    fn tasks_of_length_zero_make_no_cycles() {
         let span = |start, end| Span { start: Some(start), end: Some(end) };
         let found = infer_dependencies(&[span(0, 5), span(5, 5), span(5, 5), span(6, 9)]);
         for (k, after) in found.iter().enumerate() {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_stands_for_what_it_comes_after() {
+    fn omitted_nodes_are_replaced_by_their_predecessors() {
         // 0 → 1 → 3, 0 → 2 → 3 → 4, and 5 with 6 in a circle before 4.
         let after = [vec![], vec![0], vec![0], vec![1, 2], vec![3, 5], vec![6], vec![5]];
         assert_eq!(bridge(&after, |_| true)[4], [3, 5]);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place_in_the_whole() {
+    fn errors_have_their_place_in_the_whole_text() {
         let error = |text| read(text).unwrap_err().to_string();
         assert_eq!(
             error("{\"a\":1} {\"a\":-2}"),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shaped_a_workload_is_recorded_and_comes_back_the_same() {
+    fn settings_of_an_import_are_recorded_and_read_back() {
         let all = [
             ("split", "64MiB"),
             ("reduce-bytes", "2 GB"),

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_refused() {
+    fn invalid_jobs_are_refused() {
         let error = |text: &str| read(text, &[]).unwrap_err().to_string();
         let many = JOBS.replace("\"count\": 3", "\"count\": 30000000000");
         assert!(

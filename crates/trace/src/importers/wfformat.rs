@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_reported() {
+    fn invalid_values_are_refused() {
         let error = |from: &str, to: &str| read(&CHAIN.replace(from, to), "1").unwrap_err().to_string();
         assert!(error("1.5\"", "1.4\"").contains(r#"found WfFormat version "1.4", expected "1.5""#));
         assert!(

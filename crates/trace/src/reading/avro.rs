@@ -435,7 +435,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused_with_its_byte() {
+    fn invalid_values_are_refused_with_their_byte() {
         let error = |schema: &str, values: &[u8]| {
             let bytes = [BINARY, schema.as_bytes(), b"\n", values].concat();
             as_json("f", &bytes).unwrap().unwrap_err().to_string()

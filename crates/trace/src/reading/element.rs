@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_formed_or_too_deep_is_refused_with_its_place() {
+    fn malformed_or_too_deep_documents_are_refused_with_their_place() {
         let error = |text: &str| read_element("f.xml", text.as_bytes()).unwrap_err().to_string();
         assert!(error("<a>\n<b></a>").starts_with("f.xml:2:"), "{}", error("<a>\n<b></a>"));
         assert!(error("<!DOCTYPE a><a/>").starts_with("f.xml:1:"));

@@ -203,7 +203,7 @@ fn chosen() -> Meta {
 }
 
 #[test]
-fn what_was_chosen_comes_back() {
+fn choices_of_auto_are_read_back() {
     let (instance, schedule) = (instance(), schedule(TaskRows::new()));
     let meta = Meta { winner: Some("a search".into()), ..chosen() };
     let text = written(&instance, &schedule, &meta);
@@ -244,7 +244,7 @@ fn a_profile_that_is_none_is_refused_where_it_stands() {
 }
 
 #[test]
-fn what_the_workload_does_not_have_is_a_mismatch_with_its_row() {
+fn rows_of_another_workload_are_a_mismatch() {
     let instance = instance();
     let mut tasks = TaskRows::new();
     tasks.push(row(0, 0, 2), &[SlotRange { first: 1, len: 2 }]);
@@ -405,7 +405,7 @@ fn lines_that_end_too_early_are_cut_off_and_too_late_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_in_a_line_has_its_number() {
+fn errors_in_lines_have_the_number_of_the_line() {
     let text = two_rows_in_lines();
     for (from, to, line, expected) in [
         ("\"slackline\":1", "\"slackline\":2", 1, "found slackline = 2, expected version 1"),

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_passed_through_even_in_circles() {
+    fn nodes_without_a_job_are_bridged_even_in_cycles() {
         let parents = BTreeMap::from([
             ("c", BTreeSet::from(["x", "y"])),
             ("x", BTreeSet::from(["a", "y"])),

@@ -134,7 +134,7 @@ fn a_history_that_ends_early_counts_as_far_as_it_goes() {
 }
 
 #[test]
-fn what_versions_write_differently_is_read_alike() {
+fn histories_of_all_versions_are_read_alike() {
     let text = history(1, 1_416_424_775_281, ALONE);
     let plain = text
         .replace("{\"string\":\"day\"}", "\"day\"")

@@ -84,7 +84,7 @@ fn actions_within_oozie_are_one_task_under_any_global_configuration() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_its_line() {
+fn errors_have_a_line() {
     let checks = [
         (
             "<ok to=\"split\"/>",

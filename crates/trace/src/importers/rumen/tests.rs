@@ -226,7 +226,7 @@ fn a_topology_gives_racks_and_machines_that_were_idle() {
 }
 
 #[test]
-fn what_is_no_job_is_refused_where_it_stands() {
+fn invalid_jobs_are_refused_with_their_place() {
     let one = job("job_1_1", 1, "", &[], &[]);
     let error = |text: &str| read(text, &[]).unwrap_err().to_string();
     let text = format!("{one}{}", one.replace("\"submitTime\":1", "\"submitTime\":\"noon\""));

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_reported_with_its_line_and_the_path_in_it() {
+    fn errors_have_a_line_and_the_path_in_it() {
         let ok = || flow("a", 5.0);
         for (text, expected) in [
             (
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_wrong_later_has_its_line_too() {
+    fn later_errors_have_a_line_too() {
         let text = document(&[flow("a", 5.0), flow("b", 6.0).replace("2,", "0,")]);
         let read = read_workload("w.jsonl", text.as_bytes(), None, &ImportOptions::default()).unwrap();
         let invalid = slackline_model::Instance::new(&read.draft).unwrap_err();

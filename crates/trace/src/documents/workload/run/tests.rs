@@ -33,7 +33,7 @@ fn inputs_from_jobs_make_edges_and_sections_survive() {
 }
 
 #[test]
-fn what_does_not_go_together_is_reported() {
+fn contradictions_are_reported() {
     assert!(error("inputs = ['x'], output = 'y'").contains("expected one of program"));
     assert!(error("program = 'sort', mapper = 'cat', output = 'y'").contains("expected one of program"));
     assert!(error("program = 'sort', output = ' '").contains("expected a directory"));

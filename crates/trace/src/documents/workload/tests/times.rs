@@ -131,7 +131,7 @@ fn a_start_that_a_run_gives_goes_before_the_documents_and_keeps_its_zone() {
 }
 
 #[test]
-fn what_is_wrong_with_a_time_is_reported_in_the_same_words_in_every_form() {
+fn errors_of_times_are_the_same_in_every_format() {
     let start = Some("2026-03-01T00:00[Europe/Berlin]");
     let cases = [
         (
