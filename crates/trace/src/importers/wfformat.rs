@@ -24,7 +24,7 @@ use crate::reading::parse::parse;
 use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
-/// What messages call such a document.
+/// The name of such a document in messages.
 const KIND: &str = "a WfFormat instance";
 
 /// The version this importer reads.

@@ -6,7 +6,7 @@ use crate::reading::place::Place;
 use crate::reading::text;
 use crate::reading::xml::{Xml, elements};
 
-/// How deep elements may stand in one another.
+/// Deepest nesting of elements.
 const DEPTH_MAX: usize = 100;
 
 /// An element of an XML file.
@@ -16,7 +16,7 @@ pub struct Element {
     pub name: String,
     /// Its attributes, in the order of the file.
     pub attributes: Vec<(String, String)>,
-    /// The text in it, without what stands in its elements and without space around it.
+    /// Its own text, without that of its elements and without space around it.
     pub text: String,
     pub elements: Vec<Element>,
     pub place: Place,

@@ -90,7 +90,7 @@ fn tasks_take_what_their_successful_attempt_took() {
             (0, Some("n1"), 99.0, 110.5, Outcome::Done),
         ]
     );
-    // Two maps at once and a reduce; the id is one of typed slots.
+    // Two maps at once and a reduce; the id is one of map and reduce slots.
     let machine = &imported.draft.machines[0];
     assert_eq!((machine.name.as_str(), machine.rack.as_deref()), ("n1", Some("r1")));
     assert_eq!(machine.slots, Slots::Typed { map: 2, reduce: 1 });
