@@ -1,4 +1,4 @@
-//! Documents with parameters: which texts they reach, how a flow becomes several, and what is refused.
+//! Documents with parameters: the texts that they reach, the copies of flows, and refusals.
 
 use slackline_model::Draft;
 use slackline_model::draft::RunWork;

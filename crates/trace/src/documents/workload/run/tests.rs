@@ -1,4 +1,4 @@
-//! Sections that are read and written back, and those that are refused.
+//! Sections that are read and written back, and refused ones.
 
 use slackline_model::Instance;
 use slackline_model::draft::{RunDraft, RunLimits, RunSetting, RunShuffle, RunWork};

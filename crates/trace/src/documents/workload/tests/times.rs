@@ -1,11 +1,11 @@
-//! Times in documents: texts mean what numbers mean, and say what is wrong with them in every form.
+//! Times in documents: texts and numbers have the same meaning, and the same errors in every form.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-/// A document with one value in JSON at every place where a time may stand.
+/// A document with one value in JSON at every place for a time.
 fn timed(start: Option<&str>, moment: &Value, duration: &Value) -> Value {
     let mut document = json!({
         "slackline": 1,
