@@ -131,7 +131,7 @@ pub fn of_workload(jobs: &JobHistory, workload: &Draft) -> JobHistory {
 }
 
 /// The same for an owner, without jobs of other owners. Records without an owner ([`JobName::of_owner`])
-/// count for every owner that has none of its own.
+/// count for every owner without own records.
 pub fn of_owned_workload(jobs: &JobHistory, workload: &Draft, owner: Option<&str>) -> JobHistory {
     let all = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
     let known = all.filter_map(|(flow, job)| {

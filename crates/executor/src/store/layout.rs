@@ -49,7 +49,7 @@ impl Layout {
         Self { root: root.to_owned(), data: noted.unwrap_or_else(|| root.to_owned()), names: Vec::new() }
     }
 
-    /// The same with attempts and map output in a directory of its own below `shared`. Writes no file yet.
+    /// The same with attempts and map output in a separate directory below `shared`. Writes no file yet.
     pub(crate) fn sharing(mut self, shared: &Path) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let shared = absolute(shared);

@@ -80,8 +80,7 @@ pub fn signal(pid: u64, signal: Signal) {
     }
 }
 
-/// Waits for a condition, at most ten seconds; returns whether it holds. The check may have effects of its
-/// own.
+/// Waits for a condition, at most ten seconds; returns whether it holds. The check may have side effects.
 pub fn wait_for(mut is_so: impl FnMut() -> bool) -> bool {
     for _ in 0..STEPS {
         if is_so() {
