@@ -21,7 +21,7 @@ fn said(dir: &Path, args: &[&str]) -> String {
     example::said("own_program", dir, args)
 }
 
-/// What it says of wrong use.
+/// The message for wrong use.
 fn refused(dir: &Path, args: &[&str]) -> String {
     let output = example::run("own_program", dir, args);
     assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -45,10 +45,10 @@ fn its_engine_runs_flows() {
     assert!(ran.contains("1 machine (1 universal slot)"), "{ran}");
     assert_eq!(fs::read_to_string(dir.join("upper/part-00000")).unwrap(), "BE\t2\nNOT\t1\nOR\t1\nTO\t2\n");
     assert!(said(&dir, &["check", "state/workload.json", "state/schedule.json"]).contains("feasible"));
-    // The flag says the same as the parameter, so this is the same run.
+    // The flag has the same meaning as the parameter, so this is the same run.
     let again = ["run", "flow.toml", "--engine", "part", "--fraction", "0.01", "--state", "state"];
     assert!(said(&dir, &again).contains("words"));
-    // Under another engine what is done stays done.
+    // Under another engine, finished jobs stay finished.
     assert!(said(&dir, &["run", "flow.toml", "--slots", "2", "--state", "state"]).contains("words"));
 }
 
@@ -89,7 +89,7 @@ fn its_format_is_read_recorded_and_read_back() {
     said(&dir, &[&simulate[..], &cluster].concat());
     let schedule = fs::read_to_string(dir.join("s.json")).unwrap();
     assert!(schedule.contains("\"stretch\": 2.5") || schedule.contains("\"stretch\":2.5"), "{schedule}");
-    // Nothing of it need be said again.
+    // The import options need not be repeated.
     assert!(said(&dir, &["check", "jobs.lines", "s.json"]).contains("feasible"));
     assert!(said(&dir, &["explain", "s.json", "--workload", "jobs.lines", "b"]).contains("done at 11.2 s"));
     let help = said(&dir, &["import", "--from", "lines", "--help"]);

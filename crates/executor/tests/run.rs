@@ -666,7 +666,7 @@ fn a_worker_that_is_killed_fails_its_attempt_and_nothing_else() {
 
 /// Defect 10: standard error of tasks that succeed was thrown away.
 #[test]
-fn what_successful_attempts_say_is_kept() {
+fn logs_of_successful_attempts_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = limited(dir.path(), &[("cat; echo a warning >&2", Limits::default())]);
     assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_settings_has_its_place() {
+    fn errors_of_settings_have_a_place() {
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         #[expect(dead_code, reason = "only the error matters")]

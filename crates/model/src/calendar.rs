@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_calendar_has_is_named_and_digits_that_are_left_out_are_put_back() {
+    fn invalid_dates_are_reported_and_missing_digits_are_added() {
         for (text, expected) in [
             ("25:00", "an hour from 00 to 23"),
             ("24:00", "an hour from 00 to 23"),

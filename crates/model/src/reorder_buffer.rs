@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_too_many_waiting_is_waited_for_no_longer() {
+    fn a_full_buffer_waits_no_longer_for_the_missing_number() {
         assert_eq!(left(2, &[1, 3, 2, 0, 4]), [1, 2, 3, 0, 4]);
     }
 }

@@ -34,8 +34,8 @@ pub(crate) fn audit(ledger: &Ledger) {
         if !entry.is_running() && row.outcome != Outcome::Done {
             continue;
         }
-        let is_second = ledger.is_second(id);
-        for task in (row.first..row.first + row.count).filter(|_| !is_second) {
+        let is_speculative = ledger.is_speculative(id);
+        for task in (row.first..row.first + row.count).filter(|_| !is_speculative) {
             let seen = &mut counts.seen[task as usize];
             assert!(
                 !std::mem::replace(seen, true),
@@ -44,7 +44,7 @@ pub(crate) fn audit(ledger: &Ledger) {
             );
         }
         if entry.is_running() {
-            counts.running += if is_second { 0 } else { row.count };
+            counts.running += if is_speculative { 0 } else { row.count };
             for &range in entry.places() {
                 let busy = &mut busy[instance.slot_kind_of(row.phase).index()];
                 assert_eq!(busy.count_in(range), 0, "a slot runs two tasks");
@@ -138,7 +138,7 @@ fn audit_slots(ledger: &Ledger, busy: &[SlotSet; 2]) {
             );
         }
         let masters = ledger.masters.iter().flat_map(Masters::slots).count() as u32;
-        let alive = alive - masters - ledger.seconds(slot_kind);
+        let alive = alive - masters - ledger.speculative_attempts(slot_kind);
         assert_eq!(ledger.state.alive(slot_kind), alive, "{} slots that are up", slot_kind.name());
     }
 }

@@ -40,7 +40,7 @@ impl<'a> BusySlots<'a> {
     /// log).
     pub fn running(self) -> impl Iterator<Item = Holding<'a>> {
         let rows = self.0.into_iter().flat_map(|ledger| {
-            let is_first = |(id, row): &(_, &Row)| row.is_running() && !ledger.is_second(*id);
+            let is_first = |(id, row): &(_, &Row)| row.is_running() && !ledger.is_speculative(*id);
             let running = ledger.log.iter_enumerated().filter(is_first);
             running.map(move |(id, row)| (ledger, id, row))
         });

@@ -2,7 +2,7 @@
 //! reports under every policy (release early reduces, stop lost tasks).
 
 mod masters;
-mod seconds;
+mod speculation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -158,7 +158,7 @@ impl Ledger {
             Report::Finished { row, at } => self.finished(row, at, engine, events),
             Report::Failed { row, at, is_final } => self.failed(row, at, is_final, engine, events),
             Report::Running(running) => self.runs_already(running, engine, events),
-            Report::Second(second) => self.second_runs(second, engine),
+            Report::Second(second) => self.start_speculative(second, engine),
             Report::Arrived(arrival) => {
                 let flow = self.instance.admit(*arrival);
                 self.state.arrive(&self.instance, flow, self.now, events);

@@ -1,5 +1,5 @@
-//! What the bound by prices costs and finds on chains of jobs that arrive at random: `cargo run --release -p
-//! slackline-relax --example prices [FLOWS]`.
+//! Measures the time and the value of the bound by prices on chains of jobs that arrive at random: `cargo run
+//! --release -p slackline-relax --example prices [FLOWS]`.
 #![expect(clippy::print_stdout, reason = "what was measured is the output")]
 #![expect(clippy::disallowed_methods, reason = "what bounds take is measured")]
 #![expect(clippy::unwrap_used, reason = "the drafts are valid")]
@@ -43,7 +43,7 @@ fn strongest(bounds: &[Bound]) -> f64 {
     slackline_relax::best_of(bounds)
 }
 
-/// Chains of one to five jobs on twelve slots, at nine tenths of their capacity.
+/// Chains of one to five jobs on twelve slots, at 90 % of their capacity.
 fn workload(flows: u64, metric: Metric) -> Instance {
     let draw = |what: &str, k: u64, below: u64| Seed(1).stream(what, k) % below;
     let (mut work, mut list) = (0.0, Vec::new());

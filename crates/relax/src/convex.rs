@@ -8,8 +8,8 @@
 //! a lower bound for any choice of slopes, concave in λ. With the closed-form program ([`crate::pb`]) its
 //! maximum is the program with the convex costs themselves (docs/math/flowflex.md B7 solves that with cutting
 //! planes). With mean busy times under heads ([`crate::minisum::mean_busy`]) it joins these with earliest
-//! completions, also for linear costs. Subgradient steps come near the maximum, and wherever they stop the
-//! bound holds. Costs that are not convex take slope 0.
+//! completions, also for linear costs. Subgradient steps come near the maximum; the bound holds wherever they
+//! stop. Costs that are not convex have slope 0.
 
 use slackline_model::CostFn;
 
@@ -18,17 +18,18 @@ use crate::pb;
 /// Steps of the ascent.
 const STEPS: usize = 300;
 
-/// A flow: when it completes at the earliest and what completing it costs.
+/// A flow: its earliest completion and its cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow<'a> {
-    /// Its earliest completion.
+    /// Earliest completion.
     pub floor: f64,
-    /// What completing it costs.
+    /// The cost as a function of the completion.
     pub cost: &'a CostFn,
 }
 
 /// A lower bound on the sum of costs by at most `steps` solutions of a relaxation: the least Σ λ_j C_j for
-/// given slopes λ, with completions C that attain it. `horizon` is about when all is done; it only steers.
+/// given slopes λ, with completions C that attain it. `horizon` is about the end of the schedule; it only
+/// steers.
 pub fn bound(
     flows: &[Flow<'_>],
     horizon: f64,
@@ -59,7 +60,7 @@ pub fn bound(
         if quiet == 6 {
             (reach, quiet) = (reach * 0.7, 0);
         }
-        // A step of the size that would move every slope over its whole range for the largest gradient.
+        // One step moves every slope over its whole range for the largest gradient.
         let largest = gradient.iter().fold(0.0f64, |a, g| a.max(g.abs()));
         if largest <= 0.0 || reach < 1e-4 {
             break;
@@ -71,7 +72,7 @@ pub fn bound(
     best.max(start)
 }
 
-/// The tangents of a cost from its floor on.
+/// The tangents of a cost, from its floor on.
 struct Tangents {
     /// The last slope; 0 if the cost is not convex.
     steepest: f64,
@@ -94,11 +95,11 @@ impl Tangents {
                 None => (flow.cost.eval(last + 2.0 * span) - flow.cost.eval(last + span)) / span,
             };
         }
-        // A hair less, so that rounding of the slope makes no line steeper than the cost.
+        // Slightly less, so that rounding of the slope makes no line steeper than the cost.
         Self { steepest: steepest.max(0.0) * (1.0 - 1e-12), corners }
     }
 
-    /// The least of w(t) − slope · t, and where it is.
+    /// The least of w(t) − slope · t, and the t that attains it.
     fn intercept(&self, slope: f64) -> (f64, f64) {
         let values = self.corners.iter().map(|&(t, w)| (w - slope * t, t));
         values.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, 0.0))
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn two_flows_due_together_are_late_by_the_area() {
-        // Both due at 4: the later one is 4 s late.
+        // Both are due at 4: the later one is 4 s late.
         let found = two(&CostFn::tardiness(1.0, 4.0));
         assert!((found - 4.0).abs() < 1e-6, "{found}");
     }

@@ -1,14 +1,15 @@
-//! The exact deadline test for malleable jobs with minima and maxima, and the schedule that goes with it.
+//! The exact deadline test for malleable jobs with minima and maxima, and a schedule that meets the
+//! deadlines.
 //!
-//! **Source**: docs/math/flex.md C3 (not in the paper, whose Lemma 1 would make it needless and is false).
+//! **Source**: docs/math/flex.md C3 (not in the paper: its Lemma 1 is false and would make the test
+//! needless).
 //!
-//! With everything released at 0, all jobs can meet their deadlines exactly if each fits by itself
-//! (V ≤ M·D) and the work that must be done by t, G(t) = Σ max(min(m·t, V), V − M·(D − t)⁺), is at most
-//! S·t for all t. G is piecewise linear with at most four corners a job, so that a sweep over the
-//! corners decides: O(J log J).
+//! If all jobs are released at 0, they can meet their deadlines exactly if each fits alone (V ≤ M·D) and the
+//! work that must be done by t, G(t) = Σ max(min(m·t, V), V − M·(D − t)⁺), is at most S·t for all t. G is
+//! piecewise linear with at most four corners per job, so a sweep over the corners decides in O(J log J).
 //!
-//! The schedule pours the jobs in order of deadline, each to the lowest level at which it fits (EDF
-//! water filling). Rates are fractions.
+//! The schedule pours the jobs in order of deadline, each to the lowest level at which it fits (EDF water
+//! filling). Rates are fractions.
 
 use crate::malleable::{Job, horizon};
 
@@ -29,7 +30,7 @@ impl DeadlineTest {
         Self { slots: f64::from(slots), corners: Vec::new() }
     }
 
-    /// Whether all jobs can be done by their deadlines `due` (plan time; infinite for none).
+    /// Whether all jobs can complete by their deadlines `due` (plan time; infinite for none).
     ///
     /// Exact where `firm` is the whole work; otherwise necessary. O(J log J).
     pub fn feasible(&mut self, jobs: &[Job], due: impl IntoIterator<Item = f64>) -> bool {
@@ -57,7 +58,7 @@ impl DeadlineTest {
         if max * due * (1.0 + TOLERANCE) < job.work {
             return false;
         }
-        // From where on the work up to the deadline overtakes the guaranteed work while that grows.
+        // From this time on the work up to the deadline overtakes the guaranteed work while that grows.
         let rising = if job.max > job.min && due.is_finite() {
             ((max * due - job.work) / (max - min)).max(0.0)
         } else {
@@ -93,7 +94,7 @@ pub struct Filling {
     pub rates: Vec<Vec<f64>>,
 }
 
-/// EDF water filling: a schedule that meets all deadlines, or `None` if there is none.
+/// EDF water filling: a schedule that meets all deadlines, or `None` if no schedule does.
 ///
 /// Every job runs at a rate from its minimum to its maximum until its deadline or V/m, whichever is
 /// first; jobs without either end by [`horizon`]. O(J² log J) time, O(J²) memory.
@@ -131,7 +132,7 @@ pub fn fill(jobs: &[Job], due: &[f64], slots: u32) -> Option<Filling> {
     Some(filling)
 }
 
-/// When a job ends at the latest: its deadline, or when its minimum alone completes it.
+/// The latest end of a job: its deadline, or the instant at which its minimum alone completes it.
 fn end_of(job: &Job, due: f64, last: f64) -> f64 {
     if job.work <= 0.0 {
         return 0.0;
@@ -148,8 +149,8 @@ fn level(lengths: &[f64], load: &[f64], spare: f64, amount: f64) -> Option<f64> 
     if amount <= 0.0 {
         return Some(lowest);
     }
-    // Going up: an interval begins to fill at its load and is full `spare` above it. As loads fall
-    // with time both kinds of corner are in order from the back.
+    // An interval begins to fill at its load and is full `spare` above it. As loads fall with time, both
+    // kinds of corner are in order from the back.
     let (mut begins, mut fulls) = (load.len(), load.len());
     let (mut at, mut width, mut poured) = (lowest, 0.0, 0.0);
     loop {
@@ -210,7 +211,7 @@ mod tests {
         assert!(!test.feasible(&jobs, [3.9, INF]));
         assert!(test.feasible(&jobs, [4.0, 4.5]));
         assert!(!test.feasible(&jobs, [4.0, 4.4]));
-        // Where the minimum is only certain for part of the work, it binds only so long.
+        // If the minimum is guaranteed for a part of the work only, it binds only for that part.
         let weak = [jobs[0].clone(), Job { firm: 2.0, ..jobs[1].clone() }];
         assert!(test.feasible(&weak, [3.0, INF]) && !test.feasible(&weak, [2.4, INF]));
     }

@@ -1,8 +1,8 @@
 //! The minimum-cost flow relaxation of FlowFlex (Fig. 6, 7) as a transportation problem.
 //!
-//! Work of flow j that is done at time s means a completion no earlier than max(s, Q_j): each unit done in a
-//! slot of time costs w_j(max(s, Q_j)) / V_j, and a slot of length t takes P·t units (docs/math/flowflex.md
-//! B1, B2). The paper's network has a node for every time unit; here time is cut where it matters (B4):
+//! Work of flow j that is done at time s means a completion at max(s, Q_j) or later: each unit done in a slot
+//! of time costs w_j(max(s, Q_j)) / V_j, and a slot of length t takes P·t units (docs/math/flowflex.md B1,
+//! B2). The paper's network has a node for every time unit; here time is cut only where costs change (B4):
 //!
 //! - steps: at every Q_j and step, so that the cost is constant in a slot and the value exact;
 //! - linear: a geometric grid from the smallest Q on, (1 + ε): the value within a factor 1 + ε;
@@ -15,25 +15,25 @@ use slackline_model::{CostFn, tolerance};
 
 use crate::transport::{self, Problem};
 
-/// A flow as the relaxation sees it.
+/// A flow in the relaxation.
 #[derive(Clone, Copy, Debug)]
 pub struct Supply<'a> {
     /// Slot-seconds V.
     pub work: f64,
-    /// None of it can be done before (seconds).
+    /// No work can be done earlier (seconds).
     pub release: f64,
-    /// It completes no earlier (Q, seconds).
+    /// Earliest completion (Q, seconds).
     pub earliest: f64,
-    /// What completing it costs.
+    /// The cost as a function of the completion.
     pub cost: &'a CostFn,
 }
 
-/// How finely time is cut.
+/// The granularity of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid {
     /// Ratio of successive grid points, less 1 (ε).
     pub ratio: f64,
-    /// Most slots; beyond it every so-many-th cut is kept.
+    /// Most slots; with more, only every n-th cut remains.
     pub slots_max: usize,
 }
 
@@ -42,8 +42,8 @@ pub struct Grid {
 pub struct Relaxed {
     /// No schedule costs less than this sum.
     pub bound: f64,
-    /// The same solution with slots priced at their right ends: the value for continuous time is at most
-    /// this.
+    /// The same solution with slots priced at their right ends: an upper bound on the value for continuous
+    /// time.
     pub right: f64,
     cuts: Vec<f64>,
     shipped: Vec<Vec<(usize, f64)>>,
@@ -51,7 +51,7 @@ pub struct Relaxed {
 }
 
 impl Relaxed {
-    /// When the share `alpha` of a flow's work is done, but no earlier than Q: its deadline (step 5).
+    /// The deadline of a flow (step 5): the instant when the share `alpha` of its work is done, at least Q.
     pub fn deadline(&self, flow: usize, alpha: f64) -> f64 {
         let shipped = &self.shipped[flow];
         let mut left = alpha * shipped.iter().map(|&(_, amount)| amount).sum::<f64>();
@@ -102,7 +102,7 @@ pub fn solve(flows: &[Supply<'_>], capacity: f64, grid: Grid) -> Relaxed {
     relaxed
 }
 
-/// Cost a unit of a flow in each slot.
+/// The cost per unit of a flow in each slot.
 fn prices<'a>(flow: &'a Supply<'_>, cuts: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
     cuts.windows(2).map(|slot| {
         if slot[1] <= flow.release {
@@ -113,12 +113,12 @@ fn prices<'a>(flow: &'a Supply<'_>, cuts: &'a [f64]) -> impl Iterator<Item = f64
     })
 }
 
-/// The first instant within a slot that begins at `cut`: a step at the cut itself is passed there.
+/// The first instant within a slot that begins at `cut`: a step at the cut itself lies before it.
 pub(crate) fn just_after(cut: f64) -> f64 {
     cut.next_up()
 }
 
-/// Flows by what a unit of their work loses over the whole time, most first: Smith's order for linear costs.
+/// Flows by the cost per unit of work over the whole time, largest first: Smith's order for linear costs.
 fn starting_order(flows: &[Supply<'_>], mut working: Vec<usize>, cuts: &[f64]) -> Vec<usize> {
     let end = cuts[cuts.len() - 1];
     let loss = |j: usize| {
@@ -139,7 +139,7 @@ fn cuts(flows: &[Supply<'_>], capacity: f64, grid: Grid) -> Vec<f64> {
     finish_cuts(cuts, end, grid.slots_max)
 }
 
-/// Where costs change, and grids where they change all the time, before `end`.
+/// The points at which costs change, and grids where they change continuously, before `end`.
 pub(crate) fn special_points<'a>(
     flows: impl Iterator<Item = (f64, &'a CostFn)> + Clone,
     end: f64,

@@ -3,10 +3,10 @@
 //!
 //! A level is a deadline D and its price. If a choice of levels is possible, the work of every flow can be
 //! done on the fast machines between its heads and its deadline less its tails (the test of
-//! [`mod@crate::prefix_area`]). The cheapest choice that passes is a lower bound. Partial choices are
-//! explored in order of their least cost: chosen levels, and for each other flow the cheapest level that
-//! passes
-//! beside them. When the limit on tests is reached, the least of the partial choices left is the bound.
+//! [`mod@crate::prefix_area`]). The cheapest choice that passes is a lower bound. The search explores partial
+//! choices in order of their least cost: chosen levels, and for each other flow the cheapest level that
+//! passes beside them. When it reaches the limit on tests, the least of the remaining partial choices is the
+//! bound.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::tails::Slice;
 const TESTS: usize = 4000;
 const SLICE_RUNS: usize = 4_000_000;
 
-/// A choice of levels and what no choice can beat.
+/// A choice of levels and the lower bound on the cost of any choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// No schedule costs less.
@@ -66,8 +66,8 @@ fn of_flow(cost: &CostFn, earliest: f64) -> Option<Vec<(f64, f64)>> {
     Some(prices.into_iter().map(|price| (latest(cost, price, earliest), price)).collect())
 }
 
-/// A partial choice: its least cost (ordered as bits of a non-negative number), its age, and how many of the
-/// flows in order have which level.
+/// A partial choice: its least cost (ordered as bits of a non-negative number), its age, and the number of
+/// flows, in order, at each level.
 type Node = (u64, std::cmp::Reverse<usize>, Vec<u32>);
 
 struct Search<'a> {
@@ -96,12 +96,12 @@ impl Search<'_> {
                 self.set(order, &next);
                 if let Some(least) = self.least(order, &next, fixed) {
                     born += 1;
-                    // Rounding of sums may not lower what is known already.
+                    // Rounding of sums must not lower a bound that is proven already.
                     open.insert((least.max(bound).to_bits(), std::cmp::Reverse(born), next));
                 }
             }
         }
-        // Everybody in the last level always passes, so some choice was open.
+        // With every flow in its last level the test always passes, so some choice was open.
         Choice { bound: fixed, due: self.due.clone(), complete: false }
     }
 
@@ -113,7 +113,7 @@ impl Search<'_> {
         }
     }
 
-    /// What the choice costs at least, `None` if it is impossible.
+    /// The least cost of the choice, `None` if it is impossible.
     fn least(&mut self, order: &[FlowId], chosen: &[u32], fixed: f64) -> Option<f64> {
         let mut least = fixed;
         for (&flow, &level) in order.iter().zip(chosen) {
@@ -134,7 +134,7 @@ impl Search<'_> {
         Some(least)
     }
 
-    /// Whether the deadlines can be met on the fast machines; yes once the tests are used up.
+    /// Whether the deadlines can be met on the fast machines; always true once the tests are used up.
     fn test(&mut self) -> bool {
         if self.tests == 0 {
             return true;

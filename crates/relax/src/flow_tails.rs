@@ -1,8 +1,8 @@
 //! The minimum-cost flow relaxation with heads and tails (docs/math/flowflex.md B7): every slice of every
-//! phase is a separate supply, that cannot be done before its head and whose flow completes its tail later.
+//! phase is a separate supply, which cannot be done before its head and whose flow completes its tail later.
 //!
-//! One flow a slice makes the plain relaxation ([`crate::flow`], with one slice for the whole flow) at least
-//! as strong in the limit of fine slots; both are computed.
+//! One flow per slice makes it at least as strong as the plain relaxation ([`crate::flow`], one slice per
+//! flow) in the limit of fine slots; the crate computes both.
 
 use slackline_model::id::TiSlice;
 use slackline_model::{FlowId, Instance, SlotKind};
@@ -29,8 +29,8 @@ pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, Flow
     minisum::of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
-/// The problem of some slices on machines of this capacity; flows that have none of them cost what they cost
-/// alone.
+/// The problem of some slices on machines of this capacity. A flow without any of these slices costs as much
+/// as alone.
 fn of_slices(
     instance: &Instance,
     mut slices: Vec<&Slice>,
@@ -69,7 +69,7 @@ fn of_slices(
     fixed + transport::solve(&problem).bound
 }
 
-/// Slots: even ones, and where costs change.
+/// Slots of equal length, and cuts at the changes of costs.
 fn cuts(
     instance: &Instance,
     slices: &[&Slice],

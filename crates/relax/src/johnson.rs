@@ -28,9 +28,9 @@ use crate::rounding_margin;
 /// Times a job spends on the first and on the second machine (or stage).
 pub type Stages<T> = [T; 2];
 
-/// Johnson's order: jobs that are shorter on the first machine, the shortest there first, then the
-/// others, the longest on the second machine first. Jobs of equal times on both count as shorter on
-/// the first; other ties go to the job given first. O(n log n).
+/// Johnson's order: first the jobs that are shorter on the first machine, the shortest there first, then the
+/// rest, the longest on the second machine first. Jobs of equal times on both count as shorter on the first;
+/// other ties go to the job given first. O(n log n).
 ///
 /// Times must be comparable with each other: finite, if they are floats.
 pub fn order<T: Copy + PartialOrd>(times: &[Stages<T>]) -> Vec<usize> {
@@ -61,9 +61,10 @@ pub fn makespan<T: Copy + PartialOrd + Default + Add<Output = T>>(times: &[Stage
     second
 }
 
-/// The fluid bound on the makespan of any schedule of an instance, in seconds; `None` for universal slots,
-/// where maps and reduces share a stage. Every job of every flow counts by itself; time counts from the first
-/// release. Works are those of [`Paths`], which hold for durations in whole microseconds too. O(n log n).
+/// The fluid bound on the makespan of any schedule of an instance, in seconds; `None` for generic slots,
+/// where maps and reduces share a stage. Every job of every flow counts separately; time counts from the
+/// first release. Works are those of [`Paths`], which also hold for durations in whole microseconds. O(n log
+/// n).
 pub fn fluid_bound(instance: &Instance, paths: &Paths) -> Option<f64> {
     let cluster = instance.cluster();
     if !cluster.is_typed() {
@@ -104,7 +105,7 @@ mod tests {
     }
 
     proptest! {
-        /// D4, Theorem 2: on one machine a stage, Johnson is best and its reverse is worst.
+        /// D4, Theorem 2: with one machine per stage, Johnson's order is best and its reverse is worst.
         #[test]
         fn johnson_is_best_and_reversed_is_worst_on_two_machines(
             times in prop::collection::vec([0u64..6, 0u64..6], 1..7)

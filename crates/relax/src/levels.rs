@@ -10,18 +10,18 @@
 //!
 //! min Σ_j [c_j + Σ_t π_t must_j(D_j, t)] − Σ_t π_t S·t
 //!
-//! is a lower bound, and the minimum separates by job. A cost that is no step function is bounded
-//! from below by one, on a grid, so that every minisum objective has this bound.
+//! is a lower bound, and the minimum separates by job. A cost that is not a step function is bounded from
+//! below by one, on a grid, so that every minisum objective has this bound.
 
 use crate::deadlines::DeadlineTest;
 use crate::malleable::{Job, horizon};
 
-/// One level a job may end in.
+/// A level in which a job may end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// To be done by this plan time, with the tolerance of instants; infinite for the last level.
+    /// Latest completion in plan time, with the tolerance of instants; infinite for the last level.
     pub due: f64,
-    /// What that costs.
+    /// The cost of a completion by then.
     pub cost: f64,
 }
 
@@ -48,7 +48,8 @@ pub fn levels(job: &Job, last: f64, grid: usize) -> Vec<Level> {
     if job.cost.as_steps().is_some() {
         return costs.into_iter().zip(due).map(|(cost, due)| Level { due, cost }).collect();
     }
-    // Between two grid costs a completion costs at least the lower and is due when the higher is.
+    // Between two grid costs, a completion costs at least the lower one and is due at the time of the higher
+    // one.
     let ends = due.iter().skip(1).copied().chain([f64::INFINITY]);
     costs.iter().zip(ends).map(|(&cost, due)| Level { due, cost }).collect()
 }
@@ -59,21 +60,21 @@ fn share(ratio: f64, k: usize, n: usize) -> f64 {
     if ratio > 4.0 { x * x } else { x }
 }
 
-/// What an exact search over levels found.
+/// The result of an exact search over levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exact {
-    /// The smallest total cost found; `None` if nothing below the cost given was found.
+    /// The smallest total cost found; `None` if no choice costs less than the given cost.
     pub cost: Option<f64>,
     /// The deadlines of that choice; empty without one.
     pub due: Vec<f64>,
-    /// No choice costs less; equal to the optimum if the search was complete.
+    /// A lower bound on every choice; equal to the optimum if the search was complete.
     pub bound: f64,
     /// Whether all choices were explored.
     pub complete: bool,
 }
 
-/// Branch and bound over the levels of step costs: the cheapest choice that passes the deadline test,
-/// if it costs less than `below`. Looks at most at `nodes` partial choices.
+/// Branch and bound over the levels of step costs: the cheapest choice that passes the deadline test, if it
+/// costs less than `below`. Explores at most `nodes` partial choices.
 ///
 /// Exponential in J in the worst case; J = 10 with four levels takes a few thousand tests.
 pub fn exact(jobs: &[Job], slots: u32, below: f64, nodes: u64) -> Exact {
@@ -138,8 +139,7 @@ impl Search<'_> {
         self.due[*job] = f64::INFINITY;
     }
 
-    /// What the jobs not chosen yet cost at least: each at its cheapest level that fits beside those
-    /// that are.
+    /// The least cost of the undecided jobs: each at its cheapest level that fits beside the decided ones.
     fn rest(&mut self, depth: usize) -> f64 {
         let mut rest = 0.0;
         for (job, levels) in &self.choices[depth..] {
@@ -157,15 +157,15 @@ impl Search<'_> {
     }
 }
 
-/// Instants at which the relaxation holds the jobs to the area; more make it slower, not wrong.
+/// Instants at which the relaxation limits the jobs to the area; more make it slower, not wrong.
 const INSTANTS: usize = 48;
-/// Points of the grid that stands for a cost without steps.
+/// Points of the grid for a cost without steps.
 const GRID: usize = 24;
 /// Halvings of the multiplier of a single instant.
 const HALVINGS: u32 = 40;
 /// Steps of the ascent over all instants together.
 const ASCENT: u32 = 200;
-/// Evaluations of one job, level and instant that the relaxation may take in all.
+/// Most evaluations of one job, level and instant in the relaxation.
 const EVALUATIONS: usize = 40_000_000;
 
 /// A lower bound on the sum of costs of any schedule. `upper`, the cost of some schedule, only steers
@@ -210,7 +210,7 @@ struct Relaxation<'a> {
     instants: Vec<f64>,
     /// must_j(D_jl, t) / (S·t) by job, level and instant.
     must: Vec<f64>,
-    /// By how much each constraint is exceeded at the last evaluation (negative if it is not).
+    /// The excess of each constraint at the last evaluation (negative if it holds).
     excess: Vec<f64>,
 }
 
@@ -310,7 +310,7 @@ mod tests {
         })
     }
 
-    /// The cheapest choice by looking at all of them.
+    /// The cheapest choice by enumeration.
     fn enumerated(jobs: &[Job], slots: u32) -> f64 {
         let lists: Vec<Vec<Level>> = jobs.iter().map(|j| levels(j, 1e9, 0)).collect();
         let total: usize = lists.iter().map(Vec::len).product();

@@ -1,4 +1,4 @@
-//! Malleable jobs: what the exact tests and relaxations of FLEX talk about.
+//! Malleable jobs: the input of the exact tests and relaxations of FLEX.
 //!
 //! All jobs are released at the plan's time 0; a job works at any rate between its minimum and its
 //! maximum number of slots until it is done. Plan time and workload time differ by each job's `base`.
@@ -12,28 +12,28 @@ use slackline_model::CostFn;
 pub struct Job {
     /// Slot-seconds of work V.
     pub work: f64,
-    /// Slot-seconds that are certainly done at a rate of at least `min`. The whole work where the
-    /// minimum holds to the end; less where it falls with the last tasks (bounds only).
+    /// Slot-seconds that are certainly done at a rate of at least `min`: the whole work if the minimum holds
+    /// to the end, less if it falls with the last tasks (bounds only).
     pub firm: f64,
-    /// Slots it holds at least until it is done (m).
+    /// Least number of slots until it is done (m).
     pub min: u32,
-    /// Slots it holds at most (M); at least 1 and at least `min`.
+    /// Most slots (M); at least 1 and at least `min`.
     pub max: u32,
-    /// What completing it costs, in workload time.
+    /// The cost as a function of the completion in workload time.
     pub cost: CostFn,
     /// Workload time, in seconds, at the plan's time 0.
     pub base: f64,
 }
 
 impl Job {
-    /// A job that holds that many slots, whose minimum holds to its end, in a plan that starts with the
+    /// A job with this range of slots, whose minimum holds to its end, in a plan that starts with the
     /// workload.
     pub fn new(work: f64, slots: RangeInclusive<u32>, cost: CostFn) -> Self {
         let (min, max) = slots.into_inner();
         Self { work, firm: work, min, max, cost, base: 0.0 }
     }
 
-    /// Seconds it takes at its maximum.
+    /// Seconds at its maximum number of slots.
     pub fn alone(&self) -> f64 {
         self.work / f64::from(self.max)
     }
@@ -49,12 +49,12 @@ impl Job {
         self.cost.latest(level).map(|t| t - self.base).filter(|&t| t >= 0.0)
     }
 
-    /// As [`Job::latest`], with the tolerance of instants where the cost function grants it (steps).
-    /// A completion by then costs at most `level` in the eyes of the judge, so that tests which must
-    /// not cut anything off use it.
+    /// As [`Job::latest`], with the tolerance of instants where the cost function grants it (steps). The
+    /// judge charges at most `level` for a completion by then, so tests that must not reject a feasible
+    /// schedule use it.
     pub fn latest_lenient(&self, level: f64) -> Option<f64> {
         let at = self.cost.latest(level)?;
-        // A millionth of the tolerance is left to rounding in schedules that use it to the full.
+        // A millionth of the tolerance is left for rounding in schedules that use it fully.
         let wide = at + (2e-6 + 1e-9 * at.abs()) * (1.0 - 1e-6);
         let at = if self.cost.eval(wide) <= level { wide } else { at };
         Some(at - self.base).filter(|&t| t >= 0.0)
@@ -68,8 +68,8 @@ impl Job {
     }
 }
 
-/// A time by which every job can be done under all other demands (docs/math/flex.md C3): the last jobs pour
-/// into the space that the others leave, so ΣV/S + max V/M is enough.
+/// A time by which every job can be done beside all others (docs/math/flex.md C3): the last jobs pour into
+/// the space that the rest leaves, so ΣV/S + max V/M is enough.
 pub fn horizon(jobs: &[Job], slots: u32) -> f64 {
     let total: f64 = jobs.iter().map(|job| job.work).sum();
     let longest = jobs.iter().map(Job::alone).fold(0.0, f64::max);

@@ -1,7 +1,7 @@
 //! The optimum of any minimax objective over malleable jobs: bisection with the exact deadline test.
 //!
-//! **Source**: docs/math/flex.md C4. "The largest cost is at most L" asks every job to be done by
-//! D_j(L) = sup{t : w_j(t) ≤ L}, which [`DeadlineTest`] decides.
+//! **Source**: docs/math/flex.md C4. "The largest cost is at most L" requires every job to complete by D_j(L)
+//! = sup{t : w_j(t) ≤ L}, which [`DeadlineTest`] decides.
 
 use crate::deadlines::DeadlineTest;
 use crate::malleable::{Job, horizon};
@@ -11,7 +11,7 @@ use crate::malleable::{Job, horizon};
 pub struct Minimax {
     /// The smallest level at which the deadlines below can be met (to 1e-12 relative).
     pub level: f64,
-    /// No schedule costs less.
+    /// A lower bound on the largest cost of any schedule.
     pub bound: f64,
     /// The deadlines of that level in plan time; infinite for none.
     pub due: Vec<f64>,
@@ -20,7 +20,7 @@ pub struct Minimax {
 /// Relative precision of an optimum.
 const EXACT: f64 = 1e-13;
 
-/// Bisection steps; each halves the interval, so that more cannot matter to an `f64`.
+/// Bisection steps; each halves the interval, so more have no effect on an `f64`.
 const STEPS: u32 = 200;
 
 /// The smallest possible largest cost of `jobs` on `slots` slots.
@@ -34,7 +34,7 @@ pub fn minimax(jobs: &[Job], slots: u32) -> Minimax {
     let mut search = Search { jobs, test: DeadlineTest::new(slots) };
     let whole: Vec<Job> = jobs.iter().map(|job| Job { firm: job.work, ..job.clone() }).collect();
     let mut exact = Search { jobs: &whole, test: DeadlineTest::new(slots) };
-    // Both are attained: alone every job does no better, by the horizon all of them can be done.
+    // Both levels are attained: no job costs less than alone, and by the horizon all jobs can be done.
     let low = max(jobs.iter().map(|job| job.cost_at(job.alone())));
     let last = horizon(jobs, slots);
     let high = max(jobs.iter().map(|job| job.cost_at(last)));
@@ -43,14 +43,14 @@ pub fn minimax(jobs: &[Job], slots: u32) -> Minimax {
     let below = levels.partition_point(|&l| l < level);
     let upto: Vec<f64> = levels[..below].iter().copied().chain([level]).collect();
     let (infeasible, feasible) = search.bisect(&upto, Job::latest_lenient, EXACT);
-    // Where nothing below the level is feasible it is a jump (or the start) and itself the bound.
+    // If no level below is feasible, the level is a jump (or the start) and itself the bound.
     let bound = if feasible >= level { level } else { infeasible };
     let due = jobs.iter().map(|job| job.latest(level).unwrap_or(0.0)).collect();
     Minimax { level, bound, due }
 }
 
-/// Deadlines that can be met, of a level at most `precision` (relative) above the optimum: for policies
-/// that only need the order, at a fraction of the tests.
+/// Deadlines that can be met, of a level at most `precision` (relative) above the optimum: for policies that
+/// only need the order, at a fraction of the tests.
 pub fn deadlines_near(jobs: &[Job], slots: u32, precision: f64) -> Vec<f64> {
     if jobs.is_empty() {
         return Vec::new();
@@ -74,7 +74,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// `low`, the levels at which some cost function jumps or bends, `high`: ascending, distinct.
+    /// `low`, the levels at which some cost function jumps or bends, and `high`: ascending, distinct.
     fn levels(&self, low: f64, high: f64) -> Vec<f64> {
         let mut levels = vec![low, high];
         for job in self.jobs {
@@ -93,8 +93,8 @@ impl Search<'_> {
         jobs.iter().all(|job| latest(job, level).is_some()) && self.test.feasible(jobs, due)
     }
 
-    /// The last infeasible and the first feasible level found; the last of `levels` is feasible, and
-    /// nothing below the first is.
+    /// The last infeasible and the first feasible level found; the last of `levels` is feasible, and every
+    /// level below the first is infeasible.
     fn bisect(&mut self, levels: &[f64], latest: fn(&Job, f64) -> Option<f64>, precision: f64) -> (f64, f64) {
         let last = levels.len() - 1;
         // The first feasible of the given levels...
@@ -106,7 +106,7 @@ impl Search<'_> {
         if to == 0 {
             return (levels[0], levels[0]);
         }
-        // ... and between it and the one before it the costs are continuous.
+        // ... and between it and the one before it, costs are continuous.
         let (mut low, mut high) = (levels[to - 1], levels[to]);
         for _ in 0..STEPS {
             let mid = low + (high - low) / 2.0;
@@ -144,7 +144,7 @@ mod tests {
     fn step_costs_snap_to_a_level() {
         let steps = |d: f64, c: f64| CostFn::steps(vec![(d, c), (2.0 * d, 2.0 * c)]);
         let jobs = [Job::new(4.0, 0..=2, steps(2.0, 3.0)), Job::new(4.0, 0..=2, steps(2.0, 5.0))];
-        // Both need the two slots up to 2: one of them has to be late, rather the first.
+        // Both need the two slots up to 2, so one of them is late: the first is cheaper.
         assert_eq!(level(&jobs, 2), 3.0);
         assert_eq!(minimax(&jobs, 2).due, [4.0, 2.0]);
         assert_eq!(level(&jobs, 4), 0.0);

@@ -1,7 +1,7 @@
 //! Bounds on sums of costs that grow in proportion to completion times.
 //!
-//! For a set of slot kinds of capacity P, seen as if any of its slots served all of its phases, let V_j be
-//! the work of flow j there and M_j the mean time at which it is done. Then for every schedule
+//! For a set of slot kinds of capacity P, in which any slot may serve any phase, let V_j be the work of flow
+//! j there and M_j the mean time at which it is done. Then for every schedule
 //!
 //! - Σ_S V_j M_j ≥ V(S)²/(2P): the slot kinds work at a rate of at most P;
 //! - C_j ≥ l_j, the earliest completion of [`per_flow`](mod@crate::per_flow);
@@ -22,17 +22,17 @@ use crate::preemptive::{FastMachine, Item};
 use crate::tails::{self, Slice};
 use crate::{convex, pb, rounding_margin};
 
-/// A linear function that a flow's cost is at least, from its earliest completion on.
+/// A linear lower bound on the cost of a flow, from its earliest completion on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearCost {
-    /// Cost a second.
+    /// Cost per second.
     pub slope: f64,
     /// Cost at time 0; may be negative.
     pub intercept: f64,
 }
 
-/// The linear costs of the flows that have them; what its earliest completion costs for each other
-/// flow. `None` if no flow has a linear cost that grows: then `alone` says as much.
+/// The linear costs of the flows that have them; for each other flow the cost of its earliest completion.
+/// `None` if no flow has a rising linear cost: then `alone` is the same bound.
 pub fn linear_part(
     instance: &Instance,
     flows: &TiSlice<FlowId, FlowBound>,
@@ -151,7 +151,7 @@ pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
                 },
             );
             let value: f64 = slopes.iter().zip(&completion).map(|(slope, c)| slope * c).sum();
-            // As many numbers went into the sum as there are slices.
+            // The sum has as many terms as there are slices.
             let value = value - rounding_margin::margin(value, 2 * own.len());
             pb::Solution { completion, value }
         })
@@ -164,13 +164,13 @@ fn costs<'a>(instance: &'a Instance, flows: &TiSlice<FlowId, FlowBound>) -> Vec<
     all.map(|(flow, bound)| convex::Flow { floor: bound.earliest, cost: &flow.cost }).collect()
 }
 
-/// About when everything is done.
+/// A time by which about all work is done.
 fn horizon(flows: &TiSlice<FlowId, FlowBound>, shares: &TiSlice<FlowId, Share>, capacity: f64) -> f64 {
     flows.iter().map(|f| f.earliest).fold(0.0, f64::max)
         + shares.iter().map(|s| s.work).sum::<f64>() / capacity
 }
 
-/// What a flow has to do in a set of slot kinds.
+/// The work of a flow in a set of slot kinds.
 #[derive(Clone, Copy)]
 struct Share {
     /// V: work in slot-seconds.

@@ -20,8 +20,8 @@
 //! 4. the best prefix grows with A, so all best(A_k) follow by divide and conquer (claim A4).
 //!
 //! **Complexity**: O(N log N) time, O(N) space.
-//! **Deviations** from DMRS: Lemma 1 as printed names the key C_x − p_x/(2μ), which is wrong; the
-//! text's key with μ_x is right, here C_x − h_x.
+//! **Deviations** from DMRS: Lemma 1 as printed uses the key C_x − p_x/(2μ), which is wrong; the text's key
+//! with μ_x is right, here C_x − h_x.
 
 #[cfg(test)]
 mod tests;
@@ -33,10 +33,10 @@ pub struct Job {
     pub work: f64,
     /// Weight w ≥ 0. A job of weight 0 comes last and delays no other.
     pub weight: f64,
-    /// Floor l: it cannot complete earlier.
+    /// Floor l: the earliest completion.
     pub floor: f64,
-    /// Tail h: it completes at least this long after the mean time of its work. With h ≤ l the first
-    /// job of all may start at time 0; the solution is optimal for any h.
+    /// Tail h: least time from the mean time of its work to its completion. With h ≤ l the first job of all
+    /// may start at time 0; the solution is optimal for any h.
     pub tail: f64,
 }
 
@@ -69,15 +69,15 @@ pub fn solve(jobs: &[Job], capacity: f64) -> Solution {
     for (k, &j) in smith.iter().enumerate() {
         completion[j] += (best[k] - before).max(0.0) / jobs[j].work;
         before = best[k];
-        // Σ w_k (best_k − best_{k−1}) / V_k by parts: a sum of non-negative numbers, nothing cancels.
+        // Σ w_k (best_k − best_{k−1}) / V_k by parts: a sum of non-negative numbers, without cancellation.
         let next = smith.get(k + 1).map_or(0.0, |&next| ratio(next));
         value += (ratio(j) - next) * best[k];
     }
     Solution { completion, value }
 }
 
-/// The set whose constraint the completion times violate most, and by how much; `None` if they
-/// satisfy all of them.
+/// The set whose constraint the completion times violate most, with the violation; `None` if they satisfy all
+/// constraints.
 ///
 /// The violation is V(S)²/(2P) − Σ_S V_j (C_j − h_j), and the worst set is a prefix in order of
 /// C_j − h_j (claim A2). Floors are ignored. O(N log N).
@@ -115,7 +115,7 @@ impl Sums {
     }
 }
 
-/// A job with work, seen in one of the two orders.
+/// A job with work, at its position in one of the two orders.
 #[derive(Clone, Copy)]
 struct Entry {
     work: f64,
@@ -124,8 +124,8 @@ struct Entry {
     rank: u32,
 }
 
-/// The matrix whose row maxima are wanted: row t, column k is the violation of the first k jobs in
-/// order of κ that are among the first t + 1 in Smith order.
+/// The matrix whose row maxima are the result: row t, column k is the violation of the first k jobs in order
+/// of κ that are among the first t + 1 in Smith order.
 struct Prefixes {
     capacity: f64,
     smith: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! The earliest completion of each flow, if it had the whole cluster to itself.
+//! The earliest completion of each flow alone on the cluster.
 
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, PhaseId};
@@ -7,22 +7,22 @@ use crate::paths::Paths;
 use crate::preemptive::{FastMachine, Item};
 use crate::rounding_margin;
 
-/// What one flow takes at least.
+/// Lower bounds on the times of one flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowBound {
     /// Its release, in seconds after the start of the workload.
     pub release: f64,
     /// Seconds of its longest chain of phases, each at its cap on the fastest slots, and on machines of mixed
-    /// speed no shorter than its longest task.
+    /// speed at least its longest task.
     pub critical_path: f64,
     /// Seconds of its squashed area: its work in each slot kind over the slot kind's capacity, by
     /// [`slackline_model::SlotKind::index`].
     pub areas: [f64; 2],
-    /// Instant (seconds after the start of the workload) before which it cannot complete: its release
-    /// plus the largest of the critical path, the areas, and for each slot kind Jackson's bound on heads,
-    /// work and tails (Q2 of docs/math/flowflex.md B7). Lowered by the rounding margin of the crate.
+    /// Earliest completion (seconds after the start of the workload): its release plus the largest of the
+    /// critical path, the areas, and for each slot kind Jackson's bound on heads, work and tails (Q2 of
+    /// docs/math/flowflex.md B7). Lowered by the rounding margin of the crate.
     pub earliest: f64,
-    /// Number of phases: how many numbers went into the sums.
+    /// Number of phases: the number of terms of the sums.
     terms: usize,
 }
 
@@ -32,11 +32,11 @@ impl FlowBound {
         self.areas[0].max(self.areas[1])
     }
 
-    /// The instant `span` seconds after the release, lowered by the rounding margin of the crate but
-    /// never below the release.
+    /// The instant `span` seconds after the release, lowered by the rounding margin of the crate, but at
+    /// least the release.
     pub fn completion_after(&self, span: f64) -> f64 {
         let at = self.release + span;
-        // The addition itself may round up by half a unit of the sum, however short the span.
+        // The addition may round up by half a unit of the sum, even for a short span.
         (at - rounding_margin::margin(span, self.terms) - 2.0 * f64::EPSILON * at).max(self.release)
     }
 }
@@ -46,7 +46,7 @@ pub fn per_flow(instance: &Instance) -> TiVec<FlowId, FlowBound> {
     with_paths(instance, &Paths::of(instance))
 }
 
-/// The same from paths that are known already.
+/// The same from known paths.
 pub(crate) fn with_paths(instance: &Instance, paths: &Paths) -> TiVec<FlowId, FlowBound> {
     instance.flows().keys().map(|flow| of_flow(instance, paths, flow)).collect()
 }

@@ -1,8 +1,8 @@
 //! One fast machine with preemption and release times: the relaxation of a whole slot kind to a single
 //! slot as fast as all of its slots together.
 //!
-//! The fast machine can do in an interval all that the slot kind can, so a deadline that the fast machine
-//! cannot meet is met by no schedule. The best preemptive schedule of one machine is greedy: at every
+//! In any interval the fast machine can do all work that the slot kind can do, so no schedule meets a
+//! deadline that the fast machine misses. The best preemptive schedule of one machine is greedy: at every
 //! instant the available item of the smallest key. With due dates as keys (EDF) it minimises maximum
 //! lateness, with negative tails it is Jackson's preemptive schedule, with negative Smith ratios
 //! (WSPT) it minimises the weighted sum of mean busy times (Goemans 1996).
@@ -15,26 +15,26 @@ use slackline_model::Key;
 /// Work for the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Item {
-    /// Instant before which it cannot be worked on, in seconds.
+    /// The earliest start, in seconds.
     pub release: f64,
-    /// How long the machine takes for it, in seconds.
+    /// The time on the machine, in seconds.
     pub length: f64,
 }
 
-/// A stretch of time the machine spends on one item.
+/// A stretch of time that the machine spends on one item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
-    /// The item, by its position in the list given to [`FastMachine::new`].
+    /// The item, as its position in the list given to [`FastMachine::new`].
     pub item: usize,
-    /// When the stretch starts, in seconds.
+    /// The start of the stretch, in seconds.
     pub start: f64,
-    /// How long it is, in seconds; the pieces of an item add up to its length.
+    /// The length in seconds; the pieces of an item add up to its length.
     pub length: f64,
-    /// Whether it is the item's last.
+    /// Whether this is the last piece of the item.
     pub done: bool,
 }
 
-/// The machine, with its items in order of release, ready to be run with any keys.
+/// The machine, with its items in order of release. It runs with any keys.
 #[derive(Clone, Debug)]
 pub struct FastMachine {
     items: Vec<Item>,
@@ -51,8 +51,8 @@ impl FastMachine {
         Self { left: Vec::with_capacity(items.len()), waiting: BinaryHeap::new(), items, by_release }
     }
 
-    /// Always works on the available item of the smallest key (ties: the first given), never idles
-    /// while there is one, and reports every piece in order of time.
+    /// Always works on the available item of the smallest key (ties: the first given), is idle only without
+    /// available items, and reports every piece in order of time.
     ///
     /// O(n log n); at most 2n pieces.
     pub fn run(&mut self, key: impl Fn(usize) -> f64, mut report: impl FnMut(Piece)) {

@@ -1,13 +1,12 @@
 //! The prefix-area bound on the maximum of costs.
 //!
-//! If no cost is to exceed a level L, flow j must complete by D_j(L), the latest instant that costs at
-//! most L. Work of phase i of flow j must then be done between r_j + head_i and D_j(L) − tail_i, and
-//! what a slot kind cannot do so on one machine as fast as all its slots, no schedule can: if EDF on that
-//! machine misses a deadline, every schedule costs more than L. The largest such L is found by
-//! bisection; for step costs among their levels, which is exact.
+//! If no cost may exceed a level L, flow j must complete by D_j(L), the latest instant that costs at most L.
+//! Work of phase i of flow j must then be done between r_j + head_i and D_j(L) − tail_i. If EDF on one
+//! machine as fast as all slots of a kind misses such a deadline, every schedule costs more than L. Bisection
+//! finds the largest such L; for step costs it searches their levels, which is exact.
 //!
-//! With phases cut into slices ([`crate::tails`]) the test also holds the parts of a phase that must be done
-//! earlier than all of it (`tail-hall`).
+//! With phases cut into slices ([`crate::tails`]) the test also checks the parts of a phase that must be done
+//! before the rest of it (`tail-hall`).
 //!
 //! (docs/math/flowflex.md B7 "minimax"; the papers' prefix-area test without release times, heads and tails
 //! is the condition on sets of flows with D_j ≤ t.)
@@ -22,7 +21,7 @@ use crate::tails::Slice;
 
 /// Relative width of the interval in which the search stops.
 const PRECISION: f64 = 1e-9;
-/// More halvings than an interval of floating-point numbers of like magnitude allows.
+/// More halvings than an interval of floating-point numbers of similar magnitude allows.
 const PROBES_MAX: usize = 200;
 
 /// A lower bound on the largest cost in any schedule; 0 without flows.
@@ -83,7 +82,7 @@ fn bisect(search: &mut Search<'_>, alone: f64) -> f64 {
     (low - rounding_margin::margin(low, 0)).max(alone)
 }
 
-/// What a probe of a level found.
+/// The result of a test of one level.
 struct Probe {
     /// Whether all deadlines can be met on the fast machines.
     feasible: bool,
@@ -91,13 +90,13 @@ struct Probe {
     cost: f64,
 }
 
-/// The fast machine of a slot kind with the flow and tail of each of its items.
+/// The fast machine of a slot kind, with the flow and tail of each of its items.
 struct SlotKindMachine {
     machine: FastMachine,
     of: Vec<(FlowId, f64)>,
 }
 
-/// The work of one slot kind, and whose it is, with what must follow it.
+/// The work of one slot kind, its flows, and the tails after it.
 #[derive(Default)]
 struct SlotKindItems {
     items: Vec<Item>,
@@ -145,7 +144,7 @@ impl<'a> Search<'a> {
         Probe { feasible, cost: costs.fold(f64::NEG_INFINITY, f64::max) }
     }
 
-    /// Whether every flow completes by its `latest` on the fast machines; fills in `completion`.
+    /// Whether every flow completes by its `latest` on the fast machines; sets `completion`.
     fn meets(&mut self) -> bool {
         for (completion, bound) in self.completion.iter_mut().zip(self.flows) {
             *completion = bound.earliest;
@@ -167,7 +166,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The test alone: can every flow complete by a given instant on the fast machines?
+/// Only the test: can every flow complete by a given instant on the fast machines?
 pub(crate) struct Deadlines<'a>(Search<'a>);
 
 impl<'a> Deadlines<'a> {
@@ -179,17 +178,17 @@ impl<'a> Deadlines<'a> {
         Self(Search::new(instance, slices, flows))
     }
 
-    /// Whether no flow need be later than `due`. O(n log n) for n slices.
+    /// Whether every flow can complete by `due`. O(n log n) for n slices.
     pub(crate) fn feasible(&mut self, due: &TiSlice<FlowId, f64>) -> bool {
         self.0.latest.copy_from_slice(due);
         self.0.meets()
     }
 }
 
-/// The latest completion that costs at most `level`, given that `earliest` does.
+/// The latest completion that costs at most `level`; `earliest` must.
 ///
-/// Unlike [`CostFn::latest`] it grants the tolerance with which completions are compared with steps
-/// and jumps, so that a schedule which is late by less than that is not called infeasible.
+/// Unlike [`CostFn::latest`] it grants the tolerance with which completions are compared with steps and
+/// jumps, so that a schedule that is late by less than that is not called infeasible.
 pub(crate) fn latest(cost: &CostFn, level: f64, earliest: f64) -> f64 {
     let exact = cost.latest(level).unwrap_or(earliest);
     let tolerated = tolerance::latest(exact);

@@ -1,10 +1,10 @@
 //! Prices of slots over time: a bound for schedules of tasks and for any sum of costs (docs/math/flowflex.md
 //! B9).
 //!
-//! If slots cost something over time, every flow can be asked what it costs and pays at least, by itself: no
-//! schedule costs less than the sum of that, less the price of all slots. This holds for any prices that are
-//! not negative; good ones are found by gradient steps along the difference of demand and supply, as in Adam
-//! (Kingma, Ba 2015), with prices of at least 0.
+//! Under prices of slots over time, every flow has a least sum of its cost and its payment, independent of
+//! the other flows. No schedule costs less than the total of these sums, less the price of all slots. This
+//! holds for any prices that are not negative; gradient steps along the difference of demand and supply find
+//! good ones, as in Adam (Kingma, Ba 2015), with prices of at least 0.
 //!
 //! Tasks run in one piece here. Plans that divide them, as allocations do, may cost less than this bound.
 
@@ -25,41 +25,41 @@ use program::{Cut, Program, Scale, Scratch};
 
 /// The largest budget: cells times waves times kinds of slots, times steps. About half a second.
 pub const BUDGET: usize = 40_000_000;
-/// The part of the budget that finds the length of steps, and good first prices.
+/// The part of the budget that finds the length of steps and good first prices.
 const TRIAL: f64 = 0.3;
-/// Intervals of prices, and cells in each, for that.
+/// Intervals of prices, and cells in each, of this part.
 const TRIAL_GRIDS: [(usize, usize); 2] = [(100, 1), (50, 1)];
-/// Lengths of steps that are tried, and how many steps each, at least and at most.
+/// Lengths of steps in the trials, and the least and the largest number of steps for each.
 const RATES: [f64; 3] = [1.0, 3.0, 9.0];
 const TRIAL_STEPS: std::ops::RangeInclusive<usize> = 20..=100;
-/// Intervals of prices, and cells in each, from fine to coarse, for the rest, and how many steps.
+/// Intervals of prices, cells in each, and the number of steps for the rest, from fine to coarse.
 const GRIDS: [(usize, usize); 3] = [(200, 4), (200, 2), (100, 2)];
 const STEPS: std::ops::RangeInclusive<usize> = 40..=300;
-/// Of the length of the best trial's steps.
+/// Length of the later steps relative to the best trial's steps.
 const SHORTER: f64 = 0.3;
-/// How many times finer the cells of the last look are.
+/// Factor by which the cells of the last evaluation are finer.
 const FINER: usize = 4;
-/// Of the means of differences and of their squares.
+/// Decay of the means of differences and of their squares.
 const BETA: (f64, f64) = (0.9, 0.99);
 
-/// What prices prove.
+/// The bound that prices prove.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
-    /// No schedule of tasks that run in one piece costs less.
+    /// A lower bound on every schedule of tasks that run in one piece.
     pub bound: f64,
-    /// Steps that were made.
+    /// Number of steps.
     pub steps: usize,
-    /// Cells times waves times kinds of slots: what a step takes.
+    /// Cells times waves times kinds of slots: the cost of a step.
     pub cells: usize,
-    /// Seconds after the start of the workload from which on nothing has a price.
+    /// Seconds after the start of the workload from which on all prices are 0.
     pub horizon: f64,
 }
 
-/// The bound on a sum of costs, from at most `budget` cells times waves times steps ([`BUDGET`] at most is of
-/// use).
+/// The bound on a sum of costs, from at most `budget` cells times waves times steps (more than [`BUDGET`] is
+/// of no use).
 ///
-/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if the budget is not
-/// enough for a few steps on the coarsest grid, or if `stop` says so before the first step; it is asked
+/// `None` if work is not divided into tasks, if no flow can cost more than it does alone, if the budget is
+/// too small for a few steps on the coarsest grid, or if `stop` is true before the first step; it is called
 /// before each.
 pub fn bound(
     instance: &Instance,
@@ -118,8 +118,7 @@ impl Whole<'_> {
         Scale { from, width: (self.horizon - from) / intervals as f64, intervals }
     }
 
-    /// The size of the programs that [`Self::cut`] would make, at least. O(flows), without a look at their
-    /// phases.
+    /// A lower bound on the size of the programs that [`Self::cut`] would make. O(flows), without the phases.
     fn least_size(&self, intervals: usize, cells: usize) -> usize {
         let width = self.scale(intervals).width / cells as f64;
         let even = |&f: &FlowId| {
@@ -145,7 +144,7 @@ impl Whole<'_> {
     }
 }
 
-/// When everything could be done, one flow after the other as they come.
+/// The end of a schedule of one flow after the other, in order of arrival.
 fn horizon(instance: &Instance, paths: &Paths, flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let cluster = instance.cluster();
     let mut order: Vec<FlowId> = instance.flows().keys().collect();
@@ -165,10 +164,10 @@ fn horizon(instance: &Instance, paths: &Paths, flows: &TiSlice<FlowId, FlowBound
     end + STRETCH * (end - from)
 }
 
-/// By how much a schedule of tasks takes longer than the area of their work.
+/// The part by which a schedule of tasks takes longer than the area of their work.
 const STRETCH: f64 = 0.1;
 
-/// What may come to be paid for a flow: the size of its prices.
+/// The most that a flow may pay: the scale of its prices.
 fn stake(instance: &Instance, flows: &TiSlice<FlowId, FlowBound>, f: FlowId, horizon: f64) -> f64 {
     let (flow, earliest) = (instance.flow(f), flows[f].earliest);
     let more = |at: f64| flow.cost.eval(at) - flow.cost.eval(earliest);
@@ -208,31 +207,31 @@ fn edges(
     edges
 }
 
-/// Where the cells of a flow end: behind the last step of its cost it is all the same.
+/// The end of the cells of a flow: after the last step of its cost nothing changes.
 fn end(instance: &Instance, f: FlowId, first: f64, horizon: f64) -> f64 {
     let cost = &instance.flow(f).cost;
     let steps = cost.as_steps().map(|steps| steps.last().map_or(first, |&(at, _)| tolerance::latest(at)));
     steps.map_or(horizon, |last| just_after(last).min(horizon)).max(first)
 }
 
-/// How many cells of about that width there are between two instants.
+/// The number of cells of about that width between two instants.
 fn even_cells(first: f64, end: f64, width: f64) -> f64 {
     ((end - first) / width).ceil().max(1.0)
 }
 
-/// A bound and the prices that prove it; minus infinity if nothing is proven of them yet.
+/// A bound and the prices that prove it; minus infinity if no bound is proven yet.
 struct Best {
     bound: f64,
     prices: Vec<Prices>,
-    /// The length of steps with which it was found.
+    /// The length of the steps that found it.
     rate: f64,
 }
 
-/// Prices on their way up.
+/// The state of the ascent over prices.
 struct Ascent {
     kinds: Vec<Kind>,
     budget: usize,
-    /// What may come to be paid for all flows.
+    /// The most that all flows together may pay.
     stake: f64,
     best: Option<Best>,
     /// Steps made so far.
@@ -249,7 +248,7 @@ impl Ascent {
         Self { kinds: kinds.to_vec(), budget, stake, best: None, steps: 0, is_stopped: false, usage, scratch }
     }
 
-    /// Tries several lengths of steps on a coarse grid; the size of its programs.
+    /// Tries several lengths of steps on a coarse grid; returns the size of its programs.
     fn explore(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
         let (programs, scale, size) = TRIAL_GRIDS.iter().find_map(|&grid| {
             let (programs, scale) = whole.cut(grid.0, grid.1);
@@ -264,7 +263,7 @@ impl Ascent {
         Some(size)
     }
 
-    /// Continues with these kinds of slots: those of a slot kind at a price in proportion to their speed.
+    /// Continues with these kinds of slots: those of one slot kind have prices in proportion to their speed.
     fn spread(&mut self, kinds: &[Kind]) -> Option<()> {
         let Best { prices, rate, .. } = self.best.take()?;
         let of = |kind: &Kind| {
@@ -298,7 +297,7 @@ impl Ascent {
         Some(size)
     }
 
-    /// At most this number of steps of this length from some prices, none any more once it was stopped.
+    /// At most this number of steps of this length from some prices; no more after a stop.
     fn climb(
         &mut self,
         programs: &[Program],
@@ -310,7 +309,7 @@ impl Ascent {
         let n = prices[0].of_intervals().len();
         let mut means = vec![vec![(0.0, 0.0); n]; self.kinds.len()];
         self.usage = vec![Usage::none(n); self.kinds.len()];
-        // Of an interval of all slots, not of a second.
+        // In units of an interval of all slots, not of a second.
         let slots: f64 = self.kinds.iter().map(|kind| kind.slots).sum();
         let longest = 3.0 * rate * self.stake / (slots * n as f64);
         for step in 0..steps {
@@ -331,7 +330,7 @@ impl Ascent {
         }
     }
 
-    /// The bound at some prices, and what is used under them.
+    /// The bound at some prices, and the usage under them.
     fn look(&mut self, programs: &[Program], all: &[Prices]) -> f64 {
         self.usage.iter_mut().for_each(Usage::clear);
         let (mut sum, mut size, mut tasks) = (0.0, 0.0, 0.0);
@@ -349,12 +348,12 @@ impl Ascent {
             size += paid;
             highest = prices.of_intervals().iter().copied().fold(highest, f64::max);
         }
-        // How often rounding may tell: number of tasks times intervals.
+        // The number of roundings: number of tasks times intervals.
         let terms = tasks * all[0].of_intervals().len() as f64;
         sum - 1e-10 * size - 1e-13 * terms * highest
     }
 
-    /// Moves the prices; `false` if nothing says where to.
+    /// Moves the prices; `false` if there is no direction.
     fn go(&self, all: &mut [Prices], means: &mut [Vec<(f64, f64)>], step: i32, length: f64) -> bool {
         let mut is_moving = false;
         let grown = (1.0 - BETA.0.powi(step), 1.0 - BETA.1.powi(step));
@@ -380,12 +379,12 @@ fn size(programs: &[Program]) -> usize {
     programs.iter().map(Program::size).sum::<usize>().max(1)
 }
 
-/// Whether programs of this size may have enough steps to find out anything.
+/// Whether programs of this size get enough steps for a useful bound.
 fn is_worth_trying(budget: usize, size: usize) -> bool {
     trial_steps(budget, size.max(1)) >= *TRIAL_STEPS.start()
 }
 
-/// Steps that each length may have on programs of this size.
+/// Number of steps for each length on programs of this size.
 fn trial_steps(budget: usize, size: usize) -> usize {
     (TRIAL * budget as f64) as usize / (RATES.len() * size)
 }

@@ -4,7 +4,7 @@
 /// 10^-6 to which costs are compared.
 const RELATIVE: f64 = 1e-12;
 
-/// How far a result of about `magnitude` may be off after naive summation of `terms` numbers.
+/// The largest error of a result of about `magnitude` after naive summation of `terms` numbers.
 ///
 /// Naive summation of numbers of one sign errs by less than `terms` times the unit roundoff.
 pub(crate) fn margin(magnitude: f64, terms: usize) -> f64 {

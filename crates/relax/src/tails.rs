@@ -1,11 +1,11 @@
-//! Phases cut into slices, and what follows from them: stronger completions of single flows, mean tails,
-//! and the test of deadlines with tails (docs/math/flowflex.md B7).
+//! Phases cut into slices, and their uses: later completions of single flows, mean tails, and the test of
+//! deadlines with tails (docs/math/flowflex.md B7).
 //!
 //! A phase of shortest duration D never works faster than its work over D. So the part of its work between
-//! the shares u and u + du, in order of time, is done no earlier than head + u·D after the release and no
-//! later than tail + (1 − u)·D before the completion. A slice is such a part of some width, held to the
-//! weaker end on each side. More slices are stronger: one is what [`prefix_area`](mod@crate::prefix_area)
-//! had, infinitely many are the work that *must* be done by an instant.
+//! the shares u and u + du, in order of time, has a head of at least head + u·D after the release and a tail
+//! of at least tail + (1 − u)·D before the completion. A slice is such a part of some width, with the weaker
+//! limit on each side. More slices are stronger: one slice is the test of
+//! [`prefix_area`](mod@crate::prefix_area), infinitely many are the work that *must* be done by an instant.
 
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{FlowId, Instance, SlotKind};
@@ -15,26 +15,26 @@ use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
 use crate::rounding_margin;
 
-/// Slices in all that bounds may take; each phase gets its share, at least one and at most eight.
+/// Most slices of all phases together; each phase gets its share, from one to eight.
 const SLICES: usize = 4000;
 
 /// A part of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
-    /// The flow it belongs to.
+    /// The flow of the phase.
     pub flow: FlowId,
-    /// The slot kind that does it.
+    /// The slot kind of the phase.
     pub slot_kind: SlotKind,
-    /// Seconds from the release of the flow before which none of it is done.
+    /// Seconds from the release of the flow to the earliest start.
     pub head: f64,
-    /// Seconds before the completion of the flow by which all of it is done.
+    /// Seconds from the latest end to the completion of the flow.
     pub tail: f64,
-    /// Shortest time in which it can be done, in seconds.
+    /// Shortest possible time, in seconds.
     pub seconds: f64,
     /// Slot-seconds of work; positive.
     pub work: f64,
-    /// By how many seconds the work of the phase is done earlier in the mean, before the phase ends, than its
-    /// slices say; above 0 only on machines of mixed speed, whose tasks are not divided (`paths::mean_task`).
+    /// Mean seconds by which the work of the phase is done earlier, before the phase ends, than its slices
+    /// imply; above 0 only on machines of mixed speed, whose tasks are not divided (`paths::mean_task`).
     pub early: f64,
 }
 
@@ -42,7 +42,7 @@ pub struct Slice {
 pub fn slices(instance: &Instance, paths: &Paths, most: usize) -> Vec<Slice> {
     let n = (SLICES / instance.phases().len().max(1)).clamp(1, most.clamp(1, 8));
     let mut slices = Vec::with_capacity(n * instance.phases().len());
-    // On machines of one speed there are plans too, in which work is divided at will.
+    // On machines of one speed there are also plans, which divide work arbitrarily.
     let mixed = instance.cluster().uniform_speed().is_none();
     for (id, phase) in instance.phases().iter_enumerated() {
         if paths.work[id] <= 0.0 {
@@ -93,10 +93,10 @@ pub fn strengthened(
 
 /// The least mean time from the work of each flow in `slot_kinds` to the flow's completion; 0 without work.
 ///
-/// Seen from the completion backwards, a slice comes no earlier than its tail, and the slot kinds do no more
-/// than their capacity: what a machine does that begins every slice as soon as it may cannot be beaten. Nor
-/// can the mean of the slices by themselves, each at its own rate, or of tasks that each run on the fastest
-/// slot; the larger of the two holds.
+/// Seen backwards from the completion, a slice comes at its tail or later, and the slot kinds work at most at
+/// their capacity: no schedule beats a machine that begins every slice as soon as possible. Nor does one beat
+/// the mean of the slices alone, each at its own rate, or of tasks that each run on the fastest slot; the
+/// larger of the two holds.
 pub fn mean_tails(instance: &Instance, slices: &[Slice], slot_kinds: &[SlotKind]) -> TiVec<FlowId, f64> {
     let mut means: TiVec<FlowId, f64> = vec![0.0; instance.flows().len()].into();
     let capacity: f64 = slot_kinds.iter().map(|&slot_kind| instance.cluster().capacity(slot_kind)).sum();

@@ -76,7 +76,7 @@ fn typed_slot_kinds_count_separately_and_together() {
     assert!((best(&instance) - 14.0).abs() < 1e-9);
 }
 
-/// Maps end at 5, 15 and 20, reduces at 10, 25 and 28. Heads and tails alone make it 3 + 18 or 18 + 3.
+/// Maps end at 5, 15 and 20, reduces at 10, 25 and 28. Heads and tails alone give 3 + 18 or 18 + 3.
 #[test]
 fn makespans_on_typed_slots_are_bounded_by_johnsons_rule() {
     let job = |maps: u32, reduces: u32| JobDraft {
@@ -120,7 +120,7 @@ fn an_instance_without_flows_costs_nothing() {
     }
 }
 
-/// A flow that costs nothing up to 3 s keeps the makespan of the others from being the objective.
+/// A flow that costs 0 up to 3 s, so that the makespan of the others is not the objective.
 #[test]
 fn fluid_johnson_leaves_flows_with_costs_of_their_own_alone() {
     let mut own = flow("a", 0.0, 1.0, one_phase(1, 1.0));
@@ -133,7 +133,7 @@ fn fluid_johnson_leaves_flows_with_costs_of_their_own_alone() {
     assert!(names(vec![flow("a", 0.0, 1.0, one_phase(1, 1.0))]).contains(&"fluid-johnson"));
 }
 
-/// A fast machine and a slow one; a task of 16 s takes 2 s at least, though both together do its work in
+/// A fast machine and a slow one; a task of 16 s takes at least 2 s, though both together do its work in
 /// less.
 #[test]
 fn on_mixed_speeds_no_task_is_divided() {
@@ -166,8 +166,8 @@ fn on_mixed_speeds_no_task_is_divided() {
     }
 }
 
-/// The long task takes 2 s on the fast slot, and its work is 16 of 17: it is done 1 s before the end in the
-/// mean, the short one's a sixteenth of a second.
+/// The long task takes 2 s on the fast slot, and its work is 16 of 17: it is done 1 s before the end on
+/// average, the short task's 1/16 s before.
 #[test]
 fn on_mixed_speeds_tasks_are_done_half_their_length_before_the_end() {
     let machine = |name: &str, speed| MachineDraft {
@@ -203,7 +203,7 @@ fn prices(instance: &Instance) -> Option<f64> {
 
 #[test]
 fn prices_say_how_many_must_be_late() {
-    // Whole weights: between sums there is nothing.
+    // With whole weights there is no value between sums.
     assert_eq!(prices(&due_together(5, 2, Metric::Tardy)), Some(6.0));
     // Two are 5 s late and one 10 s.
     let tardiness = prices(&due_together(5, 2, Metric::Tardiness)).unwrap();
@@ -278,8 +278,8 @@ fn the_search_for_prices_can_be_stopped() {
     assert!(bounds_until(&instance, Form::Tasks, &|| true).iter().all(|bound| bound.name != "prices"));
 }
 
-/// The short job runs beside the long one from the start. If it could not start before the flow's earliest
-/// completion less its own length, it would be in the way of the other flow. Was wrong in a first prototype.
+/// The short job runs beside the long one from the start. If it had to start at the flow's earliest
+/// completion less its own length or later, it would delay the other flow. (A bug of a first prototype.)
 #[test]
 fn the_first_cell_reaches_down_to_the_head_of_a_short_chain() {
     let short = JobDraft { id: "short".into(), ..one_phase(1, 1.0) };

@@ -11,7 +11,7 @@
 //! Σ_i supply_i · min_k (c_ik + π_k) − Σ_k capacity_k π_k (docs/math/flowflex.md B6).
 //!
 //! **Complexity**: O(rows · columns) memory and a pass over all pairs; a pivot O(columns + depth + subtree).
-//! The libraries there are bind C++ code, or take successive shortest paths, which are quadratic here.
+//! Existing libraries bind C++ code, or use successive shortest paths, which are quadratic here.
 
 use crate::rounding_margin;
 
@@ -36,7 +36,7 @@ pub struct Problem {
 /// A solution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
-    /// What each row sends where, by column.
+    /// The flow of each row, by column.
     pub shipped: Vec<Vec<(usize, f64)>>,
     /// A lower bound on the cost of any solution, equal to the optimum up to rounding unless pivots ran out.
     pub bound: f64,
@@ -50,8 +50,8 @@ impl Problem {
     }
 }
 
-/// Solves the problem. Rows are first laid into the columns in the order given: the nearer that is to an
-/// optimum, the fewer pivots.
+/// Solves the problem. Rows first fill the columns in the order given: the nearer that is to an optimum, the
+/// fewer pivots.
 pub fn solve(problem: &Problem) -> Solution {
     let mut tree = Tree::new(problem);
     tree.optimise();
@@ -72,7 +72,7 @@ pub fn solve(problem: &Problem) -> Solution {
     Solution { shipped, bound: value_of(problem, &prices), prices }
 }
 
-/// The lower bound that prices π ≥ 0 of the columns give. O(rows · columns).
+/// The lower bound of prices π ≥ 0 of the columns. O(rows · columns).
 pub fn value_of(problem: &Problem, prices: &[f64]) -> f64 {
     let columns = problem.capacity.len();
     let (mut value, mut magnitude) = (0.0, 0.0);
@@ -103,7 +103,7 @@ struct Tree<'a> {
     near: f64,
     parent: Vec<usize>,
     depth: Vec<u32>,
-    /// What the pair of a node and its parent carries.
+    /// The flow between a node and its parent.
     flow: Vec<f64>,
     /// u of rows, v of columns: u + v is the cost of a pair of the tree.
     potential: Vec<f64>,
@@ -298,7 +298,7 @@ impl<'a> Tree<'a> {
         self.refresh(top);
     }
 
-    /// Makes `top` the top of the subtree cut off at `leaving`, and hangs it under `under`.
+    /// Makes `top` the top of the subtree cut off at `leaving`, and attaches it to `under`.
     fn rehang(&mut self, top: usize, under: usize, leaving: usize, flow: f64) {
         let (mut node, mut parent, mut carried) = (top, under, flow);
         loop {
@@ -312,7 +312,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Prices relative to the dummy row, which may use any column for nothing.
+    /// Prices relative to the dummy row, which uses any column for free.
     fn prices(&self) -> Vec<f64> {
         let free = self.potential[self.rows - 1];
         self.potential[self.rows..].iter().map(|v| (-v - free).max(0.0)).collect()

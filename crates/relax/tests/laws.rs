@@ -1,4 +1,4 @@
-//! The bounds against schedules of both forms, against an independent linear program, and their laws.
+//! Tests the bounds against schedules of both forms, an independent linear program, and their laws.
 #![expect(clippy::unwrap_used, reason = "drafts are drawn valid; a test may fail here")]
 
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn phase() -> impl Strategy<Value = PhaseDraft> {
         .prop_map(|list| TasksDraft::Each(list.into_iter().map(|micros| f64::from(micros) / 1e6).collect()));
     let uniform =
         (1u32..6, 0u32..4).prop_map(|(tasks, s)| TasksDraft::Uniform { tasks, seconds: f64::from(s) });
-    // A few microseconds: where rounding to whole ones matters most.
+    // A few microseconds: rounding to whole ones matters most there.
     let tiny = (1u32..6, 0u32..4)
         .prop_map(|(tasks, us)| TasksDraft::Uniform { tasks, seconds: f64::from(us) * 1e-6 });
     (prop_oneof![each, uniform, tiny], prop::option::of(1u32..4))
@@ -97,7 +97,7 @@ fn under(instance: &Instance, objective: Objective) -> Instance {
     instance.clone().with_objective(objective, Weights::Use).unwrap()
 }
 
-/// Every bound of every metric is at most what these completions cost: no tolerance.
+/// Every bound of every metric is at most the cost of these completions, without tolerance.
 fn bounded(instance: &Instance, completions: &[f64]) -> Result<(), TestCaseError> {
     for objective in objectives() {
         let instance = under(instance, objective);
@@ -112,7 +112,7 @@ fn bounded(instance: &Instance, completions: &[f64]) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// Whether a phase may run, given which are done.
+/// Whether a phase may run after the phases that are done.
 fn ready(instance: &Instance, phase: PhaseId, done: &[bool]) -> bool {
     let job = instance.job(instance.phase(phase).job);
     let finished = |j: JobId| instance.job(j).phases().all(|p| done[p.index()]);
@@ -223,7 +223,7 @@ fn malleable_schedule(instance: &Instance, order: &[usize]) -> Vec<f64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// No tolerance, as above.
+    /// Without tolerance, as above.
     #[test]
     fn no_task_schedule_beats_prices(
         machines in machines(&[1.0, 2.0, 3.0, 0.7, 7.0]), flows in flows(), seed in any::<u64>(),

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_due_stays() {
+    fn events_stay_until_they_are_due() {
         let mut queue = Queue::default();
         assert_eq!(queue.pop_at(Time(0)), None);
         queue.push(Time(3), Pending::Wake);

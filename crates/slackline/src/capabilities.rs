@@ -103,7 +103,7 @@ mod tests {
     use crate::Registry;
 
     #[test]
-    fn what_a_policy_plans_is_a_set() {
+    fn capabilities_of_plans_are_a_set() {
         let registry = Registry::standard();
         let of = |name: &str| {
             let entry = registry.get(name).unwrap();

@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_have_happened_is_refused() {
+    fn impossible_recordings_are_refused() {
         let error = |change: &dyn Fn(&mut Vec<AttemptDraft>)| {
             let mut draft = draft();
             change(&mut draft.flows[0].jobs[0].recorded);

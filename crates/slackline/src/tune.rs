@@ -3,7 +3,7 @@
 use slackline_algo::ordering::exhaustive::ex_mk_sf_jr;
 use slackline_algo::ordering::orders::{Goal, TooMany};
 use slackline_algo::ordering::split::{
-    as_submitted, at_split, best_split, mk_sf_jr, mk_tct_sf_jr_told, proportional,
+    as_submitted, at_split, best_split, mk_sf_jr, mk_tct_sf_jr_with_progress, proportional,
 };
 use slackline_algo::ordering::workload::Workload;
 use slackline_model::Instance;
@@ -129,7 +129,7 @@ pub fn tune_with_progress(
         Method::MkSfJr => mk_sf_jr(&workload, splits, config),
         Method::MkTctSfJr => best_split(&workload, splits, Rule::MkTctJr, Goal::Makespan, config),
     };
-    let front = request.front.then(|| mk_tct_sf_jr_told(&workload, splits, config, progress));
+    let front = request.front.then(|| mk_tct_sf_jr_with_progress(&workload, splits, config, progress));
     let scaled = request.proportional.map(|small| proportional(&workload, splits, small, config));
     let half = splits.half();
     let (best, exact) = match scaled {

@@ -174,7 +174,7 @@ fn memory_follows_what_is_live() {
 }
 
 #[test]
-fn what_is_wrong_in_the_middle_ends_the_stream_with_its_line() {
+fn errors_in_the_middle_end_the_stream_with_their_line() {
     let plain = (WorkloadOptions::default(), SimulationOptions::default());
     let error = |flows: Vec<FlowDraft>, change: fn(String) -> String| {
         let text = change(String::from_utf8(lines(&on_two_slots(flows))).unwrap());

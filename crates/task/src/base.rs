@@ -1,4 +1,4 @@
-//! Clocks, files, check sums and errors.
+//! Clocks, files, checksums and errors.
 
 pub mod activity;
 pub mod clock;

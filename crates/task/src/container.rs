@@ -1,9 +1,9 @@
 //! Runs one task inside a container that another system, Hadoop, has started.
 //!
 //! The task is the one that this machine would run ([`crate::attempt`]), so that its output is the same to
-//! the byte. What it is given comes from two files, a [`JobSpec`] for the whole job and a line of [`pieces`]
-//! for each map; what goes in and out are [`frames`] on standard input and output. The other system carries
-//! the map output, a blob for each map and partition, and knows only the length of each.
+//! the byte. Its inputs are two files, a [`JobSpec`] for the whole job and a line of [`pieces`] for each map;
+//! data go in and out as [`frames`] on standard input and output. The other system carries the map output, a
+//! blob for each map and partition, and knows only the length of each.
 //!
 //! ```text
 //! slackline-worker container task map --spec FILE --pieces FILE --task N --attempt A --directory DIR [--copy K=PATH]…
@@ -11,15 +11,15 @@
 //! ```
 //!
 //! A map writes its partitions, ascending, or its part file; a reduce reads a partition of all maps,
-//! ascending, and writes its part file. Last comes a report, also of a task that failed: then the exit code
-//! is 0 all the same. It is 2 where there is no task (files, arguments or frames that cannot be), and
-//! standard error says why. What commands say on standard error is passed on as it comes, including what they
-//! count and tell by `reporter:`.
+//! ascending, and writes its part file. Last comes a report, also for a failed task: then the exit code is
+//! still 0. It is 2 if no task could be read (invalid files, arguments or frames), with the reason on
+//! standard error. Standard error of commands is forwarded at once, including counters and status by
+//! `reporter:`.
 //!
-//! An attempt that takes longer than its job allows is ended, and its report says so.
+//! An attempt that takes longer than its job allows is ended, with a report.
 //!
 //! A map ends when its standard input closes, a reduce when no process reads its standard output any more, in
-//! both cases with everything that was started from it.
+//! both cases with all processes that it started.
 
 pub(crate) mod arguments;
 pub mod frames;
@@ -69,7 +69,7 @@ pub fn main_if_asked() -> Option<ExitCode> {
 fn run(arguments: &Arguments) -> Result<(), TaskError> {
     let job = JobSpec::read(&arguments.spec)?;
     let place = AttemptDirectories::make(&arguments.directory, arguments.attempt)?;
-    // Not that of the library, which searches for the ends of lines.
+    // Not the standard output of the library, which searches for the ends of lines.
     let mut out = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(frames::unsent())?;
     let mut beside = out.try_clone().map_err(frames::unsent())?;
     let late = move |report: &Report| {
@@ -116,10 +116,10 @@ fn send_report(out: &mut impl Write, report: &Report) -> Result<(), TaskError> {
 
 /// One partition of all maps.
 struct ReduceInput {
-    /// The directories of the maps, as a reduce is given them.
+    /// The directories of the maps, for the reduce.
     maps: Vec<PathBuf>,
-    /// What kept them from being stored, after which the rest was read all the same: the sender learns of it
-    /// from the report.
+    /// The error of storing them, after which the rest was still read: the sender learns of it from the
+    /// report.
     stored: Result<(), TaskError>,
 }
 
@@ -159,7 +159,7 @@ fn receive(
     Ok(received)
 }
 
-/// Sends what an attempt has made.
+/// Sends the output of an attempt.
 fn send_output(out: &mut impl Write, attempt: &Spec) -> Result<(), TaskError> {
     let number = match attempt.task {
         Task::Map { partitions, .. } if partitions > 0 => {

@@ -1,7 +1,7 @@
-//! The built-in programs, one file each: what the benchmarks of the papers ran.
+//! The built-in programs, one file each: those of the papers' benchmarks.
 //!
-//! `contract` says what a program is. One is a line in `PROGRAMS` and an implementation of `Program`, of
-//! `counting::Count` if it counts something, or of `Generator` if it makes its own input.
+//! `contract` defines a program. Each is a line in `PROGRAMS` and an implementation of `Program`, of
+//! `counting::Count` if it counts, or of `Generator` if it makes its own input.
 
 pub(crate) mod arguments;
 pub(crate) mod columns;
@@ -43,19 +43,19 @@ pub(crate) enum Built {
     Generator(Box<dyn Generator>),
 }
 
-/// What a job's program needs from the engine.
+/// The needs of a job's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How many inputs it takes.
+    /// Number of inputs.
     pub inputs: RangeInclusive<usize>,
-    /// How many maps a generator has; none where maps come from the splits.
+    /// Number of maps of a generator; `None` if maps come from the splits.
     pub maps: Option<u32>,
-    /// How many bytes of output a generator makes, all maps together (the last line of a part may go
-    /// beyond its share); none for what reads inputs, whose output is not known before.
+    /// Number of bytes of a generator's output, all maps together (the last line of a part may exceed its
+    /// share); `None` for programs with inputs, whose output is not known in advance.
     pub bytes: Option<u64>,
     /// Whether it never has reduces.
     pub is_map_only: bool,
-    /// Whether it makes no sense without reducers.
+    /// Whether it is useless without reducers.
     pub needs_reducers: bool,
     /// Whether [`crate::attempt::prepare`] must run before the first map if there is more than one reducer.
     pub needs_preparation: bool,
@@ -81,11 +81,11 @@ pub fn programs() -> &'static [Info] {
     &PROGRAMS
 }
 
-/// What a job needs. Checks its program and arguments on the way.
+/// The needs of a job. Checks its program and arguments.
 ///
 /// # Errors
 ///
-/// A program or an argument that there is not, with those that there are.
+/// An unknown program or argument, with the known ones.
 pub fn describe(job: &Job) -> Result<Shape, TaskError> {
     let reads = Shape {
         inputs: 1..=usize::MAX,
@@ -144,11 +144,11 @@ fn info(name: &str) -> Result<&'static Info, TaskError> {
     })
 }
 
-/// Whether a job takes this many inputs.
+/// Checks the number of inputs of a job.
 ///
 /// # Errors
 ///
-/// It takes more, or fewer.
+/// Too many or too few inputs.
 pub fn check_count(shape: &Shape, inputs: usize) -> Result<(), TaskError> {
     if shape.inputs.contains(&inputs) {
         return Ok(());
@@ -161,7 +161,7 @@ pub fn check_count(shape: &Shape, inputs: usize) -> Result<(), TaskError> {
     Err(TaskError::Job(format!("found {inputs} inputs, expected {expected}")))
 }
 
-/// How a job reads its input; none if Slackline does not read it itself.
+/// The input format of a job; `None` if Slackline does not read its input.
 ///
 /// # Errors
 /// A program or an argument that does not exist.

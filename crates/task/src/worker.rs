@@ -1,14 +1,13 @@
 //! The worker process, which runs attempts one after the other.
 //!
-//! Its protocol: each line of standard input is a [`Spec`], as JSON, and is answered by a line of
-//! standard output, a [`Report`]. Built-in programs run in the process itself; commands are started from it.
-//! When an attempt is over, in any way, nothing that its commands started is left: the worker takes over
-//! processes that lose their parent (it is a subreaper), so that it finds all of them among its descendants,
-//! and kills them before it reports.
+//! Its protocol: each line of standard input is a [`Spec`], as JSON; the answer is a line of standard output,
+//! a [`Report`]. Built-in programs run in the process itself, commands as its children. When an attempt ends,
+//! in any way, no process of its commands is left: the worker adopts processes that lose their parent (it is
+//! a subreaper), so that it finds all of them among its descendants, and kills them before it reports.
 //!
-//! The caller keeps the worker's standard input open: when that closes, because its engine closed it or died
-//! in any way, the worker ends. What its commands started gets TERM, and KILL after [`shutdown::GRACE`]. An
-//! engine starts it as leader of a separate process group (a worker that is none makes itself one).
+//! The caller keeps the worker's standard input open: when it closes, because the engine closed it or died,
+//! the worker ends. Its processes get TERM, and KILL after [`shutdown::GRACE`]. An engine starts it as leader
+//! of a separate process group (otherwise the worker makes itself one).
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -20,7 +19,7 @@ use crate::process::spec::Spec;
 use crate::process::worker_command::ARGUMENT;
 use crate::{attempt, container};
 
-/// Runs the worker to its end if this program was started as one, also of one task in a [`container`]. A
+/// Runs the worker to its end if this program was started as one, also for one task in a [`container`]. A
 /// program that runs flows on this machine begins with this call, and ends with the exit code that it
 /// returns. It also [prepares](system::prepare) the process.
 pub fn main_if_asked() -> Option<ExitCode> {

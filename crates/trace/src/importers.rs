@@ -63,7 +63,7 @@ const TABLE: &[Importer] = &[
 
 const DOCUMENTS: &[Importer] = &[workload::TOML, workload::JSON, workload::YAML, workload::LINES];
 
-/// Formats that workloads may come in. The default is every format of this crate.
+/// Formats of workloads. By default every format of this crate.
 #[derive(Clone, Debug)]
 pub struct Importers(Vec<Importer>);
 
@@ -105,10 +105,9 @@ impl Importers {
             .map(|(_, pair)| pair)
     }
 
-    /// The format of a file: by the ending of its name (that of a compression set aside), by its text where
-    /// the ending is unknown or shared by several formats. A later format goes before an earlier one; where a
-    /// text fits none that have its ending, our own documents go before all, since their messages are about
-    /// what is missing.
+    /// The format of a file: by the ending of its name (without that of a compression), or by its text if the
+    /// ending is unknown or shared by several formats. A later format has precedence; if no format of the
+    /// ending fits the text, our own documents come first, since their messages name the missing part.
     pub fn guess(&self, name: &str, text: &str) -> Option<&Importer> {
         let ending = ending(name);
         let named = |i: &&Importer| ending.as_deref().is_some_and(|ending| i.endings.contains(&ending));

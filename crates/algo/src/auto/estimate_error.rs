@@ -17,9 +17,9 @@ const WORLDS: usize = 4;
 
 /// The estimates of phases, the measured durations, and the mean error.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Doubt {
+pub(super) struct EstimateError {
     /// Seconds of a task at speed 1, as estimated when the flow arrived.
-    said: IdTable<PhaseId, f64>,
+    estimated: IdTable<PhaseId, f64>,
     /// The total duration of finished tasks, and their number.
     took: IdTable<PhaseId, (f64, u32)>,
     /// Mean over phases of |ln(measured duration / estimate)|.
@@ -27,14 +27,14 @@ pub(super) struct Doubt {
     n: f64,
 }
 
-impl Doubt {
+impl EstimateError {
     /// Learns from the events of an instant.
     pub(super) fn note(&mut self, events: &[Event], view: &View<'_>) {
         for event in events {
             match *event {
                 Event::FlowArrived(flow) => {
                     for phase in view.instance.flow(flow).phases() {
-                        self.said[phase] = view.estimates.task[phase].seconds();
+                        self.estimated[phase] = view.estimates.task[phase].seconds();
                     }
                 }
                 Event::TasksDone { phase, count, machine, took } => {
@@ -46,17 +46,17 @@ impl Doubt {
                 _ => {}
             }
             if let Some(flow) = event.over() {
-                self.said.forget(view.instance.flow(flow).phases());
+                self.estimated.forget(view.instance.flow(flow).phases());
                 self.took.forget(view.instance.flow(flow).phases());
             }
         }
     }
 
     fn learn(&mut self, phase: PhaseId) {
-        let (said, (seconds, tasks)) = (self.said[phase], self.took[phase]);
-        if said > 0.0 && seconds > 0.0 {
+        let (estimated, (seconds, tasks)) = (self.estimated[phase], self.took[phase]);
+        if estimated > 0.0 && seconds > 0.0 {
             self.n = (self.n + 1.0).min(MEMORY);
-            self.error += ((seconds / f64::from(tasks) / said).ln().abs() - self.error) / self.n;
+            self.error += ((seconds / f64::from(tasks) / estimated).ln().abs() - self.error) / self.n;
         }
     }
 
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn the_error_is_that_of_the_last_phases() {
-        let mut estimate_error = Doubt::default();
-        let mut phase = |said: f64, took: f64| {
-            estimate_error.said[PhaseId(0)] = said;
+        let mut estimate_error = EstimateError::default();
+        let mut phase = |estimated: f64, took: f64| {
+            estimate_error.estimated[PhaseId(0)] = estimated;
             estimate_error.took[PhaseId(0)] = (took * 3.0, 3);
             estimate_error.learn(PhaseId(0));
             (estimate_error.error(), estimate_error.worlds(), estimate_error.allows_search())
@@ -109,7 +109,7 @@ mod tests {
         let (error, worlds, searches) = phase(8.0, 4.0);
         assert!(
             (error - 2.0_f64.ln()).abs() < 0.01 && worlds == 0 && !searches,
-            "half as long as said: {error}"
+            "half as long as estimated: {error}"
         );
         assert!((estimate_error.noise(100) - error / 10.0).abs() < 1e-12);
     }

@@ -9,7 +9,7 @@ use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, View
 
 use super::evaluate::{Evaluator, Sequence};
 use crate::auto::dispatch::Serving;
-use crate::auto::estimate_error::Doubt;
+use crate::auto::estimate_error::EstimateError;
 use crate::auto::future_arrivals::Prospect;
 use crate::auto::recurring::{Announced, RecurringFlow};
 use crate::auto::reserved_slots::Headroom;
@@ -202,7 +202,7 @@ pub struct Auto {
     wait: f64,
     rng: ChaCha8Rng,
     residual: Residual,
-    estimate_error: Doubt,
+    estimate_error: EstimateError,
     headroom: Headroom,
     prospect: Prospect,
     announced: Announced,
@@ -253,7 +253,7 @@ impl Auto {
             wait: settings.real("wait"),
             rng: random::rng(Seed(settings.count("seed")), "auto", 0),
             residual: Residual::with_plans(),
-            estimate_error: Doubt::default(),
+            estimate_error: EstimateError::default(),
             headroom,
             prospect: Prospect::default(),
             announced: Announced::default(),

@@ -1,15 +1,15 @@
 //! Lower bounds over whole ranges of slot splits, which shorten exact sweeps.
 //!
-//! Everything here is a function of map slots `a` and reduce slots `b` that never grows with either.
-//! All splits of a total S into `lo..=hi` map slots therefore have at least the bound of `hi` map and
-//! S − `lo` reduce slots, although no single split has both. Integers throughout; whole microseconds
-//! are rounded up, which is valid because completions are whole.
+//! All functions here depend on map slots `a` and reduce slots `b`, and never grow with either. All splits of
+//! a total S into `lo..=hi` map slots therefore have at least the bound of `hi` map and S − `lo` reduce
+//! slots, although no single split has both. Integers throughout; whole microseconds are rounded up, which is
+//! valid because completions are whole.
 
 use slackline_model::tasks::Tasks;
 
 use super::workload::Workload;
 
-/// A stage of a job, as far as bounds look at it.
+/// A stage of a job, for bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     tasks: u64,
@@ -49,7 +49,7 @@ impl Stage {
     }
 }
 
-/// What the bounds need of a workload.
+/// The data of a workload for the bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     /// Works of map and reduce stage, by map work ascending.
@@ -58,7 +58,7 @@ pub(super) struct Bounds {
     by_reduce: Vec<[u64; 2]>,
     /// The stages of each job.
     stages: Vec<[Stage; 2]>,
-    /// Those of the jobs whose stages no other job's stages cover.
+    /// Only the jobs whose stages no other job's stages cover.
     longest: Vec<[Stage; 2]>,
     /// Sums of the k least works, for each k, by stage.
     least_work: [Vec<u64>; 2],
@@ -128,10 +128,10 @@ impl Bounds {
 
     /// No schedule on `a` map and `b` reduce slots has a lower total completion time. O(n log n).
     ///
-    /// The k-th job to complete has, with those before it, done at least the k least map works on all
-    /// map slots, and then some reduce stage; or after some map stage the k least reduce works on all
-    /// reduce slots; and it is no earlier than the k-th least time of a job alone. Or, job by job: the
-    /// k-th to end its maps has done the k least map works, and each still has its own reduce stage.
+    /// The first k jobs to complete have together done at least the k least map works on all map slots, and
+    /// then some reduce stage; or after some map stage the k least reduce works on all reduce slots; and the
+    /// k-th completion is at least the k-th least time of a job alone. Or, job by job: the k-th to end its
+    /// maps has done the k least map works, and each still has its own reduce stage.
     pub(super) fn total_completion(&mut self, a: u32, b: u32) -> u128 {
         let (a, b) = (u64::from(a), u64::from(b));
         let (mut head, mut tail, mut tails) = (u64::MAX, u64::MAX, 0u128);

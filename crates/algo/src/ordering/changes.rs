@@ -1,9 +1,9 @@
 //! The splits at which orders by area change: the best places to cut ranges.
 //!
-//! By area a job's maps take work over map slots. So there is one split from which on they take no longer
-//! than its reduces, and the job is in the other part of Johnson's order. Between two such splits the order
-//! of the jobs does not change (within the small and within the large ones, for MK_TCT_JR), and the bounds of
-//! a range without any inside are about as good as those of its splits.
+//! By area, the maps of a job take their work over the map slots. So from one split on they take at most as
+//! long as its reduces, and the job is in the other part of Johnson's order. Between two such splits the
+//! order of the jobs does not change (within the small and within the large ones, for MK_TCT_JR), and the
+//! bounds of a range without such a split are about as good as those of its splits.
 
 use super::orders::Times;
 use super::splits::Splits;

@@ -1,7 +1,7 @@
 //! EX_MK_SF_JR (Algorithm 3): the best of all orders on all splits, for a few jobs.
 //!
-//! Splits are searched best bound first; on each, orders job by job, leaving out those that cannot end
-//! before the best known (and, of jobs that are alike, all orders but one). Exact.
+//! Splits are searched by least bound; on each, orders are built job by job, without those that cannot end
+//! before the best known (and, among equal jobs, all orders but one). Exact.
 
 use std::ops::RangeInclusive;
 
@@ -99,7 +99,7 @@ impl Orders<'_> {
         }
     }
 
-    /// The jobs that are left start no map before `free`, and their reduces after their maps.
+    /// The remaining jobs start no map before `free`, and their reduces after their maps.
     fn bound_of_rest(&self, split: Split, free: u64, left: &[JobId]) -> u64 {
         let (a, b) = (u64::from(split.map()), u64::from(split.reduce()));
         let stages = || left.iter().map(|job| &self.stages[job.index()]);

@@ -1,6 +1,6 @@
 //! Lower bounds on the result of one rule over a range of splits.
 //!
-//! Bounds for all orders (`bounds.rs`) cannot tell a split from its neighbours where the order, not the
+//! Bounds for all orders (`bounds.rs`) do not distinguish neighbouring splits if the order, not the number of
 //! slots, makes jobs wait. But the orders of neighbouring splits are nearly the same.
 //!
 //! 1. *Fixed jobs.* With more map slots and fewer reduce slots, a map stage never takes longer and a
@@ -46,7 +46,7 @@ pub(super) struct GoalBounds {
     pub(super) total_completion: u128,
 }
 
-/// What the bounds need of a workload, and the range they are at.
+/// The data of a workload for the bounds, and the current range.
 #[derive(Clone, Debug)]
 pub(super) struct RangeBounds<'a> {
     workload: &'a Workload,
@@ -94,8 +94,8 @@ impl<'a> RangeBounds<'a> {
         self.both(slots)
     }
 
-    /// The same with the reduces in order; to be called after [`RangeBounds::bound`] for the range.
-    /// `None` if it can say nothing more. O(n log n) and the time of the estimator.
+    /// The same with the reduces in order; must be called after [`RangeBounds::bound`] for the range. `None`
+    /// if it adds nothing. O(n log n) and the time of the estimator.
     pub(super) fn bound_in_order(&mut self, mode: Mode, Ends { low, high }: Ends) -> Option<GoalBounds> {
         let sure = match mode {
             Mode::Strict => None,
@@ -153,7 +153,7 @@ impl<'a> RangeBounds<'a> {
         jobs
     }
 
-    /// When the fixed jobs alone are ready on these map slots; others take their own time.
+    /// The ready times of the fixed jobs alone on these map slots; other jobs take their own time.
     fn ready_times(&mut self, split: Split) -> Vec<u64> {
         let mut ready: Vec<u64> = self.stages.iter().map(|[map, _]| map.least(split.map().into())).collect();
         self.bank.reset(split.map());
@@ -163,11 +163,11 @@ impl<'a> RangeBounds<'a> {
         ready
     }
 
-    /// Of the chains in which each job precedes the next and is ready no later, at the `latest`, than
-    /// the next is at the earliest, one of most reduce work.
+    /// Among the chains in which each job precedes the next and is ready, at the `latest`, before the next is
+    /// at the earliest: one of most reduce work.
     ///
-    /// Patience sorting with weights: `ends` has, for chains that end with a latest ready time, the
-    /// most work of any, and only those with more work than all that end sooner.
+    /// Patience sorting with weights: `ends` has, for chains that end with a latest ready time, the most work
+    /// of any, and only chains with more work than all that end sooner.
     fn chain(&self, latest: &[u64]) -> Vec<JobId> {
         let mut ends: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
         let mut before: Vec<Option<usize>> = Vec::with_capacity(self.order.len());
@@ -214,7 +214,7 @@ impl<'a> RangeBounds<'a> {
         }
     }
 
-    /// What the starts and completions found so far come to.
+    /// The bound from the starts and completions found so far.
     fn both(&mut self, slots: u32) -> GoalBounds {
         self.arrivals.clear();
         self.arrivals.extend(self.start.iter().zip(0..).map(|(&start, job)| (start, job)));

@@ -9,18 +9,17 @@
 //! ends, which are below the chord by no more than where they meet. The difference of two chords is largest
 //! and least at an end.
 //!
-//! *By stages* times are steps: the least and the most that each job can take anywhere in the range are
-//! compared.
+//! *By stages* times are steps: compares the least and the most that each job can take in the range.
 
 use super::estimator::alone;
 use super::orders::Times;
 use super::workload::{Ends, Job, Split, Workload};
 
-/// Logarithms must differ by more than this for jobs to be surely small or large: ten times what the
-/// order itself takes for equal.
+/// Logarithms must differ by more than this for jobs to be surely small or large: ten times the tolerance of
+/// the order itself.
 const SURE: f64 = 1e-8;
 
-/// Whether each job is large on all splits of a range, or on none; `None` where neither is sure.
+/// Whether each job is large on all splits of a range, or on none; `None` if neither is sure.
 pub(super) fn sure_sizes(workload: &Workload, times: Times, ends: Ends) -> Vec<Option<bool>> {
     match times {
         Times::Area => by_area(workload, ends),
@@ -35,7 +34,7 @@ struct Log {
     slope: f64,
 }
 
-/// Those of all jobs on a split, and their mean.
+/// The times of all jobs on a split, and their mean.
 fn logs(workload: &Workload, split: Split) -> (Vec<Log>, Log) {
     let (a, b) = (f64::from(split.map()), f64::from(split.reduce()));
     let log = |job: &Job| {

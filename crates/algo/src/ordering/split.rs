@@ -1,7 +1,7 @@
 //! The best split of a cluster's slots: exact sweeps over all splits, by bounds over ranges.
 //!
 //! The paper's Algorithms 4 and 5 estimate every split. The makespan of a split is not unimodal in its map
-//! slots (docs/math/ordering.md D6), so nothing short of all splits will do; but bounds over ranges of splits
+//! slots (docs/math/ordering.md D6), so every split must be considered; but bounds over ranges of splits
 //! leave only few to estimate, see `bounds.rs` and `split_search.rs`.
 
 use std::collections::BTreeMap;
@@ -44,11 +44,11 @@ impl Config {
     }
 }
 
-/// A split, an order on it, and what they give.
+/// A split, an order on it, and its estimated results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub split: Split,
-    /// The rule that made the order, and the times it went by; `None` if all orders were tried.
+    /// The rule of the order, and its times; `None` if all orders were tried.
     pub rule: Option<(Rule, Times)>,
     /// The jobs, first to last.
     pub order: Vec<JobId>,
@@ -73,25 +73,25 @@ impl Choice {
     }
 }
 
-/// The best split, and what it took to know.
+/// The best split, and the effort of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Best {
     /// The split with its order.
     pub choice: Choice,
-    /// Splits that were estimated; bounds ruled the others out.
+    /// Number of estimated splits; bounds ruled the others out.
     pub evaluated: u32,
     /// Splits there are.
     pub candidates: u32,
 }
 
-/// MK_SF_JR (Algorithm 4): the split of least makespan, jobs in the order of MK_JR. Exact over all splits; of
-/// splits that are equally good, one whose total completion time is least among those estimated.
+/// MK_SF_JR (Algorithm 4): the split of least makespan, jobs in the order of MK_JR. Exact over all splits;
+/// among equally good splits, one of least total completion time among the estimated ones.
 pub fn mk_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Best {
     best_split(workload, splits, Rule::MkJr, Goal::Makespan, config)
 }
 
-/// The best split for `goal`, jobs in the order of `rule`. With MK_TCT_JR and the makespan this is
-/// Algorithm 5 as printed; with the total completion time it is what its text asks for.
+/// The best split for `goal`, jobs in the order of `rule`. With MK_TCT_JR and the makespan this is Algorithm
+/// 5 as printed; with the total completion time it is the algorithm of its text.
 pub fn best_split(workload: &Workload, splits: Splits, rule: Rule, goal: Goal, config: Config) -> Best {
     let mut probe = Probe::new(workload, splits, config);
     let choice = probe.best(rule, goal);
@@ -101,26 +101,26 @@ pub fn best_split(workload: &Workload, splits: Splits, rule: Rule, goal: Goal, c
 /// The splits and orders that are not worse in both makespan and total completion time than another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Front {
-    /// By makespan, least first; no two equal in both. Where several splits or orders give the same,
-    /// the one found first.
+    /// By makespan, least first; no two are equal in both. If several splits or orders are equal, the first
+    /// one found.
     pub choices: Vec<Choice>,
-    /// What Algorithm 5 returns: the least makespan with the orders of MK_TCT_JR. Often on the front,
-    /// but an order of MK_JR may be better in both.
+    /// The result of Algorithm 5: the least makespan with the orders of MK_TCT_JR. Often on the front, but an
+    /// order of MK_JR may be better in both.
     pub paper: Choice,
-    /// Splits that were estimated; bounds ruled the others out.
+    /// Number of estimated splits; bounds ruled the others out.
     pub evaluated: u32,
     /// Splits there are.
     pub candidates: u32,
 }
 
-/// MK_TCT_SF_JR (Algorithm 5) with the choice left to the reader: the Pareto front over all splits and
-/// the orders of both rules. Exact.
+/// MK_TCT_SF_JR (Algorithm 5) with all choices: the Pareto front over all splits and the orders of both
+/// rules. Exact.
 pub fn mk_tct_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Front {
-    mk_tct_sf_jr_told(workload, splits, config, &mut |_, _| ())
+    mk_tct_sf_jr_with_progress(workload, splits, config, &mut |_, _| ())
 }
 
 /// As [`mk_tct_sf_jr`]; `progress` receives the number of settled splits, and the total of all searches.
-pub fn mk_tct_sf_jr_told(
+pub fn mk_tct_sf_jr_with_progress(
     workload: &Workload,
     splits: Splits,
     config: Config,
@@ -213,7 +213,7 @@ struct Probe<'a> {
 #[derive(Clone, Copy)]
 struct Bounded {
     any: GoalBounds,
-    /// The better of that and with the reduces in order; nothing where it was not asked for.
+    /// The better of that bound and the one with the reduces in order, if requested.
     in_order: Option<GoalBounds>,
 }
 
@@ -312,8 +312,8 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// Splits so near each other that the bound of their range says nearly all: estimating them costs less
-/// than bounding them one by one. Measured for 3, 8 and 20 on 1,000 jobs and 200,000 slots: 8 takes least.
+/// Splits so close to each other that the bound of their range is nearly exact: estimates cost less than
+/// single bounds. Measured for 3, 8 and 20 on 1,000 jobs and 200,000 slots: 8 takes least.
 const NARROW: u32 = 8;
 
 fn is_narrow<T>(range: &RangeInclusive<u32>, whole: Option<&T>) -> bool {
@@ -379,13 +379,13 @@ impl Search for ForGoal<'_, '_> {
     }
 }
 
-/// What no other choice beats in both goals, with the orders of one rule more.
+/// The Pareto front in both goals, with the orders of one more rule.
 struct ForBoth<'p, 'a> {
     probe: &'p mut Probe<'a>,
     rule: Rule,
     times: Times,
-    /// Makespan and total completion time that no split gives less of with these orders. What is past an
-    /// end of the front is so ruled out by one goal, however weak its bound for the other.
+    /// Lower bounds on makespan and total completion time over all splits with these orders. A split beyond
+    /// an end of the front is ruled out by one goal, even with a weak bound for the other.
     floor: (u128, u128),
     front: Vec<Choice>,
 }

@@ -1,22 +1,22 @@
 //! Best-first search over ranges, for a value whose bound holds over a range.
 //!
-//! The range with the least bound is cut in two until a single point has the least bound of all that is
-//! left; that point is visited. A point is so visited only if its bound is below the best value found
-//! by then, and ranges without such points are never looked into.
+//! The search cuts the range with the least bound in two, until a single point has the least bound of all
+//! that remain, and visits that point. So it visits a point only if its bound is below the best value found
+//! before, and never divides ranges without such points.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::RangeInclusive;
 
-/// What is searched for.
+/// The object of a search.
 pub(super) trait Search {
-    /// A lower bound on what any point of a range can give.
+    /// A lower bound on the value of any point of a range.
     type Bound: Ord + Copy;
 
     /// The bound over `range`, which is a part of a range of bound `whole`, if of any.
     fn bound(&mut self, range: RangeInclusive<u32>, whole: Option<Self::Bound>) -> Self::Bound;
 
-    /// Whether nothing of that bound is worth a visit any more. Once true for a bound, it stays true.
+    /// Whether no range of that bound is worth a visit any more. Once true for a bound, it stays true.
     fn is_hopeless(&self, bound: Self::Bound) -> bool;
 
     fn visit(&mut self, point: u32);

@@ -43,7 +43,7 @@ impl Splits {
         Ok(Self { nodes, budget })
     }
 
-    /// How many nodes there are; 1 where a total is divided.
+    /// Number of nodes; 1 if a total is divided.
     pub fn nodes(self) -> u32 {
         self.nodes
     }
@@ -58,8 +58,8 @@ impl Splits {
         self.points().map(move |m| self.at(m))
     }
 
-    /// The split of as many map as reduce slots, or one reduce slot a node more: what Hadoop starts
-    /// with.
+    /// The split with equal numbers of map and reduce slots, or one more reduce slot per node: Hadoop's
+    /// default.
     pub fn half(self) -> Split {
         self.at(self.budget / 2)
     }

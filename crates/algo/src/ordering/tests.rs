@@ -1,4 +1,4 @@
-//! Tests the paper's statements, including the false ones, and everything against brute force.
+//! Tests the paper's statements, including the false ones, and all algorithms against brute force.
 
 mod naive;
 mod paper;
@@ -17,7 +17,7 @@ use super::split::{Config, best_split, mk_tct_sf_jr};
 use super::splits::Splits;
 use super::workload::{Ends, Job, Split, Workload};
 
-/// A phase of up to `runs` runs; spans from 0, so that there are ties and tasks that take no time.
+/// A phase of up to `runs` runs; spans from 0, so that there are ties and tasks of length 0.
 fn phase(runs: usize, tasks: u32, span: u64) -> impl Strategy<Value = Tasks> {
     let run = (0..=tasks, 0..=span).prop_map(|(count, span)| Run { count, span: Span(span) });
     prop::collection::vec(run, 0..=runs).prop_map(Tasks::from_runs)
@@ -96,7 +96,7 @@ fn all_choices(workload: &Workload, splits: Splits, config: Config) -> Vec<(Rule
     all
 }
 
-/// D6: the sweep by bounds finds what the sweep over all splits finds.
+/// D6: the sweep by bounds and the sweep over all splits agree.
 fn check_sweep(workload: &Workload, splits: Splits, config: Config) -> Result<(), TestCaseError> {
     let all = all_choices(workload, splits, config);
     let of = |wanted: Rule| all.iter().filter(move |(rule, ..)| *rule == wanted);
@@ -191,7 +191,7 @@ proptest! {
         let sure = sure_sizes(&w, times, Ends { low: split(a, b + width), high: split(a + width, b) });
         for more in 0..=width {
             let split = split(a + more, b + width - more);
-            // In units of which there are as many for both stages.
+            // In units whose number is the same for both stages.
             let logs: Vec<f64> =
                 stage_times(&w, split, times).iter().map(|[map, reduce]| libm::log((map + reduce) as f64)).collect();
             let counted: Vec<f64> = logs.iter().copied().filter(|log| log.is_finite()).collect();

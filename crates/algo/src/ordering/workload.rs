@@ -5,7 +5,7 @@ use slackline_model::instance::Phase;
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{Instance, JobId, PhaseId, Span, Time};
 
-/// The two stages of a job; without tasks where the job has no such phase, or one without length.
+/// The two stages of a job; a phase that is missing or has no length is a stage without tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     pub map: Tasks,
@@ -26,7 +26,7 @@ pub struct Workload {
     jobs: TiVec<JobId, Job>,
 }
 
-/// Why something is not an offline workload of the job-ordering paper.
+/// The reason why an input is not an offline workload of the job-ordering paper.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotOffline {
@@ -68,7 +68,7 @@ pub enum NotOffline {
 }
 
 impl Workload {
-    /// A workload of these jobs, or of none; [`JobId`] numbers them from 0.
+    /// A workload of these jobs, or without jobs; [`JobId`] numbers them from 0.
     ///
     /// # Errors
     /// More work than 64 bits hold.
@@ -83,9 +83,9 @@ impl Workload {
         Ok(Self { jobs: jobs.into() })
     }
 
-    /// The jobs of an instance of one-job flows, so that ids of jobs are those of the instance.
-    /// Durations are those of the machines if all have one speed, and of speed 1 otherwise (the paper
-    /// knows no speeds). Minima, weights, deadlines and the objective are ignored.
+    /// The jobs of an instance of one-job flows, with the ids of the instance. Durations are those of the
+    /// machines if all have one speed, and of speed 1 otherwise (the paper has no speeds). Minima, weights,
+    /// deadlines and the objective are ignored.
     ///
     /// # Errors
     /// Flows of several jobs, releases after 0, phases without tasks (see [`Instance::cut`]) or with
@@ -155,7 +155,7 @@ fn tasks_of(instance: &Instance, phase: Option<PhaseId>, speed: f64) -> Result<T
     Ok(Tasks::from_runs(tasks.runs().iter().map(at_speed)))
 }
 
-/// Typed slots of a cluster; at least one of each kind.
+/// The map and reduce slots of a cluster; at least one of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Split {
     map: u32,

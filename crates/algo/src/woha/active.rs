@@ -28,7 +28,7 @@ impl Active {
         }
     }
 
-    /// Forgets a flow that is over.
+    /// Forgets a flow that has ended.
     pub(super) fn forget(&mut self, flow: FlowId, instance: &Instance) {
         self.phases.forget([flow]);
         self.place.forget(instance.flow(flow).jobs());
@@ -52,7 +52,7 @@ impl Active {
         std::mem::take(&mut self.barred)
     }
 
-    /// The first phase of a flow that can run on the asking slot, leaving those in `ask.skip` out.
+    /// The first phase of a flow that can run on the free slot, without those in `ask.skip`.
     pub(super) fn first(&mut self, flow: FlowId, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
         let slot_kind = &mut self.phases[flow][ask.slot_kind.index()];
         let mut from = None;
@@ -76,7 +76,7 @@ impl Active {
         }
     }
 
-    /// Whether a flow has nothing left that may be runnable in the asking slot kind.
+    /// Whether a flow has no phase left that may run in the slot kind of the free slot.
     pub(super) fn is_empty(&self, flow: FlowId, ask: &Ask<'_>) -> bool {
         self.phases[flow][ask.slot_kind.index()].is_empty()
     }

@@ -11,10 +11,10 @@ use crate::woha::simulated_plan::{Rehearsal, Workflow};
 /// Makes the plan that a master follows. One of the two replaceable parts of WOHA (section III-B);
 /// the other is [`super::WorkflowScheduler`].
 pub trait PlanGenerator {
-    /// A plan for one flow. It runs where the flow is submitted and sees nothing of other flows.
+    /// A plan for one flow. It runs where the flow is submitted and does not see other flows.
     fn plan(&self, request: &Request<'_>) -> Plan;
 
-    /// The same generator once more, for looks ahead; `None` if it cannot be copied.
+    /// A copy of the generator, for look-ahead; `None` if it cannot be copied.
     fn copy(&self) -> Option<Box<dyn PlanGenerator + Send>> {
         None
     }

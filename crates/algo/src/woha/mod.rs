@@ -1,24 +1,25 @@
-//! WOHA: each workflow follows a plan made when it was submitted; the one that lags most behind goes first.
+//! WOHA: each workflow follows a plan made at its submission; the one that lags most behind goes first.
 //!
 //! **Paper**: `woha`, sections III (framework), IV-A (Algorithm 1), IV-B (Algorithm 2), V-C (job
 //! priorities).
 //!
-//! **Problem**: online, flows of jobs with deadlines, tasks are not preempted; as few late flows as
-//! possible. Typed or universal slots; machine speeds are ignored (plans use the mean speed of a slot kind).
+//! **Problem**: online, flows of jobs with deadlines, tasks are not preempted; as few late flows as possible.
+//! Map and reduce slots, or generic slots; machine speeds are ignored (plans use the mean speed of a slot
+//! kind).
 //!
 //! **Idea**:
 //! 1. The submitting side puts the jobs of a flow in an order ([`priorities`]).
-//! 2. It rehearses the flow alone on the cluster, list scheduling by that order, and notes how many
+//! 2. It simulates the flow alone on the cluster, list scheduling by that order, and records how many
 //!    tasks have been started by which time ([`generate`]). Counted back from the end these are the
 //!    progress requirements: a number of tasks for each time before the deadline.
-//! 3. It may cap the slots of the rehearsal at the fewest with which the deadline is still met, so that
+//! 3. It may cap the slots of the simulation at the fewest with which the deadline is still met, so that
 //!    the plan does not count on the whole cluster shortly before the deadline.
 //! 4. Order and requirements are the [`plan`], a few kilobytes at most. The master does no analysis.
 //! 5. When a slot is free the master serves the flow that lags most behind its requirement
 //!    ([`scheduler`], [`lag`]), and in it the first job of its order that can run ([`online`]).
 //!
-//! **Guarantee**: none: heuristic. A flow whose deadline the rehearsal cannot meet on the whole
-//! cluster is known at submission, with the completion it can have ([`slackline_policy::Admission`]).
+//! **Guarantee**: none: heuristic. If the simulated plan of a flow misses its deadline on the whole cluster,
+//! this is known at submission, with the possible completion ([`slackline_policy::Admission`]).
 //!
 //! **Complexity**: a plan O(E log J) for each cap tried, E batches of equal tasks (at most the tasks),
 //! J jobs. A decision O((k + 1) log n), n flows, k requirements that fell due since the last.
@@ -38,30 +39,29 @@
 //! - D2: a job's dependents are activated when its last task *completes*, and tested for having no
 //!   predecessor left, P_i^k; printed, the last *scheduled* predecessor decides, and D_i^k is tested.
 //! - D3: requirements are cumulative, as the text and Algorithm 2 use them.
-//! - D4: map and reduce slots are counted apart on typed clusters and the cap holds for each kind;
-//!   `pooled` counts them together, as the paper does.
+//! - D4: map slots and reduce slots are counted separately, and the cap holds for each kind; `pooled` counts
+//!   them together, as the paper does.
 //! - D5: jobs without maps or without reduces do not pass through an empty phase.
 //! - D6: makespan is not monotone in the cap, so binary search may miss the smallest one. It is kept
 //!   (`cap=search`) beside the exact scan (`cap=scan`); both begin at work over time.
 //! - D7: line 7 must take W_h out of the ct list; when the last requirement has fired the next change
 //!   is never; printed, it reads past the end.
-//! - D8: line 20 takes the head even if it has nothing to run on the free slot; here a flow is in the
-//!   list of a slot kind only while it may have.
+//! - D8: line 20 takes the head even if no task of it can run on the free slot; here a flow is in the list of
+//!   a slot kind only while a task may.
 //! - D9: tasks that must run again lower the true progress and raise the lag.
 //! - D10: flows without deadline come after all others, fewest started tasks first.
-//! - D11: nothing is required of a flow that cannot meet its deadline even alone (`late=yield`), so that it
-//!   gets what flows that lag leave. Followed literally (`late=follow`), everything overdue is due at once,
-//!   and the flow pushes others past their deadlines for nothing.
-//! - D12: maxima of phases are kept in the rehearsal.
+//! - D11: a flow that cannot meet its deadline even alone has no requirements (`late=yield`), so it gets the
+//!   slots that lagging flows leave. Followed literally (`late=follow`), all overdue tasks are due at once,
+//!   and the flow delays other flows past their deadlines without benefit.
+//! - D12: maxima of phases are kept in the simulation.
 //! - D13: lag is counted in time by default ([`lag::Measure`], `lag=tasks` for the paper's): the flow
 //!   whose next task is due earliest comes first. Counted in tasks, the larger of two flows that are
 //!   behind always lags more, so that the small one, or one with only its last few tasks to run, waits
 //!   until the large one has caught up.
-//! - D14: a flow that is behind its plan, or whose deadline has passed, gives way (`late=yield`) until it
-//!   is in time again; a plan on the whole cluster (`cap=none`, the default) that is overdue cannot be
-//!   caught up. The smallest cap leaves no slack: any job that shares slots is late immediately.
-//!   Both defaults are measured on four workloads (`record/papers.md`); the paper's algorithm is
-//!   `cap=search:lag=tasks:late=follow`.
+//! - D14: a flow that is behind its plan, or whose deadline has passed, yields (`late=yield`) until it is in
+//!   time again; an overdue plan on the whole cluster (`cap=none`, the default) cannot catch up. The smallest
+//!   cap leaves no slack: any job that shares slots is late immediately. Both defaults are measured on four
+//!   workloads (`record/papers.md`); the paper's algorithm is `cap=search:lag=tasks:late=follow`.
 //!
 //! **Example**
 //! ```

@@ -21,7 +21,7 @@ pub enum Late {
     /// It gives way to flows that lag (deviation D11).
     #[default]
     Yield,
-    /// It follows its plan, of which a part is overdue.
+    /// It follows its plan, a part of which is overdue.
     Follow,
 }
 
@@ -30,7 +30,7 @@ pub struct Woha {
     generator: Box<dyn PlanGenerator + Send>,
     scheduler: Box<dyn WorkflowScheduler + Send>,
     late: Late,
-    /// Plans that were handed in and not used yet, by the place of their flow in its document.
+    /// Plans from the caller that are not used yet, by the position of their flow in its document.
     plans: BTreeMap<FlowId, Plan>,
     active: Active,
     /// Tasks of each phase to be started when they were last counted.
@@ -41,7 +41,7 @@ pub struct Woha {
 }
 
 impl Woha {
-    /// A policy for one run: who makes the plans and who chooses among flows.
+    /// A policy for one run: the generator of plans, and the scheduler that selects flows.
     pub fn new(
         name: impl Into<String>,
         generator: Box<dyn PlanGenerator + Send>,
@@ -95,7 +95,7 @@ impl Woha {
         self.scheduler.submit(flow, plan, goal);
     }
 
-    /// Counts what was started or lost of a phase since it was counted last.
+    /// Counts the tasks of a phase that were started or lost since the last count.
     fn count(&mut self, phase: PhaseId, view: &View<'_>) {
         let now = view.phase(phase).unstarted();
         let before = std::mem::replace(&mut self.unstarted[phase], now);

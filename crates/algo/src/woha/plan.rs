@@ -17,7 +17,7 @@ use slackline_model::{FlowId, Instance, Span};
 const MAGIC: [u8; 3] = *b"SWP";
 const VERSION: u8 = 1;
 
-/// What the master follows: the scheduling plan of one flow (section IV).
+/// The plan that the master follows: the scheduling plan of one flow (section IV).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     cap: u32,
@@ -68,9 +68,9 @@ impl std::error::Error for PlanError {}
 /// Why a plan is not one of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What the plan has: jobs and tasks.
+    /// The numbers of jobs and tasks of the plan.
     pub found: (usize, u64),
-    /// What the flow has.
+    /// The numbers of the flow.
     pub expected: (usize, u64),
 }
 
@@ -120,7 +120,7 @@ impl Plan {
         self.shortest
     }
 
-    /// The jobs, numbered from 0 in the order of the document; those served first in front.
+    /// The jobs, numbered from 0 in the order of the document; the first ones are served first.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
@@ -153,7 +153,7 @@ impl Plan {
         let jobs = instance.flow(flow).jobs();
         let n_jobs = jobs.len();
         let phases = jobs.flat_map(|job| instance.job(job).phases()).map(|phase| instance.phase(phase));
-        // Nothing is started of a phase without length.
+        // No task starts in a phase of length 0.
         let with_tasks = phases.filter(|phase| !phase.is_without_length());
         let tasks = with_tasks.map(|phase| phase.tasks().map_or(1, |tasks| u64::from(tasks.count()))).sum();
         let (found, expected) = ((self.order.len(), self.tasks()), (n_jobs, tasks));
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
         u32::try_from(self.number()?).map_err(|_| PlanError::Number(what))
     }
 
-    /// A count of things of a byte or more each, all of which must follow.
+    /// A count of elements of a byte or more each, all of which must follow.
     fn count(&mut self) -> Result<usize, PlanError> {
         let count = self.number()?;
         usize::try_from(count).ok().filter(|&count| count <= self.bytes.len()).ok_or(PlanError::Truncated)

@@ -1,15 +1,15 @@
-//! What a plan is made from: one flow, the cluster, and estimates of durations.
+//! The input of a plan: one flow, the cluster, and estimates of durations.
 
 use slackline_model::{Cluster, FlowId, Instance, PhaseId, SlotKind, Span, Time};
 use slackline_policy::Estimates;
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The cluster and the flow.
     pub instance: &'a Instance,
     pub flow: FlowId,
-    /// What is believed of durations.
+    /// The estimates of durations.
     pub estimates: &'a Estimates,
     /// When the flow is submitted.
     pub now: Time,

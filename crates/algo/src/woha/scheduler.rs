@@ -20,7 +20,7 @@ pub trait WorkflowScheduler {
     /// it leaves; entering twice does nothing.
     fn enter(&mut self, flow: FlowId, slot_kind: SlotKind);
 
-    /// A flow has nothing to run on slots of `slot_kind`; leaving twice does nothing.
+    /// A flow has no phase to run on slots of `slot_kind`; leaving twice does nothing.
     fn leave(&mut self, flow: FlowId, slot_kind: SlotKind);
 
     /// It is `now`, not earlier than at the last call.
@@ -36,7 +36,7 @@ pub trait WorkflowScheduler {
     /// Tasks of a flow that had been started must run again.
     fn lost(&mut self, flow: FlowId, tasks: u32);
 
-    /// The same scheduler once more, as it is now, for looks ahead; `None` if it cannot be copied.
+    /// A copy of the scheduler in its current state, for look-ahead; `None` if it cannot be copied.
     fn copy(&self) -> Option<Box<dyn WorkflowScheduler + Send>> {
         None
     }
@@ -45,18 +45,18 @@ pub trait WorkflowScheduler {
 /// When a flow is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// At its deadline, by following its plan; what is overdue already is due at once. It gives way to
-    /// others while it cannot be in time any more.
+    /// At its deadline, by its plan; overdue tasks are due at once. It yields to other flows while it cannot
+    /// be in time any more.
     Deadline(Time),
     /// The same, and it never gives way.
     Follow(Time),
-    /// Its deadline cannot be met: at this time at the earliest, and nothing is required of it.
+    /// Its deadline cannot be met: it completes at this time at the earliest, and has no requirements.
     Hopeless(Time),
     /// At any time: it comes after all flows that have a deadline.
     Whenever,
 }
 
-/// Whose turn it is.
+/// The next flow to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub flow: FlowId,

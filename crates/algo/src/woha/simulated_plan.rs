@@ -15,10 +15,10 @@ use slackline_model::{JobId, PhaseKind, Span};
 
 use crate::woha::request::Request;
 
-/// Map and reduce slots, or, pooled, all of them in the first and none in the second.
+/// Map and reduce slots; if pooled, all slots in the first number and 0 in the second.
 pub(super) type Slots = [u32; 2];
 
-/// A phase: its tasks, the estimate of one, how many may run at a time; none without tasks or without length.
+/// A phase: its tasks, the estimate of one, and most running tasks; `None` without tasks or without length.
 #[derive(Clone, Copy, Debug, Default)]
 struct Phase {
     tasks: u32,
@@ -42,7 +42,7 @@ pub(super) struct Workflow {
     jobs: Vec<Job>,
     /// Estimated slot-microseconds for each kind of slot.
     pub(super) work: [u128; 2],
-    /// What there is on the whole cluster.
+    /// The slots of the whole cluster.
     pub(super) slots: Slots,
 }
 
@@ -87,7 +87,7 @@ impl Workflow {
         Self { jobs, work, slots }
     }
 
-    /// The largest cap that means anything.
+    /// The largest cap that has an effect.
     pub(super) fn cap_max(&self) -> u32 {
         self.slots[0].max(self.slots[1]).max(1)
     }
@@ -106,11 +106,11 @@ pub(super) struct Rehearsal<'a> {
     running: Vec<[u32; 2]>,
     waits: Vec<u32>,
     free: Slots,
-    /// Ready phases with tasks left and room, by priority.
+    /// Ready phases with remaining tasks and room, by priority.
     ready: [BinaryHeap<Reverse<(u32, PhaseKind)>>; 2],
     /// Ends of batches: when, job, phase, tasks.
     events: BinaryHeap<Reverse<(u64, u32, PhaseKind, u32)>>,
-    /// Complete jobs whose dependents do not know it yet.
+    /// Complete jobs whose dependents are not updated yet.
     complete: Vec<u32>,
     /// How many tasks started when.
     starts: Vec<(u64, u64)>,
@@ -225,7 +225,7 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// A job whose predecessors are complete begins.
+    /// Starts a job whose predecessors are complete.
     fn activate(&mut self, j: u32) {
         let map = self.workflow.jobs[j as usize].phases[PhaseKind::Map as usize];
         if map.tasks > 0 {

@@ -11,7 +11,7 @@ use super::plan::{Plan, PlanError, Step};
 use super::priorities::JobOrder;
 use super::request::Request;
 
-/// A job: jobs it comes after (those of the bits below its own), maps, reduces (count, seconds).
+/// A job: its predecessors (the bits below its own), maps, reduces (count, seconds).
 type Shape = (u32, (u32, u32), (u32, u32), Option<u32>);
 
 fn phase((tasks, seconds): (u32, u32)) -> Option<PhaseDraft> {
@@ -112,7 +112,7 @@ impl ByTasks<'_> {
 
 /// List scheduling task by task and second by second: (makespan, start of every task, ascending).
 ///
-/// Every second each free slot looks through the jobs in order for a task it may run.
+/// In every second, each free slot searches the jobs in order for a task that it may run.
 fn by_tasks(instance: &Instance, order: &[u32], free: [u32; 2], pooled: bool) -> (u64, Vec<u64>) {
     let n = instance.phases().len();
     let mut all = ByTasks { instance, free, pooled, now: 0, ends: vec![Vec::new(); n] };

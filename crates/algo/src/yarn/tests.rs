@@ -225,7 +225,7 @@ fn priorities_of_queues_count_within_their_guarantees() {
 }
 
 #[test]
-fn what_is_too_little_for_a_container_is_kept_from_siblings() {
+fn memory_too_small_for_a_container_is_withheld_from_siblings() {
     // a may have 2,560 MiB, of which 512 are left: too little, and as many less for b, which then lacks a
     // whole slot.
     let mut hierarchy = queues(&[("a", 50.0), ("b", 50.0)]);

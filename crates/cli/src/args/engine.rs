@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_engine_flags_are_refused() {
         let error = |arguments: &[&str]| options(arguments).unwrap_err();
         assert!(error(&["--slots", "0"]).contains("expected processors or a whole number from 1 to 4096"));
         assert!(

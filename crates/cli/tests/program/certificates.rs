@@ -28,7 +28,7 @@ fn a_document_has_them_and_passes() {
         assert!(bound > 0.0 && bound <= cost, "{choice}");
         let (rule, by) = (choice["rule"].as_str().unwrap(), choice["by"].as_str().unwrap());
         assert!(["kept", "rule", "search"].contains(&by), "{choice}");
-        // It is a policy in the words of the policy of rules.
+        // The policy `rule` accepts the order in a certificate.
         done(&["simulate", NIGHTLY, "--policy", &format!("rule:order={rule}")]);
     }
     let area = document["rules"].as_array().unwrap().iter().find(|rule| rule["policy"] == "rule:order=area");
@@ -38,7 +38,7 @@ fn a_document_has_them_and_passes() {
 }
 
 #[test]
-fn what_cannot_be_certified_is_refused() {
+fn workloads_that_cannot_be_certified_are_refused() {
     let lines = scratch("certificates-lines").join("auto.jsonl");
     for args in [&["--jitter", "0.2"][..], &["--profile", "hadoop"], &["--output", text(&lines)]] {
         let ran = run(&[&["simulate", NIGHTLY, "--certificates"], args].concat());

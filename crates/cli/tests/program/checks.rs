@@ -53,7 +53,7 @@ fn plain_work_is_cut_with_the_usual_grain_where_none_is_recorded() {
 }
 
 #[test]
-fn what_simulate_wrote_passes() {
+fn schedules_of_simulate_pass() {
     let dir = scratch("check_simulate");
     let file = dir.join("s.json");
     for flags in [

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// A slice of a thread: start and end, microseconds.
 type Slice = (u64, u64);
 
-/// What a trace holds.
+/// The content of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Complete events by their first category.
@@ -20,7 +20,7 @@ pub(crate) struct Seen {
     pub(crate) threads: BTreeMap<(u64, u64), String>,
 }
 
-/// Reads a trace and says what is wrong with it.
+/// Reads a trace; the error names its fault.
 pub(crate) fn validate(text: &str) -> Result<Seen, String> {
     let trace: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let trace = trace.as_object().ok_or("no object")?;
@@ -44,7 +44,7 @@ pub(crate) fn validate(text: &str) -> Result<Seen, String> {
         let is_named = seen.threads.contains_key(track) && seen.processes.contains_key(&track.0);
         is_named.then_some(()).ok_or(format!("track {track:?} has no name"))?;
     }
-    // Perfetto knows threads by their ids alone.
+    // Perfetto identifies threads by their ids alone.
     let ids: BTreeSet<u64> = tracks.keys().map(|&(_, tid)| tid).collect();
     (ids.len() == tracks.len()).then_some(()).ok_or("a thread id is in two processes")?;
     Ok(seen)

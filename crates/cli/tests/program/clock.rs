@@ -57,7 +57,7 @@ impl Clocked {
         self.service.wait().unwrap();
     }
 
-    /// Waits for something, for two minutes at most.
+    /// Waits for a condition, at most two minutes.
     fn wait_for(&self, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..1200 {
             if is_so(self) {
@@ -169,7 +169,7 @@ fn a_clock_that_is_a_year_ahead_for_seconds_stops_no_schedule_and_deletes_nothin
     clocked.wait_done(ahead);
     let said = clocked.trouble().unwrap();
     assert!(said.contains("minutely") && said.contains("nightly"), "{said}");
-    // Wrong also while the service starts, and right again.
+    // The clock is wrong also while the service starts, and right again.
     clocked.restart(61 * DAY);
     clocked.restart(0);
     assert_eq!(clocked.state(first), "finished");
@@ -202,7 +202,7 @@ fn many_missed_times_cost_nothing() {
         clocked.submit(&format!("m{k}"), "echo a", &["--schedule", "* * * * *"]);
     }
     clocked.restart(31 * DAY);
-    // What was missed is made up for once.
+    // Missed starts are made up for once.
     clocked.wait_for(|this| {
         let all = this.submissions();
         all.iter().filter(|one| one["state"] == "finished").count() >= 100

@@ -32,7 +32,7 @@ jobs = [
 ]
 "#;
 
-/// Some lines of words that are there more or less often.
+/// Lines of words with different frequencies.
 fn prepare(dir: &Path) {
     let line =
         |n: u32| format!("the {} of {} and {}\n", n % 7, n * n % 101, n.wrapping_mul(2_654_435_761) % 1009);
@@ -51,7 +51,7 @@ jobs = [
 ]
 "#;
 
-/// A flow whose first job is a jar, beside the one that counts the same words by a program that is built in.
+/// A flow whose first job is a jar, beside a job that counts the same words by a built-in program.
 fn prepare_jar(dir: &Path, flow: &str) {
     prepare(dir);
     fs::write(dir.join("jar.toml"), flow).unwrap();
@@ -90,7 +90,7 @@ fn a_jar_is_a_job_whose_output_others_read() {
     assert_eq!(parts(&dir.join("sorted")), parts(&here.join("sorted")));
     assert_eq!(parts(&dir.join("words")).len(), 2);
 
-    // Its two applications are over before the next job starts, and each planned task was reported once.
+    // Its two applications end before the next job starts, and each planned task was reported once.
     let apps = hadoop.applications();
     let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
     assert_eq!(names, ["Count", "Count", "library/sorted"]);
@@ -164,8 +164,7 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
         assert_eq!(parts(&here.join(output)), parts(&there.join(output)), "{output}");
     }
 
-    // An application each, the second after the first, with the maps that the splits say, and no table is
-    // left.
+    // One application each, the second after the first, with one map per split, and no table remains.
     let apps = hadoop.applications();
     let tasks: Vec<(&str, u32, u32)> =
         apps.iter().map(|app| (app.name.as_str(), app.maps, app.reduces)).collect();
@@ -175,7 +174,7 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
     assert!(apps[0].finished_ms <= apps[1].submitted_ms);
     assert!(!hadoop.table().exists());
 
-    // After the first submission the ResourceManager did not answer for a while, and the run went on.
+    // After the first submission the ResourceManager did not answer for a while, and the run continued.
     let troubles =
         events(&there.join("events")).into_iter().filter(|event| event["event"] == "engine_unreachable");
     let messages: Vec<bool> = troubles.map(|event| event["message"].is_string()).collect();
@@ -199,8 +198,8 @@ jobs = [
 "#;
     fs::write(dir.join("flow.toml"), flow).unwrap();
     let hadoop = Hadoop::start(&dir);
-    // Two ApplicationMasters and the containers of four phases take 17 s at least. A policy that cannot be
-    // simulated with ApplicationMasters is without.
+    // Two ApplicationMasters and the containers of four phases take at least 17 s. A policy that cannot be
+    // simulated with ApplicationMasters has none.
     for (policy, expected) in [("fifo", "late"), ("dmrs", "on time")] {
         let asked =
             ["run", "flow.toml", "--memory", "512MiB", "--dry-run", "--deadline", "f=12", "--policy", policy];
@@ -299,7 +298,7 @@ fn a_run_that_cannot_have_the_table_changes_nothing() {
     fs::set_permissions(&tables, fs::Permissions::from_mode(0o700)).unwrap();
     let held = Table::open(&hadoop.table(), Duration::from_secs(30)).unwrap();
     refused("another slackline writes the plug-in's table");
-    // What has nothing to do needs no table.
+    // A run without open jobs needs no table.
     let idle = run("flow.toml", &[]);
     assert_eq!(idle.code, Some(0), "{}{}", idle.out, idle.err);
     assert_eq!(hadoop.applications().len(), applications);

@@ -19,7 +19,7 @@ fn written(test: &str, content: &str) -> (std::path::PathBuf, std::path::PathBuf
 }
 
 #[test]
-fn what_is_in_force_is_shown_with_where_it_comes_from() {
+fn effective_settings_are_shown_with_their_source() {
     let (file, _) = written("config_shown", "policy = 'edf'\nengine = 'local:slots=3'\n");
     let shown = with(&file, &["config"]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);

@@ -19,7 +19,7 @@ fn exported(workload: &str, schedule: &Path, flags: &[&str]) -> String {
     done(&[&["export", workload, text(schedule)], flags].concat())
 }
 
-/// A workload whose names have everything that formats may stumble over.
+/// A workload whose names have all characters that formats may misread.
 const NAMES: &str = r#"
 slackline = 1
 [cluster]
@@ -38,7 +38,8 @@ fn a_trace_for_perfetto_is_one_by_its_own_judge() {
     let dir = scratch("export-perfetto");
     let names = dir.join("names.toml");
     fs::write(&names, NAMES).unwrap();
-    // Plain, with machines that take tasks with them, with masters and start-ups, with names that need care.
+    // Plain, with machines that leave with their tasks, with ApplicationMasters and start-ups, with difficult
+    // names.
     let cases: [(&str, &[&str]); 4] = [
         (NIGHTLY, &["--policy", "edf"]),
         (NIGHTLY, &["--policy", "fair", "--crash", "node-2@600", "--crash", "node-5@1500"]),
@@ -87,8 +88,8 @@ fn a_large_trace_is_one_too() {
     assert_eq!(seen.spans as u64, 240 * scale);
 }
 
-/// A line without what separates it from the next one, and without the number of a flow: that of a recurrence
-/// differs where flows are read one by one.
+/// A line without its separator from the next one, and without the number of a flow: that of a recurring flow
+/// differs if flows are read one by one.
 fn without_id(line: &str) -> String {
     let line = line.trim_end_matches(',');
     let Some((before, after)) = line.split_once("\"id\":\"") else { return line.to_owned() };
@@ -113,10 +114,10 @@ fn two_files_in_lines_give_what_documents_give() {
         let differs = streamed.iter().zip(&of_whole).find(|(one, other)| one != other);
         assert!(differs.is_none() && streamed.len() == of_whole.len(), "{format}: {differs:?}");
     }
-    // What is stacked over time does not depend on the order of rows.
+    // The stacked chart does not depend on the order of rows.
     let chart = |schedule: &Path| exported(text(&lines), schedule, &["--format", "svg"]);
     assert!(chart(&by_line) == chart(&whole), "the same schedule has the same chart");
-    // Another workload of the same names is found out, and what there was stays.
+    // Another workload of the same names is refused, and the existing file stays.
     let other = dir.join("other.jsonl");
     fs::write(&other, done(&["import", NIGHTLY, "--format", "jsonl"]) + "\n").unwrap();
     let file = dir.join("kept.json");
@@ -139,7 +140,7 @@ fn rows_of_jobs_say_what_the_schedule_says() {
     let out = exported(NIGHTLY, &schedule, &["--format", "csv"]);
     let mut reader = csv::Reader::from_reader(out.as_bytes());
     let names: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-    // What evalys reads, in its order.
+    // The columns of evalys, in its order.
     let shared = "job_id workload_name submission_time requested_number_of_resources requested_time success starting_time \
                   execution_time finish_time waiting_time turnaround_time stretch allocated_resources";
     assert_eq!(names[..13].join(" "), shared);

@@ -7,13 +7,13 @@ use std::process::Command;
 
 use crate::real_data::skipped;
 
-/// What one process and its children see in place of the system.
+/// A fake clock, disk and file system for one process and its children.
 pub(crate) struct FakeSystem {
     directory: PathBuf,
 }
 
 impl FakeSystem {
-    /// Compiles the library into a directory. None, with a message, where there is no C compiler.
+    /// Compiles the library into a directory. `None`, with a message, without a C compiler.
     pub(crate) fn new(directory: &Path) -> Option<Self> {
         let directory = directory.join("fake-system");
         fs::create_dir_all(&directory).unwrap();
@@ -28,21 +28,21 @@ impl FakeSystem {
         Some(Self { directory })
     }
 
-    /// Has a program see this system when it starts.
+    /// Makes a program use this system when it starts.
     pub(crate) fn fake<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("LD_PRELOAD", self.directory.join("library.so")).env("FAKE_SYSTEM", &self.directory)
     }
 
     /// Shifts the wall clock by `seconds` from now on.
     pub(crate) fn shift(&self, seconds: i64) {
-        // No process reads half a number.
+        // No process reads an incomplete number.
         let next = self.directory.join("next");
         fs::write(&next, seconds.to_string()).unwrap();
         fs::rename(next, self.directory.join("shift")).unwrap();
     }
 
-    /// Has calls on paths that contain this text not return, or none any more. The text also stands for the
-    /// name of a host.
+    /// Makes calls on paths that contain this text hang; `None` ends that. The text also stands for the name
+    /// of a host.
     pub(crate) fn hang(&self, text: Option<&str>) {
         let (next, mark) = (self.directory.join("next-hang"), self.directory.join("hang"));
         match text {
@@ -54,12 +54,12 @@ impl FakeSystem {
         }
     }
 
-    /// Has every write to a file fail for want of space, or no more.
+    /// Makes every write to a file fail for lack of space, or ends that.
     pub(crate) fn fill_disk(&self, is_full: bool) {
         if is_full { self.fill_disk_at("") } else { fs::remove_file(self.directory.join("full")).unwrap() }
     }
 
-    /// Has writes to paths that contain this text fail for want of space.
+    /// Makes writes to paths that contain this text fail for lack of space.
     pub(crate) fn fill_disk_at(&self, text: &str) {
         let next = self.directory.join("next-full");
         fs::write(&next, text).unwrap();

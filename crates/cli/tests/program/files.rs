@@ -47,7 +47,7 @@ fn a_name_of_another_format_than_the_one_asked_for_is_refused() {
     let ran = run(&["simulate", CONTRACT, "--policy", "fifo", "--format", "json", "--output", text(&file)]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert!(ran.err.contains("with --format json, expected a name that ends in .json"), "{}", ran.err);
-    // Who says the format may call the file anything else.
+    // With an explicit format the file may have any name.
     let file = dir.join("tmp.Xa81b");
     done(&["simulate", CONTRACT, "--policy", "fifo", "--format", "json", "--output", text(&file)]);
     assert!(fs::read_to_string(&file).unwrap().starts_with('{'));

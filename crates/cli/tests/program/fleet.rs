@@ -16,11 +16,11 @@ use crate::{Ran, ran, scratch};
 const RUN: [&str; 10] =
     ["run", "flow.toml", "--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach", "--state", "state"];
 
-/// What stands for ssh: it is given a machine and a command, which it runs here, under a number that can be
-/// found out.
+/// Replaces ssh: it gets a machine and a command, which it runs here, and writes its process number to a
+/// file.
 pub(crate) const SSH: &str = "#!/bin/sh\necho $$ > pid-$1\nexec sh -c \"$2\"\n";
 
-/// The same, where a command that is killed here continues on the other machine.
+/// The same, with a command that continues on the other machine when it is killed here.
 const FAR: &str = "#!/bin/sh\nsh -c \"echo \\$\\$ > pid-$1; $2\"\n";
 
 fn script(path: &Path, text: &str) {
@@ -65,16 +65,16 @@ fn the_bytes_are_those_of_one_machine_and_the_schedule_names_all() {
         checked(&several);
         assert_eq!(machines(&several), ["n1", "n2", "n3"].map(str::to_owned).into());
     }
-    // What proved the directory is gone, and so is what agents noted down.
+    // The files that check the shared directory are removed, and so are those of agents.
     let left =
         fs::read_dir(several.join("state")).expect("the state").map(|e| e.expect("an entry").file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("seen-")));
 }
 
-/// What a task does that hangs until there is a file `go`.
+/// A task that hangs until there is a file `go`.
 pub(crate) const HANGS: &str = "until test -e go; do sleep 0.1; done";
 
-/// A directory with a flow of a job that is soon done and two tasks that hang until there is a file `go`.
+/// A directory with a flow of a short job and two tasks that hang until there is a file `go`.
 pub(crate) fn hanging(test: &str, ssh: &str) -> PathBuf {
     let dir = with_machines(scratch(test), ssh, &[1, 1, 1]);
     let flow = format!(
@@ -94,7 +94,7 @@ jobs = [
     dir
 }
 
-/// A run in which two tasks hang, and the agents of the machines on which they do.
+/// A run in which two tasks hang, and the agents of their machines.
 fn start(family: &Family, dir: &Path) -> (Child, Vec<u32>) {
     let err = fs::File::create(dir.join("err")).expect("a file");
     let mut run = family.command(dir, &RUN);
@@ -103,7 +103,7 @@ fn start(family: &Family, dir: &Path) -> (Child, Vec<u32>) {
         let all = family.alive().into_iter().filter(|(_, line)| line.contains(HANGS));
         all.map(|(pid, _)| pid).collect::<Vec<_>>()
     };
-    // A shell that starts something is there twice for a moment.
+    // A shell that starts a process appears twice for a moment.
     let (mut before, mut agents) = (Vec::new(), Vec::new());
     until("two tasks hang", || {
         let now = hang();
@@ -119,7 +119,7 @@ fn err(dir: &Path) -> String {
     fs::read_to_string(dir.join("err")).expect("what was said")
 }
 
-/// The run ends well once it may, with nothing left behind.
+/// The run succeeds after the file `go` is there, and leaves no process or file.
 fn ends(family: &Family, dir: &Path, mut run: Child) {
     fs::write(dir.join("go"), "").expect("a file");
     let status = run.wait().expect("it ends");
@@ -174,7 +174,7 @@ fn a_machine_that_hangs_is_given_up_and_ends_what_it_had_when_it_continues() {
     let (run, agents) = start(&family, &dir);
     signal("STOP", agents[0]);
     until("it is noticed", || err(&dir).contains(" is gone: it sent nothing for 10 s"));
-    // Another agent of the same run on the same machine does not come beside it.
+    // Another agent of the same run on the same machine does not start beside it.
     until("it is there again", || err(&dir).contains(" is there\n"));
     until("the first one is gone", || family.alive().iter().all(|(pid, _)| *pid != agents[0]));
     ends(&family, &dir, run);
@@ -250,7 +250,7 @@ fn a_run_continues_on_other_machines() {
     let (calm, dir) = (prepared("fleet-calm-other"), with_machines(prepared("fleet-other"), SSH, &[2, 1]));
     assert_eq!(slackline(&calm, &crate::runs::RUN).code, Some(0));
     let family = Family::new("fleet-other");
-    // Each session is stopped when a task or two more are done.
+    // Each session is stopped after one or two more tasks.
     let mut last = None;
     for hosts in
         ["n1 slots=2\nn2 slots=1\n", "n2 slots=2\nn3 slots=1\n", "n3 slots=1\n", "n1 slots=3\nn3 slots=2\n"]
@@ -304,7 +304,7 @@ fn machines_that_are_not_there_are_said_and_the_others_continue_without_them() {
 
 #[test]
 fn a_run_has_the_speeds_that_an_earlier_one_has_shown() {
-    // What a machine takes comes with the way to it.
+    // The costs of a machine include the connection to it.
     let ssh = "#!/bin/sh\ncase $1 in n1) PACE=0.01;; *) PACE=2;; esac\nexport PACE\nexec sh -c \"$2\"\n";
     let dir = with_machines(scratch("fleet-speeds"), ssh, &[1, 1]);
     let flow = r#"
@@ -350,7 +350,7 @@ jobs = [{ id = "j", run = { mapper = "cat; sleep $PACE", inputs = ["in/*"], outp
 
 #[test]
 fn a_machine_that_sees_something_else_keeps_the_run_from_beginning() {
-    // The messages to the second machine are changed on their way.
+    // The messages to the second machine are changed on the way.
     let ssh = "#!/bin/sh\ntest $1 = n1 || { sed -u -f change | sh -c \"$2\"; exit; }\nexec sh -c \"$2\"\n";
     let dir = with_machines(prepared("fleet-blind"), ssh, &[1, 1]);
     let printed = |change: &str| {
@@ -411,7 +411,7 @@ fn map_output_is_where_it_is_asked_to_be_and_goes_with_the_run() {
         assert_eq!(other.code, Some(2), "{}", other.err);
         assert!(other.err.contains("found the map output of this run in "), "{}", other.err);
     }
-    // It is known where it is.
+    // The resumed run knows the directory of its map output.
     let rest = slackline(&dir, &RUN);
     assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
     checked(&dir);
@@ -459,7 +459,7 @@ fn an_agent_says_what_it_does_not_understand() {
     assert_eq!(agent(&dir, ""), (String::new(), Some(0)), "no client asks for anything");
 }
 
-/// What stands for Slurm: two nodes, whose allocation is there for as long as the file `left` says.
+/// Replaces Slurm: two nodes, whose allocation lasts for the time in the file `left`.
 fn with_slurm(dir: &Path) {
     fs::create_dir_all(dir.join("bin")).expect("a directory");
     fs::write(dir.join("left"), "UNLIMITED\n").expect("a file");
@@ -467,7 +467,7 @@ fn with_slurm(dir: &Path) {
     let srun = "#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do\n  case $1 in --nodelist=*) node=${1#--nodelist=};; esac\n  \
                 shift\ndone\necho $node >> nodes\nexec \"$@\"\n";
     script(&dir.join("bin/srun"), srun);
-    // Each allocation has other nodes, and all but the first one are there for good.
+    // Each allocation has other nodes, and all but the first one have no time limit.
     let salloc = "#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do echo $1 >> asked; shift; done\n\
                   n=$(cat count 2> /dev/null || echo 0); n=$((n + 1)); echo $n > count\n\
                   test $n = 1 || echo UNLIMITED > left\n\
@@ -477,7 +477,7 @@ fn with_slurm(dir: &Path) {
     script(&dir.join("bin/salloc"), salloc);
 }
 
-/// The program where these commands are Slurm's.
+/// The program with these commands in place of Slurm's.
 fn on_slurm(family: &Family, dir: &Path, args: &[&str]) -> Command {
     let mut command = family.command(dir, args);
     let path = std::env::var("PATH").unwrap_or_default();

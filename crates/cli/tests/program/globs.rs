@@ -44,7 +44,7 @@ fn output(dir: &Path) -> String {
     parts.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// The lines that a job reads from inputs, in its order; the message where it is refused in advance.
+/// The lines that a job reads from inputs, in its order; the message if it is refused in advance.
 fn lines(dir: &Path, inputs: &str) -> Result<Vec<String>, String> {
     let ran = job(dir, &format!("mapper = 'cat', inputs = [{inputs}]"), &[]);
     match ran.code {
@@ -199,10 +199,10 @@ fn a_name_that_is_the_pattern_itself_must_be_the_only_match() {
     for name in ["l/*.log", "q/?", "r/data[1].csv", "d/part[0]/x", "p/[a", "s/[a].log"] {
         reads(&dir, &format!("'{name}'"), &[name]);
     }
-    // It matches others, and not itself.
+    // It matches other files, and not itself.
     write(&dir.join("s/a.log"), "other\n");
     refused(&dir, "'s/[a].log'", &["s/a.log, which the pattern matches", "\"s/[[]a[]].log\""]);
-    // One that matches itself through other characters is a match like all others.
+    // A pattern that matches itself through other characters matches other files too.
     let dir = tree("globs-exact-other", &["*.log", "a.log"]);
     reads(&dir, "'*[.]log'", &["*.log", "a.log"]);
 }
@@ -278,12 +278,12 @@ fn files_that_share_a_task_are_not_glued_at_their_ends() {
     assert_eq!(ran("program = 'sort'"), "\na\nb\nc\nd\r\ne\nf\n");
     assert_eq!(ran("program = 'grep', args = { pattern = '.' }, reducers = 0"), "a\nb\nc\nd\r\ne\nf\n");
     assert_eq!(ran("program = 'wordcount'"), "a\t1\nb\t1\nc\t1\nd\t1\ne\t1\nf\t1\n");
-    // What a plain command writes stays as it is.
+    // The output of a plain command is unchanged.
     assert_eq!(ran("command = 'printf x'"), "x");
 }
 
 #[test]
-fn what_mappers_compress_stays_as_it_is() {
+fn compressed_output_of_mappers_is_unchanged() {
     let dir = tree("globs-compressed", &["in/a", "in/b", "in/c"]);
     let ran = job(&dir, "mapper = 'gzip -nc', inputs = ['in']", &[]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -330,13 +330,13 @@ fn csv_with_line_breaks_within_quotes_is_refused_with_its_line() {
     let ran =
         job(&dir, "program = 'count', args = { format = 'csv', header = true }, inputs = ['head.csv']", &[]);
     assert!(ran.code == Some(1) && ran.err.contains("head.csv, line 1: found a quoted field"), "{}", ran.err);
-    // The line is that of the file also where a map begins in the middle of it.
+    // The error has the line of the file, even if a map begins in the middle of the file.
     let rows: Vec<String> = (0..2000).map(|row| format!("{row},x\n")).collect();
     write(&dir.join("long.csv"), &format!("{}2000,\"a\nb\"\n", rows.concat()));
     let keys = "program = 'count', args = { format = 'csv' }, inputs = ['long.csv']";
     let ran = job(&dir, keys, &["--split", "1KiB"]);
     assert!(ran.code == Some(1) && ran.err.contains("long.csv, line 2001: "), "{}", ran.err);
-    // An object over several lines.
+    // A JSON object over several lines.
     write(&dir.join("x.json"), "{\n  \"a\": 1\n}\n");
     let ran =
         job(&dir, "program = 'count', args = { format = 'json', field = 'a' }, inputs = ['x.json']", &[]);

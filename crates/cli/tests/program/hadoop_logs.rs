@@ -17,20 +17,20 @@ fn the_recorded_execution_is_shown_beside_simulations() {
     let said = out.split("completions are off by").nth(1).expect("distances");
     assert!(said.contains("\n  fifo: ") && said.contains(" %), makespan "), "{said}");
     assert!(!said.contains("recorded: "), "{said}");
-    // Unless other policies are asked for, it stands first.
+    // Without `--policies` the recorded execution is first.
     let document: Value = serde_json::from_str(&done(&["compare", TRACE, "--format", "json"])).unwrap();
     let policies = document["policies"].as_array().unwrap();
     assert_eq!((&policies[0]["policy"], &policies[1]["policy"]), (&"recorded".into(), &"fifo".into()));
     assert_eq!(policies[0]["metrics"]["makespan"], 39.5);
     assert!(policies[1]["metrics"]["completion_error_mean"].is_number(), "{}", policies[1]);
-    // Another cluster changes the others alone.
+    // Another cluster changes only the other policies.
     let other = done(&["compare", TRACE, "--machines", "9", "--slots", "2", "--format", "json"]);
     let other: Value = serde_json::from_str(&other).unwrap();
     assert_eq!(other["policies"][0]["metrics"]["makespan"], 39.5);
 }
 
 #[test]
-fn what_was_recorded_stays_with_the_document() {
+fn recorded_attempts_stay_in_the_document() {
     let dir = scratch("recorded");
     for ending in ["toml", "json", "yaml", "jsonl.gz"] {
         let file = dir.join(format!("day.{ending}"));
@@ -77,7 +77,7 @@ fn a_folder_of_histories_is_a_workload() {
     assert_eq!(run(&["compare", text(&dir.join("nowhere"))]).code, Some(2));
 }
 
-/// The commands of the README's part on a log, each with what the README shows of its output.
+/// The commands of the README's part on a log, each with its output in the README.
 fn shown() -> Vec<(Vec<String>, String)> {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
     let part =
@@ -100,7 +100,7 @@ fn shown() -> Vec<(Vec<String>, String)> {
 fn the_readme_shows_what_the_program_says_of_its_log() {
     let shown = shown();
     assert_eq!(shown.len(), 2);
-    // Widths are those of a terminal; what stands in a row is not.
+    // Widths depend on the terminal; the words of a row do not.
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     for (command, expected) in shown {
         let ran = run(&command.iter().map(String::as_str).collect::<Vec<_>>());
@@ -169,10 +169,10 @@ fn a_log_without_what_it_is_measured_by_is_warned_of() {
     let until = ["--machines", "4..6", "--until", "makespan:1h", "-p", "fifo"];
     let tuned = run(&[&["tune", LOG, "--slots", "3"][..], &until].concat());
     assert!(tuned.err.contains("--profile hadoop") && !tuned.err.contains("-p recorded"), "{}", tuned.err);
-    // Without a file it has one queue, which is hardly that of a cluster.
+    // Without a file it has one queue, unlike most clusters.
     let bare = run(&["compare", LOG, "-p", "recorded,yarn-capacity", "--profile", PROFILE]);
     assert!(bare.err.contains("this lacks the cluster's own scheduler"), "{}", bare.err);
-    // Where slots are for maps or for reduces masters hold none.
+    // With map and reduce slots ApplicationMasters hold none.
     let typed = run(&["compare", TRACE, "-p", "fifo", "--map-slots", "2", "--reduce-slots", "1"]);
     assert!(typed.err.contains("--profile hadoop-log:am-share=0 "), "{}", typed.err);
     let other = run(&["compare", crate::NIGHTLY, "-p", "fifo"]);
@@ -224,7 +224,7 @@ fn groups_and_sizes_keep_what_tells_their_rows_apart() {
         done(&[&["compare", LOG, "-p", "fifo", "--by", "pool", "--format", "csv"][..], &seeds].concat());
     assert!(csv.starts_with("policy,pool,flows,metric,seeds,mean,sd,ci95\n"), "{csv}");
     let response = csv.lines().find(|line| line.starts_with("fifo,root.prod,13,mean_response,2,")).unwrap();
-    // The mean of both seeds, each of which can be asked for alone.
+    // The mean of both seeds, each of which can be requested alone.
     let of_seed = |seed: &str| -> f64 {
         let args = ["compare", LOG, "-p", "fifo", "--profile", PROFILE, "--format", "json", "--seed", seed];
         let document: Value = serde_json::from_str(&done(&args)).unwrap();

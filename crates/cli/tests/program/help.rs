@@ -79,7 +79,7 @@ fn options_of_a_format_are_shown_with_its_name() {
             "{help}"
         );
     }
-    // Hidden, and taken as ever.
+    // The option is hidden and still accepted.
     let args =
         ["compare", "-", "--machines", "2", "--slots", "2", "--durations", "rate", "--policies", "fifo"];
     assert_eq!(crate::run_with(&args, crate::TRACE.as_bytes()).code, Some(0));
@@ -92,7 +92,7 @@ fn parameters_of_a_generator_are_shown_with_its_name() {
     assert!(!done(&["generate", "--help"]).contains("Parameters of"));
 }
 
-/// What a shell offers, by the words that its script holds.
+/// Completion scripts of shells have these names.
 #[test]
 fn scripts_for_shells_know_the_names() {
     for shell in ["bash", "zsh"] {

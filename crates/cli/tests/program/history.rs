@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{CONTRACT, NIGHTLY, done, run, scratch, text};
 
-/// Runs a policy that learns, and gives its cost and what it said.
+/// Runs a policy that learns; returns its cost, its document and its messages.
 fn learn(workload: &str, policy: &str, file: &Path) -> (f64, Value, String) {
     let args = ["simulate", workload, "--policy", policy, "--format", "json", "--knowledge", "learned"];
     let ran = run(&[&args[..], &["--history", text(file)]].concat());

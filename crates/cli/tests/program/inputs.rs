@@ -26,13 +26,13 @@ fn done(dir: &Path, job: &str, more: &[&str]) -> String {
     ran.err
 }
 
-/// The run is refused with these words, and leaves no output.
+/// The run is refused with this message, and leaves no output.
 fn refused(dir: &Path, job: &str, words: &str) {
     let ran = run(dir, job, &[]);
     assert!(matches!(ran.code, Some(1 | 2)), "{job}: {:?} {}{}", ran.code, ran.out, ran.err);
     assert!(ran.err.contains(words), "{job}: found no {words:?} in {}", ran.err);
     assert!(!dir.join("out/_SUCCESS").exists(), "{job}");
-    // A failed run leaves `_temporary` in its output, which only its state owns.
+    // A failed run leaves `_temporary` in its output, which belongs to its state directory.
     for left in ["state", "out"] {
         let _ = fs::remove_dir_all(dir.join(left));
     }
@@ -128,7 +128,7 @@ fn an_input_that_becomes_a_pipe_or_a_link_or_another_file_is_refused_when_it_is_
     }
 }
 
-/// A command replaces the log of its attempt, and ends well or not.
+/// A command replaces the log of its attempt, and succeeds or fails.
 #[test]
 fn a_log_that_a_command_replaces_neither_blocks_nor_fills_memory() {
     for replace in ["mkfifo", "ln -s /dev/zero"] {
@@ -198,15 +198,15 @@ fn truncated_twice_compressed_and_binary_inputs_are_refused_by_name() {
             refused(&dir, &job, found);
         }
     }
-    // A hole is no text.
+    // A hole in a file is not text.
     File::create(dir.join("hole")).expect("a file").set_len(1 << 20).expect("a size");
     refused(&dir, "mapper = \"cat\", inputs = [\"hole\"]", "binary data");
-    // Bytes for a mapper are none for a program.
+    // Bytes are valid input of a mapper, but not of a program.
     fs::write(dir.join("in"), b"key\0value\n\xff\n").expect("an input");
     refused(&dir, COUNT, "found binary data");
     done(&dir, CAT, &[]);
     assert_eq!(parts(&dir.join("out"))["part-00000"], b"key\0value\n\xff\n");
-    // A word that a compression begins with is a word.
+    // A word at the start of a file that begins like a compressed file is read as a word.
     for word in ["B\n", "BZh", "("] {
         fs::write(dir.join("in"), word).expect("an input");
         done(&dir, CAT, &[]);

@@ -127,7 +127,7 @@ fn compressed_lines_are_written_and_read() {
         let ran = run(&["check", NIGHTLY, text(&damaged)]);
         assert!(ran.code == Some(2) && ran.err.contains("found damaged"), "{}", ran.err);
     }
-    // Through a pipe the first line says what it is.
+    // From a pipe, the first line shows the format.
     let piped = run_with(&["check", NIGHTLY, "-", "--format", "json"], &lines);
     assert_eq!((piped.code, piped.out), (Some(0), expected.0), "{}", piped.err);
     let printed = done(&["simulate", NIGHTLY, "--policy", "edf", "--format", "jsonl"]);

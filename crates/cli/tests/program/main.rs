@@ -116,7 +116,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What a run of the program left behind.
+/// The exit code and the output of a run of the program.
 struct Ran {
     code: Option<i32>,
     out: String,
@@ -128,7 +128,7 @@ fn program() -> Command {
     processes::have_default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    // Nothing of the user's own.
+    // The user's defaults are not used.
     command.env("SLACKLINE_CONFIG", "");
     command
 }

@@ -24,7 +24,7 @@ fn workload(dir: &Path, machines: &str, flows: &[(&str, &str, u32)]) -> String {
     text(&file).to_owned()
 }
 
-/// A run in which flows fail, and machines did not die.
+/// A run in which flows fail without the failure of a machine.
 fn failed(args: &[&str]) -> Ran {
     let ran = run(args);
     assert_eq!(ran.code, Some(1), "{args:?}: {}{}", ran.out, ran.err);
@@ -112,7 +112,7 @@ fn a_cluster_too_small_for_an_application_master_and_a_task_says_so() {
     assert!(ran.err.contains("slot"), "{}", ran.err);
 }
 
-/// A real run ends at once and says the same.
+/// A real run ends at once with the same message.
 #[test]
 fn a_real_run_under_a_policy_that_gives_no_slot_says_why() {
     let dir = scratch("never-run");
@@ -130,7 +130,8 @@ fn a_real_run_under_a_policy_that_gives_no_slot_says_why() {
     assert!(ran.err.contains("flow f failed: queue root.a may have no slot"), "{}", ran.err);
 }
 
-/// A service says so in `queue` and `status`, and of a submission behind another also why that one waits.
+/// A service shows the reason in `queue` and `status`; a submission behind another one also shows why that
+/// one waits.
 #[test]
 fn a_service_says_which_limit_or_file_keeps_a_submission_waiting() {
     let place = Place::new(scratch("never-serve"), "never-serve");

@@ -28,7 +28,7 @@ fn run(dir: &Path, more: &[&str]) -> Ran {
     went
 }
 
-/// How many requests the week has.
+/// Number of requests of the week.
 fn total(dir: &Path) -> u64 {
     let parts = parts(&dir.join("target/nightly-run/totals"));
     let text = String::from_utf8(parts.into_values().flatten().collect()).unwrap();
@@ -67,7 +67,7 @@ fn the_page_on_run_names_flags_that_there_are() {
     }
 }
 
-/// What begins with two dashes.
+/// The words that begin with two dashes.
 fn flags(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     words.filter(|word| word.starts_with("--") && word.len() > 2 && !word.starts_with("---"))

@@ -10,7 +10,7 @@ use crate::processes::{Family, until};
 use crate::runs::{RUN, checked, parts};
 use crate::{Ran, scratch};
 
-/// A run of as many slots.
+/// A run with this number of slots.
 fn run(slots: &'static str) -> Vec<&'static str> {
     vec!["run", "flow.toml", "--slots", slots, "--split", "1KiB", "--state", "state"]
 }
@@ -41,7 +41,7 @@ fn shuffling(test: &str, is_deterministic: bool, before: &str, more: &str) -> Pa
     dir
 }
 
-/// How often each reduce ran.
+/// Number of runs of each reduce.
 fn reduces(dir: &Path) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in fs::read_to_string(dir.join("ran")).unwrap_or_default().lines() {
@@ -56,7 +56,7 @@ fn map_output(dir: &Path, map: u32) -> PathBuf {
     jobs.map(|job| job.path().join(map.to_string())).find(|map| map.exists()).expect("the map is done")
 }
 
-/// The run has ended well, and its output holds all keys of one run of each map.
+/// The run has succeeded, and its output has all keys of one run of each map.
 fn is_one_run(dir: &Path, ended: &Ran, what: &str) {
     assert_eq!(ended.code, Some(0), "{what}: {}{}", ended.out, ended.err);
     let text: Vec<u8> = parts(&dir.join("out")).into_values().flatten().collect();
@@ -70,7 +70,7 @@ fn is_one_run(dir: &Path, ended: &Ran, what: &str) {
     checked(dir);
 }
 
-/// Runs until these reduces are done, and is killed then.
+/// Runs until these reduces are done, and is then killed.
 fn killed_after(family: &Family, dir: &Path, done: &[u32]) {
     for reduce in done {
         fs::write(dir.join(format!("go-{reduce}")), "").expect("a file");
@@ -85,7 +85,7 @@ fn killed_after(family: &Family, dir: &Path, done: &[u32]) {
 
 const OTHER: &str = "the mapper is not deterministic";
 
-/// What happens to the output of a map.
+/// Damages the output of a map.
 type Damage = fn(&Path);
 
 /// Changes one byte of a file and sets its time back.
@@ -186,7 +186,7 @@ fn a_total_order_is_that_of_one_run_of_each_map() {
 #[test]
 fn machines_that_lose_map_output_give_the_output_of_one_run() {
     let test = "outputs-fleet";
-    // What is gone may only be seen late, and is waited for; what is cut is not.
+    // A missing file may only be visible late, so the run waits for it; a truncated file fails at once.
     let cuts = REMOVES.replace("rm -r state/maps/*/1", "truncate -s 100 state/maps/*/1/map.out");
     let (dir, family) = (shuffling(test, false, &cuts, ""), Family::new(test));
     let dir = with_machines(dir, SSH, &[1]);
@@ -203,7 +203,7 @@ fn a_staged_part_is_published_only_with_the_content_that_was_written() {
     killed_after(&family, &dir, &[0, 1]);
     let staged = dir.join("out/_temporary/parts");
     flip(&staged.join("part-00001"));
-    // Another time alone is no other content.
+    // Another time of modification alone is not another content.
     let file = File::options().append(true).open(staged.join("part-00000")).expect("a part");
     file.set_times(FileTimes::new().set_modified(std::time::UNIX_EPOCH)).expect("its time can be set");
     fs::write(dir.join("go"), "").expect("a file");
@@ -222,7 +222,7 @@ fn a_staged_part_that_is_damaged_during_the_run_is_written_again() {
         fs::write(dir.join(format!("go-{reduce}")), "").expect("a file");
     }
     let engine = family.start(&dir, &[run("3"), vec!["--events", "events"]].concat());
-    // The engine looks at a part when it moves it, and says then that the task is done.
+    // The engine checks a part when it moves it, and then reports that the task is done.
     let events = || fs::read_to_string(dir.join("events")).unwrap_or_default();
     until("two reduces are done", || events().matches("task_done").count() == 5 && reduces(&dir).len() == 3);
     flip(&dir.join("out/_temporary/parts/part-00000"));

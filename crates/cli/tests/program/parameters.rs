@@ -30,7 +30,7 @@ fn a_backfill_is_a_flow_a_value() {
 }
 
 #[test]
-fn what_is_wrong_with_a_parameter_is_reported_before_anything_runs() {
+fn errors_of_parameters_are_reported_before_the_run() {
     for (args, expected) in [
         (
             ["--set", "nigth=1"],

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::runs::{command, parts};
 use crate::{Ran, ran, scratch};
 
-/// What the refusal of a path says.
+/// Part of the message that refuses a path.
 const WRITTEN_OUT: &str = "expected the path written out: Slackline does not expand";
 
 fn slackline(dir: &Path, args: &[&str]) -> Ran {
@@ -27,7 +27,7 @@ fn with_input(name: &str) -> std::path::PathBuf {
     dir
 }
 
-/// What is in a directory, but for where runs tell others of themselves.
+/// The names in a directory, without the files by which runs know each other.
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -252,7 +252,7 @@ fn a_file_saved_on_windows_is_refused_or_means_the_same() {
         assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
         assert_eq!(parts(&dir.join(output))["part-00000"], b"one\nthree\n", "{name}");
     }
-    // A reference to a character says what it says.
+    // A character reference keeps its meaning.
     fs::write(dir.join("f.xml"), xml.replace("set -e\n", "set -e&#13;\n")).unwrap();
     let ran = slackline(&dir, &["run", "f.xml"]);
     assert!(
@@ -260,7 +260,7 @@ fn a_file_saved_on_windows_is_refused_or_means_the_same() {
         "{}",
         ran.err
     );
-    // So do documents of one line each.
+    // Documents of one line each are accepted too.
     let plain =
         toml.replace("\"\"\"\ngrep -v DEBUG\n\"\"\"", "'grep -v DEBUG'").replace("'out'", "'out-plain'");
     fs::write(dir.join("plain.toml"), plain.replace('\n', "\r\n")).unwrap();

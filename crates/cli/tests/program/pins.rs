@@ -19,10 +19,10 @@ struct Pins {
     pins: Vec<Pin>,
 }
 
-/// Runs of the program in one directory, each without an error, and a hash of what they print and write.
+/// Runs of the program in one directory, each without an error, and a hash of their output and files.
 #[derive(Deserialize)]
 struct Pin {
-    /// What it protects.
+    /// The property that it protects.
     name: String,
     /// Whether it reads real traces.
     #[serde(default)]
@@ -72,7 +72,7 @@ fn pinned_results_are_as_they_were() {
 }
 
 impl Pin {
-    /// The hash of what its runs print and write: `N.out` holds what run N prints.
+    /// The hash of the output and the files of its runs: `N.out` is the output of run N.
     fn run(&self, dir: &Path, traces: Option<&Path>) -> String {
         let written = dir.join("written");
         fs::create_dir_all(&written).unwrap();

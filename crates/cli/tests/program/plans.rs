@@ -16,7 +16,7 @@ fn policies() -> Vec<String> {
     names.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Plans to a file and has the program check it; false if the policy refuses.
+/// Plans to a file and checks it with the program; returns false if the policy refuses.
 fn passes(workload: &str, file: &str, flags: &[&str]) -> bool {
     let args = [&["plan", workload, "--format", "json", "--output", file], flags].concat();
     let ran = run(&args);
@@ -35,13 +35,14 @@ fn plans_of_every_policy_pass_check() {
     let file = dir.join("plan.json");
     let mut documents = documents("testdata/instances");
     documents.extend([NIGHTLY, PURDUE].map(str::to_owned));
-    // A policy of one's own is a program, what is recorded is no policy; plans of the papers' are of another
-    // kind.
+    // The policy `command` needs a program, `recorded` is not a policy; plans of the papers' policies are of
+    // another kind.
     let policies = policies();
     let planners = policies
         .iter()
         .filter(|policy| !policy.starts_with("woha") && !["command", "recorded"].contains(&policy.as_str()));
-    // A quarter of the documents for each policy, others for the next one; all where `SLACKLINE_SCALE` is 4.
+    // A quarter of the documents for each policy, another quarter for the next; all if `SLACKLINE_SCALE` is
+    // 4.
     let step = test_step(4.0);
     for (k, policy) in planners.enumerate() {
         let flags = ["--policy", policy.as_str()];
@@ -118,7 +119,7 @@ fn every_workload_of_the_repository_has_a_plan_without_a_policy() {
     let (mut planned, mut to_be_run) = (0, 0);
     for workload in &all {
         let ran = run(&["plan", workload]);
-        // Phases of flows that are to be run follow from their inputs, which are not there.
+        // Phases of flows with `run` sections follow from their inputs, which do not exist.
         if fs::read_to_string(format!("{}/../../{workload}", env!("CARGO_MANIFEST_DIR")))
             .unwrap()
             .contains("run = {")
@@ -207,7 +208,7 @@ fn progress_requirements_come_as_table_documents_and_bytes() {
     assert!(plan(&["--format", "csv"]).out.starts_with("flow,time_to_deadline,tasks\nf,"));
     let file = dir.join("f.plan");
     assert_eq!(plan(&["--output", text(&file)]).code, Some(0));
-    // Magic, version, policy, flow, lengths and check sum around the plan itself.
+    // Magic, version, policy, flow, lengths and checksum around the plan itself.
     assert_eq!(fs::metadata(&file).unwrap().len(), bytes + 8 + 9 + 1 + 2 + 1 + 4);
 }
 

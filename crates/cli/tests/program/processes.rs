@@ -16,13 +16,13 @@ use crate::{Ran, ran};
 /// The variable of the environment that holds the mark.
 const NAME: &str = "SLACKLINE_TEST_FAMILY";
 
-/// A while by the wall clock: processes have no other.
+/// A pause by the wall clock: processes have no other.
 #[expect(clippy::disallowed_methods, reason = "processes are waited for by the wall clock")]
 pub(crate) fn pause(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
 }
 
-/// Waits until something is so; fails after half a minute, when it never will be.
+/// Waits until a condition holds; fails after half a minute.
 pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
     let mut is_so = is_so;
     for _ in 0..3000 {
@@ -34,7 +34,7 @@ pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
     panic!("it never was so: {what}");
 }
 
-/// All processes that descend from those a test starts, which do not outlive it.
+/// All descendants of the processes that a test starts; they end with the test.
 pub(crate) struct Family {
     mark: String,
 }
@@ -44,7 +44,7 @@ impl Family {
         Self { mark: format!("{NAME}={test}-{}.", std::process::id()) }
     }
 
-    /// A number of seconds, five minutes, that no other process sleeps.
+    /// Five minutes in a unique number of seconds.
     pub(crate) fn long() -> String {
         format!("300.{}", std::process::id())
     }
@@ -67,10 +67,10 @@ impl Family {
         command
     }
 
-    /// The numbers and command lines of those that are alive.
+    /// The numbers and command lines of the living processes.
     pub(crate) fn alive(&self) -> Vec<(u32, String)> {
         let text = |pid: u32, file: &str| {
-            // Who is gone by now has no files, who is dead has empty ones.
+            // A process that is gone has no files, a dead one has empty files.
             let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
             String::from_utf8_lossy(&bytes).replace('\0', " ")
         };
@@ -80,7 +80,7 @@ impl Family {
         members.map(|pid| (pid, text(pid, "cmdline"))).collect()
     }
 
-    /// Waits for a process with these words in its command line, and gives its number.
+    /// Waits for a process with these words in its command line; returns its number.
     pub(crate) fn awaits(&self, words: &str) -> u32 {
         let mut found = None;
         until(words, || {
@@ -90,7 +90,7 @@ impl Family {
         found.expect("it was found").0
     }
 
-    /// The process with these words in its command line that `pid` descends from, if both are there.
+    /// The ancestor of `pid` with these words in its command line, if both exist.
     pub(crate) fn ancestor(&self, pid: u32, words: &str) -> Option<u32> {
         let alive = self.alive();
         let mut at = pid;
@@ -109,7 +109,7 @@ impl Family {
     }
 }
 
-/// Who started a process, if it is there.
+/// The parent of a process, if the process exists.
 fn parent(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
@@ -123,21 +123,21 @@ impl Drop for Family {
     }
 }
 
-/// Makes sure that programs that are started find no signal ignored, as they would where the tests run under
-/// `nohup` or in the background of a script.
+/// Makes programs that the tests start find no signal ignored, as they would if the tests ran under `nohup`
+/// or in the background of a script.
 pub(crate) fn have_default_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-            // A handler, as the system gives a child the default in its place. It ends the tests, as the
-            // default does.
+            // A handler, because the system gives a child the default in its place. It ends the tests, like
+            // the default.
             let ends = Arc::new(AtomicBool::new(true));
             register_conditional_shutdown(signal, 128 + signal, ends).expect("signals can be handled");
         }
     });
 }
 
-/// Sends a signal to a process, if it is there.
+/// Sends a signal to a process, if it exists.
 pub(crate) fn signal(name: &str, pid: u32) {
     let status = Command::new("kill").args(["-s", name, &pid.to_string()]).stderr(Stdio::null()).status();
     status.expect("signals can be sent");

@@ -21,7 +21,7 @@ fn simulations_under_a_profile_pass_and_are_reproducible() {
         assert!(first == again, "{name} differs the second time");
         let ran = run(&["check", NIGHTLY, text(&files[0])]);
         assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-        // A master that went a second later than its job allows.
+        // An ApplicationMaster that ended a second later than its job allows.
         let at = first.rfind("\"up\": ").unwrap();
         let end = at + first[at..].find("\"end\": ").unwrap() + "\"end\": ".len();
         fs::write(&files[1], format!("{}9{}", &first[..end], &first[end..])).unwrap();

@@ -78,7 +78,7 @@ fn rows_that_are_kept_and_rows_that_are_seen_make_the_same_page() {
         let data = html.split_once("id=\"data\">").unwrap().1.split_once('<').unwrap().0;
         data.len()
     });
-    // They differ in the command that made them alone.
+    // They differ only in the command that made them.
     assert!(pages[0].abs_diff(pages[1]) < 16, "{pages:?}");
     let again = |name: &str| {
         let file = dir.join("again.html");
@@ -96,7 +96,7 @@ fn unwritable_outputs_are_reported_before_the_work() {
         ("a.json", "expected a name that ends in .html"),
         (text(&nowhere), "expected a file in a directory that there is"),
     ] {
-        // The workload is not even looked for.
+        // The error comes before the workload is read.
         for args in [&["compare", "no-such-workload"][..], &["run", "no-such-workload"], &["tune", "no"]] {
             let ran = run(&[args, &["--report", name]].concat());
             assert_eq!(ran.code, Some(2), "{}", ran.err);

@@ -9,8 +9,8 @@ use crate::{Ran, ran as outcome, scratch};
 
 const RUN: [&str; 6] = ["run", "flow.toml", "--slots", "2", "--state", "state"];
 
-/// Eight jobs, each of which says in a file that it ran: `one` to `four` in a chain, `five` beside it, `six`
-/// reads `four` and `five`, `seven` and `eight` read `six`. The mapper of `six` is given.
+/// Eight jobs, each of which appends its name to a file: `one` to `four` in a chain, `five` beside it, `six`
+/// reads `four` and `five`, `seven` and `eight` read `six`. The mapper of `six` is a parameter.
 fn eight(dir: &Path, six: &str) {
     let job = |id: &str, command: &str, inputs: &str| {
         format!(
@@ -43,7 +43,7 @@ fn run(dir: &Path, more: &[&str]) -> Ran {
     outcome(&command(dir, &[&RUN[..], more].concat()).output().expect("the program starts"))
 }
 
-/// The jobs that ran since the last look, in the order of their names.
+/// The jobs that ran since the last call, by name.
 fn ran(dir: &Path) -> Vec<String> {
     let text = fs::read_to_string(dir.join("ran")).unwrap_or_default();
     let _ = fs::remove_file(dir.join("ran"));
@@ -53,7 +53,7 @@ fn ran(dir: &Path) -> Vec<String> {
     names
 }
 
-/// The run is done; which jobs ran.
+/// The run succeeds; returns the jobs that ran, and the messages.
 fn done(dir: &Path, more: &[&str]) -> (Vec<String>, String) {
     let went = run(dir, more);
     assert_eq!(went.code, Some(0), "{}{}", went.out, went.err);
@@ -96,7 +96,7 @@ fn a_comment_another_policy_and_other_slots_change_nothing_that_is_done() {
         let (jobs, said) = done(&dir, more);
         assert!(jobs.is_empty() && said.contains("nothing is left to do"), "{more:?}: {said}");
     }
-    // Everything but comments counts: for jobs that read files also the size of the pieces.
+    // All settings but comments count: for jobs that read files also the size of splits.
     let (jobs, said) = done(&dir, &["--split", "1MiB"]);
     assert_eq!(jobs.len(), 8, "{said}");
     assert!(said.contains("night/one is done again: split changed"), "{said}");
@@ -113,7 +113,7 @@ fn an_input_that_changed_is_read_again_by_what_depends_on_it() {
     assert!(said.contains("night/five is done again: input other.txt changed"), "{said}");
     assert_eq!(lines(&dir, "seven"), "ONE\nTWO\nthree\nfour\n");
     checked(&dir);
-    // The same text at another time is the same only by its content.
+    // The same text at another time is the same only by content.
     done(&dir, &["--hash", "--force", "five"]);
     fs::write(dir.join("other.txt"), "three\nfour\n").expect("an input");
     let later = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
@@ -121,7 +121,7 @@ fn an_input_that_changed_is_read_again_by_what_depends_on_it() {
     file.set_modified(later).expect("its time can be set");
     let (jobs, said) = done(&dir, &["--hash"]);
     assert!(jobs.is_empty(), "{jobs:?} {said}");
-    // The content of files that are not read again is known since they were first read.
+    // The content of files that are not read again is known from the first read.
     let file = fs::File::options().append(true).open(dir.join("in.txt")).expect("the input");
     file.set_modified(later).expect("its time can be set");
     let (jobs, said) = done(&dir, &["--hash"]);
@@ -154,7 +154,7 @@ fn jobs_can_be_chosen() {
     let dir = prepared("reuse-chosen");
     done(&dir, &[]);
     assert_eq!(done(&dir, &["--only", "night/two"]).0, ["two"]);
-    // What reads from it has to follow.
+    // The jobs that read from it must run again.
     let (jobs, said) = done(&dir, &[]);
     assert_eq!(jobs, ["eight", "four", "seven", "six", "three"], "{said}");
     assert_eq!(done(&dir, &["--force", "six"]).0, ["eight", "seven", "six"]);
@@ -333,7 +333,7 @@ fn an_unfinished_run_of_other_jobs_is_not_replaced() {
     let refused = run(&dir, &[]);
     assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
     assert!(refused.err.contains("another --state keeps both runs"), "{}", refused.err);
-    // Starting over removes what this file's jobs have made, and nothing of the other's.
+    // A restart removes the output of this file's jobs, and leaves that of the other file.
     let again = run(&dir, &["--again"]);
     assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
     assert!(dir.join("g/part-00000").exists() && dir.join("out/four/part-00000").exists());
@@ -428,7 +428,7 @@ fn starting_over_removes_no_output_of_a_flow_that_cannot_run() {
 }
 
 #[test]
-fn what_was_asked_for_is_done_although_the_run_was_killed() {
+fn requested_reruns_happen_although_the_run_was_killed() {
     let (dir, family) = (prepared("reuse-asked"), Family::new("reuse-asked"));
     flow(
         &dir,

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{CONTRACT, NIGHTLY, PURDUE, run, run_with, scratch, text};
 
-/// Runs every verb that reads a workload on a file that is none.
+/// Runs every verb that reads a workload on a file that is not one.
 fn refused(name: &str, content: &[u8], expected: &str) {
     let dir = scratch(&format!("rubbish_{}", name.replace('.', "_")));
     let file = dir.join(name);
@@ -161,7 +161,7 @@ fn work_for_longer_than_time_is_refused() {
     }
 }
 
-/// Workflow files of WOHA and Oozie that are wrong: exit code 2, and the line.
+/// Invalid workflow files of WOHA and Oozie: exit code 2, and the line.
 #[test]
 fn bad_workflow_files_name_the_line() {
     let job = |name: &str, input: &str, output: &str| {

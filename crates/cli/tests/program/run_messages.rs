@@ -1,5 +1,5 @@
-//! Messages of a run to programs and people beside its table: events, hooks, lines. Also: what runs know of
-//! each other, and what `clean` removes.
+//! Messages of a run to programs and users beside its table: events, hooks, lines. Also: how runs detect each
+//! other, and which files `clean` removes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::runs::{RUN, command, parts};
 use crate::runs_watched::{done, hanging, slackline};
 use crate::{ran, scratch};
 
-/// A flow of a job that fails once and is done then, and one that always fails.
+/// A flow with a job that fails once and then succeeds, and a flow with one that always fails.
 fn setup(test: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = "slackline = 1\n[[flows]]\nid = 'good'\ndeadline = 3000.0\njobs = [ { id = 'j', run = { mapper = \
@@ -241,7 +241,7 @@ fn clean_takes_the_earliest_runs_out_of_histories() {
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(said["histories"][0]["what"], "1 of 3 runs removed", "{said:#}");
     assert_eq!((runs(), said["states"].as_array().map(Vec::len)), (2, Some(0)));
-    // With the states, whose files have nothing to do with it.
+    // With the states, whose files are independent of it.
     let said = done(&dir, &["clean", "--all", "--histories", "past"]);
     assert!(said.contains(".slackline/flow") && said.contains("2 of 2 runs removed"), "{said}");
     assert!(!dir.join(".slackline/flow").exists());
@@ -283,7 +283,7 @@ fn valid(name: &str, text: &str) -> Value {
 }
 
 #[test]
-fn what_jobs_counted_is_in_the_document_of_the_run_and_in_the_history() {
+fn counters_of_jobs_are_in_the_run_document_and_in_the_history() {
     let dir = scratch("run-counts");
     fs::write(dir.join("in.txt"), "b\na\nb\n").expect("an input");
     let mapper = "cat; echo reporter:counter:errors,parse,3 >&2; echo reporter:status:half >&2";
@@ -310,7 +310,7 @@ fn what_jobs_counted_is_in_the_document_of_the_run_and_in_the_history() {
     let past = valid("history", &fs::read_to_string(dir.join("past")).expect("the history"));
     let job = &past["runs"][0]["jobs"][0];
     assert_eq!((&job["map_counts"], &job["reduce_counts"]), (maps, reduces));
-    // One of before is read, and what is counted now is added.
+    // An earlier history is read, and new counts are added.
     let mut before = past.clone();
     for name in ["map_counts", "reduce_counts"] {
         before["runs"][0]["jobs"][0].as_object_mut().expect("a job").remove(name).expect("it was there");

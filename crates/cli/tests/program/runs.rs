@@ -11,7 +11,7 @@ use slackline_model::random::test_scale;
 use crate::processes::{Family, pause, until};
 use crate::{Ran, ran, scratch};
 
-/// The program in a directory of the test's own.
+/// The program in a directory of the test.
 fn slackline(dir: &Path, args: &[&str]) -> Ran {
     ran(&command(dir, args).output().expect("the program starts"))
 }
@@ -20,7 +20,7 @@ pub(crate) fn command(dir: &Path, args: &[&str]) -> Command {
     crate::processes::have_default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
     command.current_dir(dir).args(args).env("SLACKLINE_CONFIG", "");
-    // Runs of other tests at the same time are none of its business.
+    // Ignores runs of other tests at the same time.
     command.env("XDG_RUNTIME_DIR", dir);
     command
 }
@@ -29,7 +29,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// All part files of an output by name; nothing else but the mark of success may be there.
+/// All part files of an output by name; the only other file is the success mark.
 pub(crate) fn parts(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let entry = |e: std::io::Result<fs::DirEntry>| {
         let path = e.expect("an entry").path();
@@ -74,7 +74,7 @@ pub(crate) fn prepared(test: &str) -> PathBuf {
 /// The run of the tests.
 pub(crate) const RUN: [&str; 6] = ["run", "flow.toml", "--slots", "2", "--state", "state"];
 
-/// What a run left, by job and part.
+/// The part files of a run, by job.
 pub(crate) fn results(dir: &Path) -> Vec<BTreeMap<String, Vec<u8>>> {
     OUTPUTS.iter().map(|output| parts(&dir.join(output))).collect()
 }
@@ -128,7 +128,8 @@ fn results_are_those_of_an_independent_computation() {
     // The same command finds nothing left to do; --again runs all jobs again.
     let twice = slackline(&dir, &RUN);
     assert!(twice.code == Some(0) && twice.err.contains("nothing is left to do"), "{}", twice.err);
-    // So does the command by itself once all outputs are gone, and of one that is gone what depends on it.
+    // The command alone runs all jobs if all outputs are gone; if one output is gone, that job and its
+    // dependants.
     for output in OUTPUTS {
         fs::remove_dir_all(dir.join(output)).expect("an output can go");
     }
@@ -142,7 +143,7 @@ fn results_are_those_of_an_independent_computation() {
         "{}",
         partly.err
     );
-    // The run removes no file of another program, and then removes nothing else.
+    // The run refuses to remove a file of another program, and then removes no file at all.
     fs::write(dir.join("joined/notes"), "").expect("a file");
     let again = slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert!(
@@ -156,10 +157,10 @@ fn results_are_those_of_an_independent_computation() {
     assert!(again.code == Some(0) && again.err.contains("library/joined done"), "{}", again.err);
 }
 
-/// How many outputs of tasks have been moved to their places.
+/// Number of task outputs that have been moved to their places.
 pub(crate) fn committed(dir: &Path) -> usize {
     let entries = |dir: &Path| -> Vec<PathBuf> {
-        // Directories come and go while the run is at work.
+        // Directories come and go while the run is active.
         fs::read_dir(dir).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
     };
     let maps = entries(&dir.join("state/maps")).iter().map(|job| entries(job).len()).sum::<usize>();
@@ -202,9 +203,9 @@ fn a_run_that_is_killed_continues_and_gives_the_same() {
 /// The signals that end a run.
 const SIGNALS: [&str; 4] = ["KILL", "TERM", "INT", "HUP"];
 
-/// Kills a run in `dir` at all sorts of moments, by all sorts of signals, and resumes it in a third of the
-/// cases as another one of `runs`, which differ in their settings. Its result is that of a run in `calm` that
-/// is never killed.
+/// Kills a run in `dir` at many different moments, by different signals, and resumes it in a third of the
+/// cases as another one of `runs`, which differ in their settings. Its result equals that of a run in `calm`
+/// that is never killed.
 #[allow(clippy::print_stdout, reason = "the counts of the long check")]
 pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, runs: &[&[&str]]) {
     assert_eq!(slackline(calm, &RUN).code, Some(0));
@@ -212,13 +213,13 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
     let scale = test_scale().ceil() as u64;
     let (mut kills, mut resumed, mut state, mut again) = (0, 0, 12_345u64, false);
     let (mut run, mut changes, mut by_signal) = (runs[0], 0, BTreeMap::<String, u64>::new());
-    // Where forcing to disk takes long, a task's end may not be recorded yet when the run is killed: then it
-    // is killed more often, and later.
+    // With a slow disk, a task's end may not be recorded yet when the run is killed: then it is killed more
+    // often, and later.
     while kills < 6 * scale || 3 * resumed < kills && kills < 60 * scale {
         let args = if again { [run, &["--again"]].concat() } else { run.to_vec() };
         let before = committed(dir);
         let mut child = start(family, dir, &args);
-        // Any sequence of pauses, signals and settings will do; this one is the same every time.
+        // Any sequence of pauses, signals and settings is valid; this one is the same every time.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let signal = SIGNALS[(state >> 40) as usize % SIGNALS.len()];
         let to = if (state >> 44).is_multiple_of(2) { "engine" } else { "group" };
@@ -233,14 +234,14 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
             });
             pause((state >> 33) % 60 * (1 + kills / (6 * scale)));
         }
-        // A run that had ended by then was not killed: its results are checked, and it starts over.
+        // A run that had ended was not killed: its results are checked, and it starts over.
         let is_over = has_ended(&mut child, dir);
         let pid = child.id().to_string();
         let target = if to == "group" { format!("-{pid}") } else { pid };
         let sent = Command::new("kill").args(["-s", signal, "--", &target]).stderr(Stdio::null()).status();
         sent.expect("signals can be sent");
         let status = child.wait().expect("it is gone");
-        // One that is asked to stop may be done before it does.
+        // A run that is asked to stop may finish first.
         let is_right =
             signal == "KILL" || matches!(status.code(), Some(0 | 130)) || status.signal().is_some();
         assert!(is_right, "{signal} to the {to}: {status:?}: {}", read(&dir.join("err")));
@@ -259,7 +260,7 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
                 changes += 1;
                 run = runs[(kills / 3) as usize % runs.len()];
             }
-            // What starts over may be killed before it has, and then has to be done again.
+            // A restart may be killed before it has removed the old run, and is then repeated.
             again &= is_early;
         }
     }
@@ -268,12 +269,12 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
     let last = slackline(dir, run);
     assert_eq!(last.code, Some(0), "{}{}", last.out, last.err);
     assert_eq!(results(dir), expected);
-    // The judge accepts one finished attempt a task: none that had committed ran again.
+    // The judge accepts one finished attempt per task: no committed attempt ran again.
     checked(dir);
 }
 
 #[test]
-fn what_cannot_be_run_is_reported_with_its_place() {
+fn flows_that_cannot_run_are_reported_with_their_place() {
     let dir = prepared("run-wrong");
     let error = |flow: &str, expected: &str| {
         fs::write(
@@ -328,7 +329,7 @@ jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output 
     assert_eq!(parts(&dir.join("good"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
     assert!(!dir.join("bad/_SUCCESS").exists());
     checked(&dir);
-    // What failed is tried again under any policy, and what is done is not.
+    // Failed jobs are retried under any policy, and finished jobs are not rerun.
     let other = slackline(&dir, &[&RUN[..], &["--policy", "fifo"]].concat());
     assert_eq!(other.code, Some(1), "{}{}", other.out, other.err);
     assert!(other.err.contains("bad/j map 0 failed") && !other.err.contains("good/j done"), "{}", other.err);
@@ -370,10 +371,10 @@ jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output 
         assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
     }
     assert_eq!(parts(&dir.join("good"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
-    // A flow that cannot be finished is not begun.
+    // A flow that cannot finish does not start.
     assert!(!dir.join("there").exists() && !dir.join("not").exists());
     checked(&dir);
-    // As long as it is in the way nothing changes.
+    // While the obstacle is there, the result is the same.
     let twice = slackline(&dir, &RUN);
     assert_eq!(twice.code, Some(1), "{}{}", twice.out, twice.err);
     assert!(
@@ -381,7 +382,7 @@ jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output 
         "{}",
         twice.err
     );
-    // What was in the way is gone: the same command does the rest, and only that.
+    // Without the obstacle, the same command runs the rest, and only that.
     fs::write(dir.join("late.txt"), "two\tlate\n").expect("an input");
     fs::remove_file(dir.join("plain")).expect("it can go");
     let rest = slackline(&dir, &RUN);
@@ -421,7 +422,7 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     let shown = slackline(&dir, &["history", "past.history", "--format", "csv"]);
     assert_eq!(shown.out.lines().count(), 4, "{}{}", shown.out, shown.err);
     assert!(shown.out.lines().skip(1).all(|line| line.contains("flow.toml,auto,slow,j,1,")), "{}", shown.out);
-    // The simulator may learn from the store, but is no witness of real runs.
+    // The simulator may learn from the store, but does not add to it.
     let before = fs::read(dir.join("past.history")).expect("the store");
     let args = ["simulate", "state/workload.json", "--policy", "fifo", "--knowledge", "learned", "--history"];
     let simulated = slackline(&dir, &[&args[..], &["past.history"]].concat());
@@ -436,7 +437,7 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let shown = slackline(&dir, &["history", "past.json", "--format", "csv"]);
     assert_eq!(shown.out.lines().count(), 2, "{}{}", shown.out, shown.err);
-    // Another file is refused before anything runs, and left alone.
+    // Another file is refused before the run starts, and is unchanged.
     let wrong = slackline(&dir, &["history", "in.txt"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("in.txt:"), "{}", wrong.err);
 }

@@ -10,7 +10,7 @@ use crate::real_data::skipped;
 use crate::runs::{RUN, checked, parts};
 use crate::scratch;
 
-/// A directory with a flow of two jobs: one that is soon done, and one that hangs until there is a file `go`.
+/// A directory with a flow of a short job, and a job that hangs until there is a file `go`.
 fn hanging(test: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = format!(
@@ -39,7 +39,7 @@ fn visible(output: &Path) -> Vec<String> {
     names.filter(|name| name.starts_with("part-") || name == "_SUCCESS").collect()
 }
 
-/// What was left hanging is done by the same command once it can be, and nothing is left behind.
+/// The same command finishes hanging tasks once they can continue, and leaves no process.
 fn resumes(family: &Family, dir: &Path) {
     assert_eq!(visible(&dir.join("slow")), [""; 0], "nothing is half written");
     assert_eq!(parts(&dir.join("quick"))["part-00000"], COUNTS);
@@ -88,9 +88,9 @@ fn a_command_that_outlives_engine_and_worker_is_fenced_off() {
     let (dir, family) = (hanging("run-fence"), Family::new("run-fence"));
     let mut engine = family.start(&dir, &RUN);
     let sleeper = family.awaits(&format!("sleep {}", Family::long()));
-    // Its own: that of the task before may be about to end.
+    // The worker of this task: that of the earlier task may be about to end.
     let worker = family.ancestor(sleeper, "slackline worker").expect("a worker started it");
-    // A stopped engine does not see the end of its worker, so that no process kills the command.
+    // A stopped engine does not see the end of its worker, so no process kills the command.
     signal("STOP", engine.id());
     signal("KILL", worker);
     crate::processes::until("the worker is gone", || family.alive().iter().all(|(pid, _)| *pid != worker));
@@ -116,7 +116,7 @@ fn commands_that_misbehave_fail_their_own_flow_only() {
         ("good", "cat"),
     ];
     let flow = |(id, mapper): &(&str, &str)| {
-        // The limit of the command line is for the one that hangs: on a busy machine others take seconds.
+        // The limit on the command line is for the job that hangs: on a busy machine other jobs take seconds.
         let timeout = if *id == "hangs" { "" } else { ", timeout = 600" };
         format!(
             "[[flows]]\nid = '{id}'\njobs = [\n  {{ id = 'j', run = {{ mapper = '{mapper}', \
@@ -154,11 +154,11 @@ fn commands_that_misbehave_fail_their_own_flow_only() {
     checked(&dir);
 }
 
-/// A small separate file system, as long as the test takes.
+/// A small separate file system for the time of the test.
 struct Disk(PathBuf);
 
 impl Disk {
-    /// `None` where the test may not mount.
+    /// `None` if the test may not mount.
     fn new(at: PathBuf, size: &str) -> Option<Self> {
         fs::create_dir_all(&at).expect("a directory can be made");
         let mut mount = Command::new("mount");
@@ -173,7 +173,7 @@ impl Disk {
         assert!(status.expect("it could be mounted").success());
     }
 
-    /// Unmounts what a test that was killed left there.
+    /// Unmounts the file system of a test that was killed.
     fn unmount(at: &Path) {
         let _ = Command::new("umount").arg("-l").arg(at).stderr(Stdio::null()).status();
     }
@@ -198,8 +198,8 @@ id = "good"
 jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output = "good" } } ]
 "#;
 
-/// A run with outputs below `small`, on a disk that is too small for them and for other files there. False
-/// where no disk can be mounted.
+/// A run with outputs below `small`, on a disk that is too small for them and for other files there. Returns
+/// false if no disk can be mounted.
 fn on_a_full_disk(test: &str, size: &str, run: &[&str]) -> bool {
     Disk::unmount(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("small"));
     let (dir, family) = (scratch(test), Family::new(test));
@@ -245,8 +245,7 @@ fn a_run_continues_after_a_full_disk_under_its_state() {
     }
 }
 
-/// A phase of three maps, of which one is a straggler, and the shell's words for its first and second
-/// attempts.
+/// A phase of three maps, one of them a straggler, with the shell commands of its first and second attempt.
 fn straggling(test: &str, first: &str, second: &str) -> PathBuf {
     let dir = scratch(test);
     for (name, line) in [("a", "quick"), ("b", "quick"), ("c", "slow")] {
@@ -265,7 +264,7 @@ fn straggling(test: &str, first: &str, second: &str) -> PathBuf {
 
 #[test]
 fn a_second_attempt_that_fails_leaves_the_first_alone() {
-    // The first ends after the failure of the second was taken note of, or never.
+    // The first attempt ends after the failure of the second was recorded, or never.
     let first = "n=0; until ls state/logs/*.log >/dev/null 2>&1; do n=$((n+1)); test $n -lt 600 || exit 3; \
                  sleep 0.05; done; echo first";
     let dir = straggling("run-second-fails", first, "echo this is why >&2; exit 7");
@@ -295,7 +294,7 @@ fn a_second_attempt_that_is_faster_is_the_one_that_counts() {
     checked(&dir);
 }
 
-/// Defect 9: a state directory that one flow fills stopped all of them.
+/// Defect 9: a state directory that one flow filled stopped all flows.
 #[test]
 fn a_full_state_directory_fails_the_flow_that_fills_it_only() {
     let test = "run-full-state-hog";
@@ -324,7 +323,7 @@ fn a_full_state_directory_fails_the_flow_that_fills_it_only() {
     drop(disk);
 }
 
-/// Defect 24: processes of a session of their own survived the end of their task, and the end of the run.
+/// Defect 24: processes in a separate session survived the end of their task, and the end of the run.
 #[test]
 fn processes_that_leave_their_session_end_with_their_task_and_run() {
     let (dir, family) = (scratch("run-setsid"), Family::new("run-setsid"));

@@ -35,7 +35,7 @@ fn refused(ran: &Ran, words: &str) {
     assert!(ran.err.contains(words), "{words:?} in {}", ran.err);
 }
 
-/// Both flows are done, and right.
+/// Both flows have finished with the right output.
 fn is_right(dir: &Path) {
     assert_eq!(parts(&dir.join("waited"))["part-00000"], LINES.as_bytes());
     assert_eq!(parts(&dir.join("good"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
@@ -72,7 +72,7 @@ fn one_of_two_simultaneous_runs_with_the_same_outputs_is_refused() {
         let loser = &both[1 - winner];
         assert_eq!(loser.code, Some(2), "round {round}: {}{}", loser.out, loser.err);
         if winner == 1 {
-            // The refused one has left nothing there, or an empty journal.
+            // The refused run has left no state, or an empty journal.
             let _ = fs::remove_dir_all(dir.join("state"));
             fs::rename(dir.join("other"), dir.join("state")).expect("it can be moved");
         }
@@ -122,7 +122,7 @@ fn a_command_that_cannot_be_run_removes_nothing() {
 fn output_of_another_run_is_neither_mixed_nor_removed() {
     let (dir, family) = (waiting("run-others"), Family::new("run-others"));
     let other = ["run", "flow.toml", "--slots", "2", "--state", "other"];
-    // A run that was stopped keeps its outputs to itself.
+    // A stopped run keeps its outputs locked.
     let mut first = family.start(&dir, &RUN);
     family.awaits("until test -e go");
     until("the good flow is done", || dir.join("good/_SUCCESS").exists());
@@ -130,7 +130,7 @@ fn output_of_another_run_is_neither_mixed_nor_removed() {
     first.wait().expect("it is gone");
     fs::write(dir.join("go"), "").expect("a file");
     refused(&family.slackline(&dir, &other), "give each run its own output directory");
-    // A user who removes them by hand gives them to the other run, from which the first takes nothing.
+    // If a user removes them by hand, the other run owns them, and the first cannot change them.
     for output in ["waited", "good"] {
         fs::remove_dir_all(dir.join(output)).expect("it can go");
     }
@@ -140,13 +140,12 @@ fn output_of_another_run_is_neither_mixed_nor_removed() {
     let late = family.slackline(&dir, &RUN);
     assert_ne!(late.code, Some(0), "{}{}", late.out, late.err);
     let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
-    // A part with the content that this state directory once published counts as its own: then one flow may
-    // run.
+    // A part with content that this state directory once published counts as its own: then one flow may run.
     assert!(matches!(again.code, Some(1 | 2)), "{}{}", again.out, again.err);
     assert!(["waited", "good"].map(|output| parts(&dir.join(output))) == right);
 }
 
-/// A journal with all occurrences of a text overwritten, in records whose check sums are right.
+/// A journal with all occurrences of a text overwritten, in records with correct checksums.
 fn rewritten(journal: &[u8], text: &str, by: &str) -> Vec<u8> {
     let mut at = 1 + journal.iter().position(|&byte| byte == b'\n').expect("the first line");
     let mut bytes = journal.to_vec();
@@ -212,7 +211,7 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
     let look = |what: &str, bytes: &[u8], must_refuse: bool| {
         fs::write(&path, bytes).expect("the journal can be replaced");
         let ran = family.slackline(&dir, &RUN);
-        // Damage where nothing is written does no harm.
+        // Damage in unused bytes has no effect.
         let is_fine = ran.code == Some(0) && !must_refuse;
         assert!(is_fine || ran.code == Some(2), "{what}: {:?}: {}{}", ran.code, ran.out, ran.err);
         assert!(is_fine || ran.err.lines().any(|line| line.starts_with("error: ")), "{what}: {}", ran.err);
@@ -220,12 +219,12 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
         assert!(results(&dir) == right, "{what}: results were touched");
     };
     let len = journal.len();
-    // What is finished is remembered apart from the journal.
+    // Finished jobs are recorded apart from the journal.
     for size in [0, 1, 100, 4096] {
         look(&format!("cut to {size}"), &journal[..size], false);
     }
     look("another file", b"this is a text of more than a few bytes, and no journal at all", true);
-    // Any sequence of places will do; this one is the same every time.
+    // Any sequence of places is valid; this one is the same every time.
     let mut state = 12_345u64;
     for _ in 0..20 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -234,7 +233,7 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
         bytes[at] ^= 1 << (state >> 30 & 7);
         look(&format!("byte {at} changed"), &bytes, true);
     }
-    // Texts that are not what a journal holds, in records that are whole.
+    // Texts that are not valid in a journal, in complete records.
     for (text, by) in [
         ("\"task\":", "\"task\":9"),
         ("\"phase\":\"map\"", "\"phase\":\"mop\""),
@@ -246,15 +245,15 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
     ] {
         look(text, &rewritten(&journal, text, by), true);
     }
-    // One whose last records are lost, as if they had never been promised, does not pass off what they were
-    // about as another's or its own.
+    // A journal that has lost its last records does not claim their output as its own, nor as that of another
+    // run.
     fs::write(&path, &journal[..len / 2]).expect("the journal can be written");
     let lost = family.slackline(&dir, &RUN);
     assert_eq!(lost.code, Some(0), "{}{}", lost.out, lost.err);
     assert!(lost.err.contains("nothing is left to do") && results(&dir) == right, "{}", lost.err);
 }
 
-/// A journal is damaged, and then removed as the message says, or the run begun again.
+/// A journal is damaged, and then removed as the message advises, or the run starts over.
 #[test]
 fn without_its_journal_a_run_keeps_what_is_finished() {
     let (dir, family) = (prepared("run-no-journal"), Family::new("run-no-journal"));
@@ -294,7 +293,7 @@ fn a_record_of_finished_jobs_that_was_cut_is_blamed_and_not_the_output() {
     assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
     let path = dir.join("state/jobs.log");
     cut(&path, fs::metadata(&path).expect("it is there").len() - 1);
-    // The first run cuts off what is left of the record, and the next still knows that there was one.
+    // The first run cuts off the rest of the record, and the next still knows about it.
     for _ in 0..2 {
         refused(
             &family.slackline(&dir, &RUN),
@@ -334,8 +333,7 @@ fn a_workflow_of_woha_with_commands_runs() {
     checked(&dir);
 }
 
-/// A flow of two maps, the second of which waits for a file `go`, and of two reduces, the second of which
-/// does too.
+/// A flow of two maps and two reduces; the second of each waits for a file `go`.
 fn parted(test: &str) -> PathBuf {
     let dir = scratch(test);
     let waits = "test $SLACKLINE_TASK = 0 || until test -e go; do sleep 0.02; done";
@@ -379,7 +377,7 @@ fn a_staged_part_that_is_not_as_it_was_written_is_made_again() {
         let mut first = family.start(&dir, &run);
         let staged = ["maps", "sums"].map(|output| dir.join(output).join("_temporary/parts/part-00000"));
         until("the first parts are done", || staged.iter().all(|path| path.exists()));
-        // They are recorded, as they were moved.
+        // The parts are recorded when they move.
         first.kill().expect("it can be killed");
         first.wait().expect("it is gone");
         family.is_gone();

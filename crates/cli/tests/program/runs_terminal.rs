@@ -15,9 +15,9 @@ use crate::processes::{Family, pause, signal, until};
 use crate::runs::RUN;
 use crate::scratch;
 
-/// A terminal: the end at which a person sits, and the one that programs write to.
+/// A terminal: the user's end, and the end for programs.
 fn terminal() -> (File, File) {
-    // A child process inherits no other end, so that a terminal can disappear.
+    // A child process inherits no other end, so the terminal can disappear.
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&master).expect("it is ours");
     unlockpt(&master).expect("it opens");
@@ -32,7 +32,7 @@ fn widen(terminal: &File, columns: u16) {
     tcsetwinsize(terminal, size).expect("terminals have sizes");
 }
 
-/// What takes the terminal over and what gives it back.
+/// The sequences that switch to the live view and back.
 const TAKEN: &str = "\x1b[?1049h";
 const GIVEN_BACK: &str = "\x1b[?1049l";
 
@@ -45,8 +45,8 @@ pub(crate) struct OnTerminal {
 }
 
 impl OnTerminal {
-    /// Starts the program with standard input and standard error, and output too if so, on a terminal of 80
-    /// columns.
+    /// Starts the program with standard input and standard error on a terminal of 80 columns, and optionally
+    /// standard output.
     pub(crate) fn start(family: &Family, dir: &Path, args: &[&str]) -> Self {
         let (mut master, slave) = terminal();
         widen(&slave, 80);
@@ -70,26 +70,26 @@ impl OnTerminal {
         self.drawn.lock().unwrap().clone()
     }
 
-    /// Waits until that was drawn after so much else.
+    /// Waits until the words were drawn after the first `from` bytes.
     pub(crate) fn awaits(&self, words: &str, from: usize) {
         until(words, || self.drawn()[from..].contains(words));
     }
 
-    /// Presses keys and waits until something was drawn for them.
+    /// Presses keys and waits until the words were drawn.
     fn press(&mut self, keys: &str, words: &str) {
         let from = self.drawn().len();
         self.keys.write_all(keys.as_bytes()).expect("a terminal takes keys");
         self.awaits(words, from);
     }
 
-    /// Waits for the end; what was drawn on the terminal after it was given back.
+    /// Waits for the end; returns the text on the terminal after the live view.
     fn ended(mut self) -> (Option<i32>, String) {
         let mut code = None;
         until("the program ends", || {
             code = self.child.try_wait().expect("a child");
             code.is_some()
         });
-        // What was written last may still be on its way.
+        // The last output may still be on its way.
         pause(100);
         let drawn = self.drawn();
         let (_, after) =
@@ -121,7 +121,7 @@ fn the_view_of_a_run_survives_sizes_and_keys_and_gives_the_terminal_back() {
         widen(&view.slave, columns);
         pause(150);
     }
-    // Only what has changed is drawn, so that words are looked for one by one.
+    // Only changes are drawn, so the test searches for single words.
     view.press("\r", "jobs");
     view.press("?", "look");
     view.press(" ", "\x1b[");
@@ -131,7 +131,7 @@ fn the_view_of_a_run_survives_sizes_and_keys_and_gives_the_terminal_back() {
     fs::write(dir.join("go"), "").expect("a file");
     let (code, after) = view.ended();
     assert_eq!(code, Some(0), "{after}");
-    // Messages of that time are printed when the terminal is free again, and the table follows.
+    // Messages of that time are printed after the live view, and the table follows.
     assert!(after.contains("waits/first done") && after.contains("waits/second done"), "{after}");
     assert!(after.contains("makespan"), "{after}");
 }
@@ -200,7 +200,7 @@ fn a_view_of_a_service_ends_when_its_terminal_is_gone() {
     let handle = || slave.try_clone().expect("a handle");
     command.stdin(handle()).stdout(handle()).stderr(handle());
     let mut top = command.spawn().expect("the program starts");
-    // Only the program has that end now.
+    // Now only the program has that end.
     drop((command, slave));
     let (mut drawn, mut piece) = (String::new(), [0; 4096]);
     while !drawn.contains("flows") {

@@ -10,8 +10,7 @@ use crate::processes::{Family, ended, signal};
 use crate::runs::{RUN, command};
 use crate::{Ran, ran, scratch};
 
-/// A flow of a job that is soon done, one that hangs until there is a file `go`, and one after it; and a flow
-/// alone.
+/// A flow of a short job, one that hangs until there is a file `go`, and one after it; and a flow alone.
 pub(crate) fn hanging(test: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = format!(
@@ -141,7 +140,7 @@ fn status_explain_and_logs_take_a_run_in_one_way() {
         assert!(with(&["status"]).starts_with(".slackline/a: done"), "{run:?}");
         assert!(with(&["logs", "f", "j"]).ends_with("said\n"), "{run:?}");
     };
-    // The only one there is.
+    // The only log.
     all(&[]);
     fs::create_dir(dir.join(".slackline/b")).expect("a directory");
     fs::copy(dir.join(".slackline/a/journal.log"), dir.join(".slackline/b/journal.log")).expect("a copy");
@@ -180,7 +179,7 @@ fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words
     done(&dir, &RUN);
     let seen = text();
     assert!(!seen.contains("no task has ended yet") && seen.contains("records"), "{seen}");
-    // The flow file is turned back after a failure: all of it is finished, and the new run has no jobs.
+    // The flow file is restored after a failure: all its jobs are finished, and the new run has no jobs.
     let good = fs::read(dir.join("flow.toml")).expect("the flow file");
     write("exit 7");
     assert_eq!(slackline(&dir, &RUN).code, Some(1));
@@ -214,8 +213,8 @@ fn logs_show_failures_with_their_output() {
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
 }
 
-/// A flow of jobs `a`, `b` and so on, each of which reads the one before, says its name and runs one of the
-/// commands.
+/// A flow of jobs `a`, `b` and so on, each of which reads the previous one, prints its name and runs one of
+/// the commands.
 fn chain(dir: &Path, commands: &[&str]) {
     let mut input = "in.txt".to_owned();
     let jobs = ["a", "b", "c"].iter().zip(commands).map(|(id, command)| {
@@ -249,7 +248,7 @@ fn jobs_that_earlier_runs_have_done_are_in_the_status() {
     assert_eq!(first["kept"], Value::Array(Vec::new()));
     let printed = |dir: &Path| done(dir, &["status", "--state", "state"]);
     assert!(!printed(&dir).contains("earlier runs"), "{}", printed(&dir));
-    // It stays so in the run after that, and in one in which nothing is to be done.
+    // It stays so in the next run, and in one without open jobs.
     let expected = serde_json::json!([
         { "flow": "f", "job": "a", "maps": 1, "reduces": 0, "started": first["started"] }
     ]);
@@ -282,7 +281,7 @@ fn the_logs_of_jobs_that_earlier_runs_have_done_stay() {
         assert!(of_first.starts_with("── f/a map 0, attempt 1, done at "), "{of_first}");
         assert!(of_first.ends_with("\nthis is a\n"), "{of_first}");
     };
-    // A run of the others fails, is resumed and ends; its numbers start again.
+    // A run of the other jobs fails, is resumed and ends; its numbers start again.
     chain(&dir, &["true", "sleep 0", "mkdir begun && exit 3; exit 0"]);
     let failed = slackline(&dir, &[&RUN[..], &["--attempts", "1"]].concat());
     assert_eq!(failed.code, Some(1), "{}{}", failed.out, failed.err);
@@ -290,7 +289,7 @@ fn the_logs_of_jobs_that_earlier_runs_have_done_stay() {
     done(&dir, &RUN);
     check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log", "f.c.map-0.2.log"]);
     assert!(printed("c", &["--failed"]).contains("exit status: 3"));
-    // One more, of which the run before had not done the first job itself.
+    // One more, after a run that had not run the first job itself.
     chain(&dir, &["true", "sleep 0.0", "exit 0"]);
     done(&dir, &RUN);
     check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log"]);
@@ -360,7 +359,7 @@ fn a_deadline_that_has_passed_starts_the_run_and_is_reported_as_late() {
 }
 
 #[test]
-fn what_differs_is_reported_before_what_can_be_done() {
+fn differences_are_reported_before_the_remedy() {
     let dir = failing("run-differs");
     slackline(&dir, &RUN);
     fs::write(dir.join("flow.toml"), format!("{FAILS}\n# another\n")).expect("a flow file");

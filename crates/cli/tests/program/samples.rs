@@ -67,7 +67,7 @@ fn days_of_a_week_are_averaged_over_and_paired() {
         cut["samples"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(names, ["2026-03-02", "2026-03-03", "2026-03-05"]);
     assert_eq!(cut["workload"]["options"]["each"], "day");
-    // The same days as files of their own.
+    // The same days as separate files.
     let names: Vec<&str> = files.iter().map(String::as_str).collect();
     let apart = document(&[&["compare"][..], &names, &policies, &json].concat());
     assert_eq!(cut["policies"], apart["policies"]);
@@ -115,7 +115,7 @@ fn seeds_and_days_and_sizes_go_together() {
 }
 
 #[test]
-fn what_cannot_be_cut_is_refused() {
+fn logs_that_cannot_be_cut_are_refused() {
     let dir = scratch("samples_refused");
     let week = dir.join("week.toml");
     fs::write(&week, head(2) + &night(2, 2)).unwrap();
@@ -142,7 +142,7 @@ fn queues_are_sized_by_what_they_give() {
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|row| row.split(',').collect()).collect();
     assert!(csv.starts_with("capacity,meets,found,outcome,cost,"), "{csv}");
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["50", "70", "90"]);
-    // 70 is what the file says.
+    // The file has the value 70.
     let plain: Value =
         serde_json::from_str(&done(&["compare", log, "-p", queues, "--format", "json"])).unwrap();
     assert_eq!(rows[1][4].parse::<f64>().ok(), plain["policies"][0]["objective"]["cost"].as_f64());

@@ -24,7 +24,7 @@ jobs = [
 ]
 "#;
 
-/// What waits in a run.
+/// The files for which tasks of a run wait.
 const GATES: [&str; 5] = ["map-0", "map-1", "map-2", "map-3", "reduce"];
 
 struct Scene {
@@ -54,7 +54,7 @@ impl Scene {
         self.family.slackline(&self.dir, &all(more))
     }
 
-    /// Runs until its events have these words as often, and stops it by that signal.
+    /// Runs until the words have occurred `times` times in its events, and stops it by that signal.
     fn session(&self, more: &[&str], (words, times): (&str, usize), by: &str) {
         let events = self.dir.join("events");
         let _ = fs::remove_file(&events);
@@ -126,7 +126,7 @@ fn all<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&base, slots, more].concat()
 }
 
-/// A reduce has its slot before all maps are done: on two slots, once only one map is left.
+/// A reduce has its slot before all maps are done: on two slots, when only one map is left.
 const EARLY: (&str, usize) = ("task_started reduce j", 1);
 
 #[test]
@@ -139,7 +139,7 @@ fn a_reduce_that_started_early_is_right_though_later_reduces_may_not() {
     let slowstarts: Vec<_> =
         schedule["segments"].as_array().unwrap().iter().map(|s| s["slowstart"].as_f64()).collect();
     assert_eq!(slowstarts, [Some(0.05), Some(1.0)], "{schedule:#}");
-    // A document that claims the last rule for the first segment is refused.
+    // A document that has the last rule in its first segment is refused.
     let text = fs::read_to_string(scene.dir.join("state/schedule.json")).unwrap();
     fs::write(
         scene.dir.join("state/schedule.json"),
@@ -237,7 +237,7 @@ fn the_same_settings_are_one_segment() {
     scene.open(&["map-0"]);
     scene.session(&[], ("task_done map j", 1), "KILL");
     scene.session(&[], ("task_started map j", 1), "TERM");
-    // Settings under which nothing ended leave no trace.
+    // Settings under which no attempt ended leave no trace.
     scene.session(&["--policy", "fair"], ("task_started map j", 1), "KILL");
     scene.finishes(&[]);
     assert_eq!(scene.schedule()["segments"], Value::Null);
@@ -298,7 +298,7 @@ fn every_other_setting_may_change_too() {
     scene.finishes(&["--metric", "lateness"]);
 }
 
-/// What a flow file says since a later session is not held against what ran before.
+/// A rule that a flow file has since a later session does not apply to earlier attempts.
 #[test]
 fn a_flow_file_that_is_edited_between_is_right() {
     let edits: [(&str, &str, &str); 7] = [

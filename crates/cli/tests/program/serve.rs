@@ -46,7 +46,7 @@ impl Place {
         child
     }
 
-    /// What a service makes of the flows that nothing happens to; nothing of it stays.
+    /// The outputs of the flows in a service without faults, which is then removed.
     fn undisturbed(&self) -> Vec<BTreeMap<String, Vec<u8>>> {
         let mut service = self.serve(&[]);
         assert!(self.done(&["submit", "flow.toml", "--wait"]).contains("1 is over: finished"));
@@ -102,7 +102,7 @@ impl Drop for Place {
     }
 }
 
-/// The status and the body of the answer to a request. None without an answer within 10 s.
+/// The status and the body of the answer to a request. `None` without an answer within 10 s.
 pub(crate) fn get(socket: &Path, path: &str) -> Option<(u16, String)> {
     let mut stream = UnixStream::connect(socket).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -134,7 +134,7 @@ fn a_service_that_is_killed_continues_and_makes_the_same_bytes() {
     let mut service = place.serve(&[]);
     assert_eq!(place.done(&["submit", "flow.toml", "--key", "once", "--quiet"]), "1\n");
     for kill in 0..(4.0 * test_scale()).ceil() as u64 {
-        // As far as it comes in so long; some are killed before they have begun anything.
+        // The service is killed at different moments, in some cases before it has started any work.
         pause(30 + 37 * (kill % 12));
         service.kill().expect("it can be killed");
         service.wait().expect("it is gone");
@@ -147,7 +147,7 @@ fn a_service_that_is_killed_continues_and_makes_the_same_bytes() {
     judged(&place.dir, "flow");
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
-    // What is over is still known, and the same file has nothing left to do.
+    // Finished submissions are still known, and the same file has no open jobs.
     let mut service = place.serve(&[]);
     assert_eq!(place.shown("1")["state"], "finished");
     assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: finished"));
@@ -184,7 +184,7 @@ fn a_service_on_several_machines_makes_the_bytes_of_one_and_continues_on_others(
 fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_back() {
     let place = Place::new(hanging("serve-machine", SSH), "serve-machine");
     let mut service = place.serve_with(&ON_MACHINES);
-    // Two runs at a time: both hear of a machine that goes.
+    // Two runs at a time: both get the event of a machine that leaves.
     let other = fs::read_to_string(place.dir.join("flow.toml")).expect("a flow file");
     let other = other.replace("output = \"", "output = \"other-").replace("id = \"f\"", "id = \"g\"");
     fs::write(place.dir.join("other.toml"), other).expect("a flow file");
@@ -270,7 +270,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     assert_eq!(place.done(&["recurrences"]), "nothing recurs\n");
     place.done(&["drain"]);
     assert!(place.done(&["queue"]).contains("nothing new begins"));
-    // What has not begun is shown with its flows, and in lists with the first of their deadlines.
+    // A queued submission is shown with its flows, and in lists with the earliest of their deadlines.
     place.done(&["submit", "flow.toml", "--name", "later", "--deadline", "f=2h"]);
     let later = place.shown("3");
     assert_eq!((&later["state"], &later["flows"][0]["flow"]), (&"queued".into(), &"f".into()), "{later}");
@@ -279,7 +279,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     let queue = place.done(&["queue", "--format", "csv"]);
     assert!(queue.contains(&row) && queue.contains(&format!(",0,,,,{due},,,,,,,,,\n")), "{queue}");
     assert!(later["why"].as_str().is_some_and(|why| why.starts_with("the service drains")), "{later}");
-    // It is shortened where the deadline is of tomorrow, which has a date.
+    // A deadline of tomorrow has a date, so its text is shortened.
     assert!(place.done(&["queue"]).contains("queued: the"));
     assert!(place.done(&["status", "3"]).contains("when it is done is predicted once it begins"));
     place.done(&["drain", "--undo"]);
@@ -287,9 +287,9 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     service.wait().expect("it is gone");
 }
 
-/// All errors are reported in words, with exit code 2, and nothing is submitted.
+/// All errors have a message and exit code 2, and no flow is submitted.
 #[test]
-fn what_is_wrong_is_reported_and_nothing_is_submitted() {
+fn invalid_files_are_reported_and_not_submitted() {
     let dir = crate::scratch("serve-wrong");
     let place = Place::new(dir, "serve-wrong");
     assert!(place.refused(&["queue"]).contains("no service answers at"));

@@ -14,8 +14,8 @@ use crate::{Ran, scratch};
 /// The page with the script and the units of the inbox.
 const PAGE: &str = include_str!("../../../../docs/serve.md");
 
-/// Users of this machine that no test runs as.
-const NOBODY: (u32, &str) = (65_534, "nobody");
+/// Users of this machine without permissions.
+const UNPRIVILEGED: (u32, &str) = (65_534, "nobody");
 const DAEMON: (u32, &str) = (1, "daemon");
 
 /// A flow whose command prints its user.
@@ -55,7 +55,7 @@ impl Place {
     }
 
     fn ask_as(&self, user: (u32, &str), args: &[&str]) -> Ran {
-        crate::ran(&self.command_as(user, NOBODY.0, args).output().expect("the program starts"))
+        crate::ran(&self.command_as(user, UNPRIVILEGED.0, args).output().expect("the program starts"))
     }
 
     /// Whether this test can run the program as other users.
@@ -66,7 +66,7 @@ impl Place {
         let can = is_root()
             && are_there
             && self
-                .command_as(NOBODY, NOBODY.0, &["--version"])
+                .command_as(UNPRIVILEGED, UNPRIVILEGED.0, &["--version"])
                 .output()
                 .is_ok_and(|ran| ran.status.success());
         if !can {
@@ -105,7 +105,7 @@ fn an_ordinary_user_needs_no_option_and_the_state_is_private() {
         if !place.has_users() {
             return;
         }
-        (place.command_as(NOBODY, NOBODY.0, &args), place.home(NOBODY))
+        (place.command_as(UNPRIVILEGED, UNPRIVILEGED.0, &args), place.home(UNPRIVILEGED))
     } else {
         (place.family.command(&place.dir, &args), place.dir.clone())
     };
@@ -131,10 +131,10 @@ fn users_share_a_service_by_roles_and_all_flows_run_as_its_user() {
     if !place.has_users() {
         return;
     }
-    let group = NOBODY.0.to_string();
+    let group = UNPRIVILEGED.0.to_string();
     let mut service = place.serve(&["--socket-group", &group, "--socket-role", "submit"]);
     assert_eq!(mode(&place.socket), 0o660);
-    for user in [NOBODY, DAEMON] {
+    for user in [UNPRIVILEGED, DAEMON] {
         fs::write(place.home(user).join("flow.toml"), WHO).expect("a flow file");
         let submitted = place.ask_as(user, &["submit", "flow.toml", "--name", user.1, "--wait"]);
         assert_eq!(submitted.code, Some(0), "{}{}", submitted.out, submitted.err);
@@ -142,11 +142,11 @@ fn users_share_a_service_by_roles_and_all_flows_run_as_its_user() {
         assert_eq!(ran_as, "0\n", "the user of the service");
     }
     assert_eq!(place.shown("2")["user"], "daemon");
-    let held = place.ask_as(NOBODY, &["submit", "flow.toml", "--name", "held", "--hold", "--quiet"]);
+    let held = place.ask_as(UNPRIVILEGED, &["submit", "flow.toml", "--name", "held", "--hold", "--quiet"]);
     assert_eq!(held.out, "3\n");
     let denied = place.ask_as(DAEMON, &["cancel", "3"]);
     assert!(denied.code == Some(2) && denied.err.contains("may change their own only"), "{}", denied.err);
-    assert_eq!(place.ask_as(NOBODY, &["cancel", "3"]).code, Some(0));
+    assert_eq!(place.ask_as(UNPRIVILEGED, &["cancel", "3"]).code, Some(0));
     let audit = fs::read_to_string(place.dir.join("s/audit.log")).expect("the audit log");
     assert!(audit.contains("\"principal\":\"daemon\"") && audit.contains("\"from\":\"unix:1\""), "{audit}");
     service.kill().expect("it can be killed");

@@ -9,7 +9,7 @@ use crate::processes::{ended, until};
 use crate::scratch;
 use crate::serve::Place;
 
-/// A flow of one command, which notes that it has begun.
+/// A flow of one command, which records its start.
 const FLOW: &str = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [{ id = 'j', run = { command = 'touch began', output = 'out' } }]\n";
 
 fn place(test: &str) -> Place {
@@ -18,7 +18,7 @@ fn place(test: &str) -> Place {
     place
 }
 
-/// The exit code, what is data, and what is talk.
+/// The exit code, standard output and standard error.
 fn answered(place: &Place, args: &[&str]) -> (Option<i32>, String, String) {
     let ran = place.ask(args);
     (ran.code, ran.out, ran.err)
@@ -35,7 +35,7 @@ fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
         answered(&place, &["submit", "flow.toml", "--name", "q", "--hold", "--if-late", "reject", "--quiet"]);
     assert_eq!((code, out.as_str()), (Some(3), "2\n"));
     assert_eq!(err, "nothing is predicted: it is held (slackline unhold 2)\n");
-    // Data is one document, and the number is there before it.
+    // Standard output has one document, and the number appears before it.
     let (code, out, err) = answered(
         &place,
         &["submit", "flow.toml", "--name", "j", "--hold", "--wait-for-prediction", "--format", "json"],
@@ -165,7 +165,7 @@ fn a_service_waits_for_the_one_before_to_end() {
     let mut service = place.serve(&[]);
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
-    // As one that is about to end, which does not answer any more.
+    // A service that is about to end, and does not answer any more.
     let log = File::options().append(true).open(place.dir.join("s/service.log")).expect("its log");
     log.lock().expect("no other thread has it");
     let socket = place.socket.display().to_string();
@@ -181,7 +181,7 @@ fn a_service_waits_for_the_one_before_to_end() {
         child
     };
     let child = waits(child);
-    // It can be stopped meanwhile.
+    // The waiting start can be stopped.
     crate::processes::signal("TERM", child.id());
     assert_eq!(ended(child).code, Some(0));
     let printed = fs::read_to_string(&said).expect("what it said");

@@ -65,7 +65,7 @@ fn secrets_on_the_command_line_are_refused_and_not_repeated() {
     assert!(!place.dir.join("out").exists(), "nothing ran");
 }
 
-/// A flow that fails, and says something that a terminal would obey.
+/// A flow that fails, with a control sequence in its output.
 const FAILS: &str = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [{ id = 'j', run = { \
                      command = 'printf \"\\033[31mred\\302\\233 \\342\\200\\256x\" >&2; exit 3', output = 'out', attempts = 1 } }]\n";
 
@@ -163,7 +163,7 @@ fn output_of_commands_is_escaped_except_for_a_pipe() {
         let shown = family.slackline(&dir, args);
         is_harmless(&(shown.out + &shown.err + &ran.err), &format!("{args:?}"));
     }
-    // A log is data: to a pipe it goes as it is, to a terminal escaped.
+    // A log is data: unchanged to a pipe, escaped to a terminal.
     let args = ["logs", "f", "j", "--state", state];
     let raw = family.command(&dir, &args).output().expect("the program starts");
     let bytes = b"\x1b[31mred\xc2\x9b \xe2\x80\xaex";

@@ -28,7 +28,7 @@ fn flow(id: &str, mapper: &str) -> String {
 }
 
 impl Stall {
-    /// Starts a service with two slots and these options. None, with a message, where there is no C compiler.
+    /// Starts a service with two slots and these options. `None`, with a message, without a C compiler.
     fn new(test: &str, more: &[&str]) -> Option<Self> {
         let place = Place::new(scratch(test), test);
         let system = FakeSystem::new(&place.dir)?;
@@ -77,7 +77,7 @@ impl Stall {
         });
     }
 
-    /// TERM ends the service within 10 s, with what it says of its end, and nothing of it stays.
+    /// TERM ends the service within 10 s, with its message, and no process is left.
     fn ends(mut self) -> String {
         signal("TERM", self.service.id());
         let has_ended = (0..100).any(|_| {
@@ -90,7 +90,7 @@ impl Stall {
         self.log()
     }
 
-    /// The same, and a service that is started again finishes these submissions.
+    /// The same, and the next service finishes these submissions.
     fn ends_and_resumes(self, numbers: &[&str]) {
         let (dir, socket) = (self.place.dir.clone(), self.place.socket.clone());
         let _ = fs::remove_file(self.dir("fake-system/hang"));
@@ -175,7 +175,7 @@ fn a_service_whose_flush_hangs_ends_in_time_and_keeps_what_it_accepted() {
     assert_ne!(submit.wait_with_output().unwrap().status.code(), None);
 }
 
-/// If any operation of a run hangs, other runs finish and the loop turns.
+/// While an operation of a run hangs, other runs finish and the loop turns.
 fn one_run_hangs(test: &str, hung: &str, logged: &str) {
     let Some(stall) = Stall::new(test, &[]) else { return };
     let number = stall.submit("a", &waits_for(&stall, "go"));

@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 const TEXT: &str = "one two\nthree two\n";
 
-/// What `wordcount` makes of [`TEXT`].
+/// The output of `wordcount` for [`TEXT`].
 const COUNTED: &str = "one\t1\nthree\t1\ntwo\t2\n";
 
 const NIGHT: i64 = 8 * 3600;
@@ -48,12 +48,12 @@ enum Health {
     Silent,
 }
 
-/// A look at the service.
+/// A sample of the state of the service.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     at: Instant,
     health: Health,
-    /// Submissions that have finished, and others.
+    /// Numbers of finished submissions, and of others.
     finished: u64,
     active: u64,
 }
@@ -93,7 +93,7 @@ const FAULTS: [Fault; 14] = [
     Fault::PipeForOutput,
 ];
 
-/// What was submitted, by key.
+/// The submissions, by key.
 #[derive(Default)]
 struct Submitted {
     /// The number that the service has given to each key. A key without an answer yet is submitted again.
@@ -141,7 +141,7 @@ fn a_service_under_faults_loses_nothing_and_runs_nothing_twice() {
     assert!(ends(&mut service, 10), "TERM ends the service within 10 s");
 }
 
-/// Ends the threads of the test also where it fails.
+/// Ends the threads of the test, also after a failure.
 struct EndsAll<'a>(&'a AtomicBool);
 
 impl Drop for EndsAll<'_> {
@@ -155,7 +155,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Whether a process ends within that many seconds.
+/// Whether a process ends within that number of seconds.
 fn ends(process: &mut Child, seconds: u64) -> bool {
     (0..100 * seconds).any(|_| {
         pause(10);
@@ -215,11 +215,11 @@ impl Soak {
         }
     }
 
-    /// Looks at the service four times a second.
+    /// Samples the service four times a second.
     fn watch(&self) -> Vec<Sample> {
         let (mut samples, mut finished, mut active) = (Vec::new(), 0, 0);
         loop {
-            // The last look comes after all submissions have finished.
+            // The last sample comes after all submissions have finished.
             let is_last = self.is_over.load(Ordering::SeqCst);
             let health = match get(&self.place.socket, "/readyz") {
                 Some((200, _)) => Health::Ready,
@@ -242,7 +242,7 @@ impl Soak {
         }
     }
 
-    /// Causes a fault, and heals it if it would not heal by itself.
+    /// Causes a fault, and heals it if it does not heal alone.
     fn cause(&self, fault: Fault, service: &mut Child) {
         match fault {
             Fault::KillService => service.kill().unwrap(),
@@ -374,8 +374,7 @@ fn freeze(pids: &[u32]) {
     }
 }
 
-/// No service that says that it is ready stays without progress while there is work, and none that makes
-/// progress says otherwise.
+/// While there is work, a ready service makes progress, and a service that makes progress is ready.
 #[expect(clippy::print_stdout, reason = "the measures of the long check")]
 fn check_health(samples: &[Sample]) {
     let (mut seconds, mut stalled, mut longest) = ([0.0; 4], samples[0].at, Duration::ZERO);

@@ -88,7 +88,7 @@ fn workloads_are_files_beside_the_specification() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_reported_with_its_place() {
+fn errors_of_files_have_a_place() {
     let nightly = "{ file = 'data/nightly.toml' }";
     for (workload, more, expected) in [
         (

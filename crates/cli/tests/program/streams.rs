@@ -41,7 +41,7 @@ fn a_stream_gives_the_figures_of_the_whole() {
     done(&["simulate", text(&lines), "-p", "fair", "-o", text(&rows)]);
     let table = fs::read_to_string(&rows).unwrap();
     assert!(table.starts_with("flow,release,start,completion"), "{table}");
-    // What needs the whole is read as a whole.
+    // A policy that needs the whole workload reads it as a whole.
     let json = done(&["simulate", text(&lines), "-p", "fair", "--format", "json"]);
     assert!(json.contains("\"lower_bound\""), "{json}");
     done(&["simulate", text(&lines), "-p", "fair", "--slowstart", "0.5"]);

@@ -75,7 +75,7 @@ fn signals(status: &str, set: &str) -> Vec<Vec<&'static str>> {
     masks.map(|mask| named(mask).map(|(name, _)| *name).collect()).collect()
 }
 
-/// What is blocked in the process that looked. Its parent blocks all signals for a moment while it starts a
+/// The blocked signals of the observed process. Its parent blocks all signals for a moment while it starts a
 /// process.
 fn blocked(seen: &str) -> Vec<&'static str> {
     let own: Vec<&str> = seen.lines().filter(|line| line.contains("self/status:")).collect();
@@ -92,7 +92,7 @@ fn handles_term(pid: u32) -> String {
     status(pid)
 }
 
-/// Says that a test is left out unless `is_there`.
+/// Prints that a test is skipped unless `is_there`.
 fn has(what: &str, is_there: bool) -> bool {
     if !is_there {
         skipped(&format!("{what} is not available"));
@@ -145,7 +145,7 @@ fn blocked_signals_and_an_ignored_chld_do_not_reach_commands() {
     assert_eq!(blocked(&seen), [""; 0], "{seen}");
 }
 
-/// A flow whose command has begun when there is `begun`, and ends when there is `go`.
+/// A flow whose command creates the file `begun`, and ends when there is `go`.
 fn waiting(test: &str) -> (PathBuf, Family) {
     let plain = "touch begun; until test -e go; do sleep 0.05; done; echo done";
     (flow_of(test, plain), Family::new(test))
@@ -220,9 +220,9 @@ fn a_service_and_attach_keep_ignored_signals_ignored() {
     }
 }
 
-/// Descriptors 3 to 9 are those of the file `secret`.
+/// Opens the file `secret` as descriptors 3 to 9.
 const OPEN: &str = "exec 3<>secret 4<secret 5>>secret 6<secret 7<>secret 8<secret 9<>secret";
-/// Says whose descriptors lead to that file.
+/// Prints the processes with descriptors of that file.
 const FIND: &str = "ls -l /proc/self/fd /proc/$$/fd /proc/$PPID/fd | grep secret";
 
 #[test]
@@ -276,7 +276,7 @@ fn a_run_with_closed_standard_streams_ends_well() {
     }
 }
 
-/// What came of a run under a limit: right output, or an error in words. Never a panic, a signal, or half an
+/// The result of a run under a limit: right output, or an error message. Never a panic, a signal, or partial
 /// output.
 fn is_right_or_refused(ran: &Ran, dir: &Path, expected: &[u8], what: &str) {
     let is_complete = dir.join("out/_SUCCESS").exists();
@@ -325,10 +325,10 @@ fn a_limit_on_open_files_is_an_error() {
     assert!(refused > 0, "a message names the limit");
 }
 
-/// An ordinary user of this test alone.
+/// An ordinary user that only this test uses.
 const USER: &str = "54377";
 
-/// The program as an ordinary user, whose processes are limited; none where that cannot be.
+/// The program as an ordinary user with a limit on processes; `None` if that is impossible.
 fn as_user(dir: &Path, limit: &str, args: &[&str]) -> Option<Command> {
     let program = dir.join("slackline");
     if !program.exists() {
@@ -356,7 +356,7 @@ fn of_user(test: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
     let uid = USER.parse().ok();
-    // Only root gives directories away, and only root needs to.
+    // Only root changes the owner of directories, and only root needs to.
     let _ = std::os::unix::fs::chown(&dir, uid, uid);
     dir
 }
@@ -438,7 +438,7 @@ fn a_defaults_file_that_cannot_be_looked_for_is_a_warning() {
             assert!(help.code == Some(0) && help.err.is_empty(), "{}", help.err);
         }
     }
-    // A directory without such a file is not worth a word, and a named file has to be there.
+    // A missing defaults file causes no message, but a named file must exist.
     for value in ["/nonexistent", "", "relative"] {
         let mut command = program();
         command
@@ -473,8 +473,7 @@ fn a_home_of_another_user_is_a_warning() {
     fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Two jobs, the first of which leaves something in the output that cannot be removed, the second reads the
-/// first.
+/// Two jobs: the first leaves a file in the output that cannot be removed, the second reads the first.
 fn busy(test: &str, leave: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = format!(
@@ -486,7 +485,7 @@ fn busy(test: &str, leave: &str) -> PathBuf {
     dir
 }
 
-/// The run of `busy` is right, with a warning; the same command and an `--again` are right, too.
+/// The run of `busy` succeeds with a warning; so do the same command and one with `--again`.
 fn is_done_with_a_warning(dir: &Path, set_up: &str, left: &str) {
     let first = run_after(set_up, dir, &RUN);
     assert_eq!(first.code, Some(0), "{left}: {}", first.err);
@@ -532,7 +531,7 @@ fn a_busy_file_in_an_output_is_a_warning_once_the_output_is_complete() {
     }
 }
 
-/// Names what the test below does in a new namespace.
+/// The variable with the case of the test below in a new namespace.
 const INNER: &str = "SLACKLINE_TEST_BUSY";
 
 #[test]
@@ -581,7 +580,7 @@ fn an_output_behind_a_dangling_link_is_named_as_such() {
     }
 }
 
-/// In the place of `flock`: a file system that has none.
+/// Replaces `flock`: a file system without locks.
 const NO_LOCKS: &str = "#include <errno.h>\nint flock(int fd, int what) { errno = NUMBER; return -1; }\n";
 
 #[test]

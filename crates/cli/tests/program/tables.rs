@@ -28,7 +28,7 @@ fn tables_of_every_verb_fit_the_terminal() {
     let dir = scratch("tables_fit");
     let schedule = dir.join("s.json");
     done(&["simulate", NIGHTLY, "--policy", "fair", "--output", text(&schedule)]);
-    // Half of the widths for each command, the others for the next one; all where `SLACKLINE_SCALE` is 2.
+    // Half of the widths for each command, the other half for the next one; all if `SLACKLINE_SCALE` is 2.
     let step = test_step(2.0);
     let commands = [
         &["compare", NIGHTLY][..],
@@ -70,7 +70,7 @@ fn without_a_terminal_a_table_is_a_hundred_columns_wide() {
 }
 
 #[test]
-fn what_does_not_fit_is_named_and_can_be_asked_for() {
+fn hidden_columns_are_named_and_can_be_requested() {
     let narrow = at("60", &["compare", NIGHTLY, "--policies", "all"]).out;
     assert!(!narrow.lines().any(|line| line.ends_with("makespan")), "{narrow}");
     assert!(
@@ -171,7 +171,7 @@ fn comparisons_follow_their_schema_for_any_number_of_seeds() {
     }
 }
 
-/// Groups are shown of flows that have a pool or a user, and of sizes.
+/// Groups are shown for flows with a pool or a user, and by size.
 #[test]
 fn comparisons_tell_the_groups_of_a_workload() {
     let file = scratch("groups").join("w.toml");
@@ -210,7 +210,7 @@ fn a_gap_is_the_same_number_everywhere() {
     assert!(number.split_once('.').is_some_and(|(_, digits)| digits.len() == 1), "{plan}");
 }
 
-/// `plan` leaves work as it is, a simulation cuts it: the numbers of tasks differ and say why.
+/// `plan` does not divide work, a simulation does: the numbers of tasks differ and the output has the reason.
 #[test]
 fn work_that_is_cut_explains_the_number_of_tasks() {
     let head = |args: &[&str]| done(args).lines().next().expect("a line").to_owned();

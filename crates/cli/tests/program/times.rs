@@ -83,7 +83,7 @@ fn long_results_are_in_days_and_hours() {
 }
 
 #[test]
-fn what_is_wrong_with_a_time_is_reported_of_that_value() {
+fn errors_of_times_name_the_value() {
     for (value, expected) in [
         ("2026-02-30T06:00", "expected a day from 01 to 28, which are all of February 2026"),
         ("25:00", "expected an hour from 00 to 23"),

@@ -1,4 +1,4 @@
-//! Problems that people found who tried the program.
+//! Problems that trial users of the program found.
 
 use std::fs;
 
@@ -124,7 +124,7 @@ fn counts_of_a_schedule_are_whole_numbers() {
 }
 
 #[test]
-fn what_is_given_twice_is_refused_or_reported() {
+fn duplicate_options_are_refused_or_reported() {
     let ran = run(&["compare", CONTRACT, "-p", "fifo,edf,fifo", "--format", "csv"]);
     assert_eq!((ran.code, ran.out.lines().count()), (Some(0), 3), "{}", ran.out);
     assert!(ran.err.contains("--policies: found fifo again, which is compared once"), "{}", ran.err);
@@ -194,7 +194,7 @@ fn an_unknown_time_zone_of_the_environment_is_named() {
 }
 
 #[test]
-fn what_is_wrong_with_a_setting_of_an_experiment_has_its_line() {
+fn errors_of_experiment_settings_have_a_line() {
     let file = scratch("trials_spec").join("mine.toml");
     let spec = "slackline = 1\ntitle = 't'\npaper = 'p'\n[[figures]]\nid = 'f'\ntitle = 't'\nkind = 'sweep'\nseeds = 1\n\
                 [figures.settings]\nby = 'simulate'\nworkload = { generator = 'purdue' }\npolicies = ['fifo']\n\

@@ -68,7 +68,7 @@ fn a_policy_that_takes_too_long_has_a_row_that_says_so() {
     let document = done(&[&args[..], &["1h", "--format", "json"]].concat());
     let without = done(&["compare", NIGHTLY, "-p", "fifo,edf", "--format", "json"]);
     assert_eq!(document, without, "who ends in time does as without");
-    // Nothing is done within a microsecond.
+    // No task is done within a microsecond.
     let late = |form: &str| run(&[&args[..], &["1us", "--format", form]].concat());
     let table = late("table");
     assert_eq!((table.code, table.err.as_str()), (Some(1), ""));
@@ -466,7 +466,7 @@ fn workloads_on_which_a_policy_is_worst_are_written_down() {
     }
 }
 
-/// Rows of sizes are those of comparisons on each size, but for deadlines, which are those of the largest.
+/// Rows of sizes are those of comparisons on each size, except deadlines, which are those of the largest.
 #[test]
 fn compare_has_a_row_for_each_size_and_policy() {
     let csv = |more: &[&str]| {
@@ -531,7 +531,7 @@ fn the_page_of_the_papers_keeps_what_is_there() {
     let ran = run(&["repro", "job-ordering/fig5", "--report", text(&dir), "--quick"]);
     assert!(ran.err.contains("1 of 1 figures were there and are kept"), "{}", ran.err);
     assert_eq!(fs::read_to_string(&page).unwrap(), first);
-    // Half a figure is made again.
+    // An incomplete figure is made again.
     fs::write(dir.join("job-ordering/fig5.csv"), "x\n").unwrap();
     done(&["repro", "job-ordering", "fig5", "--report", text(&dir), "--quick"]);
     assert_eq!(fs::read_to_string(&page).unwrap(), first);

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_before_counts_and_is_removed_first() {
+    fn earlier_logs_count_and_are_removed_first() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         for name in ["of-a-failed-one", "later", "sooner", "now"] {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_first_is_removed_first() {
+    fn the_oldest_logs_are_removed_first() {
         let dir = tempfile::tempdir().unwrap();
         let path = |n: u64| dir.path().join(format!("f.j.map-0.{n}.log"));
         let mut said = StoredLogs::default();

@@ -8,26 +8,25 @@ use serde::{Deserialize, Serialize};
 use slackline_model::draft::{RunDraft, RunSetting, RunShuffle, RunWork};
 use slackline_task::base::source::Source;
 
-/// A job in canonical form: what it computes and where its output goes, by name. Comments, layout, names of
-/// inputs that mean the same file, policy, slots and limits are not among it, because its output does not
-/// depend on them.
+/// A job in canonical form: its computation and the directory of its output, by name. Comments, layout, names
+/// of inputs that mean the same file, policy, slots and limits are not part of it, because the output does
+/// not depend on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Definition(BTreeMap<String, String>);
 
-/// What of a job's meaning is not in its `run` section.
+/// The parts of a job's meaning that are not in its `run` section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings<'a> {
     /// The directory that relative paths start from.
     pub(crate) directory: &'a Path,
-    /// How many reduces it has.
     pub(crate) reducers: u32,
-    /// About how many bytes a map reads; none if its maps do not follow from that.
+    /// About how many bytes a map reads; `None` if the maps do not follow from that number.
     pub(crate) split_bytes: Option<u64>,
 }
 
 impl Definition {
-    /// The definition of a job, and the files that it declares as they are now, by the names it gives them.
+    /// The definition of a job, and the current state of the files that it declares, by their declared names.
     /// O(their bytes).
     pub(crate) fn of(run: &RunDraft, around: Surroundings<'_>) -> (Self, BTreeMap<PathBuf, Source>) {
         let RunDraft { work, inputs, output, reducers: _, setting, limits: _, shuffle, compress } = run;
@@ -46,13 +45,13 @@ impl Definition {
         (Self(parts.named), parts.files)
     }
 
-    /// The name of the first part in which the two differ.
+    /// The name of the first part in which the definitions differ.
     pub fn difference<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
         let names = self.0.keys().chain(other.0.keys());
         names.map(String::as_str).find(|&name| self.0.get(name) != other.0.get(name))
     }
 
-    /// The first of its declared files that cannot be read, or is none.
+    /// The first declared file that cannot be read or does not exist.
     pub(crate) fn missing_file(&self) -> Option<&str> {
         let missing = self.0.iter().find(|(name, hash)| name.starts_with(FILE) && *hash == MISSING);
         missing.and_then(|(name, _)| name.strip_prefix(FILE))
@@ -64,10 +63,9 @@ impl Definition {
     }
 }
 
-/// What a definition is made of.
+/// Collects the parts of a definition.
 #[derive(Default)]
 struct Parts {
-    /// The parts, by name.
     named: BTreeMap<String, String>,
     /// The declared files that can be read.
     files: BTreeMap<PathBuf, Source>,
@@ -127,7 +125,7 @@ impl Parts {
         self.files.extend(source.map(|source| (PathBuf::from(file), source)));
     }
 
-    /// What of the shuffle the output depends on: not how map output is compressed.
+    /// The settings of the shuffle on which the output depends: not the compression of map output.
     fn put_shuffle(&mut self, shuffle: &RunShuffle) {
         let RunShuffle { key_fields, separator, partition_fields, order, total_order, compress: _ } = shuffle;
         self.put_some("key_fields", *key_fields);
@@ -141,5 +139,5 @@ impl Parts {
 /// How the names of declared files begin.
 const FILE: &str = "file ";
 
-/// What stands for the hash of a file that cannot be read: its job cannot be run.
+/// The hash of a file that cannot be read: its job cannot run.
 const MISSING: &str = "missing";

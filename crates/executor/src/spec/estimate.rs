@@ -1,8 +1,8 @@
 //! Estimates the durations of tasks before any task has run.
 //!
-//! A job that ran before is expected to take as long a byte as it did, and to write as many bytes for each it
-//! reads; so a night with twice the logs is expected to take twice as long, and so is what reads its output.
-//! Else what the document says of durations counts, else bytes over a rate.
+//! A job that ran before is estimated to take the same time per byte, and to write the same number of bytes
+//! per byte that it reads. So a night with twice the logs is estimated to take twice as long, and so are the
+//! jobs that read its output. Otherwise the durations in the document count, or else bytes over a rate.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,18 @@ use slackline_task::process::spec::{Job, Split};
 use crate::spec::job_cost::{JobCost, JobHistory, JobName};
 use crate::spec::job_plan::JobPlan;
 
-/// What a task of a built-in program is estimated to read a second before any has ended, bytes: what word
-/// count and sorting did on one core in 2026.
+/// Estimated bytes per second of a task of a built-in program before any has ended: the rate of word count
+/// and sorting on one core in 2026.
 const PROGRAM_RATE: f64 = 80e6;
 
-/// The same of a task that runs commands: what a small script did.
+/// The same of a task that runs commands: the rate of a small script.
 const COMMAND_RATE: f64 = 20e6;
 
-/// What a task is estimated to take before it does anything, seconds.
+/// Estimated seconds before a task processes data.
 const STARTUP: f64 = 0.02;
 
-/// Gives every job of a flow its phases, task by task. `plans` are its jobs, each after those it reads from.
+/// Gives every job of a flow its phases, task by task. `plans` are its jobs, each after the jobs that it
+/// reads from.
 pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
     let mut written: BTreeMap<&str, Option<f64>> = BTreeMap::new();
     for (nth, plan) in plans.iter().enumerate() {
@@ -59,18 +60,17 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
     }
 }
 
-/// How long a task takes: something at any rate, and something for each byte of its job's input that falls to
-/// it. Seconds.
+/// The duration of a task: a constant, and a part for each byte of its share of the job's input. Seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct TaskRate {
     fixed: f64,
     a_byte: f64,
-    /// What it takes where the number of bytes is unknown.
+    /// The duration if the number of bytes is unknown.
     mean: f64,
 }
 
 impl TaskRate {
-    /// That of tasks that shared this many bytes; without bytes all take the same.
+    /// The rate of tasks that shared this many bytes; without bytes all take the same time.
     fn of(record: Record, bytes: u64) -> Self {
         let mean = record.seconds / record.tasks as f64;
         if bytes == 0 {
@@ -80,7 +80,7 @@ impl TaskRate {
         Self { fixed, a_byte: (mean - fixed) * record.tasks as f64 / bytes as f64, mean }
     }
 
-    /// In whole microseconds, as simulated time is.
+    /// Seconds, in whole microseconds like simulated time.
     fn seconds(self, bytes: Option<f64>) -> f64 {
         let seconds = bytes.map_or(self.mean, |bytes| self.fixed + self.a_byte * bytes);
         (seconds * 1e6).round().max(1.0) / 1e6
@@ -88,14 +88,14 @@ impl TaskRate {
 }
 
 impl JobPlan {
-    /// Bytes that its maps read, as they are on disk now; of a generator, bytes it makes.
+    /// Bytes that its maps read, as they are on disk now; for a generator, the bytes it makes.
     pub(crate) fn bytes_in(&self) -> u64 {
         let read = || self.inputs.maps.iter().flatten().map(on_disk).sum();
         self.makes.unwrap_or_else(read)
     }
 
-    /// Bytes a map is expected to read, if anybody knows; `earlier` jobs have not written yet what they are
-    /// expected to.
+    /// Estimated bytes that a map reads, if known; `earlier` jobs have not yet written their estimated
+    /// output.
     fn expected(
         &self,
         splits: &[Split],
@@ -114,8 +114,8 @@ impl JobPlan {
         splits.iter().map(bytes).sum()
     }
 
-    /// Bytes the job is expected to write when it reads `total`: as many for each of them as it did. One that
-    /// reads nothing writes as many bytes as in earlier runs; without earlier runs the number is unknown.
+    /// Estimated bytes that the job writes when it reads `total`: in proportion to earlier runs. A job
+    /// without input writes as many bytes as in earlier runs; without earlier runs the number is unknown.
     fn writes_about(&self, total: Option<f64>, took: Option<&JobCost>) -> Option<f64> {
         let reads =
             total.filter(|&total| total > 0.0 || self.inputs.maps.iter().any(|splits| !splits.is_empty()));
@@ -136,7 +136,7 @@ fn on_disk(split: &Split) -> u64 {
     split.length.unwrap_or_else(|| std::fs::metadata(&split.path).map_or(0, |meta| meta.len()))
 }
 
-/// The minimum and maximum of a phase; its tasks are replaced.
+/// The minimum and maximum of a phase, for new tasks.
 fn limits(phase: Option<&PhaseDraft>) -> PhaseDraft {
     PhaseDraft {
         tasks: TasksDraft::Each(Vec::new()),
@@ -145,7 +145,7 @@ fn limits(phase: Option<&PhaseDraft>) -> PhaseDraft {
     }
 }
 
-/// The mean task of a phase as the document gives it, seconds.
+/// The mean task of a phase in the document, seconds.
 fn mean(phase: &PhaseDraft) -> Option<f64> {
     match &phase.tasks {
         TasksDraft::Uniform { seconds, .. } => Some(*seconds),
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(tasks(flow.jobs[2].map.as_ref()), [STARTUP], "nothing is written, so nothing is read");
     }
 
-    /// A job that reads nothing, and two that read what it writes.
+    /// A job without input, and two that read its output.
     fn from_nothing() -> (FlowDraft, [JobPlan; 3]) {
         let draft = |id: &str| JobDraft { id: id.into(), ..JobDraft::default() };
         let flow = FlowDraft::new("f", vec![draft("get"), draft("work"), draft("report")]);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_the_output_of_a_job_that_reads_nothing_takes_as_long_as_before() {
+    fn readers_of_a_job_without_input_take_as_long_as_before() {
         let (mut flow, plans) = from_nothing();
         let name = |job: &str| JobName { flow: "nightly".into(), job: job.into() };
         let cost = |maps, seconds: u64, bytes_in, bytes_out| JobCost {
@@ -258,14 +258,14 @@ mod tests {
             bytes_out,
             ..JobCost::default()
         };
-        // Two runs, in which it wrote 21 bytes each time.
+        // Two runs, which wrote 21 bytes each.
         let mut past =
             JobHistory::from([(name("get"), cost(2, 4, 0, 42)), (name("work"), cost(2, 12, 42, 4))]);
         fill(&mut flow, &plans, &past);
         let maps =
             |flow: &FlowDraft| flow.jobs.iter().flat_map(|job| tasks(job.map.as_ref())).collect::<Vec<_>>();
         assert_eq!(maps(&flow), [2.0, 6.0, 0.02]);
-        // Where it is not known what the first one wrote, the second takes what it took.
+        // If the output of the first job is unknown, the second takes the same time as in earlier runs.
         past.remove(&name("get"));
         let (mut flow, plans) = from_nothing();
         fill(&mut flow, &plans, &past);

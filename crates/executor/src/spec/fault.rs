@@ -1,14 +1,14 @@
-//! What is wrong with a document.
+//! A fault in a document.
 
-/// What is wrong with a document, and where.
+/// A fault in a document, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where, such as `flows[0].jobs[2].run`.
+    /// The place, such as `flows[0].jobs[2].run`.
     pub path: String,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub problem: String,
-    /// Whether it may be different the next time, without anybody doing something about the document: what
-    /// has its files does not answer now.
+    /// Whether the fault may pass without a change of the document: the server of its files does not answer
+    /// now.
     pub may_pass: bool,
 }
 
@@ -22,6 +22,6 @@ impl Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnrunnableJob {
     pub flow: String,
-    /// Where the document says what it runs, and what prevents it.
+    /// The place where the document says what the job runs, and the obstacle.
     pub fault: Fault,
 }

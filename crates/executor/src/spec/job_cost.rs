@@ -1,7 +1,7 @@
-//! What a job cost in an earlier run (time, bytes), and the name that finds it in a later run.
+//! The cost of a job in an earlier run (time, bytes), and the name that finds it in a later run.
 //!
-//! The engine knows more of a job than [`History`] keeps: bytes, from which the next run's durations follow
-//! when inputs grow. [`records`] is what of it every policy can be given.
+//! The engine knows more of a job than [`History`] keeps: bytes, which give the next run's durations when
+//! inputs grow. [`records`] is the part that every policy gets.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use slackline_trace::MachineCost;
 
 use crate::spec::job_plan::JobPlan;
 
-/// The group of machines that the records of this machine go by.
+/// The name for this machine in records by group of machines.
 pub const GROUP: &str = "local";
 
-/// How a job is found again in another run.
+/// The name by which a job is found in another run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobName {
-    /// The flow; every recurrence (`nightly#3`) goes by the name of the flow that recurs.
+    /// The flow; every copy of a recurring flow (`nightly#3`) has the name of that flow.
     pub flow: String,
     pub job: String,
 }
@@ -29,45 +29,45 @@ impl JobName {
         Self::new(&plan.flow, &plan.job)
     }
 
-    /// The name of a job of a flow or of one of its recurrences.
+    /// The name of a job of a flow or of a copy of a recurring flow.
     pub fn new(flow: &str, job: &str) -> Self {
         Self { flow: recurring(flow).to_owned(), job: job.to_owned() }
     }
 
-    /// The flow as it is shown, with its owner if it has one: `OWNER/FLOW`.
+    /// The displayed name of the flow, with its owner if it has one: `OWNER/FLOW`.
     pub fn flow_shown(&self) -> String {
         self.flow.replace('\t', "/")
     }
 
-    /// What the job of an owner goes by in a history that several have together: the owner, a tab, which no
-    /// name has, and the flow.
+    /// The name of an owner's job in a history that several owners share: the owner, a tab, which no name
+    /// contains, and the flow.
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> Self {
         Self { flow: format!("{owner}\t{}", self.flow), job: self.job.clone() }
     }
 }
 
-/// What a job took and moved, in one run or in several.
+/// Times and bytes of a job, in one run or in several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCost {
     pub maps: u64,
-    /// How long they took together, microseconds.
+    /// The sum of their times, microseconds.
     pub map_micros: u64,
     pub reduces: u64,
-    /// How long they took together, microseconds.
+    /// The sum of their times, microseconds.
     pub reduce_micros: u64,
-    /// Bytes that the maps read, as they are on disk; of a generator, bytes it made.
+    /// Bytes that the maps read, as they are on disk; for a generator, the bytes it made.
     pub bytes_in: u64,
     /// Bytes of its part files.
     pub bytes_out: u64,
-    /// What of this was on which machine (group of machines); nothing of runs on this machine alone, and of
-    /// those of the time before.
+    /// The shares of the machines (groups of machines); empty for runs on this machine alone, and for old
+    /// records without machines.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<String, MachineCost>,
 }
 
 impl JobCost {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         let mut machines = self.machines;
@@ -86,7 +86,7 @@ impl JobCost {
         }
     }
 
-    /// Adds what tasks took on a machine of a group; what was on this machine alone goes by no name.
+    /// Adds the costs of tasks on a machine of a group; without a group for tasks on this machine alone.
     pub fn add(&mut self, took: MachineCost, group: Option<&str>) {
         let MachineCost { maps, map_micros, reduces, reduce_micros } = self.whole().and(took);
         (self.maps, self.map_micros, self.reduces, self.reduce_micros) =
@@ -97,7 +97,7 @@ impl JobCost {
         }
     }
 
-    /// All of it, as if it were on one machine.
+    /// The sum, as if all tasks ran on one machine.
     fn whole(&self) -> MachineCost {
         let Self { maps, map_micros, reduces, reduce_micros, .. } = *self;
         MachineCost { maps, map_micros, reduces, reduce_micros }
@@ -108,7 +108,7 @@ impl JobCost {
         self.whole().record(kind)
     }
 
-    /// The records of a phase by group of machines: what is not known to be of any is of [`GROUP`].
+    /// The records of a phase by group of machines; costs without a group count for [`GROUP`].
     pub fn records(&self, kind: PhaseKind) -> Vec<(String, Record)> {
         let whole = self.record(kind);
         let of = |(name, took): (&String, &MachineCost)| (name.clone(), took.record(kind));
@@ -121,17 +121,17 @@ impl JobCost {
     }
 }
 
-/// What jobs took, by name.
+/// Costs of jobs, by name.
 pub type JobHistory = BTreeMap<JobName, JobCost>;
 
-/// What is known of the jobs of a workload; of a job that recurs, of all its recurrences together. O(jobs of
-/// the workload · log).
+/// The known costs of the jobs of a workload; for a recurring job, of all its copies together. O(jobs of the
+/// workload · log).
 pub fn of_workload(jobs: &JobHistory, workload: &Draft) -> JobHistory {
     of_owned_workload(jobs, workload, None)
 }
 
-/// The same of an owner: of others' jobs nothing is taken. What was remembered before anybody owned it
-/// ([`JobName::of_owner`]) counts for everybody, as long as the owner has nothing of their own.
+/// The same for an owner, without jobs of other owners. Records without an owner ([`JobName::of_owner`])
+/// count for every owner without own records.
 pub fn of_owned_workload(jobs: &JobHistory, workload: &Draft, owner: Option<&str>) -> JobHistory {
     let all = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
     let known = all.filter_map(|(flow, job)| {
@@ -143,7 +143,7 @@ pub fn of_owned_workload(jobs: &JobHistory, workload: &Draft, owner: Option<&str
     known.collect()
 }
 
-/// All that is known of jobs, as the records of phases that every engine's policies can be given.
+/// All known costs of jobs, as the records of phases that the policies of every engine get.
 pub fn records(jobs: &JobHistory) -> History {
     let mut history = History::new();
     for (name, cost) in jobs {

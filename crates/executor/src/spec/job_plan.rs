@@ -19,55 +19,53 @@ use slackline_task::{attempt, programs};
 
 use crate::spec::definition::{Definition, Surroundings};
 
-/// A job that is ready to be run.
+/// A job that is ready to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobPlan {
     pub flow: String,
     pub job: String,
-    /// What its tasks do.
+    /// The work of its tasks.
     pub work: Job,
-    /// Its inputs, as the workload names them.
+    /// Its inputs, as named in the workload.
     pub named: Vec<String>,
-    /// What its maps read.
+    /// The inputs of its maps.
     pub inputs: Inputs,
     /// Reduce tasks; 0 for a job of maps only.
     pub reducers: u32,
-    /// The directory of its output.
     pub output: PathBuf,
-    /// Whether its program wants a look at all input before the first map.
+    /// Whether its program reads all input before the first map.
     pub prepare: bool,
-    /// Of a generator, how many bytes it makes.
+    /// The number of bytes that a generator makes.
     pub makes: Option<u64>,
-    /// What makes it what it is.
+    /// Its definition: with an equal one the output is up to date.
     pub definition: Definition,
-    /// Where and how its commands run.
+    /// The directory and environment of its commands.
     pub setting: Setting,
-    /// How pairs go from its maps to its reduces.
+    /// The path of pairs from its maps to its reduces.
     pub shuffle: Shuffle,
-    /// How its part files are compressed.
+    /// The compression of its part files.
     pub compress: Option<Codec>,
-    /// What it says of its attempts.
+    /// The limits of its attempts.
     pub limits: Limits,
-    /// The files that it declares beside its inputs, as they were when its definition was made; none of a job
-    /// that is read from a journal.
+    /// The files that it declares beside its inputs, with their state when its definition was made; empty for
+    /// a job that is read from a journal.
     pub files: BTreeMap<PathBuf, Source>,
 }
 
-/// What the maps of a job read. It is settled when the run begins: splits do not change when files do.
+/// The inputs of a job's maps. They are fixed when the run begins: splits do not change when files do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// What each map reads; parts of earlier jobs are whole files that are not there yet.
+    /// The splits of each map; parts of earlier jobs are whole files that may not exist yet.
     pub maps: Vec<Vec<Split>>,
-    /// The files that the maps read, as they were when the run began, but for those that earlier jobs make.
+    /// The files that the maps read, with their state when the run began, except files that earlier jobs
+    /// make.
     pub sources: BTreeMap<PathBuf, Source>,
 }
 
-/// What a journal keeps of a job beside its `run` section.
+/// The data of a job in a journal beside its `run` section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KnownJob {
-    /// What its maps read.
     pub inputs: Inputs,
-    /// What makes it what it is.
     pub definition: Definition,
 }
 
@@ -82,7 +80,7 @@ impl JobPlan {
     /// The plan of a job that runs `run` with this many reduces.
     ///
     /// # Errors
-    /// A program that there is not, or arguments that it does not take.
+    /// A program that does not exist, or arguments that it does not accept.
     pub(crate) fn new(
         name: JobRef<'_>,
         run: &RunDraft,
@@ -123,10 +121,10 @@ impl JobPlan {
         })
     }
 
-    /// The plans of the jobs of a resolved workload, in its order, given what each reads and is.
+    /// The plans of the jobs of a resolved workload, in its order, from the inputs and definition of each.
     ///
     /// # Errors
-    /// Jobs that are not those of the workload; jobs that can never be run.
+    /// Jobs that are not those of the workload; jobs that can never run.
     pub(crate) fn all(workload: &Draft, known: Vec<KnownJob>) -> Result<Vec<Self>, String> {
         let count: usize = workload.flows.iter().map(|flow| flow.jobs.len()).sum();
         if count != known.len() {
@@ -153,7 +151,6 @@ impl JobPlan {
         self.inputs.maps.len() as u32
     }
 
-    /// Tasks of a phase.
     pub fn tasks(&self, phase: PhaseKind) -> u32 {
         match phase {
             PhaseKind::Map => self.maps(),
@@ -161,7 +158,6 @@ impl JobPlan {
         }
     }
 
-    /// Part files of its output.
     pub fn parts(&self) -> u32 {
         self.tasks(self.last_phase())
     }
@@ -171,7 +167,7 @@ impl JobPlan {
         if self.reducers == 0 { PhaseKind::Map } else { PhaseKind::Reduce }
     }
 
-    /// The task that writes a part file; `index` is its own among the jobs of the run.
+    /// The task that writes a part file; `index` is the index of the job in the run.
     pub(crate) fn final_task(&self, index: u32, part: u32) -> TaskId {
         TaskId { job: index, phase: self.last_phase(), task: part }
     }
@@ -181,13 +177,13 @@ impl JobPlan {
         id.phase == self.last_phase()
     }
 
-    /// Whether all tasks that make its output are done; `index` is its own among the jobs of the run.
+    /// Whether all tasks that make its output are done; `index` is the index of the job in the run.
     pub(crate) fn is_complete(&self, index: u32, done: &BTreeSet<TaskId>) -> bool {
         (0..self.parts()).all(|task| done.contains(&self.final_task(index, task)))
     }
 
-    /// What a map reads, with the files as they were when the run began; `part` says how those were that
-    /// other jobs made.
+    /// The input of a map, with the files as they were when the run began; `part` gives the state of files
+    /// that other jobs made.
     ///
     /// # Errors
     /// Those of `part`.
@@ -209,7 +205,7 @@ impl JobPlan {
         part::part_file(number, self.compress)
     }
 
-    /// The same with paths that do not depend on the directory of the process.
+    /// The same with absolute paths.
     pub(crate) fn based(mut self, directory: &Path) -> Self {
         self.output = directory.join(&self.output);
         for split in self.inputs.maps.iter_mut().flatten() {
@@ -220,19 +216,19 @@ impl JobPlan {
         self
     }
 
-    /// Whether a path is one that this job writes.
+    /// Whether this job writes a path.
     pub(crate) fn writes(&self, path: &Path) -> bool {
         path.starts_with(&self.output)
     }
 }
 
-/// Where and how the commands of a job run.
+/// The directory and environment of a job's commands.
 fn setting_of(run: &RunDraft) -> Setting {
     let RunSetting { env, cwd, shell, files: _ } = &run.setting;
     Setting { env: env.clone(), cwd: cwd.as_ref().map(PathBuf::from), shell: shell.clone() }
 }
 
-/// How pairs go from the maps of a job to its reduces.
+/// The path of pairs from the maps of a job to its reduces.
 fn shuffle_of(run: &RunDraft, reducers: u32) -> Shuffle {
     let RunShuffle { key_fields, separator, partition_fields, order, total_order, compress } = &run.shuffle;
     Shuffle {
@@ -245,7 +241,7 @@ fn shuffle_of(run: &RunDraft, reducers: u32) -> Shuffle {
     }
 }
 
-/// What a job says of its attempts.
+/// The limits of a job's attempts.
 fn limits_of(run: &RunDraft) -> Limits {
     let RunLimits { memory, processors, timeout, attempts, retry_delay, no_retry } = &run.limits;
     Limits {
@@ -266,7 +262,7 @@ fn count_of(phase: Option<&PhaseDraft>) -> usize {
     }
 }
 
-/// The task's own words for what a job does.
+/// The work of a job in the types of crate `task`.
 pub(crate) fn job_of(work: &RunWork) -> Job {
     match work {
         RunWork::Program { name, args } => Job::Program {

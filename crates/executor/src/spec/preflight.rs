@@ -1,5 +1,5 @@
-//! Checks before the run: missing inputs, outputs that cannot be written. A flow that fails them has failed
-//! from the start; the others run.
+//! Checks before the run: missing inputs, outputs that cannot be written. A flow that fails the checks has
+//! failed from the start; other flows run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,18 +17,18 @@ use slackline_task::programs;
 
 use crate::spec::job_plan::JobPlan;
 
-/// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
+/// The directory that a check creates and removes; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
 
-/// How many have been made.
+/// Number of these directories.
 static PROBES: AtomicU64 = AtomicU64::new(0);
 
-/// What prevents a job from running.
+/// The reason why a job cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// Index of the job among the run's jobs.
     pub job: usize,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub problem: String,
     /// Whether it may pass without a change by the user: a full disk, a file server that does not answer.
     pub may_pass: bool,
@@ -41,8 +41,8 @@ impl Obstacle {
     }
 }
 
-/// What first prevents each job from running; tasks that are `done` need nothing any more. An attempt may ask
-/// for what the machine has, if that is known. O(files).
+/// The first obstacle of each job; tasks in `done` are not checked. `machine` is the most that an attempt
+/// may request, if known. O(files).
 pub(crate) fn preflight(
     jobs: &[JobPlan],
     done: &BTreeSet<TaskId>,
@@ -64,7 +64,7 @@ pub(crate) fn preflight(
     obstacles
 }
 
-/// What reads from a flow that cannot be run cannot be run either. O(flows · jobs · what they read).
+/// A job that reads from a flow that cannot run cannot run either. O(flows · jobs · their inputs).
 fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, obstacles: &mut Vec<Obstacle>) {
     if obstacles.is_empty() {
         return;
@@ -99,15 +99,15 @@ fn missing_file(plan: &JobPlan) -> Option<String> {
     ))
 }
 
-/// The first input that a map still has to read and cannot; what other jobs write will be there.
+/// The first input that an open map cannot read; outputs of other jobs will exist.
 fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
     let is_made = |path: &Path| jobs.iter().any(|job| job.writes(path));
     let open = (0..)
         .zip(&plan.inputs.maps)
         .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));
-    // The plan of a job that cannot be done was refused.
+    // A job without a format was refused when its plan was made.
     let format = programs::input_format(&plan.work).ok().flatten();
-    // Splits of one file follow each other.
+    // Splits of one file are consecutive.
     let mut last: Option<&Path> = None;
     for split in open.flat_map(|(_, splits)| splits) {
         if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
@@ -120,8 +120,8 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
     None
 }
 
-/// Whether an input exists, can be read, and is what it was when the run began; and whether its format can be
-/// read, unless a command reads it.
+/// Checks that an input exists, can be read, and has not changed since the run began; and that its format can
+/// be read, unless a command reads it.
 fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format>) -> Result<(), String> {
     let shown = path.display();
     let found = fs::metadata(path);
@@ -150,7 +150,7 @@ fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format
     }
 }
 
-/// Whether files can be made in a directory, or it can be made itself: tried, and undone.
+/// Whether files can be created in a directory, or the directory itself: creates one and removes it.
 fn unwritable(job: usize, output: &Path) -> Option<Obstacle> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
     let there = whole.ancestors().find(|path| path.exists() || path.is_symlink())?;
@@ -165,7 +165,7 @@ fn unwritable(job: usize, output: &Path) -> Option<Obstacle> {
         return Some(Obstacle::lasting(job, problem));
     }
     let tried = if there.is_dir() {
-        // Several runs may be opened at a time, by one process too.
+        // Several runs may open at a time, also in one process.
         let k = PROBES.fetch_add(1, Ordering::Relaxed);
         let probe = there.join(format!("{PROBE}.{}.{k}", std::process::id()));
         fs::create_dir(&probe).map(|()| {

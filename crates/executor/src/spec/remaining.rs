@@ -1,7 +1,7 @@
 //! The remaining workload of a run: the workload without the finished tasks.
 //!
-//! A run that is resumed is scheduled as what remains of it: policies see a workload whose phases have fewer
-//! tasks, and need to know nothing of journals.
+//! A resumed run is scheduled as its remaining workload: policies see a workload whose phases have fewer
+//! tasks, and need not know journals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use slackline_task::base::task_id::TaskId;
 
 use crate::spec::job_plan::JobPlan;
 
-/// The workload without what is done; the jobs of tasks are those of the draft, in its order.
+/// The workload without the tasks in `done`; jobs of tasks are those of the draft, in its order.
 pub fn remaining(draft: &Draft, done: &BTreeSet<TaskId>) -> Draft {
     let flows = numbered(draft).filter_map(|(flow, first)| left_of(flow, first, done)).collect();
     Draft { flows, ..draft.clone() }
 }
 
-/// A flow of the workload without what is done; `None` if nothing of it is left. O(flows + its tasks · log
+/// A flow of the workload without the tasks in `done`; `None` if no task remains. O(flows + its tasks · log
 /// done).
 pub(crate) fn flow_left(draft: &Draft, flow: &str, done: &BTreeSet<TaskId>) -> Option<FlowDraft> {
     let (flow, first) = numbered(draft).find(|(known, _)| known.id == flow)?;
@@ -33,7 +33,7 @@ fn numbered(draft: &Draft) -> impl Iterator<Item = (&FlowDraft, u32)> {
     })
 }
 
-/// A flow without what is done, whose jobs have numbers from `first` on.
+/// A flow without the tasks in `done`; its jobs have numbers from `first` on.
 fn left_of(flow: &FlowDraft, first: u32, done: &BTreeSet<TaskId>) -> Option<FlowDraft> {
     let mut jobs: Vec<JobDraft> = Vec::new();
     for (index, job) in (first..).zip(&flow.jobs) {
@@ -54,7 +54,7 @@ fn left_of(flow: &FlowDraft, first: u32, done: &BTreeSet<TaskId>) -> Option<Flow
     (!jobs.is_empty()).then(|| FlowDraft { jobs, ..flow.clone() })
 }
 
-/// A phase with only those of its tasks that are open; `None` if none is.
+/// A phase with its open tasks only; `None` if there are none.
 fn left(phase: Option<&PhaseDraft>, is_open: impl Fn(u32) -> bool) -> Option<PhaseDraft> {
     let phase = phase?;
     let TasksDraft::Each(seconds) = &phase.tasks else { return Some(phase.clone()) };
@@ -62,10 +62,10 @@ fn left(phase: Option<&PhaseDraft>, is_open: impl Fn(u32) -> bool) -> Option<Pha
     (!kept.is_empty()).then(|| PhaseDraft { tasks: TasksDraft::Each(kept), ..phase.clone() })
 }
 
-/// Which task of the run each task of the remaining instance is.
+/// Maps each task of the remaining instance to the task of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
-    /// By phase: its tasks in the run.
+    /// For each phase, its tasks in the run.
     phases: Vec<PhaseNumbers>,
 }
 
@@ -96,7 +96,8 @@ impl Numbers {
         Self { phases: instance.phases().keys().map(of).collect() }
     }
 
-    /// Which phase and task of the remaining instance a task of the run is; none of one that is not left.
+    /// The phase and task of the remaining instance for a task of the run; `None` if the task does not
+    /// remain.
     pub(crate) fn place(&self, id: TaskId) -> Option<(PhaseId, u32)> {
         let is_of = |numbers: &PhaseNumbers| numbers.job == id.job && numbers.kind == id.phase;
         let phase = self.phases.iter().position(is_of)?;
@@ -104,7 +105,7 @@ impl Numbers {
         Some((PhaseId::from(phase), task as u32))
     }
 
-    /// The phases, in their order: the job, and how many tasks.
+    /// The phases, in their order: the job and the number of tasks.
     pub(crate) fn phases(&self) -> impl Iterator<Item = (u32, PhaseKind, u32)> + '_ {
         self.phases.iter().map(|numbers| (numbers.job, numbers.kind, numbers.tasks.len() as u32))
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::spec::job_plan::JobPlan;
 
-/// What tells files apart under all of their names: device and inode, or the path of a file that is not there
+/// The identity of a file under all of its names: device and inode, or the path if the file does not exist
 /// yet.
 type Identity = Result<(u64, u64), PathBuf>;
 
@@ -32,10 +32,10 @@ pub(crate) fn warnings(jobs: &[JobPlan]) -> Vec<String> {
     found.into_iter().map(warning).collect()
 }
 
-/// The first file that a job reads more than once, with how often, and how many others there are.
+/// The first file that a job reads more than once, the number of times, and the number of other such files.
 fn repeated(plan: &JobPlan) -> Option<String> {
     let mut names: BTreeMap<Identity, Vec<&Path>> = BTreeMap::new();
-    // A file that is cut has one piece at its beginning.
+    // Only one split of a file has offset 0.
     for split in plan.inputs.maps.iter().flatten().filter(|split| split.offset == 0) {
         names.entry(identity(&split.path)).or_default().push(&split.path);
     }

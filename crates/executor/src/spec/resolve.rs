@@ -1,10 +1,9 @@
 //! Resolves a flow file into job plans: the inputs of each job, the numbers of maps and reduces, and
 //! estimated durations.
 //!
-//! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
-//! reads another's output has one map for each of its part files. An input that is not there becomes a map
-//! that cannot run: [`preflight`](mod@crate::spec::preflight) says so before the run, and it concerns its own
-//! flow only.
+//! The number of tasks is known before the run: maps of files follow from their splits, and a job that reads
+//! another's output has one map for each of its part files. A missing input becomes a map that cannot run:
+//! [`preflight`](mod@crate::spec::preflight) reports it before the run, and only its own flow fails.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -36,24 +35,23 @@ pub struct ResolvedWorkload {
     pub draft: Draft,
     /// Its jobs, in the order of the draft's flows and jobs.
     pub jobs: Vec<JobPlan>,
-    /// By job: where the document says what it runs, such as `flows[0].jobs[2].run`.
+    /// For each job, the place where the document says what it runs, such as `flows[0].jobs[2].run`.
     pub places: Vec<String>,
-    /// By job: the jobs whose output it reads.
+    /// For each job, the jobs whose output it reads.
     pub reads: Vec<Vec<usize>>,
-    /// The directory in the state directory whose files stand for others that are elsewhere, if there are
-    /// such.
+    /// The directory in the state directory with placeholders for remote files, if there are any.
     pub mirror: Option<PathBuf>,
     /// Whether files are compared by content.
     pub hash: bool,
-    /// Whether its tasks work on several machines, and what these share.
+    /// Whether its tasks run on several machines, and what these share.
     pub spread: Option<Spread>,
-    /// What its user should know, such as a file that a job reads twice.
+    /// Warnings for the user, such as a file that a job reads twice.
     pub warnings: Vec<String>,
 }
 
 impl ResolvedWorkload {
-    /// Notes the directory whose files stand for others. Such a file is created again in every session, so
-    /// that its identity says nothing about the other file.
+    /// Sets the directory of placeholders. A placeholder is created again in every session, so its identity
+    /// says nothing about the remote file.
     pub fn set_mirror(&mut self, mirror: PathBuf) {
         for job in &mut self.jobs {
             let stand_ins = job.inputs.sources.iter_mut().filter(|(path, _)| path.starts_with(&mirror));
@@ -63,7 +61,7 @@ impl ResolvedWorkload {
     }
 }
 
-/// A text with the names of the files that those in a mirror stand for.
+/// A text in which names of placeholders are replaced by those of the remote files.
 pub fn without_mirror(mirror: &Path, text: &str) -> String {
     let directory = std::env::current_dir().unwrap_or_default();
     let relative = mirror.strip_prefix(directory).ok().map(Path::to_owned);
@@ -78,40 +76,40 @@ pub fn without_mirror(mirror: &Path, text: &str) -> String {
     })
 }
 
-/// What the machines of a run share.
+/// The shared storage of a run's machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// The directory in which map output is; the state directory, or where it is already, if none is named.
+    /// The directory of map output; `None` for the state directory, or for the directory in use.
     pub shared: Option<PathBuf>,
 }
 
-/// How jobs find their input.
+/// The settings by which jobs find their input.
 #[derive(Clone, Copy, Debug)]
 pub struct InputRules<'a> {
     /// About how many bytes of a file each map reads.
     pub split_bytes: u64,
-    /// Whether inputs are known by their content, and not by size and time alone.
+    /// Whether inputs are compared by content, and not by size and time alone.
     pub hash: bool,
     /// The directory that relative paths start from: that of the process.
     pub directory: &'a Path,
 }
 
-/// Why a flow file cannot be run.
+/// The reason why a flow file cannot run.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct ResolveError {
-    /// Where in the document, such as `flows[0].jobs[2]`.
+    /// The place in the document, such as `flows[0].jobs[2]`.
     pub path: String,
-    /// What was found there and what was expected.
+    /// The value found and the value expected.
     pub problem: String,
 }
 
-/// Finds the tasks of every job. Recurring flows become one flow a copy, each with separate outputs
+/// Finds the tasks of every job. A recurring flow becomes one flow per copy, each with separate outputs
 /// (`out/words-0`, `out/words-1`, …). `past` has the durations of earlier runs of the jobs. O(files + tasks).
 ///
 /// # Errors
-/// The first job that can never be run: no `run` section, a program that there is not, an output that two
-/// jobs write, flows that read from each other in a circle.
+/// The first job that can never run: no `run` section, an unknown program, an output that two jobs write,
+/// flows that read from each other in a cycle.
 pub fn resolve(
     draft: &Draft,
     rules: InputRules<'_>,
@@ -165,7 +163,7 @@ pub fn resolve(
     Ok(ResolvedWorkload { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
 }
 
-/// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
+/// The indices of the flow and the job that an input such as `@job` or `@flow/job` of a flow names.
 fn upstream(flows: &[FlowDraft], flow: usize, input: &str) -> Option<(usize, usize)> {
     let name = input.strip_prefix('@')?;
     let job_of = |f: usize, id: &str| Some((f, flows[f].jobs.iter().position(|job| job.id == id)?));
@@ -175,7 +173,7 @@ fn upstream(flows: &[FlowDraft], flow: usize, input: &str) -> Option<(usize, usi
     }
 }
 
-/// The flows, each after those whose output it reads.
+/// The flows, each after the flows whose output it reads.
 fn flow_order(flows: &[FlowDraft], origins: &[usize]) -> Result<Vec<usize>, ResolveError> {
     let before = |flow: usize| {
         let inputs = flows[flow].jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
@@ -210,7 +208,7 @@ fn flow_order(flows: &[FlowDraft], origins: &[usize]) -> Result<Vec<usize>, Reso
     Ok(ordered)
 }
 
-/// By job: the jobs whose output it reads.
+/// For each job, the jobs whose output it reads.
 fn read_jobs(flows: &[FlowDraft]) -> Vec<Vec<usize>> {
     let mut firsts = Vec::with_capacity(flows.len());
     let mut count = 0;
@@ -229,12 +227,12 @@ fn read_jobs(flows: &[FlowDraft]) -> Vec<Vec<usize>> {
     reads
 }
 
-/// The outputs of all jobs, by one name for each directory.
+/// The outputs of all jobs, with one name for each directory.
 #[derive(Default)]
 struct Outputs(BTreeMap<PathBuf, String>);
 
 impl Outputs {
-    /// Notes the output of a job, which must not overlap that of another.
+    /// Adds the output of a job, which must not overlap another output.
     fn reserve(&mut self, plan: &JobPlan) -> Result<(), String> {
         let output = plain(&plan.output);
         // Every output below a directory follows it, and the directory that contains it comes before it.
@@ -251,8 +249,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Refuses an input that some job is going to write, or below which one will: only `@job` says that it is
-    /// to be waited for.
+    /// Refuses an input that a job is going to write, or that contains such an output: only `@job` makes a
+    /// job wait for it.
     fn check_input(&self, file: &Path, reader: &str) -> Result<(), String> {
         let path = plain(file);
         if let Some((_, by)) = path.ancestors().find_map(|path| self.0.get_key_value(path)) {
@@ -273,7 +271,7 @@ impl Outputs {
         ))
     }
 
-    /// The first output that a pattern matches, or a directory that it lies in.
+    /// The first output that a pattern matches, or that contains it.
     fn matched(&self, path: &Path) -> Option<(&PathBuf, &String)> {
         let text = path.to_str().filter(|text| pattern::is_pattern(text))?;
         let pattern = Pattern::new(text).ok()?;
@@ -306,7 +304,7 @@ pub(crate) fn refuse_state(resolved: &ResolvedWorkload, own: [&Path; 2]) -> Resu
     Ok(())
 }
 
-/// One name for all names of a file: absolute, without links as far as it exists, and without `..`.
+/// One name for all names of a file: absolute, without `..`, and without links in the part that exists.
 fn plain(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let real = absolute.ancestors().find_map(|there| Some((there, std::fs::canonicalize(there).ok()?)));
@@ -325,8 +323,8 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Jobs of a flow, every one after those whose output it reads; names that make no order come last, and the
-/// instance says what is wrong with them.
+/// Jobs of a flow, each after those whose output it reads; jobs without an order come last, and the instance
+/// reports the problem.
 fn order(flow: &FlowDraft) -> Vec<usize> {
     let mut left: Vec<usize> = (0..flow.jobs.len()).collect();
     let mut done: Vec<usize> = Vec::new();
@@ -338,11 +336,11 @@ fn order(flow: &FlowDraft) -> Vec<usize> {
     done
 }
 
-/// What the plan of a job builds on.
+/// The context for the plan of a job.
 #[derive(Clone, Copy)]
 struct PlanContext<'a> {
     flows: &'a [FlowDraft],
-    /// By flow: the plans of the jobs that may be read from.
+    /// For each flow, the plans of the jobs that may be read from.
     plans: &'a [Vec<JobPlan>],
     /// The flow of the job.
     flow: usize,
@@ -387,7 +385,7 @@ impl PlanContext<'_> {
         JobPlan::new(name, run, inputs, around).map_err(|e| e.to_string())
     }
 
-    /// The files that maps read, but for those that other jobs make.
+    /// The files that maps read, except files that other jobs make.
     fn sources(self, maps: &[Vec<Split>]) -> BTreeMap<PathBuf, Source> {
         let mut sources = BTreeMap::new();
         for split in maps.iter().flatten() {
@@ -396,13 +394,13 @@ impl PlanContext<'_> {
                 continue;
             }
             let found = if self.rules.hash { Source::hashed(&split.path) } else { Source::now(&split.path) };
-            // One that is not there yet has no entry, and is an obstacle.
+            // A file that does not exist yet has no entry, and is an obstacle.
             sources.extend(found.ok().map(|source| (split.path.clone(), source)));
         }
         sources
     }
 
-    /// What each map reads: splits of files, and parts of earlier jobs, in the order of the inputs.
+    /// The input of each map: splits of files, and parts of earlier jobs, in the order of the inputs.
     fn maps(self, work: &Job, run: &RunDraft) -> Result<Vec<Vec<Split>>, String> {
         let shape = programs::describe(work).map_err(|e| e.to_string())?;
         programs::check_count(&shape, run.inputs.len()).map_err(|e| e.to_string())?;
@@ -410,7 +408,7 @@ impl PlanContext<'_> {
             return Ok(vec![Vec::new(); maps as usize]);
         }
         let is_whole = work.has_one_map();
-        // Hadoop would cut parts whose sizes are unknown yet, and has one rule for all that a job reads.
+        // Hadoop would cut parts, whose sizes are unknown, and has one rule for all inputs of a job.
         let is_uncut = work.is_jar() && run.inputs.iter().any(|input| input.starts_with('@'));
         let split_bytes = if is_whole || is_uncut { u64::MAX } else { self.rules.split_bytes };
         let mut maps = Vec::new();
@@ -427,7 +425,7 @@ impl PlanContext<'_> {
                 Err(other) => return Err(other.to_string()),
             }
         }
-        // A plain command is one task that is given all files.
+        // A plain command is one task with all files.
         if is_whole {
             return Ok(split::whole_files(maps));
         }
@@ -460,7 +458,7 @@ fn reads_files(run: &RunDraft) -> bool {
     is_cut && run.inputs.iter().any(|input| !input.starts_with('@'))
 }
 
-/// Refuses what no command or file name can be.
+/// Refuses texts that no command or file name can have.
 fn check_text(run: &RunDraft) -> Result<(), String> {
     let mut texts = vec![("output", run.output.as_str())];
     texts.extend(run.inputs.iter().map(|input| ("inputs", input.as_str())));
@@ -504,7 +502,7 @@ fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {
     splits.into_iter().map(|split| Split { input, ..split }).collect()
 }
 
-/// Recurring flows as one flow a copy, each with the index of the flow it comes from.
+/// Recurring flows as one flow per copy, each with the index of its recurring flow.
 fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError> {
     let mut all = Vec::new();
     for (index, flow) in flows.iter().enumerate() {

@@ -1,5 +1,5 @@
 //! The state of a run's jobs on a cluster (`applications.json`). The driving process writes it about once a
-//! second for viewers. Nothing is decided by it: the journal says which jobs are finished.
+//! second for viewers. No decision depends on it: the journal says which jobs are finished.
 
 use std::io;
 use std::path::Path;
@@ -11,37 +11,37 @@ use slackline_trace::atomic_file;
 
 use crate::store::journal::Attempt;
 
-/// A job on a cluster. Times are microseconds since the start of the run that does it, or has done it.
+/// A job on a cluster. Times are microseconds since the start of its run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExternalJob {
     pub flow: String,
     pub job: String,
-    /// When that run started: microseconds since 1970.
+    /// The start of that run: microseconds since 1970.
     pub run: u64,
-    /// Its applications as the cluster calls them, the newest last.
+    /// Its application ids on the cluster, the newest last.
     pub applications: Vec<String>,
-    /// When it was handed to the cluster.
+    /// The time of its submission.
     pub submitted: Option<u64>,
-    /// Since when its ApplicationMaster has a container, and since when that asks for others.
+    /// Since when its ApplicationMaster has a container, and since when it requests other containers.
     pub master: [Option<u64>; 2],
-    /// Whether it has failed for good.
+    /// Whether it has finally failed.
     pub failed: bool,
-    /// Containers that it has for tasks.
+    /// Number of its containers for tasks.
     pub containers: u32,
-    /// Tasks that have begun and not ended, and since when.
+    /// Its running tasks, with their starts.
     pub at_work: Vec<(TaskId, u64)>,
-    /// Attempts that were successful and are not in the journal yet.
+    /// Successful attempts that are not in the journal yet.
     pub made: Vec<Attempt>,
 }
 
 impl ExternalJob {
-    /// Whether it is that job, of the run that started then.
+    /// Whether it is that job of the run that started at `run`.
     pub fn is(&self, run: u64, flow: &str, job: &str) -> bool {
         self.run == run && self.flow == flow && self.job == job
     }
 }
 
-/// What was written down last; nothing if that was never done, or cannot be read.
+/// The latest written state; empty if there is none or it cannot be read.
 pub(crate) fn read(path: &Path) -> Vec<ExternalJob> {
     let text = regular_file::read(path, regular_file::LARGEST).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_down_is_read_and_what_is_damaged_is_nothing() {
+    fn states_are_read_back_and_a_damaged_file_is_empty() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("applications.json");
         assert!(read(&path).is_empty());

@@ -1,4 +1,4 @@
-//! The finished jobs of a state directory (`jobs.log`): the definition, inputs and outputs of each. They say
+//! The finished jobs of a state directory (`jobs.log`): the definition, inputs and outputs of each. They show
 //! which jobs are up to date when the flow file, the inputs or the outputs change.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::spec::definition::Definition;
 use crate::store::log::{Kind, Log, LogError};
 use crate::store::output_files::{SUCCESS, others};
 
-/// The file. It is open as long as the journal is, which keeps other runs away.
+/// The file. It is open while the journal is, which excludes other runs.
 const LOG: Kind = Kind {
     name: "record of finished jobs",
     line: "slackline jobs 2\n",
@@ -32,22 +32,22 @@ pub(crate) fn is_one(path: &Path) -> bool {
         && begun == LOG.line.as_bytes()
 }
 
-/// This many records more than twice those that count, and the file is written again.
+/// The file is rewritten when it has this many records more than twice the current ones.
 const SPARE: usize = 256;
 
-/// A job that was finished, as it was then.
+/// A finished job, as it was then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FinishedJob {
     pub(crate) flow: String,
     pub(crate) job: String,
     pub(crate) definition: Definition,
-    /// What it read, by absolute path.
+    /// Its inputs, by absolute path.
     pub(crate) read: BTreeMap<PathBuf, Source>,
     /// Its part files, by name, in the output directory of its definition.
     pub(crate) wrote: BTreeMap<String, FinishedPart>,
-    /// When the run that made it started, and the number of the first attempt of that run after it.
+    /// The start of the run that made it, and the number of that run's first attempt after it.
     pub(crate) run: (u64, u64),
-    /// Whether it is to be rerun all the same, because the user has asked for that.
+    /// Whether it is to be rerun at the request of the user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) again: bool,
 }
@@ -55,16 +55,16 @@ pub(crate) struct FinishedJob {
 /// A part file of a finished job, as it was when it was published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FinishedPart {
-    /// What jobs that read it compare.
+    /// The data that readers of the part compare.
     pub(crate) source: Source,
-    /// Its digest. None of a placeholder, and of a part that a jar has made.
+    /// Its digest. `None` for a placeholder and for a part that a jar has made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<Digest>,
 }
 
 impl FinishedPart {
-    /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or
-    /// on demand.
+    /// Whether the file at a path has the published content. The file is read if its stamp has changed, or if
+    /// `is_read`.
     ///
     /// # Errors
     /// There is no such file.
@@ -77,27 +77,26 @@ impl FinishedPart {
     }
 }
 
-/// What has happened to the output of a finished job.
+/// The state of a finished job's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// It is as it was written.
+    /// As published.
     Intact,
-    /// A file of it is not there any more.
+    /// A file is missing.
     Gone(String),
     /// A file of it was changed.
     Changed(String),
-    /// Beside its files is another one, which readers of the directory take for a part of it.
+    /// There is an additional file, which readers of the directory would take for a part.
     Foreign(String),
 }
 
 impl FinishedJob {
-    /// The directory of its output.
     pub(crate) fn directory(&self) -> PathBuf {
         self.definition.output()
     }
 
-    /// Compares its output with what was published. Parts whose stamp has changed are read, and all parts on
-    /// demand. O(parts), and the bytes that are read.
+    /// Compares its output with the published parts. Reads parts whose stamp has changed, and all parts if
+    /// `is_read`. O(parts), and the bytes read.
     pub(crate) fn output(&self, is_read: bool) -> Output {
         let directory = self.directory();
         for (name, part) in &self.wrote {
@@ -115,8 +114,8 @@ impl FinishedJob {
         found.map_or(Output::Intact, Output::Foreign)
     }
 
-    /// The same job with the stamps that its parts have now, if some were touched and have the content that
-    /// was published. So they need not be read by every run.
+    /// The same job with the current stamps of its parts, if some were touched without a change of content.
+    /// So later runs need not read them.
     pub(crate) fn restamped(&self) -> Option<Self> {
         let (directory, mut now) = (self.directory(), self.clone());
         for (name, part) in &mut now.wrote {
@@ -126,12 +125,12 @@ impl FinishedJob {
         (now != *self).then_some(now)
     }
 
-    /// Whether it was finished later than attempts of these numbers of a run ended.
+    /// Whether it finished after the attempts with these numbers of a run ended.
     pub(crate) fn is_later_than(&self, started: u64, mut numbers: impl Iterator<Item = u64>) -> bool {
         self.run.0 == started && numbers.all(|number| number < self.run.1)
     }
 
-    /// Whether it wrote a file of this name, which is still as it was written.
+    /// Whether it wrote a file of this name that is unchanged.
     pub(crate) fn owns(&self, name: &str) -> bool {
         let is_still =
             |part: &FinishedPart| part.is_still(&self.directory().join(name), false).unwrap_or(false);
@@ -139,8 +138,8 @@ impl FinishedJob {
     }
 }
 
-/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share.
-/// The last that record of one counts, also under another job name.
+/// The finished jobs of a state directory, by output directory, which no two jobs share. The last record of a
+/// directory counts, also under another job name.
 #[derive(Debug, Default)]
 pub(crate) struct FinishedJobs {
     jobs: BTreeMap<PathBuf, FinishedJob>,
@@ -156,7 +155,7 @@ impl FinishedJobs {
         Ok(made)
     }
 
-    /// What was made, read from a file that a run may have open; none if there is no file. O(bytes).
+    /// The finished jobs in a file that a run may have open; none if there is no file. O(bytes).
     ///
     /// # Errors
     /// A file that is damaged or cannot be read.
@@ -168,46 +167,45 @@ impl FinishedJobs {
         self.jobs.is_empty()
     }
 
-    /// A job is finished, or is to be rerun.
+    /// Adds a job that is finished or is to be rerun.
     pub(crate) fn insert(&mut self, made: FinishedJob) {
         self.jobs.insert(made.directory(), made);
     }
 
-    /// What was made in an output directory.
+    /// The finished job of an output directory.
     pub(crate) fn get(&self, directory: &Path) -> Option<&FinishedJob> {
         self.jobs.get(directory)
     }
 
-    /// Whether a file in an output directory was written by a run of this state directory, and is as it was
-    /// written.
+    /// Whether a run of this state directory wrote a file in an output directory, and the file is unchanged.
     pub(crate) fn owns(&self, directory: &Path, name: &str) -> bool {
         self.get(directory).is_some_and(|made| made.owns(name))
     }
 
-    /// The names of the part files that were made in an output directory.
+    /// The names of the part files in an output directory.
     pub(crate) fn parts(&self, directory: &Path) -> impl Iterator<Item = &str> {
         self.get(directory).into_iter().flat_map(|made| made.wrote.keys().map(String::as_str))
     }
 }
 
-/// The record on disk, open to be given more.
+/// The file of finished jobs, open to append.
 #[derive(Debug)]
 pub(crate) struct FinishedLog {
     log: Log,
 }
 
 impl FinishedLog {
-    /// Opens the record, or begins one; and what is in it. O(bytes).
+    /// Opens the file or creates it, and reads its jobs. O(bytes).
     ///
     /// # Errors
-    /// A file that is no record or is damaged, an error of the file system.
+    /// A file that is not such a log or is damaged, an error of the file system.
     pub(crate) fn open(path: &Path) -> Result<(Self, FinishedJobs), LogError> {
         let log = Log::open(LOG, path)?;
         let (made, records) = (FinishedJobs::of(&log)?, log.texts()?.len());
         if records <= SPARE + 2 * made.jobs.len() {
             return Ok((Self { log }, made));
         }
-        // Replaced records are left out. A crash meanwhile leaves the one file or the other.
+        // Leaves out replaced records. A crash meanwhile leaves either the old or the new file.
         let beside = path.with_extension("next");
         let _ = fs::remove_file(&beside);
         let mut shorter = Self { log: Log::open(LOG, &beside)? };
@@ -216,7 +214,7 @@ impl FinishedLog {
         Ok((shorter, made))
     }
 
-    /// Says that a job is finished; it is on disk when this returns.
+    /// Records that a job is finished; the record is on disk when this returns.
     ///
     /// # Errors
     /// An error of the file system, a full disk for example.

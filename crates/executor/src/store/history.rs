@@ -1,12 +1,12 @@
 //! The costs of earlier runs: the file of `run --history`.
 //!
-//! It is the history document that simulations keep as well, with its own section for real runs. A run says
-//! what its finished jobs took under the time it started at. One that is killed and resumed says so again
-//! under the same time, and nothing is counted twice. A job is found again by its own name and its flow's.
-//! Only the [`LATEST`] runs of each job are kept.
+//! It is the history document that simulations also write, with a section for real runs. A run records the
+//! costs of its finished jobs under its start time. A run that is killed and resumed replaces its record, so
+//! no job counts twice. A job is found by its own name and its flow's. The file has only the [`LATEST`] runs
+//! of each job.
 //!
-//! The file is replaced as a whole under the lock of a file beside it, so that several runs may use it. A
-//! store of the time before, a log, is read as it is, and becomes a document when it is written to.
+//! The file is replaced as a whole under the lock of a file beside it, so that several runs may use it. An
+//! old store, a log, is read as it is, and becomes a document at the next write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -25,16 +25,16 @@ use slackline_trace::{
 use crate::spec::job_cost::{JobCost, JobHistory, JobName, of_workload, records};
 use crate::store::log::LogError;
 
-/// How many of the latest runs of a job an estimate is made from: data and machines change.
+/// Number of the latest runs of a job behind an estimate: data and machines change.
 pub const LATEST: usize = 10;
 
-/// How long a store waits for its lock. Others hold it while they replace the file.
+/// Longest wait of a store for its lock. Other runs hold it while they replace the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What can be done with a history that is damaged, and what that costs.
+/// The next step for a damaged history, and what the user loses.
 const ADVICE: &str = "name another, or leave it out: only predictions depend on it";
 
-/// A run, as the store remembers it.
+/// A run in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// The flow file.
@@ -42,54 +42,53 @@ pub struct Note {
     pub policy: String,
 }
 
-/// A run with what its finished jobs took.
+/// A run with the costs of its finished jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRun {
-    /// When it started: microseconds since 1970.
+    /// The start: microseconds since 1970.
     pub started: u64,
     pub note: Note,
     pub jobs: JobHistory,
-    /// What their maps and their reduces counted, as far as it was remembered.
+    /// The counts of their maps and their reduces, if recorded.
     pub counts: CountsOfJobs,
 }
 
-/// What the maps and the reduces of jobs counted, by name.
+/// The counts of the maps and the reduces of jobs, by name.
 pub type CountsOfJobs = BTreeMap<JobName, [PhaseCounts; 2]>;
 
-/// What was removed of a store, or would be.
+/// The runs that were removed from a store, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrunedRuns {
     pub runs: usize,
     pub of: usize,
-    /// By this many bytes the file is smaller.
+    /// The number of bytes by which the file shrinks.
     pub bytes: u64,
-    /// When the latest run started: microseconds since 1970; none if there was none.
+    /// The start of the latest removed run: microseconds since 1970; `None` if there is none.
     pub latest: Option<u64>,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Default)]
 struct Content {
-    /// What simulations have kept there, or what follows from the runs.
+    /// The history of simulations, or the one that follows from the runs.
     history: History,
     runs: BTreeMap<u64, PastRun>,
 }
 
-/// A store of earlier runs. Its file is open only while something is read or written, so that several runs
-/// may use it.
+/// A store of earlier runs. Its file is open only during a read or a write, so that several runs may use it.
 #[derive(Clone, Debug)]
 pub struct HistoryStore {
     path: PathBuf,
-    /// How long it waits for its lock.
+    /// Longest wait for its lock.
     patience: Duration,
 }
 
 impl HistoryStore {
-    /// A store in a file, which is begun if it is not there.
+    /// A store in a file, which is created if it does not exist.
     ///
     /// # Errors
-    /// A file that is no store, or cannot be written.
+    /// A file that is not a store, or cannot be written.
     pub fn new(path: &Path) -> Result<Self, LogError> {
         let store = Self::existing(path);
         if path.exists() {
@@ -103,7 +102,7 @@ impl HistoryStore {
         Ok(store)
     }
 
-    /// A store that is there, to be checked.
+    /// An existing store, to be checked.
     pub fn existing(path: &Path) -> Self {
         Self { path: path.to_owned(), patience: PATIENCE }
     }
@@ -118,15 +117,15 @@ impl HistoryStore {
         &self.path
     }
 
-    /// Says what a run took so far; what was said of it before is replaced.
+    /// Records the costs of a run so far; replaces its earlier record.
     ///
     /// # Errors
-    /// An error of the file system, a full disk for example; then it stays as it was.
+    /// An error of the file system, a full disk for example; then the file is unchanged.
     pub fn remember(&self, run: &PastRun) -> Result<(), LogError> {
         self.remember_all(std::slice::from_ref(run))
     }
 
-    /// Says what several runs took so far, with one write.
+    /// Records the costs of several runs so far, with one write.
     ///
     /// # Errors
     /// As [`Self::remember`].
@@ -142,12 +141,12 @@ impl HistoryStore {
         self.write(&content)
     }
 
-    /// Removes the earliest runs, as long as they started before a moment (microseconds since 1970) and the
-    /// file is larger than this many bytes, whichever of these is given; what simulations have kept there
+    /// Removes the earliest runs while they started before a moment (microseconds since 1970) and the file is
+    /// larger than this number of bytes, or one of the two if only one is given. History of simulations
     /// stays. O(entries · log).
     ///
     /// # Errors
-    /// A file that is no store or is damaged; an error of the file system, then it stays as it was.
+    /// A file that is not a store or is damaged; an error of the file system, then the file is unchanged.
     pub fn forget(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<PrunedRuns, LogError> {
         let _lock = self.lock()?;
         let (mut content, forgotten) = self.shortened(before, larger_than)?;
@@ -158,15 +157,15 @@ impl HistoryStore {
         Ok(forgotten)
     }
 
-    /// What [`Self::forget`] would remove; nothing is changed or locked. O(entries · log).
+    /// The runs that [`Self::forget`] would remove; changes and locks nothing. O(entries · log).
     ///
     /// # Errors
-    /// A file that is no store or is damaged.
+    /// A file that is not a store or is damaged.
     pub fn forgettable(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<PrunedRuns, LogError> {
         Ok(self.shortened(before, larger_than)?.1)
     }
 
-    /// What is in the file, and what of it is to be removed.
+    /// The content of the file, and the runs to remove.
     fn shortened(
         &self,
         before: Option<u64>,
@@ -194,18 +193,18 @@ impl HistoryStore {
         Ok((content, forgotten))
     }
 
-    /// What the [`LATEST`] runs of each job of a workload took together. O(entries).
+    /// The total costs of the [`LATEST`] runs of each job of a workload. O(entries).
     ///
     /// # Errors
-    /// A file that is no store or is damaged.
+    /// A file that is not a store or is damaged.
     pub fn recall(&self, workload: &Draft) -> Result<JobHistory, LogError> {
         Ok(of_workload(&self.latest()?, workload))
     }
 
-    /// What the [`LATEST`] runs of every job took together. O(entries).
+    /// The total costs of the [`LATEST`] runs of every job. O(entries).
     ///
     /// # Errors
-    /// A file that is no store or is damaged.
+    /// A file that is not a store or is damaged.
     pub fn latest(&self) -> Result<JobHistory, LogError> {
         let mut runs = self.content()?.runs;
         prune(&mut runs);
@@ -215,7 +214,7 @@ impl HistoryStore {
     /// All runs, the earliest first. O(entries).
     ///
     /// # Errors
-    /// A file that is no store or is damaged.
+    /// A file that is not a store or is damaged.
     pub fn runs(&self) -> Result<Vec<PastRun>, LogError> {
         Ok(self.content()?.runs.into_values().collect())
     }
@@ -228,8 +227,8 @@ impl HistoryStore {
         LogError::File { name: self.name(), problem }
     }
 
-    /// Keeps other runs from writing until it is dropped. The file beside stays: who removed it would let two
-    /// others hold two of that name.
+    /// Excludes other writers until it is dropped. The lock file stays: if a run removed it, two other runs
+    /// could hold locks on two files of that name.
     fn lock(&self) -> Result<File, LogError> {
         let mut beside = self.path.clone().into_os_string();
         beside.push(".lock");
@@ -257,7 +256,7 @@ impl HistoryStore {
         written.map_err(|e| self.refused(e))
     }
 
-    /// Writes the document, compressed as the name of the file says.
+    /// Writes the document, compressed according to the name of the file.
     fn document(&self, content: &Content, out: &mut dyn Write) -> io::Result<()> {
         let mut history = records(&together(&content.runs));
         for (phase, group, record) in content.history.records() {
@@ -273,7 +272,7 @@ impl HistoryStore {
 }
 
 impl Content {
-    /// Removes the earliest runs, and the rows that followed from them alone.
+    /// Removes the earliest runs, and the rows that come from them alone.
     fn forget(&mut self, runs: usize) {
         let followed = records(&together(&self.runs));
         let derived: BTreeSet<_> = followed.records().map(|(phase, group, _)| (phase, group)).collect();
@@ -288,8 +287,7 @@ impl Content {
     }
 }
 
-/// The least number up to `most` for which something holds that holds for all above it; `most` if it holds
-/// for none.
+/// The least number up to `most` for which a monotone condition holds; `most` if it holds for none.
 fn fewest(most: usize, mut holds: impl FnMut(usize) -> Result<bool, LogError>) -> Result<usize, LogError> {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -318,7 +316,7 @@ fn prune(runs: &mut BTreeMap<u64, PastRun>) {
     runs.retain(|_, run| !run.jobs.is_empty());
 }
 
-/// What all of these runs took, by job.
+/// The total costs of all these runs, by job.
 fn together(runs: &BTreeMap<u64, PastRun>) -> JobHistory {
     let mut known = JobHistory::new();
     for (name, cost) in runs.values().flat_map(|run| &run.jobs) {
@@ -478,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_simulations_keep_stays_and_several_runs_may_write_at_once() {
+    fn history_of_simulations_stays_and_several_runs_may_write_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("past.json");
         let row = r#"{"flow":"f","job":"j","phase":"map","group":"node","tasks":2,"seconds":3.0}"#;
@@ -507,7 +505,7 @@ mod tests {
         let good = dir.path().join("good");
         HistoryStore::new(&good).unwrap().remember(&run(7, &[("words", 2)])).unwrap();
         let bytes = std::fs::read(&good).unwrap();
-        // For any content of the file, the answer is an error or the runs, never the end of the program.
+        // For any content of the file the store returns an error or the runs; it never panics.
         for seed in 0..60u64 {
             let mut bad = bytes.clone();
             let mut state = seed;

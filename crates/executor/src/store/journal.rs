@@ -1,13 +1,13 @@
 //! The journal of a run: every finished attempt, so that a run that is killed at any moment can be resumed.
 //!
-//! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
-//! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
-//! record is the moment of commitment: a recorded task never runs again, an unrecorded one has no output.
-//! Attempts that end together are recorded together, with one append.
+//! The record of a finished attempt is on disk *before* its output is moved to its place. A resumed run first
+//! moves output that was recorded but not moved ("roll forward"), so that the record is the moment of
+//! commitment: a recorded task never runs again, an unrecorded one has no output. Attempts that end together
+//! are recorded with one append.
 //!
-//! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt
-//! that made it is written once more, as [`AttemptOutcome::Lost`], and of two records with one number the
-//! later one holds.
+//! Committed output that is missing or damaged is recorded too, before its task runs again: the attempt that
+//! made it is recorded again as [`AttemptOutcome::Lost`]. Of two records with one number the later one
+//! counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -30,27 +30,25 @@ use crate::store::machine_records;
 const LOG: Kind =
     Kind { name: "journal", line: "slackline journal 4\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
 
-/// How to continue with a damaged journal, and what is lost.
+/// The way to continue with a damaged journal, and what the user loses.
 pub(crate) const ADVICE: &str = "move it away and run again: jobs that are finished in jobs.log beside it \
                                  stay finished, the others start again";
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
-    /// Well; its output is committed.
+    /// It succeeded, and its output is committed.
     Done(Outcome),
     Failed(String),
     /// It was stopped, or its engine was.
     Killed,
-    /// Well, but its output does not count any more: it was found gone or damaged later, or made from map
-    /// output that was lost. The checksum of the output stays known, to be compared with that of the next
-    /// one.
+    /// It succeeded, but its output does not count any more: the output was missing or damaged later, or made
+    /// from lost map output. Its checksum stays known, for comparison with the next output.
     Lost(Option<u64>),
 }
 
 impl AttemptOutcome {
-    /// Whether its output was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Lost(_))
     }
@@ -62,21 +60,21 @@ pub struct Attempt {
     /// Its number in the run, from 0; also the name of its directory.
     pub number: u64,
     pub id: TaskId,
-    /// The slot, of the slot kind that serves the task, among the slots of its segment.
+    /// The slot, within the slot kind that serves the task, among the slots of its segment.
     pub slot: u32,
     /// The number of the segment of the run that recorded it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub segment: u32,
-    /// Since when it had its slot.
+    /// Start of its time on the slot.
     pub start: u64,
-    /// Since when it ran: a reduce that has its slot early waits for its maps.
+    /// Start of its run: a reduce with an early slot waits for its maps.
     pub began: u64,
     pub end: u64,
     pub ended: AttemptOutcome,
 }
 
 impl Attempt {
-    /// The digest of its output, if that counts.
+    /// The digest of its output, if the output counts.
     pub(crate) fn digest(&self) -> Option<&Digest> {
         match &self.ended {
             AttemptOutcome::Done(outcome) => outcome.output.as_ref(),
@@ -84,7 +82,7 @@ impl Attempt {
         }
     }
 
-    /// How long it ran, microseconds.
+    /// The length of its run, microseconds.
     pub fn micros(&self) -> u64 {
         self.end.saturating_sub(self.began)
     }
@@ -95,13 +93,13 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The tasks that are done: whose output is committed and was not lost since.
+/// The tasks that are done: their output is committed and was not lost since.
 pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
     attempts.iter().filter(|a| matches!(a.ended, AttemptOutcome::Done(_))).map(|attempt| attempt.id).collect()
 }
 
-/// The checksums of the outputs that were committed last, by map, also of those that were lost since. Reduces
-/// that are done have read these outputs.
+/// The checksums of the outputs that were committed last, by map, including lost ones. Reduces that are done
+/// have read these outputs.
 pub(crate) fn map_sums(attempts: &[Attempt]) -> BTreeMap<TaskId, u64> {
     let maps = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Map);
     let sum = |attempt: &Attempt| match &attempt.ended {
@@ -111,7 +109,7 @@ pub(crate) fn map_sums(attempts: &[Attempt]) -> BTreeMap<TaskId, u64> {
     maps.filter_map(|attempt| Some((attempt.id, sum(attempt)?))).collect()
 }
 
-/// How often the output of each task was lost whose output ever was.
+/// For each task with a lost output, the number of losses.
 pub(crate) fn losses(attempts: &[Attempt]) -> BTreeMap<TaskId, u16> {
     let mut losses: BTreeMap<TaskId, u16> = BTreeMap::new();
     for attempt in attempts.iter().filter(|attempt| attempt.ended.is_lost()) {
@@ -121,7 +119,7 @@ pub(crate) fn losses(attempts: &[Attempt]) -> BTreeMap<TaskId, u16> {
     losses
 }
 
-/// How a run was begun or continued the last time: to be shown, and for relative paths.
+/// The options with which a run was last started or resumed: for display, and for relative paths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Version of the program.
@@ -145,11 +143,10 @@ pub struct Segment {
     /// output was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
-    /// By how many microseconds the wall clock jumped when it started: the time of a run does not jump with
-    /// it.
+    /// The jump of the wall clock at its start, microseconds: the time of a run does not jump with it.
     #[serde(default, skip_serializing_if = "has_not_jumped")]
     pub jumped: i64,
-    /// The machines that it has.
+    /// Its machines.
     #[serde(with = "machine_records")]
     pub machines: Vec<MachineDraft>,
 }
@@ -170,7 +167,7 @@ impl Segment {
         self.options.get("slowstart").and_then(|text| text.parse().ok()).unwrap_or(1.0)
     }
 
-    /// How many slots it has, of all kinds.
+    /// Number of its slots, of all kinds.
     pub fn slots(&self) -> u32 {
         let slots = self.machines.iter().map(|machine| match machine.slots {
             Slots::Universal(slots) => machine.count * slots,
@@ -179,7 +176,7 @@ impl Segment {
         slots.sum()
     }
 
-    /// Whether another segment has the same settings; speeds of machines may differ.
+    /// Whether another segment has the same settings, apart from the speeds of machines.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let slots = |machine: &MachineDraft| (machine.name.clone(), machine.count, machine.slots);
         self.options == other.options && self.machines.iter().map(slots).eq(other.machines.iter().map(slots))
@@ -189,29 +186,28 @@ impl Segment {
 /// The head of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// How it was begun or continued.
+    /// The options with which it was last started or resumed.
     pub setup: Setup,
-    /// The name by which outputs are known to be those of this state directory.
+    /// The name that marks outputs as those of this state directory.
     pub owner: String,
-    /// When it started: microseconds since 1970.
+    /// The start: microseconds since 1970.
     pub started: u64,
-    /// Its workload with all phases, on the machines of its last segment: the document, read.
+    /// Its workload with all phases, on the machines of its last segment, as parsed document.
     #[serde(serialize_with = "write_document", deserialize_with = "read_document")]
     pub workload: Draft,
     /// The jobs of the workload.
     pub jobs: Vec<KnownJob>,
-    /// The jobs of the flow file that earlier runs have done and this one leaves as they are; none in
-    /// journals of the time before.
+    /// The jobs of the flow file that earlier runs have done and this run does not rerun; empty in old
+    /// journals.
     #[serde(default)]
     pub kept: Vec<KeptJob>,
-    /// Its segments, in order; one at least. Journals of earlier versions have one, which is made when they
-    /// are read.
+    /// Its segments, in order; at least one. A journal of an earlier version gets one when it is read.
     #[serde(default)]
     pub segments: Vec<Segment>,
 }
 
 impl Head {
-    /// Where its time begins on the wall clock.
+    /// The start of its time on the wall clock.
     pub(crate) fn time_base(&self) -> TimeBase {
         TimeBase::recorded(WallTime(self.started), self.segments.iter().map(|segment| segment.jumped).sum())
     }
@@ -228,7 +224,7 @@ impl Head {
         self.workload.machines.push(machine);
     }
 
-    /// A segment with the settings of the last one that starts then.
+    /// A segment that starts at `at` with the settings of the last one.
     fn next_segment(&self, at: u64) -> Segment {
         let last = self.last_segment();
         Segment { start: at.max(last.start), edited: false, jumped: 0, ..last.clone() }
@@ -240,14 +236,11 @@ impl Head {
 pub struct KeptJob {
     pub flow: String,
     pub job: String,
-    /// When the run that has done it started: microseconds since 1970.
+    /// The start of the run that has done it: microseconds since 1970.
     pub started: u64,
-    /// How many maps it has.
     pub maps: u32,
-    /// How many reduces it has.
     pub reduces: u32,
-    /// Its attempts in that run, times since the start of that run; none if nothing is known of them any
-    /// more.
+    /// Its attempts in that run, in times since the start of that run; empty if they are no longer known.
     pub attempts: Vec<Attempt>,
 }
 
@@ -264,20 +257,20 @@ fn read_document<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Draft, D::
     Ok(read.map_err(serde::de::Error::custom)?.draft)
 }
 
-/// A machine that joined a run, with as many slots for either kind of task.
+/// A machine that joined a run, with the same number of slots for either kind of task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JoinedMachine {
     pub(crate) name: String,
     /// Its slots, which have the next numbers.
     pub(crate) slots: u32,
     pub(crate) speed: f64,
-    /// Whether each of its slots is a machine, which may go by itself.
+    /// Whether each of its slots is a machine, which may leave alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) apart: bool,
 }
 
 impl JoinedMachine {
-    /// That of a workload.
+    /// The machine of a workload.
     pub(crate) fn of(machine: &MachineDraft) -> Self {
         let slots = match machine.slots {
             Slots::Universal(slots) => slots,
@@ -287,7 +280,7 @@ impl JoinedMachine {
         Self { name: machine.name.clone(), slots, speed: machine.speed, apart }
     }
 
-    /// The same as workloads have it.
+    /// The machine in the form of workloads.
     pub(crate) fn draft(self) -> MachineDraft {
         let Self { name, slots, speed, apart } = self;
         let (count, slots) = if apart { (slots, 1) } else { (1, slots) };
@@ -299,7 +292,7 @@ impl JoinedMachine {
 #[derive(Serialize, Deserialize)]
 struct JoinRecord {
     joined: JoinedMachine,
-    /// When: microseconds since the start of the run.
+    /// The time: microseconds since the start of the run.
     #[serde(default)]
     at: u64,
 }
@@ -307,13 +300,13 @@ struct JoinRecord {
 /// A record of a jump of the wall clock.
 #[derive(Serialize, Deserialize)]
 struct ClockJumpRecord {
-    /// By how many microseconds.
+    /// The jump, microseconds.
     clock_jumped: i64,
-    /// When: microseconds since the start of the run, which does not jump.
+    /// The time: microseconds since the start of the run, which does not jump.
     at: u64,
 }
 
-/// The machines and settings of a run from then on.
+/// The machines and settings of a run from that time on.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Change {
@@ -326,40 +319,40 @@ pub struct Journal {
     log: Log,
 }
 
-/// What is in a journal.
+/// The content of a journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
-    /// What the run is; none if it was not begun. Machines that joined are among its workload's.
+    /// The head; `None` if the run was not started. Machines that joined are among its workload's.
     pub head: Option<Head>,
-    /// All attempts that ended, in the order of their numbers, as they are now.
+    /// All attempts that ended, by number, in their latest state.
     pub attempts: Vec<Attempt>,
 }
 
 impl Journal {
-    /// Opens a journal, or begins one. O(bytes).
+    /// Opens a journal, or creates it. O(bytes).
     ///
     /// # Errors
-    /// Another run that has it open, a file that is no journal, an error of the file system.
+    /// Another run that has it open, a file that is not a journal, an error of the file system.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         Ok(Self { log: Log::open(LOG, path)? })
     }
 
-    /// Gives a journal that is damaged another name, so that one can begin in its place.
+    /// Renames a damaged journal, so that a new one can take its place.
     ///
     /// # Errors
-    /// Another run that has it open, a file that is no journal, an error of the file system.
+    /// Another run that has it open, a file that is not a journal, an error of the file system.
     pub fn set_aside(path: &Path, to: &Path) -> Result<(), LogError> {
         Log::set_aside(LOG, path, to)
     }
 
-    /// Begins a journal beside the one that is at `path`, and puts it in its place when it is whole: a
-    /// process that dies meanwhile leaves the one or the other. Both are locked until then.
+    /// Writes a journal beside the one at `path`, and moves it to that place when it is complete: a process
+    /// that dies meanwhile leaves either the old or the new one. Both are locked until then.
     ///
     /// # Errors
-    /// An error of the file system; then the earlier one is still there.
+    /// An error of the file system; then the earlier journal is still there.
     pub fn replace(path: &Path, head: &Head, attempts: &[Attempt]) -> Result<Self, LogError> {
         let beside = path.with_extension("next");
-        // One that was begun and never finished was not yet anything.
+        // A journal that was started and not completed has no content yet.
         let _ = std::fs::remove_file(&beside);
         let mut journal = Self::open(&beside)?;
         journal.begin(head)?;
@@ -370,7 +363,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// What is in it. O(bytes).
+    /// Its content. O(bytes).
     ///
     /// # Errors
     /// A file that is damaged or cannot be read.
@@ -395,7 +388,7 @@ impl Journal {
                 },
             }
         }
-        // Stable: of records with one number the latest is the last, and holds.
+        // The sort is stable: of records with one number the latest is the last, and counts.
         attempts.sort_by_key(|attempt| attempt.number);
         attempts.reverse();
         attempts.dedup_by_key(|attempt| attempt.number);
@@ -403,8 +396,8 @@ impl Journal {
         Ok(Content { head: Some(head), attempts })
     }
 
-    /// What is in the journal of a run that may be running, up to its last whole record, and whether one is.
-    /// The file stays as it is, and is not kept from anybody. O(bytes).
+    /// The content of the journal of a run that may be running, up to its last whole record, and whether the
+    /// run is running. The file is unchanged, and not locked. O(bytes).
     ///
     /// # Errors
     /// A file that is damaged or cannot be read.
@@ -425,7 +418,7 @@ impl Journal {
     /// Records attempts that ended; they are on disk when this returns.
     ///
     /// # Errors
-    /// An error of the file system, a full disk for example; then nothing is recorded.
+    /// An error of the file system, a full disk for example; then no attempt is recorded.
     pub fn record(&self, attempts: &[Attempt]) -> Result<(), LogError> {
         self.append(attempts.iter())
     }
@@ -436,8 +429,8 @@ impl Journal {
         self.log.append(texts.iter().map(Vec::as_slice))
     }
 
-    /// Records that a machine joins at that time of the run, with which a segment starts; it is on disk when
-    /// this returns.
+    /// Records that a machine joins at that time of the run, which starts a segment; the record is on disk
+    /// when this returns.
     ///
     /// # Errors
     /// An error of the file system, a full disk for example.
@@ -445,7 +438,7 @@ impl Journal {
         self.append(std::iter::once(&JoinRecord { joined: machine.clone(), at }))
     }
 
-    /// Records a jump of the wall clock in microseconds, at that time of the run.
+    /// Records a jump of the wall clock, in microseconds, at that time of the run.
     ///
     /// # Errors
     /// An error of the file system, a full disk for example.
@@ -453,11 +446,11 @@ impl Journal {
         self.append(std::iter::once(&ClockJumpRecord { clock_jumped: by, at: at.0 }))
     }
 
-    /// Records that the output of tasks that are done is lost: they are not done any more. To be called
-    /// before what is left of it is removed. Tasks that are not done stay as they are. O(bytes).
+    /// Records that the output of finished tasks is lost, so that they are no longer finished. Must be called
+    /// before the remaining output is removed. Other tasks are unchanged. O(bytes).
     ///
     /// # Errors
-    /// A journal that cannot be read; an error of the file system, a full disk for example; then nothing is
+    /// A journal that cannot be read; an error of the file system, a full disk for example; then no loss is
     /// recorded.
     pub fn lost(&self, tasks: &BTreeSet<TaskId>) -> Result<(), LogError> {
         self.record_loss(tasks, &[])
@@ -507,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_there_when_it_is_opened_again() {
+    fn records_are_read_back_when_the_journal_is_opened_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let tasks = Some(TasksDraft::Each(vec![0.1, 1.0 / 3.0]).into());
@@ -585,7 +578,7 @@ mod tests {
             .unwrap();
         for round in 1..4 {
             journal.lost(&BTreeSet::from([map])).unwrap();
-            // Nothing is lost twice.
+            // No task is lost twice.
             journal.lost(&BTreeSet::from([map])).unwrap();
             let attempts = journal.read().unwrap().attempts;
             assert_eq!(done_tasks(&attempts), BTreeSet::from([reduce]));
@@ -612,7 +605,7 @@ mod tests {
             flows: vec![FlowDraft::new("f", Vec::new())],
             ..Draft::default()
         };
-        // As an earlier version wrote it.
+        // In the form of an earlier version.
         let head = Head {
             setup,
             owner: String::new(),

@@ -1,10 +1,10 @@
 //! The paths of a run's files.
 //!
-//! In the state directory: the journal, the record of finished jobs, map output, attempts, logs of attempts,
-//! the resolved workload and the schedule. Of a run on several machines, what attempts read and write of
-//! these (map output, attempts) may be in another directory, which all machines see: the file `shared` names
-//! it. Part files are written below their job's output directory, in `_temporary`, so that moving them to
-//! their place is a rename on one file system; readers leave names with `_` out.
+//! The state directory has the journal, the record of finished jobs, map output, attempts, logs of attempts,
+//! the resolved workload and the schedule. A run on several machines may have map output and attempts in
+//! another directory, which all machines see: the file `shared` names it. Part files are written below their
+//! job's output directory, in `_temporary`, so that a rename on one file system moves them to their place;
+//! readers ignore names with `_`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ use crate::store::finished_jobs::{self, FinishedJobs};
 use crate::store::journal::{Attempt, KeptJob};
 use crate::store::output_files::{SUCCESS, others, staged, temporaries, temporary};
 
-/// The file that names the directory in which attempts read and write, where that is not the state directory.
+/// The file that names the directory for attempts, if that is not the state directory.
 const SHARED: &str = "shared";
-/// What is read of it, bytes: more than a path has.
+/// Bytes to read of it: more than any path has.
 const SHARED_MOST: u64 = 1 << 16;
 
-/// How often output of another machine is looked for, and what passes between two looks.
+/// Number of checks for output of another machine, and the pause between two checks.
 const LOOKS: u32 = 8;
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -35,22 +35,21 @@ const LOOK: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: PathBuf,
-    /// Where attempts write and map output is.
+    /// The directory of attempts and map output.
     data: PathBuf,
-    /// By job: the name of its files, which stays when other jobs come or go.
+    /// For each job, the name of its files, which stays when other jobs come or go.
     names: Vec<String>,
 }
 
 impl Layout {
-    /// A run that keeps its files in `root`.
+    /// The paths of a run that has its files in `root`.
     pub fn new(root: &Path) -> Self {
         let noted = regular_file::read_to_string(&root.join(SHARED), SHARED_MOST).ok();
         let noted = noted.and_then(|text| Some(PathBuf::from(text.strip_suffix('\n')?)));
         Self { root: root.to_owned(), data: noted.unwrap_or_else(|| root.to_owned()), names: Vec::new() }
     }
 
-    /// The same with what attempts read and write in its own directory below `shared`. Nothing is written
-    /// yet.
+    /// The same with attempts and map output in a separate directory below `shared`. Writes no file yet.
     pub(crate) fn sharing(mut self, shared: &Path) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let shared = absolute(shared);
@@ -64,17 +63,17 @@ impl Layout {
         self
     }
 
-    /// Whether what attempts read and write is in the same place as another one's.
+    /// Whether attempts and map output are in the same place as in another layout.
     pub(crate) fn shares_with(&self, other: &Self) -> bool {
         self.data == other.data
     }
 
-    /// Where attempts write and map output is: every machine of the run has to see it.
+    /// The directory of attempts and map output: every machine of the run must see it.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Makes the directory in which attempts read and write, and has the state directory name it.
+    /// Creates the directory of attempts and map output, and writes its name to the state directory.
     ///
     /// # Errors
     /// An error of the file system.
@@ -87,7 +86,7 @@ impl Layout {
         atomic_file::write(&path, |out| writeln!(out, "{}", self.data.display()))
     }
 
-    /// Removes its own directory in which attempts read and write, and the note of it.
+    /// Removes the separate directory of attempts and map output, and the file that names it.
     ///
     /// # Errors
     /// An error of the file system.
@@ -101,7 +100,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The same, of a run of these jobs.
+    /// The same, for a run of these jobs.
     pub(crate) fn of_jobs(mut self, jobs: &[JobPlan]) -> Self {
         self.names = jobs.iter().map(file_name).collect();
         self
@@ -116,33 +115,33 @@ impl Layout {
         self.root.join("journal.log")
     }
 
-    /// A journal that was damaged, and was set aside.
+    /// A damaged journal that was set aside.
     pub(crate) fn damaged_journal(&self) -> PathBuf {
         self.journal().with_extension("damaged")
     }
 
-    /// The workload as it was resolved, with what tasks really took.
+    /// The resolved workload, with measured durations.
     pub fn workload(&self) -> PathBuf {
         self.root.join("workload.json")
     }
 
-    /// The schedule as it happened.
+    /// The measured schedule.
     pub fn schedule(&self) -> PathBuf {
         self.root.join("schedule.json")
     }
 
-    /// What a cluster does of the run.
+    /// The state of the run's jobs on a cluster.
     pub(crate) fn applications(&self) -> PathBuf {
         self.root.join("applications.json")
     }
 
-    /// What the commands of an attempt of a job said on standard error.
+    /// The standard error of the commands of an attempt.
     pub fn log(&self, flow: &str, job: &str, id: TaskId, number: u64) -> PathBuf {
         let (flow, job) = (log_name(flow), log_name(job));
         self.logs().join(format!("{flow}.{job}.{}-{}.{number}.log", id.phase.name(), id.task))
     }
 
-    /// The same of all attempts of a run that `wanted` wants: first of those of jobs that earlier runs have
+    /// The same for all attempts of a run that `wanted` selects: first those of jobs that earlier runs have
     /// done.
     pub(crate) fn logs_of(
         &self,
@@ -158,12 +157,12 @@ impl Layout {
         wanted.map(|(flow, job, one)| self.log(flow, job, one.id, one.number)).collect()
     }
 
-    /// What holds the memory of commands that have a limit.
+    /// The directory of the cgroups of commands with a memory limit.
     pub(crate) fn memory(&self) -> PathBuf {
         self.root.join("memory")
     }
 
-    /// What is known of machines that come and go.
+    /// The known machines that come and go.
     pub(crate) fn machines(&self) -> PathBuf {
         self.root.join("machines.json")
     }
@@ -177,7 +176,7 @@ impl Layout {
         self.data.join("attempts")
     }
 
-    /// Where an attempt writes.
+    /// The directory of an attempt.
     pub(crate) fn attempt(&self, job: &JobPlan, id: TaskId, number: u64) -> PathBuf {
         if job.is_final(id) {
             temporary(job).join(number.to_string())
@@ -186,8 +185,7 @@ impl Layout {
         }
     }
 
-    /// Where a task's output is once it is committed: a map's directory, or a part file that waits for the
-    /// others.
+    /// The committed output of a task: a map's directory, or a part file that waits for the other parts.
     pub(crate) fn committed(&self, job: &JobPlan, id: TaskId) -> PathBuf {
         if job.is_final(id) {
             staged(&job.output).join(job.part(id.task))
@@ -201,12 +199,12 @@ impl Layout {
         self.maps(job).join(task.to_string())
     }
 
-    /// What is made of a job by an engine that runs it as a whole.
+    /// The directory of a job on an engine that runs it as a whole.
     pub(crate) fn elsewhere(&self, job: u32) -> PathBuf {
         self.all_elsewhere().join(&self.names[job as usize])
     }
 
-    /// What stands for files that are elsewhere.
+    /// The placeholders for remote files.
     pub fn mirror(&self) -> PathBuf {
         self.root.join("remote")
     }
@@ -233,10 +231,10 @@ impl Layout {
         self.root.join("logs")
     }
 
-    /// The first name in the directory that a run would use, if no run has used it yet.
+    /// The first existing name that a run would use, if no run has used the directory yet.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// A directory that cannot be read.
     pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
         if finished_jobs::is_one(&self.made()) {
             return Ok(None);
@@ -253,7 +251,7 @@ impl Layout {
         Ok(named.chain(self.all_prepared()?).find(|path| path.exists()))
     }
 
-    /// What programs wanted to know of all input, and what was being made of that.
+    /// The prepared data of programs that read all input first, complete or not.
     fn all_prepared(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.data) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -263,8 +261,8 @@ impl Layout {
         Ok(entries.into_iter().filter(is_one).map(|entry| entry.path()).collect())
     }
 
-    /// Removes everything a run keeps here, the journal last, so that an interrupted removal can be done
-    /// again; then the directory, if nothing else is in it.
+    /// Removes everything that a run keeps here, the journal last, so that an interrupted removal can be
+    /// repeated; then the directory, if it is empty.
     ///
     /// # Errors
     /// An error of the file system.
@@ -294,17 +292,17 @@ impl Layout {
         for path in small {
             remove(&path).map_err(|error| (path, error))?;
         }
-        // It may hold what is not ours.
+        // It may have files of other programs.
         let _ = fs::remove_dir(&self.root);
         Ok(())
     }
 
-    /// What a job's program wanted to know of all input.
+    /// The prepared data of a job's program, from all its input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
         self.data.join(format!("prepared-{}", self.names[job as usize]))
     }
 
-    /// What a job's program wants to know of all input, made before its first map; none if it does not.
+    /// The prepared data of a job's program, made before its first map; `None` if the program needs none.
     ///
     /// # Errors
     /// Input that cannot be read; an error of the file system.
@@ -321,8 +319,8 @@ impl Layout {
         Ok(Some(path))
     }
 
-    /// Moves an attempt's output to its place, if it is not there yet, and removes what is left of the
-    /// attempt. What cannot be removed stays until the job is done.
+    /// Moves an attempt's output to its place, if it is not there yet, and removes the other files of the
+    /// attempt. A file that cannot be removed stays until the job is done.
     ///
     /// # Errors
     /// An error of the file system; [`io::ErrorKind::NotFound`] if it is in neither place.
@@ -334,8 +332,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Moves an attempt's output to its place, if it is not there yet. The directory of one that writes a
-    /// part file stays.
+    /// Moves an attempt's output to its place, if it is not there yet. If the attempt writes a part file, its
+    /// directory stays.
     ///
     /// # Errors
     /// An error of the file system; [`io::ErrorKind::NotFound`] if it is in neither place.
@@ -349,7 +347,7 @@ impl Layout {
             && output.exists()
             && let Some(parent) = to.parent()
         {
-            // The first of a job.
+            // The first output of a job.
             fs::create_dir_all(parent)?;
             moved = fs::rename(&output, &to);
         }
@@ -359,8 +357,7 @@ impl Layout {
         }
     }
 
-    /// The same with output that was written on another machine a moment ago, so that it may not be seen here
-    /// at once.
+    /// The same with output that another machine wrote a moment ago, which may not be visible here at once.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -372,7 +369,7 @@ impl Layout {
                 other => return other,
             }
             clock::pause(LOOK);
-            // As the directories are now.
+            // Read the directories again.
             for directory in from.ancestors().take(2) {
                 let _ = fs::read_dir(directory).map(Iterator::count);
             }
@@ -390,7 +387,7 @@ impl Layout {
         })
     }
 
-    /// Removes what programs wanted to know of all input, but for these jobs: it is of other definitions or
+    /// Removes the prepared data of programs, except of these jobs: it belongs to other definitions or
     /// inputs.
     ///
     /// # Errors
@@ -404,8 +401,7 @@ impl Layout {
             .try_for_each(|path| clear_away(path))
     }
 
-    /// Removes the logs of attempts but for these. Their numbers do not tell them apart: each run counts from
-    /// 0.
+    /// Removes the logs of attempts except these. Numbers do not distinguish them: each run counts from 0.
     ///
     /// # Errors
     /// An error of the file system.
@@ -423,18 +419,18 @@ impl Layout {
         Ok(())
     }
 
-    /// Puts the parts of a job whose tasks are all done in their places, where they replace what earlier runs
-    /// of the state directory made, and marks the output as complete. Can be rerun if it was cut short.
+    /// Moves the parts of a job whose tasks are all done to their places, where they replace those of earlier
+    /// runs of the state directory, and marks the output as complete. Can be repeated after an interruption.
     ///
     /// # Errors
     /// An error of the file system; [`io::ErrorKind::NotFound`] if a part is in neither place.
     pub(crate) fn publish(job: &JobPlan, made: &FinishedJobs) -> io::Result<()> {
         let staged = staged(&job.output);
-        // What is not there any more was moved here already.
+        // A part that is missing was moved here already.
         let moved: BTreeSet<String> =
             (0..job.parts()).map(|part| job.part(part)).filter(|name| !staged.join(name).exists()).collect();
         let directory = job.definition.output();
-        // The mark comes last, and what was made is remembered after it.
+        // The mark comes last, and the record of the finished job after it.
         let is_whole = moved.len() == job.parts() as usize;
         let is_ours = |name: &String| {
             moved.contains(name) || made.owns(&directory, name) || is_whole && name == SUCCESS
@@ -458,14 +454,14 @@ impl Layout {
         fs::write(job.output.join(SUCCESS), "")
     }
 
-    /// Takes back what a publication that was cut short has published, for a job of which some parts are
-    /// lost: their tasks run again, and until then no part is published. Lost parts are removed.
+    /// Withdraws the parts of an interrupted publication, for a job with lost parts: their tasks run again,
+    /// and no part is published until then. Removes lost parts.
     ///
     /// # Errors
     /// An error of the file system.
     pub(crate) fn take_back(job: &JobPlan, is_lost: impl Fn(u32) -> bool) -> io::Result<()> {
         if job.output.join(SUCCESS).exists() {
-            // What is there is the output of an earlier run.
+            // The existing output is that of an earlier run.
             return Ok(());
         }
         for part in 0..job.parts() {
@@ -480,8 +476,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Moves the committed maps of a job that is done to where attempts are, which is cleared when a run
-    /// continues. Gives the directory that they are in now; none if they cannot be moved.
+    /// Moves the committed maps of a finished job to the directory of attempts, which is cleared when a run
+    /// resumes. Returns their new directory; `None` if they cannot be moved.
     pub(crate) fn set_aside(&self, job: u32) -> Option<PathBuf> {
         let aside = self.attempts().join(format!("maps-{}", self.names[job as usize]));
         fs::create_dir_all(self.attempts()).ok()?;
@@ -489,8 +485,8 @@ impl Layout {
         Some(aside)
     }
 
-    /// Removes everything that was only needed to make the output of a job. Gives a warning about the first
-    /// file that cannot be removed: the output is complete without that.
+    /// Removes all files that only served to make the output of a job. Returns a warning about the first file
+    /// that cannot be removed: the output is complete without that.
     pub(crate) fn clear_up(&self, job: &JobPlan, index: u32) -> Option<String> {
         let in_output = temporaries(&job.output).unwrap_or_default();
         let in_state = [self.maps(index), self.elsewhere(index), self.prepared(index)];
@@ -507,7 +503,7 @@ impl Layout {
     }
 }
 
-/// The first file on the way down from a path that is no directory, or is an empty one.
+/// The first file on the way down from a path that is not a directory, or is an empty one.
 fn first_below(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     while path.is_dir() && !path.is_symlink() {
@@ -517,18 +513,18 @@ fn first_below(path: &Path) -> PathBuf {
     path
 }
 
-/// The name of this machine; empty if it does not say.
+/// The name of this machine; empty if unknown.
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// A flow or a job in the name of a log: as it is where that can be, and of no other one.
+/// A flow or a job in the name of a log: unchanged if possible, and unique.
 fn log_name(name: &str) -> String {
     let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
     if clean == name { clean } else { format!("{clean}-{}", &sha256(name.as_bytes())[..8]) }
 }
 
-/// The name of a job's files: readable, and of no other job.
+/// The name of a job's files: readable and unique.
 fn file_name(job: &JobPlan) -> String {
     let name = format!("{}/{}", job.flow, job.job);
     let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");

@@ -1,12 +1,12 @@
 //! An append-only log in one file. The journal and the finished jobs use it.
 //!
-//! The file is a line that says what it is, and records: length, check sum of the text, check sum of these
-//! two (each 4 bytes, little endian), text. A record is on disk when `Log::append` returns. A process or
-//! machine that dies while it appends leaves part of the last append: that tail was never confirmed to the
-//! caller, and is cut off. Damage anywhere else is an error; nothing is guessed.
+//! The file is a header line and records: length, checksum of the text, checksum of these two (each 4 bytes,
+//! little endian), text. A record is on disk when `Log::append` returns. A process or machine that dies while
+//! it appends leaves part of the last append: the caller never got a confirmation for that tail, and it is
+//! cut off. Damage anywhere else is an error; the reader guesses no content.
 //!
-//! Texts hold no byte 0. Where the last record is of full length and wrong, a 0 in it tells pages that never
-//! reached the disk from bytes that changed there.
+//! Texts have no byte 0. If the last record has its full length and is wrong, a 0 in it distinguishes pages
+//! that never reached the disk from bytes that changed there.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -21,39 +21,37 @@ use slackline_task::base::{clock, regular_file};
 
 /// Bytes before each text.
 const HEAD: usize = 12;
-/// Time between two tries to open a log that another process has open.
+/// Time between two attempts to open a log that another process has open.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is wrong with a journal or a history.
+/// The fault of a journal or a history.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The file system refused something.
+    /// An error of the file system.
     #[error("{name}: {problem}")]
     File {
-        /// What the log is for, and its file.
+        /// The purpose and the path of the log.
         name: String,
         problem: io::Error,
     },
-    /// Another process has it open.
     #[error("{name}: found another run at work on it, expected none")]
     Busy {
-        /// What the log is for, and its file.
+        /// The purpose and the path of the log.
         name: String,
     },
-    /// The file is something else.
     #[error("{name}: found another file, expected one that slackline has written or none")]
     Foreign {
-        /// What the log is for, and its file.
+        /// The purpose and the path of the log.
         name: String,
     },
     /// The file was written as a log, and has changed since.
     #[error("{name}: the file is damaged at byte {at}, expected it as it was written; {advice}")]
     Damaged {
-        /// What the log is for, and its file.
+        /// The purpose and the path of the log.
         name: String,
         at: u64,
-        /// What can be done, and what that costs.
+        /// The next step, and what the user loses.
         advice: &'static str,
     },
     /// The file was written by another version.
@@ -62,22 +60,22 @@ pub enum LogError {
          it with the program that wrote it, or name another"
     )]
     Version {
-        /// What the log is for, and its file.
+        /// The purpose and the path of the log.
         name: String,
     },
     /// A history that is no document.
     #[error("{problem}")]
     History {
-        /// What the file is for, what was found, where, and what was expected.
+        /// The purpose of the file, the value found, its place, and the value expected.
         problem: String,
     },
-    /// A record is no text of this kind of log.
+    /// A record is not a text of this kind of log.
     #[error("{name}: the file is damaged, {problem}; {advice}")]
     Record {
-        /// What the log is for, and its file.
+        /// The purpose and the path of the log.
         name: String,
         problem: String,
-        /// What can be done, and what that costs.
+        /// The next step, and what the user loses.
         advice: &'static str,
     },
 }
@@ -85,37 +83,36 @@ pub enum LogError {
 /// A kind of log.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// What messages call it.
+    /// The name in messages.
     pub name: &'static str,
     /// The first line of its files.
     pub line: &'static str,
-    /// What can be done with one that is damaged, and what that costs.
+    /// The next step for a damaged log, and what the user loses.
     pub advice: &'static str,
-    /// How often a log is tried to open that another process has open; 50 ms apart.
+    /// Number of attempts to open a log that another process has open; 50 ms apart.
     pub tries: u32,
-    /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be
-    /// written when others have filled the disk; 0 for none. Where the file system cannot keep room there is
-    /// none.
+    /// Bytes on the disk that an open log reserves for the next appends, so that they succeed on a disk that
+    /// other programs have filled; 0 for none. Some file systems cannot reserve.
     pub reserve: u64,
 }
 
-/// An open log. As long as one process may append to it, no other has it open.
+/// An open log. While one process may append to it, no other process has it open.
 #[derive(Debug)]
 pub struct Log {
     file: File,
     name: String,
     kind: Kind,
-    /// Up to where room is kept, bytes.
+    /// The end of the reserved space, bytes.
     kept: Cell<u64>,
-    /// Whether an append has left something that could not be cut off.
+    /// Whether an append has left bytes that could not be cut off.
     is_broken: Cell<bool>,
 }
 
 impl Log {
-    /// Opens a log to append to it, or begins one. Cuts off what an interrupted append has left. O(bytes).
+    /// Opens a log to append to it, or creates it. Cuts off the rest of an interrupted append. O(bytes).
     ///
     /// # Errors
-    /// Another process that has it open, a file that is none or is damaged, an error of the file system.
+    /// Another process that has it open, a file that is not a log or is damaged, an error of the file system.
     pub fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
         let is_new = !path.exists();
         let log = Self::locked_of(kind, path, || regular_file::open_to_append(path))?;
@@ -131,15 +128,14 @@ impl Log {
             cut(end as u64).map_err(|e| log.refused(e))?;
         }
         if let Some(directory) = path.parent().filter(|_| is_new) {
-            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            // If a directory cannot be synchronised, its names are as safe as possible.
             let _ = File::open(directory).and_then(|directory| directory.sync_all());
         }
         log.keep_room(end as u64);
         Ok(log)
     }
 
-    /// Keeps room for what is appended behind `end`, as far as there is any, so that most appends do not ask
-    /// for it.
+    /// Reserves space after `end`, if there is any, so that most appends need no new reservation.
     fn keep_room(&self, end: u64) {
         let reserve = self.kind.reserve;
         if reserve == 0 || self.kept.get() >= end + reserve / 2 {
@@ -151,7 +147,7 @@ impl Log {
         }
     }
 
-    /// Opens a log that is there, to read it; its file stays as it is. O(bytes).
+    /// Opens an existing log to read it; its file is unchanged. O(bytes).
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -159,10 +155,10 @@ impl Log {
         Self::locked_of(kind, path, || regular_file::open_no_link(path))
     }
 
-    /// Gives the file of a log another name if it is damaged, in place of a file that may be there.
+    /// Renames the file of a damaged log; replaces a file of the new name.
     ///
     /// # Errors
-    /// Another process that has it open, a file that is none, an error of the file system.
+    /// Another process that has it open, a file that is not a log, an error of the file system.
     pub(crate) fn set_aside(kind: Kind, path: &Path, to: &Path) -> Result<(), LogError> {
         let mut log = Self::open_to_read(kind, path)?;
         match log.content() {
@@ -171,7 +167,7 @@ impl Log {
         }
     }
 
-    /// Gives it another name, in place of a file that may be there.
+    /// Renames the file; replaces a file of the new name.
     ///
     /// # Errors
     /// An error of the file system; then it keeps its name.
@@ -179,14 +175,14 @@ impl Log {
         during("move", &self.name, || std::fs::rename(from, to)).map_err(|e| self.refused(e))?;
         self.name = format!("{} {}", self.kind.name, to.display());
         if let Some(directory) = to.parent() {
-            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            // If a directory cannot be synchronised, its names are as safe as possible.
             let _ = File::open(directory).and_then(|directory| directory.sync_all());
         }
         Ok(())
     }
 
-    /// Opens a log that another process may be appending to, and says whether one has it open; its file stays
-    /// as it is. What is being appended at that moment counts as torn off.
+    /// Opens a log to which another process may be appending, and returns whether one has it open; its file
+    /// is unchanged. A record that is being appended counts as torn off.
     ///
     /// # Errors
     /// An error of the file system.
@@ -195,7 +191,7 @@ impl Log {
         let file = regular_file::open_no_link(path)
             .map_err(|problem| LogError::File { name: name.clone(), problem })?;
         let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
-        // Who wants to append tries for a while, and so a reader does not keep it from appending.
+        // A writer retries for a while, so a reader does not prevent its append.
         let is_busy = match log.file.try_lock_shared() {
             Ok(()) => false,
             Err(TryLockError::WouldBlock) => true,
@@ -218,13 +214,13 @@ impl Log {
         for left in (0..kind.tries).rev() {
             let file = open().map_err(refused)?;
             match file.try_lock() {
-                // Who had it open may have removed or replaced it meanwhile: then the lock is of a file
-                // without a name.
+                // The process that had it open may have removed or replaced it meanwhile: then the lock is on
+                // a file without a name.
                 Ok(()) if is_at(&file, path).map_err(refused)? => {
                     return Ok(Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) });
                 }
                 Err(TryLockError::Error(problem)) => return Err(refused(lock_refused(problem))),
-                // It may be about to close it, or killed and not quite gone.
+                // That process may be about to close it, or be killed and not quite gone.
                 Err(TryLockError::WouldBlock) if left > 0 => clock::pause(PAUSE),
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
             }
@@ -232,10 +228,10 @@ impl Log {
         Err(LogError::Busy { name })
     }
 
-    /// Appends texts; they are on disk, all of them, when this returns. O(bytes), one write and one flush.
+    /// Appends texts; all are on disk when this returns. O(bytes), one write and one flush.
     ///
     /// # Errors
-    /// An error of the file system, a full disk for example; then nothing is appended.
+    /// An error of the file system, a full disk for example; then no text is appended.
     pub fn append<'a>(&self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), LogError> {
         let mut bytes = Vec::new();
         for text in texts {
@@ -267,7 +263,7 @@ impl Log {
     /// All texts, in the order in which they were appended. O(bytes).
     ///
     /// # Errors
-    /// A file that is no such log or is damaged, an error of the file system.
+    /// A file that is not such a log or is damaged, an error of the file system.
     pub fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
         let (bytes, end) = self.content()?;
         let (mut texts, mut at) = (Vec::new(), self.kind.line.len());
@@ -279,7 +275,7 @@ impl Log {
         Ok(texts)
     }
 
-    /// What is in the file, and where its whole records end; 0 if not even its first line is whole.
+    /// The content of the file, and the end of its whole records; 0 if even its first line is incomplete.
     fn content(&self) -> Result<(Vec<u8>, usize), LogError> {
         let bytes = during("read", &self.name, || regular_file::whole(&self.file, regular_file::LARGEST));
         let bytes = bytes.map_err(|e| self.refused(e))?;
@@ -309,7 +305,7 @@ impl Log {
         LogError::File { name: self.name.clone(), problem }
     }
 
-    /// The error for a text that is none of this log's.
+    /// The error for a text that is not one of this log.
     pub fn unreadable(&self, problem: &dyn std::fmt::Display) -> LogError {
         LogError::Record {
             name: self.name.clone(),
@@ -319,7 +315,7 @@ impl Log {
     }
 }
 
-/// Whether a file begins as a log of the same kind does, but for the number of its version.
+/// Whether a file begins like a log of the same kind, apart from the number of its version.
 fn is_version(line: &[u8], bytes: &[u8]) -> bool {
     let digits = line.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
     let kind = &line[..line.len().saturating_sub(1 + digits)];
@@ -331,23 +327,22 @@ impl Drop for Log {
         if self.kept.get() > 0
             && let Ok(meta) = self.file.metadata()
         {
-            // The room that was kept is others' again; if not, it stays with the file.
+            // Releases the reserved space; on failure, it stays with the file.
             let _ = self.file.set_len(meta.len());
         }
     }
 }
 
-/// What is at a place in a log.
+/// The result of reading a place in a log.
 enum RecordCheck {
     /// A record of this many bytes.
     Whole(usize),
     /// The beginning of the last append.
     Torn,
-    /// Neither.
     Damaged,
 }
 
-/// Looks at the record that bytes begin with; they go to the end of the file.
+/// Checks the record at the start of bytes, which go to the end of the file.
 fn record(bytes: &[u8]) -> RecordCheck {
     if bytes.len() < HEAD {
         return RecordCheck::Torn;
@@ -376,7 +371,7 @@ fn u32_at(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    // Other tests start processes, which have this file until they are another program.
+    // Other tests start processes, which have this file open until they execute another program.
     const KIND: Kind =
         Kind { name: "test", line: "a log of a test\n", advice: "", tries: 20, reserve: 1 << 16 };
     const TEXTS: [&[u8]; 3] = [b"one", b"", b"{\"three\": 3}"];
@@ -420,7 +415,7 @@ mod tests {
                 Some(before) => Ok(before),
                 None => options().open(&path),
             });
-            // What is appended is in the file of that name, which no other process gets.
+            // The text is appended to the file of that name, which no other process gets.
             log.unwrap().append([b"more".as_slice()]).unwrap();
             assert!(std::fs::read(&path).unwrap().ends_with(b"more"));
         }
@@ -446,7 +441,7 @@ mod tests {
             drop(log);
             assert_eq!(Log::open(KIND, &path).unwrap().texts().unwrap().len(), whole(len) + 1);
         }
-        // As a machine leaves it that lost its power: longer, but never written.
+        // A machine that loses its power leaves the file longer, but without its pages.
         for kept in [bytes.len() - 24, bytes.len() - 20, bytes.len() - 5] {
             let mut zeros = bytes.clone();
             zeros[kept..].fill(0);
@@ -455,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Defect 9: a disk that others have filled stopped the run.
+    /// Defect 9: a disk that other programs had filled stopped the run.
     #[test]
     fn records_can_still_be_appended_where_others_have_filled_the_disk() {
         let dir = tempfile::tempdir().unwrap();
@@ -475,7 +470,7 @@ mod tests {
         assert_eq!(hog.write_all(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
         let text = vec![b'x'; 1000];
         (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
-        // Room is kept again as soon as there is some.
+        // Space is reserved again as soon as there is some.
         hog.set_len(500_000).unwrap();
         (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
         assert_eq!(log.texts().unwrap().len(), 60);

@@ -1,9 +1,9 @@
-//! Names of machines of which the number of slots has changed.
+//! Names of machines whose number of slots has changed.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 
-/// What the name of a machine ends in of which there is another one with another number of slots now.
+/// The suffix of a machine's name if a machine of that name has another number of slots now.
 pub(crate) fn suffix(slots: Slots) -> String {
     match slots {
         Slots::Universal(slots) => format!(" ({slots} slots)"),
@@ -11,7 +11,7 @@ pub(crate) fn suffix(slots: Slots) -> String {
     }
 }
 
-/// The name of a machine before there was another one of that name with another number of slots.
+/// The name of a machine without that suffix.
 pub(crate) fn former_name(machine: &MachineDraft) -> &str {
     machine.name.strip_suffix(&*suffix(whole(machine))).unwrap_or(&machine.name)
 }

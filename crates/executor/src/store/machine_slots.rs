@@ -21,39 +21,38 @@ pub struct MachineSlots {
 pub struct MachineSlot<'a> {
     /// The group of its machine.
     pub group: &'a str,
-    /// Which machine of the group, from 0; none of one that is alone in it.
+    /// The index of the machine in the group, from 0; `None` for the only machine.
     nth: Option<u32>,
     /// Its number in the machine.
     pub slot: u32,
-    /// The speed of the machine, as the workload has it.
+    /// The speed of the machine in the workload.
     pub speed: f64,
 }
 
 impl MachineSlots {
-    /// Those of these machines.
+    /// The slots of these machines.
     pub fn of(machines: &[MachineDraft]) -> Self {
         Self { groups: machines.to_vec() }
     }
 
-    /// Whether there is more than one machine, so that it has to be said which one it is.
+    /// Whether there is more than one machine, so that messages must name the machine.
     pub fn are_several(&self) -> bool {
         self.groups.iter().map(|group| group.count).sum::<u32>() > 1
     }
 
-    /// A machine has joined.
+    /// Adds a machine that has joined.
     pub fn add(&mut self, name: &str, slots: u32) {
         let (name, slots) = (name.to_owned(), Slots::Universal(slots));
         self.groups.push(MachineDraft { name, count: 1, speed: 1.0, slots, rack: None });
     }
 
-    /// The machine of a slot that a task of a kind has, and the slot's number there; none if there is but one
-    /// machine.
+    /// The machine of the slot of a task, and the slot's number there; `None` if there is only one machine.
     pub fn of_several(&self, kind: PhaseKind, slot: u32) -> Option<(String, u32)> {
         let place = self.at(kind, slot).filter(|_| self.are_several())?;
         Some((place.machine(), place.slot))
     }
 
-    /// Where a slot is that a task of a kind has; none of one that there is not. O(groups).
+    /// The place of the slot of a task; `None` if there is no such slot. O(groups).
     pub fn at(&self, kind: PhaseKind, slot: u32) -> Option<MachineSlot<'_>> {
         let Located { group, nth, slot } = locate(&self.groups, kind, slot)?;
         let before = match (group.slots, kind) {
@@ -64,7 +63,7 @@ impl MachineSlots {
         Some(MachineSlot { group: &group.name, nth, slot: before + slot, speed: group.speed })
     }
 
-    /// The speed of the machine of a slot; that of a usual one if there is no such slot.
+    /// The speed of the machine of a slot; the default speed if there is no such slot.
     pub(crate) fn speed(&self, kind: PhaseKind, slot: u32) -> f64 {
         self.at(kind, slot).map_or(1.0, |place| place.speed)
     }
@@ -73,13 +72,13 @@ impl MachineSlots {
 /// A slot of a group of machines.
 struct Located<'a> {
     group: &'a MachineDraft,
-    /// Which machine of the group.
+    /// The index of the machine in the group.
     nth: u32,
     /// Its number among the slots of the machine that serve the kind.
     slot: u32,
 }
 
-/// Where a slot is that a task of a kind has. O(groups).
+/// The place of the slot of a task. O(groups).
 fn locate(groups: &[MachineDraft], kind: PhaseKind, slot: u32) -> Option<Located<'_>> {
     let mut left = slot;
     for group in groups {
@@ -92,7 +91,7 @@ fn locate(groups: &[MachineDraft], kind: PhaseKind, slot: u32) -> Option<Located
     None
 }
 
-/// How many slots of a machine serve a kind of tasks.
+/// The number of slots of a machine that serve a kind of tasks.
 fn serving(kind: PhaseKind, slots: Slots) -> u32 {
     match (slots, kind) {
         (Slots::Universal(slots), _) => slots,
@@ -101,14 +100,14 @@ fn serving(kind: PhaseKind, slots: Slots) -> u32 {
     }
 }
 
-/// The machines of several segments as one cluster: each machine once, with the most slots that it had. Its
-/// slots are typed if they were in all segments.
+/// The machines of several segments as one cluster: each machine once, with the largest number of slots that
+/// it had. It has map and reduce slots if all segments had them.
 pub struct WholeCluster {
     machines: Vec<MachineDraft>,
 }
 
 impl WholeCluster {
-    /// That of these segments. Machines have the speeds that they had last. O(machines²).
+    /// The cluster of these segments. Machines have their latest speeds. O(machines²).
     pub fn of<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Self {
         let groups: Vec<&MachineDraft> = segments.into_iter().flat_map(|segment| &segment.machines).collect();
         let is_typed = groups.iter().all(|group| matches!(group.slots, Slots::Typed { .. }));
@@ -134,13 +133,13 @@ impl WholeCluster {
         &self.machines
     }
 
-    /// The number here of the slot that an attempt had; `None` of a slot that there is not.
+    /// The number here of an attempt's slot; `None` if there is no such slot.
     pub fn slot(&self, segments: &[Segment], attempt: &Attempt) -> Option<u32> {
         let segment = segments.get(attempt.segment as usize)?;
         self.slot_of(segment, attempt.id.phase, attempt.slot)
     }
 
-    /// The number here of a slot of a segment that a task of a kind has.
+    /// The number here of a slot of a segment that serves a kind of task.
     pub fn slot_of(&self, segment: &Segment, kind: PhaseKind, slot: u32) -> Option<u32> {
         let Located { group, nth, slot } = locate(&segment.machines, kind, slot)?;
         let name = former_name(group);
@@ -148,7 +147,7 @@ impl WholeCluster {
         for known in &self.machines {
             let each = serving(kind, known.slots);
             if known.name == name {
-                // Slots for reduces come after those for maps where both are slots for either kind.
+                // Slots for reduces come after those for maps if both are generic slots.
                 let before = match (group.slots, known.slots, kind) {
                     (Slots::Typed { map, .. }, Slots::Universal(_), PhaseKind::Reduce) => map,
                     _ => 0,
@@ -160,7 +159,7 @@ impl WholeCluster {
         None
     }
 
-    /// The slots of a segment, by [`SlotKind::index`]; `None` if they are all slots. O(slots · machines).
+    /// The slots of a segment, by [`SlotKind::index`]; `None` for all slots. O(slots · machines).
     pub(crate) fn slots(&self, segment: &Segment) -> Option<[Vec<SlotRange>; 2]> {
         let is_typed = self.machines.iter().any(|machine| matches!(machine.slots, Slots::Typed { .. }));
         let mut numbers = [BTreeSet::new(), BTreeSet::new()];
@@ -186,7 +185,7 @@ fn most(a: Slots, b: Slots) -> Slots {
         (Slots::Typed { map, reduce }, Slots::Typed { map: maps, reduce: reduces }) => {
             Slots::Typed { map: map.max(maps), reduce: reduce.max(reduces) }
         }
-        // All are of one kind by now.
+        // The segments agree in their kind of slots here.
         (a, _) => a,
     }
 }
@@ -310,7 +309,7 @@ mod tests {
             assert_eq!(slots(&whole, &all[1], kind), [7, 2, 3, 5, 6]);
         }
         assert_eq!(whole.slots(&all[1]), Some([vec![range(2, 2), range(5, 3)], Vec::new()]));
-        // One that a service calls otherwise, because another number of its slots is there now, is the same
+        // A machine that a service renames, because another number of its slots is there now, is the same
         // machine.
         let renamed = segment(&[("a (3 slots)", 1, Slots::Universal(3)), ("a", 1, Slots::Universal(2))]);
         let whole = WholeCluster::of([&renamed]);

@@ -8,13 +8,13 @@ use crate::spec::job_plan::JobPlan;
 /// The mark of a complete output.
 pub(crate) const SUCCESS: &str = "_SUCCESS";
 
-/// Where finished parts wait for the others.
+/// The directory of finished parts that wait for the other parts.
 pub(crate) const STAGED: &str = "parts";
 
-/// How names of temporary entries begin: attempts, and what is tried or made beside them.
+/// The prefix of temporary entries: attempts, and files of checks.
 pub(crate) const TEMPORARY: &str = "_temporary";
 
-/// Where the finished parts of an output wait until it is whole.
+/// The directory of finished parts of an output that is not complete.
 pub(crate) fn staged(output: &Path) -> PathBuf {
     output.join(TEMPORARY).join(STAGED)
 }
@@ -31,7 +31,7 @@ pub(crate) fn temporaries(output: &Path) -> io::Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// What is in an output directory that is not temporary.
+/// The entries of an output directory that are not temporary.
 ///
 /// # Errors
 /// It cannot be read.
@@ -39,12 +39,12 @@ pub(crate) fn others(output: &Path) -> io::Result<Vec<String>> {
     Ok(names(output)?.into_iter().filter(|name| !name.starts_with(TEMPORARY)).collect())
 }
 
-/// Where the attempts that write part files of a job do so.
+/// The directory for attempts that write part files of a job.
 pub(crate) fn temporary(job: &JobPlan) -> PathBuf {
     job.output.join(TEMPORARY)
 }
 
-/// The names in a directory, in their order; none if there is no directory.
+/// The names in a directory, in order; empty if there is no directory.
 pub(crate) fn names(directory: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

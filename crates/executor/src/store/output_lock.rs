@@ -13,10 +13,10 @@ use crate::spec::job_plan::JobPlan;
 use crate::store::finished_jobs::FinishedJobs;
 use crate::store::output_files::{STAGED, SUCCESS, TEMPORARY, names, staged, temporary};
 
-/// Where the name of the run stands.
+/// The file with the name of the run.
 const OWNER: &str = "owner";
 
-/// What is read of the file that says whose an output is, bytes.
+/// Bytes to read of that file.
 const OWNER_MOST: u64 = 1 << 16;
 
 /// The locks of one state directory on output directories.
@@ -26,23 +26,23 @@ pub(crate) struct OutputLocks {
 }
 
 impl OutputLocks {
-    /// Those of the state directory of that name, which no other has.
+    /// The locks of the state directory with this unique name.
     pub(crate) fn of(owner: &str) -> Self {
         Self { owner: owner.to_owned() }
     }
 
-    /// Makes the output directory of a job this one's, where it may hold what its runs have made already.
+    /// Locks the output directory of a job, which may have output of runs of this state directory.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; an error of the file
-    /// system.
+    /// [`io::ErrorKind::AlreadyExists`] if another state directory owns it, or it has any other file; an
+    /// error of the file system.
     pub(crate) fn acquire(&self, job: &JobPlan, made: &FinishedJobs) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
         if self.owns(&job.output) {
             return fs::create_dir_all(staged(&job.output));
         }
-        // A directory that holds something is never replaced, so that the first run to move its own there has
-        // it.
+        // A rename never replaces a directory with content, so the first run that moves its own there has the
+        // lock.
         let beside = job.output.join(format!("{TEMPORARY}.{}", self.owner));
         remove(&beside)?;
         fs::create_dir_all(beside.join(STAGED))?;
@@ -89,20 +89,20 @@ impl OutputLocks {
         let is_ours = |name: &String| match name.as_str() {
             TEMPORARY => self.owns(&job.output) || !has_owner(&job.output),
             name if name.starts_with(TEMPORARY) => true,
-            // While parts are moved to their places, some are there already.
+            // While parts move to their places, some are there already.
             name => made.owns(&directory, name) || is_staging && is_output(name),
         };
         Ok(names(&job.output)?.into_iter().find(|name| !is_ours(name)))
     }
 
-    /// Whether an output directory is this one's.
+    /// Whether this state directory owns an output directory.
     pub(crate) fn owns(&self, output: &Path) -> bool {
         let file = output.join(TEMPORARY).join(OWNER);
         regular_file::read_to_string(&file, OWNER_MOST).is_ok_and(|owner| owner == self.owner)
     }
 
-    /// Removes what a run left that was killed while it cleared up: the name of the run goes first or in
-    /// between, and then without an owner is what stays. Only beside a complete output.
+    /// Removes the files of a run that was killed while it cleared up: the name of the run goes first or in
+    /// between, so the rest has no owner. Only beside a complete output.
     pub(crate) fn sweep(output: &Path) -> io::Result<()> {
         let left = output.join(TEMPORARY);
         if output.join(SUCCESS).exists() && left.is_dir() && !left.join(OWNER).exists() {
@@ -111,8 +111,8 @@ impl OutputLocks {
         Ok(())
     }
 
-    /// Removes what attempts left in the output directory of a job, if it is this one's; of the finished
-    /// parts those stay that are to be `kept`.
+    /// Removes the files of attempts in the output directory of a job, if this state directory owns it;
+    /// finished parts for which `kept` is true stay.
     pub(crate) fn clear(&self, job: &JobPlan, kept: impl Fn(&str) -> bool) -> io::Result<()> {
         if !self.owns(&job.output) {
             return Ok(());
@@ -124,34 +124,34 @@ impl OutputLocks {
         names(&staged)?.into_iter().filter(|name| !kept(name)).try_for_each(|name| remove(&staged.join(name)))
     }
 
-    /// Releases the output directory of a job that has failed, if it is this one's, unless some of its parts
-    /// are done: they wait there until the run is resumed.
+    /// Releases the output directory of a failed job, if this state directory owns it, unless some of its
+    /// parts are done: they wait there until the run is resumed.
     pub(crate) fn release_failed(&self, job: &JobPlan) {
         if names(&staged(&job.output)).is_ok_and(|parts| parts.is_empty()) {
             self.release(&job.output);
         } else {
-            // What cannot be removed now is removed by the run that comes next.
+            // The next run removes the files that cannot be removed now.
             let _ = self.clear(job, |_| true);
         }
     }
 
-    /// Releases an output directory, if it is this one's; it is removed if nothing else is in it.
+    /// Releases an output directory, if this state directory owns it; removes it if it is empty.
     pub(crate) fn release(&self, output: &Path) {
         if self.owns(output) {
-            // What cannot be removed now is removed by the run that comes next.
+            // The next run removes the files that cannot be removed now.
             let _ = remove(&output.join(TEMPORARY));
             let _ = fs::remove_dir(output);
         }
     }
 }
 
-/// Whether a run has an output directory, or has parts in it that wait for the others.
+/// Whether a run owns an output directory, or has parts in it that wait for the other parts.
 fn has_owner(output: &Path) -> bool {
     output.join(TEMPORARY).join(OWNER).exists()
 }
 
-/// Whether finished parts of an output wait until it is whole. A directory that could not be removed
-/// afterwards does not count.
+/// Whether finished parts wait until the output is complete. A directory that could not be removed afterwards
+/// does not count.
 pub(crate) fn is_staging(output: &Path) -> bool {
     staged(output).exists() && has_owner(output)
 }

@@ -1,10 +1,9 @@
 //! The files below `pids/`: one for each worker process, with the attempt that it runs, and one of the engine
 //! for each running attempt whose progress has changed.
-//!
-//! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the
-//! start of the machine. The second is what it works on, as JSON ([`RunningAttempt`]); empty for a worker that
-//! waits. It is written over in place, padded with spaces to the same length, and nothing waits until it is
-//! on disk: it tells of living processes only.
+//! The first line is `PID BEGAN BOOT`: the process, its start in ticks since the machine started, and the
+//! start of the machine. The second is its attempt as JSON ([`RunningAttempt`]), empty for a worker that
+//! waits. The line is overwritten in place, padded with spaces to the same length, without a flush to disk:
+//! it only describes living processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -18,25 +17,25 @@ use slackline_task::process::process_tree::{self, Process};
 
 use crate::store::running_attempt::RunningAttempt;
 
-/// How long a second line is: longer than its longest content.
+/// Length of the second line: longer than its longest content.
 const WIDTH: usize = 160;
 
 /// The ending of an engine's files.
 pub(crate) const PROGRESS: &str = "progress";
 
-/// What is read of such a file, bytes.
+/// Bytes to read of such a file.
 const LONGEST: u64 = 1 << 12;
 
-/// The file of a worker, which says what it works on. It is removed with its worker.
+/// The file of a worker with its attempt. It is removed with its worker.
 pub(crate) struct PidFile {
     path: PathBuf,
     file: File,
-    /// Where the second line begins.
+    /// The start of the second line.
     second: u64,
 }
 
 impl PidFile {
-    /// Writes down who a worker is.
+    /// Creates the file of a worker.
     ///
     /// # Errors
     /// An error of the file system.
@@ -50,7 +49,7 @@ impl PidFile {
         Ok(this)
     }
 
-    /// Writes down what the worker works on. What cannot be written is not shown.
+    /// Writes the attempt of the worker. On an error the attempt is not shown.
     pub(crate) fn note(&self, attempt: Option<RunningAttempt>) {
         let text = attempt.map(|attempt| {
             serde_json::to_string(&attempt).expect("invariant: numbers can be written as JSON")
@@ -67,23 +66,23 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // A file that stays says of a process that is gone that it is gone.
+        // A file that stays names a process that has ended.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// What a pid file says.
+/// The content of a pid file.
 #[derive(Debug, PartialEq, Eq)]
 struct Content {
     pid: u64,
     began: u64,
     boot: String,
-    /// What the worker works on.
+    /// The attempt of the worker.
     at_work: Option<RunningAttempt>,
 }
 
 impl Content {
-    /// `None` if it is no pid file, such as one that was being written when its engine died.
+    /// `None` if it is not a pid file, such as one that was being written when its engine died.
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let mut words = lines.next()?.split_whitespace();
@@ -102,10 +101,10 @@ impl Content {
     }
 }
 
-/// Makes sure that the process of a pid file is gone; there may be no such file.
+/// Ensures that the process of a pid file has ended; the file may not exist.
 ///
 /// # Errors
-/// It cannot be read, or the process does not go within ten seconds.
+/// A file that cannot be read, or a process that does not end within ten seconds.
 pub(crate) fn end_process(pid_file: &Path) -> io::Result<()> {
     let text = match fs::read_to_string(pid_file) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -125,7 +124,7 @@ pub(crate) fn end_process(pid_file: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("found process {} still there, expected it to be gone", content.pid)))
 }
 
-/// The pid files of a directory, by their paths; none if there is no directory.
+/// The pid files of a directory, by path; empty if there is no directory.
 fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
     let entries = match fs::read_dir(pids) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -136,7 +135,7 @@ fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
         let path = entry?.path();
         match regular_file::read_to_string(&path, LONGEST) {
             Ok(text) => found.push((path, Content::parse(&text))),
-            // Its worker ended just now.
+            // The worker ended just now.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
         }
@@ -145,8 +144,8 @@ fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
     Ok(found)
 }
 
-/// The attempts that run in the run whose state is in this directory, by their numbers, for any engine. Of a
-/// run that is not running there are none.
+/// The running attempts of the run with this state directory, by number, for any engine. Empty if the run is
+/// not running.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -156,8 +155,8 @@ pub fn at_work(state: &Path) -> io::Result<Vec<RunningAttempt>> {
     Ok(attempts(&found))
 }
 
-/// The attempts that pid files name, by their numbers, each once: the process of its worker's file, the
-/// progress of its engine's.
+/// The attempts that pid files name, by number, each once: with the process of its worker's file, and the
+/// progress of its engine's file.
 fn attempts(files: &[(PathBuf, Option<Content>)]) -> Vec<RunningAttempt> {
     let mut found: BTreeMap<Option<u64>, RunningAttempt> = BTreeMap::new();
     for (path, content) in files {
@@ -172,11 +171,11 @@ fn attempts(files: &[(PathBuf, Option<Content>)]) -> Vec<RunningAttempt> {
     found.into_values().collect()
 }
 
-/// Makes sure that nothing of the workers of an earlier session is alive, whether or not the workers
-/// themselves are, and removes their files. Says how many of them ran.
+/// Ends all processes of the workers of an earlier session, even if the workers themselves have ended, and
+/// removes their files. Returns the number of workers that were alive.
 ///
 /// # Errors
-/// Something cannot be read, or does not go within ten seconds.
+/// A file that cannot be read, or a process that does not end within ten seconds.
 pub(crate) fn kill_leftovers(pids: &Path) -> io::Result<usize> {
     let found = contents(pids)?;
     let boot = process_tree::boot();
@@ -219,7 +218,7 @@ mod tests {
         assert_eq!(at_work(dir.path()).unwrap(), [expected]);
         let (length, text) =
             (fs::metadata(pids.join("0")).unwrap().len(), fs::read_to_string(pids.join("0")).unwrap());
-        // The engine's file has the progress of the same attempt, and of one that has no process yet.
+        // The engine's file has the progress of the same attempt, and of an attempt without a process.
         let waits = |attempt| RunningAttempt { progress: AttemptProgress { waits: true }, ..attempt };
         let files = [attempt, RunningAttempt::on_slot(13, id, 0, 6_000_000)].map(|attempt| {
             let file =
@@ -236,7 +235,7 @@ mod tests {
         assert_eq!(at_work(dir.path()).unwrap(), []);
         drop(file);
         assert!(fs::read_dir(&pids).unwrap().next().is_none());
-        // A file of another process that has the number meanwhile, and a half-written one.
+        // A file of another process with the same number, and an incomplete file.
         let began = Process::of(me).unwrap().started;
         fs::write(pids.join("1"), text.replacen(&format!(" {began} "), " 1 ", 1)).unwrap();
         fs::write(pids.join("2"), "12").unwrap();

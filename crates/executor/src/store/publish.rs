@@ -17,17 +17,17 @@ use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog, Finish
 use crate::store::journal::{Attempt, AttemptOutcome};
 use crate::store::layout::Layout;
 
-/// The output of more maps than these is removed while the run continues.
+/// Above this number of maps, their output is removed while the run continues.
 const AT_ONCE: u32 = 64;
 
 /// The parts whose content this process has compared with their digest, or has got from the task that wrote
-/// them: by path the stamp that the file had then.
+/// them: by path, the stamp of the file at that time.
 #[derive(Debug, Default)]
 pub(crate) struct KnownParts(RefCell<BTreeMap<PathBuf, Stamp>>);
 
 impl KnownParts {
-    /// What is wrong with a part, if anything is. The file is read if it is not known and has another stamp
-    /// than `recorded`.
+    /// The fault of a part, if there is one. Reads the file if it is not known and its stamp differs from
+    /// `recorded`.
     pub(crate) fn problem(&self, path: &Path, digest: &Digest, recorded: Option<Stamp>) -> Option<String> {
         let known = self.0.borrow().get(path).copied().or(recorded);
         match digest.check(path, known) {
@@ -39,7 +39,7 @@ impl KnownParts {
         }
     }
 
-    /// A part that its task has just written is there now.
+    /// Adds a part that its task has just written.
     fn add(&self, path: PathBuf) {
         if let Ok(stamp) = Stamp::now(&path) {
             self.0.borrow_mut().insert(path, stamp);
@@ -51,23 +51,23 @@ impl KnownParts {
 pub(crate) struct Publisher<'a> {
     layout: &'a Layout,
     jobs: &'a [JobPlan],
-    /// What was made before.
+    /// The jobs that earlier runs finished.
     made: &'a FinishedJobs,
     log: &'a FinishedLog,
     /// The directory that relative paths start from.
     directory: &'a Path,
-    /// When the run started.
+    /// The start of the run.
     started: u64,
     known: &'a KnownParts,
     state: &'a PublishState,
 }
 
-/// What a session knows of the parts that it publishes.
+/// The state of a session for the parts that it publishes.
 #[derive(Default)]
 pub(crate) struct PublishState {
-    /// The parts that were put in their places since it was opened, by absolute path.
+    /// The parts that were moved to their places since the session was opened, by absolute path.
     parts: RefCell<BTreeMap<PathBuf, FinishedPart>>,
-    /// The digests of the parts of jobs that are not published yet; none before the first publisher.
+    /// The digests of the parts of jobs that are not published yet; `None` before the first publisher.
     digests: RefCell<Option<BTreeMap<TaskId, Digest>>>,
     /// Removes the output of very many maps.
     remover: RefCell<Remover>,
@@ -80,7 +80,7 @@ impl PublishState {
     }
 }
 
-/// What jobs are finished in.
+/// The context in which jobs are finished.
 #[derive(Clone, Copy)]
 pub(crate) struct PublishContext<'a> {
     /// The files of the run.
@@ -88,7 +88,7 @@ pub(crate) struct PublishContext<'a> {
     pub(crate) jobs: &'a [JobPlan],
     /// The directory that relative paths start from.
     pub(crate) directory: &'a Path,
-    /// When the run started.
+    /// The start of the run.
     pub(crate) started: u64,
     /// Its attempts that ended in earlier sessions.
     pub(crate) attempts: &'a [Attempt],
@@ -113,12 +113,12 @@ impl<'a> Publisher<'a> {
         self.directory
     }
 
-    /// Leaves map output of finished jobs that is not removed yet where it is, for the next session.
+    /// Leaves map output of finished jobs that is not removed yet in its place, for the next session.
     pub(crate) fn leave(&self) {
         self.state.remover.borrow().leave();
     }
 
-    /// Has `put` move the part that an attempt has written, and remembers what it is.
+    /// Calls `put` to move the part that an attempt has written, and records its digest.
     ///
     /// # Errors
     /// Those of `put`.
@@ -131,7 +131,7 @@ impl<'a> Publisher<'a> {
     ) -> io::Result<()> {
         let job = &self.jobs[id.job as usize];
         let Some(digest) = digest.filter(|_| job.is_final(id)) else { return put() };
-        // A part that is unchanged since its task wrote it is not read again before it is published.
+        // A part that is unchanged since its task wrote it is not read again before its publication.
         let is_fresh = digest.is_fresh(&self.layout.attempt(job, id, number).join(job.part(id.task)));
         put()?;
         self.state.digests.borrow_mut().get_or_insert_default().insert(id, digest.clone());
@@ -141,15 +141,15 @@ impl<'a> Publisher<'a> {
         Ok(())
     }
 
-    /// The parts of a job that are not as their tasks wrote them, and what is wrong with each. Reads what is
-    /// not known.
+    /// The parts of a job that differ from what their tasks wrote, and the fault of each. Reads parts that
+    /// are not known.
     pub(crate) fn damaged(&self, index: u32) -> BTreeMap<TaskId, String> {
         let job = &self.jobs[index as usize];
         let problem = |task: u32| {
             let id = job.final_task(index, task);
             let mut path = self.layout.committed(job, id);
             if !path.exists() {
-                // A publication that was cut short has moved it.
+                // An interrupted publication has moved it.
                 path = job.output.join(job.part(task));
             }
             let digests = self.state.digests.borrow();
@@ -158,11 +158,11 @@ impl<'a> Publisher<'a> {
         (0..job.parts()).filter_map(problem).collect()
     }
 
-    /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be rerun if it was
-    /// cut short. Gives the finished job, and a warning if a temporary file cannot be removed.
+    /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be repeated after
+    /// an interruption. Returns the finished job, and a warning if a temporary file cannot be removed.
     ///
     /// # Errors
-    /// An error of the file system; something in the output that no run of the state directory has made.
+    /// An error of the file system; a file in the output that no run of the state directory has made.
     pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(FinishedJob, Option<String>)> {
         let job = &self.jobs[index as usize];
         if let Some((_, problem)) = self.damaged(index).pop_first() {
@@ -203,8 +203,8 @@ impl<'a> Publisher<'a> {
         Ok((name, FinishedPart { source: Source::of_part(&path)?, digest }))
     }
 
-    /// A part of another job, for a task that reads it: as it is now where it has the content that was
-    /// published, else as it was then, so that the task finds the difference. None if no run of the state
+    /// A part of another job, for a task that reads it: its current state if it has the published content,
+    /// otherwise its published state, so that the task finds the difference. `None` if no run of the state
     /// directory made it.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl<'a> Publisher<'a> {
         self.state.parts.borrow().get(path).cloned().or_else(earlier)
     }
 
-    /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were
+    /// The inputs of a job: its own files as they were when the run began, parts of other jobs as they were
     /// made.
     fn read(&self, job: &JobPlan) -> BTreeMap<PathBuf, Source> {
         let sources = &job.inputs.sources;

@@ -17,7 +17,7 @@ use crate::store::journal::{Attempt, AttemptOutcome, Segment};
 use crate::store::machine_slots::{MachineSlots, WholeCluster};
 
 /// The workload on the machines of all segments as one cluster, and the attempts on the slots of that
-/// cluster. Without segments both stay as they are.
+/// cluster. Without segments both are unchanged.
 pub fn whole(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> (Draft, Vec<Attempt>) {
     let mut attempts = attempts.to_vec();
     let jumps = Jumps::of(segments);
@@ -44,8 +44,8 @@ pub(crate) fn by_date(segments: &[Segment], at: u64) -> u64 {
     at + Jumps::of(segments).until(u64::MAX)
 }
 
-/// Jumps of the wall clock that the time of a run did not follow. Documents follow those that put it forward
-/// for good, as the dates in them are those of the wall clock: such a run was suspended.
+/// Jumps of the wall clock that the time of a run did not follow. Documents follow jumps that put it forward
+/// for good, as their dates are those of the wall clock: such a run was suspended.
 struct Jumps(Vec<(u64, u64)>);
 
 impl Jumps {
@@ -56,7 +56,7 @@ impl Jumps {
             total += segment.jumped;
             jumps.push((segment.start, total));
         }
-        // What is taken back later was a wrong date.
+        // A jump that is taken back later was a wrong date.
         let mut least = i64::MAX;
         for (_, total) in jumps.iter_mut().rev() {
             least = least.min(*total);
@@ -65,16 +65,15 @@ impl Jumps {
         Self(jumps.into_iter().map(|(at, total)| (at, u64::try_from(total).unwrap_or(0))).collect())
     }
 
-    /// How far the wall clock was put forward until that time of the run, microseconds.
+    /// The time by which the wall clock was put forward until that time of the run, microseconds.
     fn until(&self, at: u64) -> u64 {
         let before = self.0.partition_point(|(start, _)| *start <= at);
         before.checked_sub(1).map_or(0, |last| self.0[last].1)
     }
 }
 
-/// The workload without what it says only since a later segment and what earlier attempts did not keep: a
-/// release after they started, a job to come after that was not done then, a limit on slots. O(jobs ·
-/// attempts of jobs before).
+/// The workload without rules that a later segment added and that earlier attempts violate: a release after
+/// they started, a predecessor that was not done then, a limit on slots. O(jobs · attempts of predecessors).
 fn as_it_was(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> Draft {
     let mut workload = workload.clone();
     let Some(edited) = segments.iter().rposition(|segment| segment.edited) else { return workload };
@@ -109,20 +108,20 @@ fn as_it_was(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> Dr
     workload
 }
 
-/// When attempts of a job ran.
+/// The times of a job's attempts.
 #[derive(Clone, Copy, Default)]
 struct JobTimes {
-    /// The first start in a segment before the workload was changed last.
+    /// The first start in a segment before the last change of the workload.
     before: Option<u64>,
-    /// When the last task that is done was.
+    /// The end of the last finished task.
     last: u64,
-    /// How many tasks are done.
+    /// Number of finished tasks.
     done: usize,
-    /// How many tasks the job has.
+    /// Number of tasks of the job.
     tasks: usize,
 }
 
-/// How many tasks a phase has that lists them.
+/// Number of tasks of a phase that lists them.
 pub(crate) fn tasks(phase: &PhaseDraft) -> usize {
     if let TasksDraft::Each(seconds) = &phase.tasks { seconds.len() } else { 0 }
 }
@@ -137,19 +136,19 @@ impl JobTimes {
         }
     }
 
-    /// Whether the job was done then.
+    /// Whether the job was done at that time.
     fn was_done(&self, at: u64) -> bool {
         self.done == self.tasks && self.last <= at
     }
 }
 
-/// The segments of a schedule. None if the settings that a schedule has did not change.
+/// The segments of a schedule. `None` if the settings that a schedule shows did not change.
 pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
     let (whole, jumps) = (WholeCluster::of(segments), Jumps::of(segments));
     let mut all: Vec<ScheduleSegment> = Vec::new();
     for segment in segments {
-        // Tasks on a cluster stay when the run is resumed, and the run does not know when its machines come
-        // and go.
+        // Tasks on a cluster continue while the run stops and resumes, and the run does not know when its
+        // machines come and go.
         let is_elsewhere = segment.options.contains_key("profile");
         let next = ScheduleSegment {
             start: Time(segment.start + jumps.until(segment.start)),
@@ -157,7 +156,7 @@ pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
             slowstart: segment.slowstart(),
             slots: if is_elsewhere { None } else { whole.slots(segment) },
         };
-        // Of machines that come and go at one instant the last segment knows all. Attempts of that instant
+        // If machines come and go at one instant, the last segment has all of them. Attempts of that instant
         // start after it.
         all.pop_if(|last| last.start == next.start);
         let is_same = |last: &ScheduleSegment| *last == ScheduleSegment { start: last.start, ..next.clone() };
@@ -168,7 +167,7 @@ pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
     if all.len() > 1 { all } else { Vec::new() }
 }
 
-/// As many policies of a run are named.
+/// Most policies of a run that a text names.
 const NAMED: usize = 3;
 
 /// The policies of a run in order, as a text: `edf, then fair`.
@@ -181,8 +180,8 @@ pub fn policies(segments: &[Segment]) -> String {
     if more > 0 { format!("{text}, then {more} more") } else { text }
 }
 
-/// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep
-/// their estimates.
+/// The workload in which every finished task has its measured duration, on a machine of speed 1; other tasks
+/// have their estimates.
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
     let (places, mut took) = (MachineSlots::of(&draft.machines), BTreeMap::new());
     for attempt in attempts.iter().filter(|a| matches!(a.ended, AttemptOutcome::Done(_))) {
@@ -202,7 +201,7 @@ pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
     draft
 }
 
-/// The workload in which outputs of other flows are directories like any other: when flows came is known now.
+/// The workload in which outputs of other flows are plain directories: the arrivals of flows are known now.
 fn without_waits(draft: &Draft) -> Draft {
     let outputs: BTreeMap<(String, String), String> = (draft.flows.iter())
         .flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)))
@@ -220,8 +219,8 @@ fn without_waits(draft: &Draft) -> Draft {
     draft
 }
 
-/// The schedule as it happened on `instance`, that of the measured workload, whose jobs are in the order of
-/// the run's.
+/// The measured schedule on `instance`, that of the measured workload, whose jobs are in the order of the
+/// run's.
 pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowstart: f64) -> Schedule {
     let mut tasks = TaskRows::new();
     let mut tries: BTreeMap<TaskId, u16> = BTreeMap::new();
@@ -254,7 +253,7 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
     Schedule::from_rows(instance, origin, Rows::Tasks(tasks), times)
 }
 
-/// What finished tasks took, by phase and group of machines.
+/// The costs of finished tasks, by phase and group of machines.
 pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
     let jobs =
         workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| JobName::new(&flow.id, &job.id)));
@@ -275,7 +274,7 @@ pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
     history
 }
 
-/// How far a flow came.
+/// The progress of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     start: Option<Time>,
@@ -293,7 +292,7 @@ impl Progress {
     }
 }
 
-/// When a flow ran; it is complete once all its tasks are.
+/// The times of a flow; it is complete when all its tasks are.
 fn times(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowTimes {
     let tasks: u64 = (instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()))
         .map(|phase| instance.phase(phase).tasks().map_or(0, |tasks| u64::from(tasks.count())))
@@ -302,7 +301,7 @@ fn times(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowTimes {
     FlowTimes { start: progress.start.map(Time::seconds), completion }
 }
 
-/// The phase of a task of the run, on the instance of its measured workload.
+/// The phase of a task of the run, in the instance of its measured workload.
 pub fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
     let job = instance.jobs().get(slackline_model::JobId(id.job))?;
     match id.phase {

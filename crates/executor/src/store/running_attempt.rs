@@ -1,5 +1,5 @@
-//! A running attempt, as all that shows it has it: events, the state directory, `status`, the live view, the
-//! API of the service and its page.
+//! A running attempt, in the form of all outputs that show it: events, the state directory, `status`, the
+//! live view, the API of the service and its page.
 
 use serde::{Deserialize, Serialize};
 use slackline_task::base::task_id::TaskId;
@@ -12,9 +12,9 @@ pub struct RunningAttempt {
     /// Its slot; `None` for an engine that does not number attempts when they start, such as Hadoop.
     #[serde(flatten)]
     pub holder: Option<SlotHolder>,
-    /// Since when it has its slot, microseconds since the run began.
+    /// Start of its time on the slot, microseconds since the run began.
     pub since: u64,
-    /// Its process, if it has one that is known.
+    /// Its process, if known.
     #[serde(skip)]
     pub process: Option<u64>,
     #[serde(flatten)]
@@ -26,15 +26,15 @@ pub struct RunningAttempt {
 pub struct SlotHolder {
     /// The number of the attempt in its run.
     pub number: u64,
-    /// The slot, of the slot kind that serves the task.
+    /// The slot, within the slot kind that serves the task.
     pub slot: u32,
 }
 
-/// What changes while an attempt runs. Its fields are those of all documents of a running attempt: a new one
-/// appears there by itself, and in texts with its words in [`AttemptProgress::words`].
+/// The state that changes while an attempt runs. All documents of a running attempt have its fields: a new
+/// field appears there without a change, and in texts with its words in [`AttemptProgress::words`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptProgress {
-    /// Whether it has its slot and waits for memory or processors that other tasks on its machine have.
+    /// Whether it has its slot and waits for memory or processors that other tasks on its machine use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
@@ -55,14 +55,14 @@ impl RunningAttempt {
         self.holder.map(|holder| holder.number)
     }
 
-    /// Its slot, of the slot kind that serves the task, if it has one.
+    /// Its slot, within the slot kind that serves the task, if it has one.
     pub fn slot(&self) -> Option<u32> {
         self.holder.map(|holder| holder.slot)
     }
 }
 
 impl AttemptProgress {
-    /// What is to be said of it; empty if there is nothing.
+    /// The text about its progress; empty if there is none.
     pub fn words(&self) -> String {
         let waits = self.waits.then_some("waits for memory or processors that other tasks have");
         waits.into_iter().collect::<Vec<_>>().join(", ")

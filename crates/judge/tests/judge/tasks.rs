@@ -404,7 +404,7 @@ fn a_phase_without_length_needs_no_row_and_is_done_when_it_becomes_ready() {
 }
 
 #[test]
-fn what_comes_after_a_phase_without_length_comes_after_what_that_waits_for() {
+fn successors_of_a_phase_of_length_zero_wait_for_its_predecessors() {
     let instance = pauses();
     let mut runs = pauses_run();
     (runs[2].start, runs[2].end) = (3.5, 6.5);

@@ -171,7 +171,7 @@ fn rows_without_a_number_confirm_nothing() {
 }
 
 #[test]
-fn what_is_wrong_with_a_claim_has_its_place() {
+fn errors_of_claims_have_a_place() {
     let spec = "slackline = 1\ntitle = 't'\npaper = 'p'\n[[figures]]\nid = 'f'\ntitle = 't'\nkind = 'sweep'\nseeds = 1\n[figures.settings]\n";
     let spec = Spec::parse("spec.toml", spec, &["sweep"]).unwrap();
     for (figure, expected) in [

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_recurs_comes_between_the_others() {
+    fn recurring_flows_arrive_between_the_others() {
         let mut intake = intake();
         intake.give(flow("r", 0.0, Some(Repeat { every: 4.0, times: 3 })), 1).unwrap();
         let mut seen = drain(&mut intake, false);

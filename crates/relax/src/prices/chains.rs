@@ -1,10 +1,10 @@
 //! A flow as a tree of chains of tasks.
 //!
-//! Of the phases that wait for a phase only the one with the longest tail is kept, which makes the flow an
-//! in-tree; the others remain as heads. Of a phase, tasks of about one length are a group; a group of n
-//! tasks, at most m at a time, is m chains: in order of start, a task begins no earlier than the one m places
-//! before it ends. They are ⌈n/m⌉ or one less long, and chains of one length are a bundle. On machines of
-//! mixed speed lengths are those on the fastest slots.
+//! Among the successors of a phase only the one with the longest tail remains, which makes the flow an
+//! in-tree; the others remain as heads. Tasks of a phase of about one length are a group. A group of n tasks,
+//! at most m at a time, is m chains: in order of start, a task begins at the end of the task m places before
+//! it or later. Chains have ⌈n/m⌉ tasks or one less; chains of one length are a bundle. On machines of mixed
+//! speed, lengths are those on the fastest slots.
 
 use slackline_model::{Cluster, FlowId, Instance, JobId, PhaseId, SlotKind, Span};
 
@@ -12,14 +12,14 @@ use crate::paths::Paths;
 
 /// Most groups of a phase.
 const GROUPS: usize = 8;
-/// Most speeds of a slot kind that have prices of their own.
+/// Most speeds of a slot kind with separate prices.
 const SPEEDS: usize = 4;
 
 /// Slots of one slot kind and about one speed, with one price.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kind {
     serving: SlotKind,
-    /// The highest of them.
+    /// The highest speed among them.
     pub(super) speed: f64,
     pub(super) slots: f64,
 }
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// The kinds of slots, those of a slot kind one after the other, the fastest first.
+/// The kinds of slots by slot kind, the fastest first.
 pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
     let mut all = Vec::new();
     for &slot_kind in cluster.slot_kinds() {
@@ -52,8 +52,8 @@ pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
     all
 }
 
-/// Each slot kind as if it had the fastest of its slots only, as many as do the same work: where prices may
-/// start, but no bound.
+/// Each slot kind with its fastest slots only, in the number that does the same work: a start for prices, but
+/// no bound.
 pub(super) fn lumped(kinds: &[Kind]) -> Vec<Kind> {
     let lump = |alike: &[Kind]| {
         let work: f64 = alike.iter().map(|kind| kind.slots * kind.speed).sum();
@@ -62,7 +62,7 @@ pub(super) fn lumped(kinds: &[Kind]) -> Vec<Kind> {
     kinds.chunk_by(Kind::is_beside).map(lump).collect()
 }
 
-/// A kind of slots and for how many seconds a task holds one of it at least.
+/// A kind of slots and the least seconds for which a task holds one of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Hold {
     /// Index of the kind.
@@ -74,11 +74,11 @@ pub(super) struct Hold {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bundle {
     pub(super) chains: u32,
-    /// Tasks in each.
+    /// Tasks in each chain.
     pub(super) waves: u32,
-    /// What its tasks can run on, the fastest first.
+    /// The kinds of slots for its tasks, the fastest first.
     pub(super) holds: Vec<Hold>,
-    /// When the first tasks start at the earliest, after the start of the workload.
+    /// The earliest start of the first tasks, after the start of the workload.
     pub(super) head: f64,
     /// Longest path after the phase.
     pub(super) tail: f64,
@@ -86,15 +86,15 @@ pub(super) struct Bundle {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
-    /// Its chains. The first bundle is the longest: it waits for the phases before this one.
+    /// The first bundle is the longest: it waits for the phases before this one.
     pub(super) bundles: Vec<Bundle>,
-    /// By how much the phase takes longer at least than the first bundle.
+    /// Least time from the end of the first bundle to the end of the phase.
     pub(super) slack: f64,
-    /// The node that waits for it; `None` if the flow may be complete with it.
+    /// The node that waits for it; `None` if the flow may complete with it.
     pub(super) next: Option<usize>,
 }
 
-/// The nodes of a flow, each after those that it waits for. `None` if work is not cut into tasks.
+/// The nodes of a flow, each after its predecessors. `None` if work is not divided into tasks.
 pub(super) fn of_flow(instance: &Instance, kinds: &[Kind], paths: &Paths, flow: FlowId) -> Option<Vec<Node>> {
     let order: Vec<PhaseId> =
         instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases()).collect();
@@ -145,7 +145,7 @@ fn after(instance: &Instance, phase: PhaseId) -> impl Iterator<Item = PhaseId> {
 }
 
 impl Bundle {
-    /// What a task takes at least.
+    /// Least seconds of a task.
     pub(super) fn task(&self) -> f64 {
         self.holds[0].seconds
     }
@@ -156,13 +156,13 @@ impl Bundle {
     }
 }
 
-/// Tasks of a phase that are taken to be equally long.
+/// Tasks of a phase that count as equally long.
 #[derive(Clone, Debug, PartialEq)]
 struct Group {
     tasks: u32,
-    /// What the shortest of them takes on each kind of slots.
+    /// Times of the shortest of them on each kind of slots.
     holds: Vec<Hold>,
-    /// How many run at a time at most.
+    /// Most tasks that run at a time.
     at_once: u32,
 }
 
@@ -175,7 +175,7 @@ impl Group {
         f64::from(self.waves()) * self.holds[0].seconds
     }
 
-    /// As many chains of full length as the last wave has tasks, and the others.
+    /// As many chains of full length as the last wave has tasks, and shorter chains.
     fn bundles(&self, head: f64, tail: f64) -> impl Iterator<Item = Bundle> {
         let waves = self.waves();
         let long = self.tasks - (waves - 1) * self.at_once;
@@ -185,7 +185,7 @@ impl Group {
     }
 }
 
-/// The groups of a phase, tasks of no length left out; `None` if it has work that is not cut.
+/// The groups of a phase, without tasks of length 0; `None` if it has work that is not divided.
 fn groups(instance: &Instance, kinds: &[Kind], id: PhaseId) -> Option<Vec<Group>> {
     let phase = instance.phase(id);
     if phase.is_without_length() {
@@ -213,7 +213,7 @@ fn groups(instance: &Instance, kinds: &[Kind], id: PhaseId) -> Option<Vec<Group>
     Some(parts(&spans, GROUPS, |span| span.0.0 as f64).into_iter().map(group).collect())
 }
 
-/// A sorted list in at most `most` parts, cut where it grows most.
+/// Divides a sorted list into at most `most` parts, cut at its largest steps.
 fn parts<T>(list: &[T], most: usize, size: impl Fn(&T) -> f64) -> Vec<&[T]> {
     let mut cuts: Vec<usize> = (1..list.len()).collect();
     let growth = |k: &usize| size(&list[*k]) / size(&list[k - 1]);

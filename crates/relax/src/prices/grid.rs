@@ -1,14 +1,13 @@
-//! Prices of slots over time, and what tasks pay under them.
+//! Prices of slots over time, and payments of tasks under them.
 
-/// What a slot costs over time in one slot kind: constant on intervals of one length, nothing before and
-/// after them.
+/// The price of a slot of one kind over time: constant on intervals of one length, 0 before and after them.
 ///
 /// Times are in intervals from the beginning of the first.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
-    /// Of each interval as a whole.
+    /// The price of each whole interval.
     of_interval: Vec<f64>,
-    /// Of all intervals before each, and of all.
+    /// The sum of all intervals before each, and of all.
     before: Vec<f64>,
 }
 
@@ -25,7 +24,7 @@ impl Prices {
         finer
     }
 
-    /// Changes the price of every interval, none of them below 0.
+    /// Changes the price of every interval, with a minimum of 0.
     pub(super) fn change(&mut self, mut by: impl FnMut(usize) -> f64) {
         for (i, price) in self.of_interval.iter_mut().enumerate() {
             *price = (*price + by(i)).max(0.0);
@@ -38,12 +37,12 @@ impl Prices {
         &self.of_interval
     }
 
-    /// What a slot costs over all intervals.
+    /// The price of a slot over all intervals.
     pub(super) fn whole(&self) -> f64 {
         self.before[self.of_interval.len()]
     }
 
-    /// What a slot costs up to an instant.
+    /// The price of a slot up to an instant.
     #[inline]
     fn until(&self, at: f64) -> f64 {
         let at = at.max(0.0);
@@ -54,14 +53,14 @@ impl Prices {
         }
     }
 
-    /// What a task pays that starts at `start` and takes `length`.
+    /// The payment of a task that starts at `start` and takes `length`.
     #[inline]
     pub(super) fn of_task(&self, start: f64, length: f64) -> f64 {
         self.until(start + length) - self.until(start)
     }
 }
 
-/// The starts within a stretch of time at which what a task pays, linear in between, may be least: the ends
+/// The starts in a stretch of time at which the payment of a task, linear in between, may be least: the ends
 /// of the stretch and the instants at which the task starts or ends with an interval.
 #[derive(Clone, Debug)]
 pub(super) struct Kinks {
@@ -90,7 +89,7 @@ impl Kinks {
     }
 }
 
-/// How much of every interval is used, in slots.
+/// The usage of every interval, in slots.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
     /// Parts of intervals.

@@ -14,47 +14,47 @@ use super::grid::{Kinks, Prices, Usage};
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     nodes: Vec<Node>,
-    /// Where cells begin; the last has no end, the first no beginning.
+    /// Starts of the cells; the last cell has no end, the first no start.
     edges: Vec<f64>,
-    /// What completing the flow costs at least in each cell.
+    /// The least cost of completing the flow in each cell.
     costs: Vec<f64>,
-    /// Of each node, in which cell the nodes before it must be, by the cell of the first wave of its first
+    /// For each node, the cell that its predecessors must be in, by the cell of the first wave of its first
     /// bundle; `None` if it is the same cell.
     shifts: Vec<Option<Vec<u32>>>,
-    /// By how much a head may be off.
+    /// Largest error of a head.
     rounding: f64,
 }
 
-/// What the programs of flows have in common, and what one of them leaves behind for [`Program::use_up`].
+/// Buffers that the programs of flows share, and the solution that one of them leaves for
+/// [`Program::use_up`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
-    /// What the nodes before a node pay, by cells; the last is that of the flow.
+    /// The payments of the predecessors of a node, by cells; the last is that of the flow.
     below: Vec<f64>,
-    /// In which cell each wave is, by the cell it may be in at most, times the number of holds, and which
-    /// hold it has.
+    /// The cell and the hold of each wave, by the last cell it may be in, times the number of holds.
     taken: Vec<u32>,
     wave: Vec<f64>,
     /// The wave after it.
     after: Vec<f64>,
 }
 
-/// What a flow costs and pays at least, and the cell in which it completes.
+/// The least cost and payment of a flow, and the cell in which it completes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Least {
     pub(super) value: f64,
     cell: usize,
 }
 
-/// Where time is cut for a flow, in seconds.
+/// The cuts of time for a flow, in seconds.
 pub(super) struct Cut<'a> {
-    /// Beginnings of cells, sorted.
+    /// Starts of cells, sorted.
     pub(super) edges: &'a [f64],
-    /// The flow completes no earlier.
+    /// The earliest completion of the flow.
     pub(super) earliest: f64,
     pub(super) cost: &'a CostFn,
 }
 
-/// The grid of prices: where it begins and how long its intervals are, in seconds.
+/// The grid of prices: its start and the length of its intervals, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     pub(super) from: f64,
@@ -86,7 +86,7 @@ impl Program {
         Self { nodes, edges, costs, shifts, rounding }
     }
 
-    /// Cells times waves times kinds of slots: what [`Self::least`] takes.
+    /// Cells times waves times kinds of slots: the time of [`Self::least`].
     pub(super) fn size(&self) -> usize {
         let bundles = self.nodes.iter().flat_map(|node| &node.bundles);
         self.edges.len() * bundles.map(|bundle| bundle.waves as usize * bundle.holds.len()).sum::<usize>()
@@ -104,7 +104,7 @@ impl Program {
         bundles.map(|bundle| f64::from(bundle.chains) * f64::from(bundle.waves)).sum()
     }
 
-    /// The least cost of the flow and what its tasks pay.
+    /// The least sum of the cost of the flow and the payments of its tasks.
     pub(super) fn least(&self, prices: &[Prices], scratch: &mut Scratch) -> Least {
         let cells = self.edges.len();
         let Scratch { below, taken, wave, after } = scratch;
@@ -143,7 +143,7 @@ impl Program {
         Least { value, cell }
     }
 
-    /// Puts a wave behind what is known of the waves before it, by the cell they are in at most.
+    /// Adds a wave after the known waves, by the last cell that they may be in.
     fn pass(
         &self,
         bundle: &Bundle,
@@ -197,12 +197,12 @@ impl Program {
         }
     }
 
-    /// Whether what is in this cell can be over when a task begins that ends in cell `k` with a lag.
+    /// Whether work in this cell can end before the start of a task that ends in cell `k` with a lag.
     fn is_before(&self, cell: usize, k: usize, lag: f64) -> bool {
         cell <= k && self.edges[cell] < self.edges[k + 1] - lag + self.rounding
     }
 
-    /// The last cell of which that holds.
+    /// The last cell for which that holds.
     fn before(&self, k: usize, lag: f64) -> usize {
         let Some(end) = self.edges.get(k + 1).map(|end| end - lag + self.rounding) else { return k };
         (self.edges.partition_point(|&edge| edge < end).max(1) - 1).min(k)
@@ -228,7 +228,7 @@ impl Program {
     /// Adds what the tasks use in the solution that [`Self::least`] left behind.
     pub(super) fn use_up(&self, least: Least, prices: &[Prices], scratch: &Scratch, usage: &mut [Usage]) {
         let cells = self.edges.len();
-        // Where the nodes before each must be.
+        // The latest cells of the predecessors of each node.
         let mut before = vec![least.cell; self.nodes.len()];
         let mut end = scratch.taken.len();
         for (n, node) in self.nodes.iter().enumerate().rev() {
@@ -254,7 +254,7 @@ impl Program {
     }
 }
 
-/// When tasks of a wave can start.
+/// The possible starts of the tasks of a wave.
 #[derive(Clone, Copy)]
 struct Starts {
     head: f64,
@@ -268,20 +268,19 @@ impl Starts {
         Self { head: bundle.head + f64::from(w) * bundle.task(), path: path + lag(bundle, w, hold) }
     }
 
-    /// Where the starts of a cell begin. Those of the first cell begin with the head, however early that is.
+    /// The start of a cell. The starts of the first cell begin with the head, even before the cell.
     fn begin(self, edges: &[f64], cell: usize) -> f64 {
         if cell == 0 { self.head } else { self.head.max(edges[cell] - self.path) }
     }
 }
 
-/// By how much later than on the fastest slot the flow ends behind a task. Of the waves of a chain only the
-/// last is sure to be waited for by what comes after it: others may be on slots that are passed by faster
-/// ones.
+/// The delay of the end of the flow after a task, compared with the fastest slot. Successors surely wait only
+/// for the last wave of a chain: other waves may be on slots that faster ones overtake.
 fn lag(bundle: &Bundle, w: u32, hold: &Hold) -> f64 {
     if w + 1 == bundle.waves { hold.seconds - bundle.task() } else { 0.0 }
 }
 
-/// The cell in which what lies `slack` beyond each cell is at most.
+/// For each cell, the last cell of an instant that is `slack` later.
 fn shift(edges: &[f64], slack: f64, rounding: f64) -> Option<Vec<u32>> {
     let last = edges.len() - 1;
     let beyond = |k: usize| {

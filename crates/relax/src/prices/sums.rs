@@ -14,7 +14,7 @@ pub(super) fn raised(instance: &Instance, flows: &TiSlice<FlowId, FlowBound>, bo
     sums(instance, flows).and_then(|sums| least(&sums, bound)).unwrap_or(bound)
 }
 
-/// Which whole numbers the flows can cost together, each no less than at its earliest completion.
+/// The whole numbers that the flows can cost together, each at least the cost of its earliest completion.
 fn sums(instance: &Instance, flows: &TiSlice<FlowId, FlowBound>) -> Option<Vec<bool>> {
     let mut sums = vec![true];
     for (flow, bound) in instance.flows().iter().zip(flows) {

@@ -96,7 +96,7 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
     }
 
     #[test]
-    fn what_was_changed_and_held_meanwhile_is_shown() {
+    fn changes_and_holds_of_pending_flows_are_shown() {
         let deadline = Some(WallTime(5_000 * SECOND));
         let all = (None, FlowChange { deadline, ..FlowChange::default() });
         let own = (Some("ship".to_owned()), FlowChange { weight: Some(7.0), ..FlowChange::default() });

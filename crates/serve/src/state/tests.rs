@@ -76,7 +76,7 @@ fn runs_of_one_schedule_wait_are_skipped_or_replace_the_running_one() {
 }
 
 #[test]
-fn who_is_next_goes_by_priority_and_the_live_are_limited_by_user() {
+fn submissions_start_by_priority_within_limits_for_each_user() {
     let limits = Limits { live: 3, live_by_user: 2, ..Limits::default() };
     let mut world = World::new(limits);
     let bert = Principal::new("bert", Role::Submit);
@@ -168,7 +168,7 @@ fn a_submission_that_is_not_to_run_late_is_predicted_before_anything_of_it_start
 }
 
 #[test]
-fn what_is_not_to_run_late_is_rejected_where_that_cannot_be_simulated() {
+fn strict_submissions_with_deadlines_are_rejected_without_a_forecast() {
     let mut world = World::new(Limits::default());
     world.forecast_error = true;
     let strict = |name: &str| api::Submit { if_late: IfLate::Reject, ..submit(name) };
@@ -215,7 +215,7 @@ fn a_submission_that_starts_during_a_forecast_gets_another_one() {
 /// Without a delay, the first of several simultaneous submissions would be promised slots that the others
 /// take.
 #[test]
-fn what_begins_together_is_predicted_when_all_of_it_is_open() {
+fn submissions_that_open_together_are_predicted_together() {
     let mut world = World::new(Limits::default());
     world.hold_predictions = true;
     let [a, b, c] = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
@@ -765,7 +765,7 @@ fn a_flow_that_becomes_late_while_the_service_is_away_is_reported_after_another_
 }
 
 #[test]
-fn what_is_wrong_with_the_service_is_over_when_it_is() {
+fn health_problems_end_when_their_cause_ends() {
     let mut world = World::new(Limits::default());
     let state = &mut world.state;
     state.set_trouble(HealthProblem::Log, Some("no room".into()));

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_to_come_is_refused_in_words() {
+    fn past_and_invalid_times_are_refused_with_a_reason() {
         let wrong = |text: &str| at(text, "2026-03-01T12:00:00Z").unwrap_err();
         assert!(wrong("soon").starts_with("deadline: found \"soon\", expected seconds, a duration"));
         assert_eq!(wrong("-5"), "deadline: found \"-5\", expected a duration that is not negative");

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_does_not_depend_on_how_many_are_tried_at_once() {
+    fn results_do_not_depend_on_the_number_of_parallel_trials() {
         let odd = |n: u32| n > 300 || n.is_multiple_of(7);
         let one = search(1..=1000, None, 1, odd).0;
         for width in 2..9 {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_first_is_tried_first() {
+    fn middles_are_tried_in_order() {
         assert_eq!(middles(1, 9, 1), [5]);
         assert_eq!(middles(1, 9, 3), [5, 3, 7]);
         assert_eq!(middles(1, 2, 5), [1]);

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_larger_cluster_makes_better_is_known() {
+    fn conditions_that_favour_larger_clusters_are_recognised() {
         let favours = |text: &str| text.parse::<Condition>().unwrap().favours_size();
         assert!(["missed=0", "missed:1%", "p95_response:2h", "makespan<9"].into_iter().all(favours));
         assert!(!["missed=3", "utilisation:0.8", "utilisation>=0.5", "makespan>9"].into_iter().any(favours));

@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stopped_says_what_it_knows() {
+    fn a_stopped_search_returns_its_results_so_far() {
         let policy = Registry::standard().parse("edf").unwrap();
         let (conditions, axis, options) =
             (["missed:0".parse().unwrap()], Axis::machines(1..=90), Options::exact());

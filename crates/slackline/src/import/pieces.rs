@@ -201,7 +201,7 @@ flows = [
     }
 
     #[test]
-    fn what_is_wrong_is_wrong_before_anything_is_cut() {
+    fn errors_are_reported_before_the_log_is_cut() {
         let error = shaped(&WEEK.replace("tasks = 3", "tasks = 0"))
             .pieces(PieceSpan::Day)
             .map(drop)

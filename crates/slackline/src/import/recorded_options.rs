@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_goes_before_what_was_recorded() {
+    fn given_options_override_recorded_ones() {
         let import = |pairs: &[(&str, &str)]| WorkloadOptions {
             import: pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
             ..WorkloadOptions::default()

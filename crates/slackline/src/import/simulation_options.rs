@@ -263,7 +263,7 @@ mod tests {
     use crate::import::{SlotOptions, WorkloadOptions};
 
     #[test]
-    fn what_was_recorded_comes_back() {
+    fn recorded_options_are_read_back() {
         let given = WorkloadOptions {
             from: Some("swim".to_owned()),
             machines: Some(600),

@@ -112,7 +112,7 @@ fn masters_have_a_part_of_each_queue() {
 }
 
 #[test]
-fn what_is_not_modelled_is_named_with_its_lines() {
+fn unsupported_properties_are_named_with_their_lines() {
     let (_, remarks) = capacity(&[
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_says_what_can() {
+    fn invalid_engine_options_name_the_valid_ones() {
         let error = |spec: &str| options(spec).unwrap_err();
         assert_eq!(error("lokal"), r#"found engine "lokal", expected local; did you mean "local"?"#);
         assert!(

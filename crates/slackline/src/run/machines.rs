@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_attempts_did_is_counted_where_they_were() {
+    fn attempts_are_counted_by_machine_and_outcome() {
         let drafts = [draft("a", 1), draft("b", 2)];
         let attempts = [
             attempt(0, AttemptOutcome::Done(Outcome::default())),

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_relative_starts_from_the_directory_and_nothing_else_changes() {
+    fn only_relative_paths_start_from_the_directory() {
         let work = RunWork::Commands { mapper: "./x".into(), reducer: None, combiner: None };
         let mut run = RunDraft::new(work.clone(), "out/a");
         run.inputs = ["in/*.gz", "in/x", "/data/x", "@job", "@flow/job"].map(str::to_owned).to_vec();

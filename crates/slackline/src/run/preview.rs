@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_run_is_predicted_from_now_on() {
+    fn runnable_jobs_are_predicted_from_now_on() {
         let all = [job("kept", Verdict::Kept), job("cannot", Verdict::Prevented("no".to_owned()))];
         let all = all.into_iter().chain([job("f", Verdict::Run(Reason::New))]);
         let (flows, jobs) = all.unzip();

@@ -224,7 +224,7 @@ fn durations_of_a_run_enter_the_history_and_are_estimates_of_the_next() {
 }
 
 #[test]
-fn what_somebodys_run_took_says_nothing_of_the_same_names_of_others() {
+fn estimates_ignore_runs_of_other_owners_with_the_same_names() {
     let dir = tempfile::tempdir().unwrap();
     let history = dir.path().join("history");
     let fake = Fake::new();

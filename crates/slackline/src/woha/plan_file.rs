@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_nothing_else() {
+    fn only_complete_unchanged_files_are_read() {
         let bytes = file().encode();
         assert_eq!(PlanFile::decode(&bytes), Ok(file()));
         assert_eq!(PlanFile::decode(b"flows = 3"), Err(PlanFileError::NoPlans));

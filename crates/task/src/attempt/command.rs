@@ -24,7 +24,7 @@ use crate::shuffle::collect::{CombinerCommand, OpenPartition};
 use crate::shuffle::keys::{Keys, Line, Scratch};
 use crate::shuffle::pairs::Cursor;
 
-/// How much of a script is read to find the end of its first line, bytes.
+/// Bytes of a script that are read to find the end of its first line.
 const FIRST_LINE_MOST: u64 = 1024;
 
 /// A command and its environment.
@@ -33,25 +33,25 @@ pub(crate) struct Streaming {
     pub(crate) role: &'static str,
     pub(crate) command: String,
     pub(crate) directory: PathBuf,
-    /// Takes its standard error.
+    /// Receives its standard error.
     pub(crate) log: Log,
-    /// Set in its environment.
+    /// Variables in its environment.
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Where and how it runs.
+    /// Its directory, environment and shell.
     pub(crate) setting: Setting,
-    /// What holds its memory.
+    /// The limit on its memory.
     pub(crate) memory: MemoryLimit,
-    /// How its lines are cut.
+    /// The rule that cuts its lines into keys and values.
     pub(crate) keys: Keys,
     /// The longest line of its output, bytes.
     pub(crate) record_limit: usize,
 }
 
-/// What holds the memory of a command.
+/// The enforcement of a command's memory limit.
 #[derive(Clone, Debug)]
 pub(crate) enum MemoryLimit {
     Free,
-    /// Each of its processes may take so much address space, bytes.
+    /// The largest address space of each of its processes, bytes.
     Limited(u64),
     /// All its processes are in this control group.
     Grouped(PathBuf),
@@ -66,11 +66,12 @@ impl MemoryLimit {
         }
     }
 
-    /// A command that begins with this program: a shell that limits itself and becomes the other one.
+    /// A command that begins with this program: a shell that sets its own limit and then executes the
+    /// program.
     fn command(&self, program: &str) -> Command {
         let (script, value) = match self {
             Self::Free => return Command::new(program),
-            // Where the limit is lower already it stays.
+            // A lower existing limit stays.
             Self::Limited(bytes) => ("ulimit -v \"$1\" 2>/dev/null", (bytes >> 10).max(1).to_string().into()),
             // Process 0 is the writer itself.
             Self::Grouped(group) => ("echo 0 > \"$1\" || exit 125", group.join(PROCESSES).into_os_string()),
@@ -87,7 +88,7 @@ pub(crate) struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Writes pieces of a line; false if the command reads no more.
+    /// Writes pieces of a line; returns false if the command has stopped reading.
     pub(crate) fn write(&mut self, pieces: &[&[u8]]) -> Result<bool, io::Error> {
         for piece in pieces {
             match self.out.write_all(piece) {
@@ -103,14 +104,14 @@ impl Feed<'_> {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
             other => other?,
         }
-        // What could not be written must not be retried.
+        // The buffer holds bytes that could not be written; they must not be written again.
         drop(self.out.into_parts());
         Ok(())
     }
 }
 
 impl Streaming {
-    /// Runs the command: `feed` gives it input, `consume` takes its output.
+    /// Runs the command: `feed` provides its input, `consume` reads its output.
     pub(crate) fn run<T>(
         &self,
         feed: impl FnOnce(&mut Feed<'_>) -> Result<(), TaskError> + Send,
@@ -139,7 +140,7 @@ impl Streaming {
             let feeder = feeder.map_err(no_thread)?;
             let consumed = consume(CommandOutput::new(stdout, &command));
             if consumed.is_err() {
-                // Its output is lost already.
+                // Its output is already lost.
                 command.kill();
             }
             let fed = feeder.join().expect("invariant: feeding does not panic");
@@ -153,7 +154,8 @@ impl Streaming {
         if status.success() { Ok(consumed) } else { Err(self.failed(status)) }
     }
 
-    /// Feeds lines of key, separator, value, and counts them; false if the command reads no more.
+    /// Feeds lines of key, separator, value, and counts them; returns false if the command has stopped
+    /// reading.
     pub(crate) fn feed_pairs(
         &self,
         feed: &mut Feed<'_>,
@@ -173,7 +175,7 @@ impl Streaming {
         Ok(true)
     }
 
-    /// Calls `take` with each line of the output, cut behind the fields of its key.
+    /// Calls `take` with each line of the output, cut after the fields of its key.
     pub(crate) fn each_pair(
         &self,
         stdout: impl Read,
@@ -284,7 +286,7 @@ const ALL: (u64, u64) = (128 << 10, 6 << 20);
 /// list of inputs.
 ///
 /// # Errors
-/// The text that is too long, or how long all texts are together.
+/// The text that is too long, or the total length of all texts.
 pub fn check_size(commands: &[&str], env: &BTreeMap<String, String>, list: usize) -> Result<(), TaskError> {
     let too_long = |what: String| Err(TaskError::Job(format!("{what}; expected a file in its place")));
     if let Some(command) = commands.iter().find(|command| command.len() >= STRING_MAX) {
@@ -322,7 +324,7 @@ fn cost(bytes: usize) -> usize {
     bytes + 1 + size_of::<usize>()
 }
 
-/// How many bytes of arguments and variables the system passes to a program.
+/// Bytes of arguments and variables that the system passes to a program.
 fn argument_space() -> u64 {
     let stack = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
     stack.map_or(ALL.1, |stack| (stack / 4).clamp(ALL.0, ALL.1))

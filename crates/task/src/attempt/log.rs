@@ -1,5 +1,5 @@
-//! Standard error of the commands of an attempt. The beginning and the end are kept, within a limit, and
-//! written to disk at once, so that the last lines of a killed command are not lost.
+//! Standard error of the commands of an attempt. The log has the beginning and the end, within a limit, and
+//! is written to disk at once, so that the last lines of a killed command are not lost.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -12,19 +12,19 @@ use crate::attempt::reporter::{CommandReports, Filter};
 use crate::base::regular_file;
 use crate::process::spec::Spec;
 
-/// The beginning is kept up to this size, bytes.
+/// Largest size of the beginning, bytes.
 const HEAD: usize = 1 << 17;
-/// The end is kept at least up to this size, in two files that take turns, bytes.
+/// Least size of the end, in two files that take turns, bytes.
 const TAIL: usize = 1 << 17;
 /// The longest line that is passed on as one, bytes.
 const LINE_MAX: usize = 1 << 16;
-/// The limit on reading each file, which a command may have replaced, bytes: more than is kept.
+/// Most bytes that are read of each file, which a command may have replaced: more than the files have.
 const FILE_MAX: u64 = 1 << 20;
 /// Names of the files in an attempt's directory, in the order of their content.
 const FILES: [&str; 3] = ["stderr.log", "stderr.tail.1", "stderr.tail"];
 /// The last lines that an error message quotes.
 const LINES: usize = 10;
-/// An error message quotes no more than this, bytes.
+/// Largest size of the quotation in an error message, bytes.
 const QUOTE: usize = 2000;
 
 /// The kept standard error of an attempt; empty if there was none.
@@ -47,14 +47,15 @@ pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The kept standard error of an attempt, or why it cannot be read: a command may have replaced its files.
+/// The kept standard error of an attempt, or the reason why it cannot be read: a command may have replaced
+/// its files.
 pub fn read_or_problem(directory: &Path) -> Vec<u8> {
     read(directory)
         .unwrap_or_else(|error| format!("(the log of the attempt cannot be read: {error})").into_bytes())
 }
 
-/// The last lines of an attempt's standard error, for an error message: without what would command a
-/// terminal.
+/// The last lines of an attempt's standard error, for an error message: without control characters for
+/// terminals.
 pub(crate) fn last_lines(directory: &Path) -> String {
     let text = read_or_problem(directory);
     let text = text.trim_ascii_end();
@@ -64,7 +65,7 @@ pub(crate) fn last_lines(directory: &Path) -> String {
     escaped(&String::from_utf8_lossy(&text[start..])).into_owned()
 }
 
-/// The log of an attempt, to which all its commands (mapper, combiner) write, and their reports in it.
+/// The log of an attempt, to which all its commands (mapper, combiner) write, with their reports.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     shared: Arc<Mutex<(Files, CommandReports)>>,
@@ -111,7 +112,7 @@ impl Log {
         drop(files.write(&text));
     }
 
-    /// What its commands have reported so far.
+    /// The reports of its commands so far.
     pub(crate) fn reported(&self) -> CommandReports {
         self.locked().1.clone()
     }
@@ -180,7 +181,7 @@ impl Files {
         Ok(())
     }
 
-    /// Continues in a fresh tail; the one before becomes the older one.
+    /// Continues in a new file; the previous one becomes the older part.
     fn turn(&mut self) -> io::Result<()> {
         let [_, older, newer] = FILES.map(|name| self.directory.join(name));
         self.file = None;
@@ -213,7 +214,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (shared, noise) = (Log::new(dir.path(), false), vec![b'x'; 100_000]);
         for round in 0..20 {
-            // One after the other, side by side, and in an attempt that is rerun.
+            // In sequence, in parallel, and in an attempt that is rerun.
             std::thread::scope(|scope| {
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));

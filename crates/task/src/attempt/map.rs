@@ -102,11 +102,11 @@ impl Map<'_> {
         Ok(outcome)
     }
 
-    /// Runs the mapper once for each file, one after the other, so that each knows the file that it reads.
+    /// Runs the mapper once for each file, in sequence, so that each process knows its file.
     fn run_commands(&self, mapper: &str, combiner: Option<&str>) -> Result<Outcome, TaskError> {
         let log = Log::of(self.spec);
         let combiner = match combiner {
-            // Where keys are cut into ranges it would move them, see [`crate::shuffle::ranges`].
+            // With ranges of keys a combiner would move the boundaries, see [`crate::shuffle::ranges`].
             Some(command) if self.partitions > 0 && !self.spec.shuffle.is_ranged() => {
                 Combiner::Command(Box::new(self.streaming("combiner", command, &log, Vec::new())?))
             }
@@ -194,7 +194,7 @@ impl Map<'_> {
     }
 }
 
-/// The file that a mapper reads, as Hadoop Streaming names it.
+/// The variable with the file that a mapper reads, as in Hadoop Streaming.
 const INPUT_FILE: &str = "mapreduce_map_input_file";
 
 /// The environment variables of a mapper that describe its input.
@@ -225,13 +225,13 @@ fn count(lines: &[u8], outcome: &mut Outcome) -> &'static [u8] {
     end
 }
 
-/// Puts what commands reported into the outcome.
+/// Adds the reports of commands to the outcome.
 fn report(log: &Log, outcome: &mut Outcome) {
     let reported = log.reported();
     (outcome.counts.counters, outcome.counts.says) = (reported.counters, reported.status);
 }
 
-/// Refuses what would give wrong output.
+/// Refuses jobs whose output would be wrong.
 fn check(name: &str, program: &dyn Program, map: &Map<'_>) -> Result<(), TaskError> {
     let wrong = |problem: &str| Err(TaskError::Job(format!("{name}: {problem}")));
     if program.needs_reducers() && map.partitions == 0 {
@@ -243,7 +243,7 @@ fn check(name: &str, program: &dyn Program, map: &Map<'_>) -> Result<(), TaskErr
     Ok(())
 }
 
-/// Feeds the lines of a split to the mapper, its output to the sink.
+/// Feeds the lines of a split to the mapper, and its output to the sink.
 fn run_mapper(
     mapper: &Streaming,
     split: &Split,

@@ -48,7 +48,7 @@ fn becomes_visible_within(limit: Duration, spec: &Spec, error: &TaskError) -> bo
     }
 }
 
-/// The file that was not there, or not as it was expected: it may only have been seen too early.
+/// The file that was missing or not as expected: it may only have been read too early.
 fn missed(error: &TaskError) -> Option<&Path> {
     match error {
         TaskError::LostMap { directory, .. } => Some(directory),
@@ -62,7 +62,7 @@ fn is_unseen(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
 }
 
-/// Whether a missed file has the expected content. For map output: whether there is some, and not that of an
+/// Whether a missed file has the expected content. For map output: whether it exists and is not that of an
 /// earlier attempt. The attempt itself checks whether it is complete.
 fn is_there(spec: &Spec, path: &Path) -> bool {
     if let Task::Reduce { maps, partition } = &spec.task
@@ -91,7 +91,7 @@ mod tests {
     use crate::base::source::Source;
     use crate::process::spec::{Args, Job, Split};
 
-    /// Generous: what comes, comes after less.
+    /// Generous: a visible file appears earlier.
     const LIMIT: Duration = Duration::from_secs(60);
 
     fn spec(task: Task, directory: &Path) -> Spec {

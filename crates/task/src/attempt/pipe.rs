@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// How long a pipe is waited for before it is asked again whether its command has ended, 100 ms.
+/// Longest wait for a pipe between two checks whether its command has ended, 100 ms.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// A command that was started.
+/// A started command.
 pub(crate) struct Running(Mutex<Child>);
 
 impl Running {
@@ -27,12 +27,12 @@ impl Running {
         drop(self.child().kill());
     }
 
-    /// Waits for its end. No other process can wait for it meanwhile.
+    /// Waits for its end. No other thread can wait for it meanwhile.
     pub(crate) fn wait(&self) -> io::Result<ExitStatus> {
         self.child().wait()
     }
 
-    /// Whether it has ended; one that cannot be waited for has.
+    /// Whether it has ended; true if its state is not available.
     fn has_ended(&self) -> bool {
         !matches!(self.child().try_wait(), Ok(None))
     }
@@ -76,7 +76,7 @@ impl<S: Read + AsFd> Read for CommandOutput<'_, S> {
     }
 }
 
-/// The standard input of a command. Once it has ended, the pipe is broken.
+/// The standard input of a command. After the end of the command the pipe is broken.
 pub(crate) struct CommandInput<'a> {
     sink: ChildStdin,
     command: &'a Running,
@@ -84,7 +84,7 @@ pub(crate) struct CommandInput<'a> {
 
 impl<'a> CommandInput<'a> {
     pub(crate) fn new(sink: ChildStdin, command: &'a Running) -> io::Result<Self> {
-        // Of this end alone; the command's is another.
+        // Only for this end; the command has the other end.
         rustix::io::ioctl_fionbio(&sink, true)?;
         Ok(CommandInput { sink, command })
     }
@@ -109,7 +109,7 @@ impl Write for CommandInput<'_> {
     }
 }
 
-/// Waits until a pipe can be read or written, or is closed; not beyond [`PATIENCE`].
+/// Waits until a pipe can be read or written, or is closed; at most [`PATIENCE`].
 fn is_ready(pipe: impl AsFd, what: PollFlags) -> io::Result<bool> {
     loop {
         match poll(&mut [PollFd::new(&pipe, what)], Some(&PATIENCE)) {

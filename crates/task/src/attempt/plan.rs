@@ -5,11 +5,11 @@ use crate::input::split::{of_inputs, whole_files};
 use crate::process::spec::{Job, Split};
 use crate::programs::{check_count, describe};
 
-/// What each map of a job reads: [`of_inputs`], or as many empty lists as a generator has maps.
+/// The input of each map of a job: [`of_inputs`], or an empty list for each map of a generator.
 ///
 /// # Errors
 ///
-/// A program or argument that there is not, or an input that is missing; see [`of_inputs`].
+/// An unknown program or argument, or a missing input; see [`of_inputs`].
 pub fn plan(job: &Job, inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>, TaskError> {
     let shape = describe(job)?;
     check_count(&shape, inputs.len())?;

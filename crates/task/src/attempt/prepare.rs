@@ -1,9 +1,8 @@
 //! Samples all input before the first map, for the boundaries of sorted partitions.
 //!
-//! Keys are sampled from places that are spread evenly over all input bytes, so that sorted or grouped
-//! input is seen as a whole; the same input gives the same boundaries. An engine does this between other
-//! things, so the work is bounded: 100 places, of each some records and some bytes, of each record the
-//! beginning of its key.
+//! Samples come from places that are spread evenly over all input bytes, so that they represent sorted or
+//! grouped input too; the same input gives the same boundaries. The engine waits for this, so the work is
+//! bounded: 100 places, a limited number of records and bytes for each, and the beginning of each key.
 
 use std::path::Path;
 use std::{fs, io};
@@ -16,20 +15,20 @@ use crate::programs::contract::{Program, Resources};
 use crate::programs::emit::{Emit, Sink};
 use crate::shuffle::partition::Boundaries;
 
-/// Places that are checked.
+/// Number of places.
 const PLACES: u64 = 100;
-/// Records that are taken from each; 100,000 in all, as Hadoop's sampler takes.
+/// Records from each place; 100,000 in all, like Hadoop's sampler.
 const RECORDS: u64 = 1000;
-/// A place is left after this many bytes, of the (decompressed) text.
+/// Most bytes that are read at a place, of the (decompressed) text.
 const BYTES: u64 = 1 << 20;
-/// Places with a longer record, bytes, are skipped: the limits of the maps are not known here.
+/// Places with a longer record, bytes, are skipped: this step does not know the limits of the maps.
 const RECORD_MAX: u64 = 4 << 20;
 
-/// Where records are sampled: the beginning of a split.
+/// A place for samples: the beginning of a split.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     split: Split,
-    /// For how many of the [`PLACES`] it stands.
+    /// The number of the [`PLACES`] that it represents.
     weight: u64,
 }
 
@@ -72,8 +71,8 @@ fn sample(place: &Place, program: &mut dyn Program, emit: &mut Emit) -> Result<(
     Ok(())
 }
 
-/// No more than [`PLACES`], evenly spread over the bytes of all splits. Compressed files can be checked
-/// from their beginning alone, where more is taken instead.
+/// At most [`PLACES`] places, evenly spread over the bytes of all splits. A compressed file can be read only
+/// from its beginning, so more records are taken there.
 fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
     let mut sized = Vec::new();
     let mut total = 0;
@@ -91,7 +90,7 @@ fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
     let (mut places, mut before, mut next) = (Vec::new(), 0, 0);
     for (split, bytes) in sized {
         let end = before + bytes;
-        // A split with a length was found to be plain when it was cut.
+        // A split with a length comes from a plain file.
         if next < end && split.length.is_none() && !can_be_cut(&split.path)? {
             let weight = (end - next).div_ceil(step);
             places.push(Place { split: split.clone(), weight });

@@ -1,4 +1,4 @@
-//! A reduce attempt: fetch its partition of every map, merge, reduce.
+//! A reduce attempt: fetches its partition of every map, merges and reduces.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -62,7 +62,7 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
         }
         Job::Jar { .. } => return Err(TaskError::Job(NEEDS_HADOOP.to_owned())),
     }
-    // A command that stopped reading early has not seen an error behind that.
+    // A command that stopped reading early has not reached an error in the rest.
     merge.verify()?;
     part.finish(spec.durable, &mut outcome)?;
     fs::remove_dir_all(&scratch).map_err(at("cannot remove", &scratch))?;
@@ -91,7 +91,7 @@ fn fetch(
 struct Reduce<'a> {
     spec: &'a Spec,
     partition: u32,
-    /// The reducer; without one the part file holds the pairs.
+    /// The reducer; without one the part file has the pairs.
     command: Option<&'a str>,
     part: &'a mut Part,
 }

@@ -1,16 +1,16 @@
-//! What commands count and tell by lines on standard error, as Hadoop Streaming has it:
+//! Counters and the status that commands report by lines on standard error, as in Hadoop Streaming:
 //! `reporter:counter:GROUP,NAME,AMOUNT` and `reporter:status:TEXT`.
 //!
-//! Everything is bounded: a line that is too long, a counter too many, or an amount that is no whole number
-//! stays in the log as the text it is.
+//! All sizes are bounded: a line that is too long, a counter above the limit, or an amount that is not a
+//! whole number stays in the log as text.
 
 use std::collections::BTreeMap;
 
 /// The most counters of an attempt.
 const COUNTERS_MAX: usize = 500;
-/// The longest line that is checked, bytes; and so the longest name of a counter.
+/// The longest line that is checked, bytes; and thereby the longest name of a counter.
 const LINE_MAX: usize = 256;
-/// What such a line begins with.
+/// The prefix of such a line.
 const MARK: &[u8] = b"reporter:";
 
 /// The reports of the commands of an attempt.
@@ -22,7 +22,7 @@ pub(crate) struct CommandReports {
 }
 
 impl CommandReports {
-    /// Takes a line without its newline; false if it reports nothing.
+    /// Reads a line without its newline; returns false if it is not a report.
     fn take(&mut self, line: &[u8]) -> bool {
         let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
         if let Some(status) = text.strip_prefix("reporter:status:") {
@@ -47,17 +47,17 @@ impl CommandReports {
     }
 }
 
-/// Takes such lines out of the output of one command.
+/// Removes reports from the output of one command.
 #[derive(Default)]
 pub(crate) struct Filter {
     /// The beginning of a line that may report something.
     held: Vec<u8>,
-    /// Whether the line that continues is a text.
+    /// Whether the current line is plain text.
     is_text: bool,
 }
 
 impl Filter {
-    /// Appends everything that is no report to `out`.
+    /// Appends all text that is not a report to `out`.
     pub(crate) fn pass(&mut self, mut bytes: &[u8], reported: &mut CommandReports, out: &mut Vec<u8>) {
         while !bytes.is_empty() {
             let end = memchr::memchr(b'\n', bytes);
@@ -81,7 +81,7 @@ impl Filter {
         self.held.clear();
     }
 
-    /// Decides whether the held line is a report, if that is known by now.
+    /// Decides whether the held line is a report, if possible by now.
     fn settle(&mut self, is_whole: bool, reported: &mut CommandReports, out: &mut Vec<u8>) {
         let common = self.held.len().min(MARK.len());
         let may_report = self.held[..common] == MARK[..common] && self.held.len() <= LINE_MAX;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_beyond_the_bounds_stays_a_text() {
+    fn reports_beyond_the_limits_stay_text() {
         let many = (0..600).map(|i| format!("reporter:counter:g,{i},1\n")).collect::<Vec<_>>().concat();
         let (reported, rest) = said(many.repeat(2).as_bytes(), 4096);
         assert_eq!(reported.counters.len(), COUNTERS_MAX);

@@ -27,7 +27,7 @@ thread_local! {
     static OWN: RefCell<Option<Registration>> = const { RefCell::new(None) };
 }
 
-/// What one thread does.
+/// The activity of one thread.
 #[derive(Debug)]
 pub struct Activity {
     name: String,
@@ -58,7 +58,7 @@ impl Activity {
         self.duty
     }
 
-    /// How many steps the thread has taken. One that blocks takes none.
+    /// The number of steps of the thread. A blocked thread takes none.
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
@@ -83,14 +83,14 @@ pub fn all() -> Vec<Arc<Activity>> {
     lock(&ALL).clone()
 }
 
-/// This thread begins another turn.
+/// Marks the start of another turn of this thread.
 pub fn turn() {
     if let Some(own) = own() {
         own.steps.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Does an operation that may block, such as `write to` some file. Costs nothing on threads that are not
+/// Runs an operation that may block, such as `write to` some file. Costs nothing on threads that are not
 /// announced.
 pub fn during<T>(verb: &str, object: impl Display, work: impl FnOnce() -> T) -> T {
     let Some(own) = own() else { return work() };
@@ -100,7 +100,7 @@ pub fn during<T>(verb: &str, object: impl Display, work: impl FnOnce() -> T) -> 
     work()
 }
 
-/// Takes an operation off its thread, also if it panics.
+/// Removes an operation from its thread, also after a panic.
 struct OperationGuard<'a>(&'a Activity);
 
 impl Drop for OperationGuard<'_> {

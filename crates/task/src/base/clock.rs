@@ -1,9 +1,9 @@
 //! Wall time and monotonic time, and the only conversions between them.
 //!
-//! The wall clock jumps: a suspended machine wakes up, or an administrator sets the date. Dates (releases by
-//! the clock, deadlines, schedules) are wall time. Durations, ages and the times of a journal are monotonic:
-//! [`Time`] within an engine or a run, [`Elapsed`] within a process. A [`TimeBase`] says which wall time a
-//! monotonic time is. It is measured again at each use.
+//! The wall clock jumps: a suspended machine wakes up, or an administrator sets the date. Dates (release
+//! dates, deadlines, schedules) are wall time. Durations, ages and the times of a journal are monotonic:
+//! [`Time`] within an engine or a run, [`Elapsed`] within a process. A [`TimeBase`] converts a monotonic time
+//! to wall time. It is measured again at each use.
 
 use std::ops::Add;
 use std::sync::OnceLock;
@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use slackline_model::{Span, Start, Time, WallTime};
 
-/// A change of the wall clock that is reported, microseconds. Smaller ones are corrections that a time server
-/// makes.
+/// The least change of the wall clock that is reported, microseconds. Smaller ones are corrections by a time
+/// server.
 const JUMP: u64 = 1_000_000;
 
 /// Monotonic time of a process, microseconds. It has no date, and stands still while the machine is
@@ -51,14 +51,14 @@ impl ClockReading {
         Self { wall: WallTime(unix_micros()), elapsed }
     }
 
-    /// By how many microseconds the wall clock has jumped since an earlier reading. None if it has not.
+    /// The jump of the wall clock since an earlier reading, microseconds; `None` if it has not jumped.
     pub fn jump_since(self, earlier: Self) -> Option<i64> {
         let base = |now: Self| TimeBase::measured(now.wall, Time(now.elapsed.0));
         base(self).jump_since(base(earlier))
     }
 }
 
-/// Where a monotonic time begins on the wall clock.
+/// The start of a monotonic time on the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBase {
     /// The wall time at which the monotonic time is 0: microseconds since 1970, negative before.
@@ -66,12 +66,12 @@ pub struct TimeBase {
 }
 
 impl TimeBase {
-    /// The base by which a monotonic time is that wall time.
+    /// The base that gives `time` that wall time.
     pub fn measured(wall: WallTime, time: Time) -> Self {
         Self { zero: wall.0.cast_signed() - time.0.cast_signed() }
     }
 
-    /// That of a run that began then, with the jumps that are recorded since.
+    /// The base of a run that began then, with the jumps recorded since.
     pub fn recorded(started: WallTime, jumped: i64) -> Self {
         Self { zero: started.0.cast_signed().saturating_add(jumped) }
     }
@@ -91,7 +91,7 @@ impl TimeBase {
         WallTime(time.0.saturating_add_signed(self.zero))
     }
 
-    /// By how many microseconds the wall clock has jumped since an earlier measurement. None if it has not.
+    /// The jump of the wall clock since an earlier measurement, microseconds; `None` if it has not jumped.
     pub fn jump_since(self, earlier: Self) -> Option<i64> {
         let by = self.zero - earlier.zero;
         (by.unsigned_abs() >= JUMP).then_some(by)
@@ -101,24 +101,23 @@ impl TimeBase {
 /// The monotonic time of a run or an engine, which may have started before this process.
 #[derive(Clone, Copy, Debug)]
 pub struct RunClock {
-    /// When this clock was made.
+    /// The creation of this clock.
     here: Instant,
     /// The time that it showed then.
     shown: Time,
-    /// When the run began.
+    /// The start of the run.
     started: WallTime,
-    /// Where 0 is on the wall clock. A jump that was seen and recorded has moved it.
+    /// The start of the run's time on the wall clock. A recorded jump has moved it.
     base: TimeBase,
 }
 
-/// How much later one monotonic time begins than another, microseconds.
+/// The delay between the starts of two monotonic times, microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOffset(i64);
 
 impl RunClock {
-    /// The clock of a run that began then. It shows `seen` or more, so that a wall clock that was set back
-    /// does not turn time around. Since then the wall clock has jumped by `jumped` microseconds that are
-    /// recorded.
+    /// The clock of a run that began at `started`. It shows `seen` or more, so that a wall clock that was set
+    /// back does not turn time around. Since the start, jumps of `jumped` microseconds in all are recorded.
     pub fn since(started: WallTime, seen: Time, jumped: i64) -> Self {
         let base = TimeBase::recorded(started, jumped);
         let shown = base.time(ClockReading::read().wall).max(seen);
@@ -130,40 +129,40 @@ impl RunClock {
         self.shown + Span(micros(self.here.elapsed()))
     }
 
-    /// Where 0 is on the wall clock, by the wall clock of now.
+    /// The start of the run's time on the wall clock, measured now.
     pub fn measure(&self) -> TimeBase {
         TimeBase::measured(ClockReading::read().wall, self.now())
     }
 
-    /// By how many microseconds the wall clock has jumped, where that is not recorded yet.
+    /// The jump of the wall clock that is not recorded yet, microseconds.
     pub fn jump(&self) -> Option<i64> {
         self.measure().jump_since(self.base)
     }
 
-    /// The jump is recorded.
+    /// Marks the jump as recorded.
     pub fn set_recorded(&mut self, jump: i64) {
         self.base.zero += jump;
     }
 
-    /// The time of the run by the date, for releases: with the time for which the machine was suspended.
+    /// The time of the run by date, for releases: includes the time for which the machine was suspended.
     pub fn by_date(&self, now: Time) -> Time {
         let began = TimeBase::measured(self.started, Time::ZERO);
         began.time(self.base.wall(now)).max(now)
     }
 
-    /// When [`Self::by_date`] reaches a time.
+    /// The time at which [`Self::by_date`] reaches a time.
     pub fn reaches(&self, by_date: Time) -> Time {
         let began = TimeBase::measured(self.started, Time::ZERO);
         self.base.time(began.wall(by_date)).min(by_date)
     }
 
-    /// A date that a document counts from the beginning of the run, seconds, in the time of another clock,
-    /// now.
+    /// The start of this run in the time of another clock, seconds, by the current date: the offset of the
+    /// dates that a document counts from that start.
     pub fn date_on(&self, other: &Self) -> f64 {
         other.measure().seconds(self.started)
     }
 
-    /// How much later this time begins than that of another clock.
+    /// The delay from the start of another clock's time to the start of this one.
     pub fn offset_to(&self, other: &Self) -> TimeOffset {
         let shown = |clock: &Self| clock.shown.0.cast_signed();
         let between = micros(self.here.saturating_duration_since(other.here)).cast_signed()
@@ -178,12 +177,12 @@ impl TimeOffset {
         self.0 as f64 / 1e6
     }
 
-    /// A time of the run that begins later, in the time of the other.
+    /// A time of the run that begins later, as time of the other clock.
     pub fn of(self, own: Time) -> Time {
         Time(own.0.saturating_add_signed(self.0))
     }
 
-    /// A time of the other clock, in the time of the run that starts later; earlier times become its start.
+    /// A time of the other clock, as time of the run that starts later; earlier times become its start.
     pub fn own(self, at: Time) -> Time {
         Time(at.0.saturating_add_signed(-self.0))
     }
@@ -193,12 +192,12 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX >> 2)
 }
 
-/// Time since some moment of this process.
+/// A stopwatch: the time since some moment of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// That moment is now.
+    /// Starts at this moment.
     pub fn start() -> Self {
         #[expect(clippy::disallowed_methods, reason = "processes are waited for in real time")]
         Self(Instant::now())
@@ -221,15 +220,16 @@ pub fn unix_millis() -> u64 {
     unix_micros() / 1000
 }
 
-/// That many microseconds after 1970 in the time zone of this machine, or UTC if it has none.
+/// The moment that number of microseconds after 1970 in the time zone of this machine, or in UTC if it has
+/// none.
 pub fn local(micros: u64) -> Start {
     let moment = i64::try_from(micros).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into()
 }
 
-/// The name of this machine's time zone in the environment (`TZ`), if there is no such zone: then [`local`]
-/// means UTC.
+/// The name of this machine's time zone in the environment (`TZ`), if the zone is unknown: then [`local`]
+/// uses UTC.
 pub fn unknown_zone() -> Option<String> {
     let said = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err())?;
     Some(said.to_string_lossy().into_owned())
@@ -254,7 +254,7 @@ mod tests {
             (before.time(WallTime(12 * HOUR)), before.time(WallTime(0))),
             (Time(3 * HOUR), Time::ZERO)
         );
-        // Before 1970 too.
+        // Also before 1970.
         let long_ago = TimeBase::measured(WallTime(0), Time(HOUR));
         assert_eq!((long_ago.wall(Time::ZERO), long_ago.seconds(WallTime(0))), (WallTime(0), 3600.0));
         let after = TimeBase::measured(WallTime(18 * HOUR), Time(HOUR));
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn the_clock_of_a_run_never_turns_back_and_knows_what_has_jumped() {
         let now = ClockReading::read().wall.0;
-        // The wall clock was set back by eight hours since the run began.
+        // The wall clock was set back by eight hours after the start of the run.
         let mut set_back = RunClock::since(WallTime(now + 8 * HOUR), Time(HOUR), 0);
         assert!((HOUR..2 * HOUR).contains(&set_back.now().0));
         let by = set_back.jump().unwrap();

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::digest::DigestWriter;
 
-/// How much a frame of zstd holds, bytes: its encoder takes a whole frame at once.
+/// Size of a zstd frame, bytes: its encoder takes a whole frame at once.
 const FRAME: usize = 4 << 20;
 
-/// How output is compressed. The same content gives the same bytes.
+/// The compression of output. The same content gives the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -39,7 +39,7 @@ impl Codec {
         }
     }
 
-    /// How the names of its files end.
+    /// The ending of its file names.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Gzip => ".gz",
@@ -49,7 +49,7 @@ impl Codec {
     }
 }
 
-/// A file that is written, as it is or compressed.
+/// A file that is written, plain or compressed.
 pub(crate) enum Packer {
     Plain(DigestWriter),
     Gzip(GzEncoder<DigestWriter>),
@@ -67,7 +67,7 @@ impl Packer {
         }
     }
 
-    /// Takes bytes, which may wait in memory.
+    /// Writes bytes; they may wait in memory.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(file) => file.write_all(bytes),
@@ -88,14 +88,14 @@ impl Packer {
         }
     }
 
-    /// Writes what waits and gives the file.
+    /// Writes the waiting bytes and returns the file.
     pub(crate) fn finish(self) -> io::Result<DigestWriter> {
         match self {
             Self::Plain(file) => Ok(file),
             Self::Gzip(encoder) => encoder.finish(),
             Self::Lz4(encoder) => encoder.finish().map_err(io::Error::from),
             Self::Zstd { mut file, mut frame, is_written } => {
-                // Nothing at all is one frame of nothing.
+                // Empty content is one empty frame.
                 if !frame.is_empty() || !is_written {
                     write_frame(&mut file, &mut frame)?;
                 }

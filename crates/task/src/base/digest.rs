@@ -1,5 +1,5 @@
-//! The digest of a task's output: its size and a checksum. The journal has it, so that every later reader
-//! knows whether the file is still the one that the task wrote.
+//! The digest of a task's output: its size and a checksum. The journal records it, so that every later reader
+//! can check that the file is the one that the task wrote.
 
 use std::fs::{self, File, Metadata};
 use std::hash::Hasher;
@@ -12,7 +12,7 @@ use twox_hash::XxHash3_64;
 
 use crate::base::regular_file;
 
-/// How much of a file is read at once, bytes.
+/// Bytes of a file that are read at once.
 const BLOCK: usize = 1 << 18;
 
 /// The digest of a part file or of the output of a map.
@@ -22,13 +22,13 @@ pub struct Digest {
     pub bytes: u64,
     /// XXH3 of 64 bits: of all bytes of a part file; of the partitions of map output, without their index.
     pub sum: u64,
-    /// The part file when its task had written it. Moving the file changes its stamp.
+    /// The stamp of the part file when its task had written it. Moving the file changes its stamp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
 }
 
-/// Device, number, size, time of modification and time of change of a file. No program can set the last one:
-/// as long as a file keeps its stamp it keeps its content, unless the disk itself damages it.
+/// Device, inode number, size, time of modification and time of change of a file. No program can set the last
+/// one: a file with the same stamp has the same content, unless the disk itself damages it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp([i64; 7]);
 
@@ -36,7 +36,7 @@ impl Stamp {
     /// The stamp of a regular file.
     ///
     /// # Errors
-    /// There is no such file.
+    /// A missing file.
     pub fn now(path: &Path) -> io::Result<Self> {
         let meta = fs::metadata(path)?;
         if !meta.is_file() {
@@ -54,27 +54,26 @@ impl Stamp {
         self.0[2].cast_unsigned()
     }
 
-    /// Whether it is that of the same file without a change. Machines number the device of a shared file
-    /// system differently, so that the device does not count.
+    /// Whether it is the stamp of the same file without a change. Machines number the device of a shared file
+    /// system differently, so the device does not count.
     fn is_unchanged(self, other: Self) -> bool {
         self.0[1..] == other.0[1..]
     }
 }
 
 impl Digest {
-    /// The digest of the present content of a file. Reads all of it.
+    /// The digest of the current content of a file. Reads all of it.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// A file that cannot be read.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         let stamp = Stamp::now(path)?;
         let (bytes, sum) = sum(regular_file::open(path)?)?;
         Ok(Self { bytes, sum, stamp: Some(stamp) })
     }
 
-    /// Compares a file with the one that was written. The content is read unless the file has the stamp
-    /// `known`, with which it was compared before. Returns the stamp with which the file has the right
-    /// content.
+    /// Compares a file with the written one. Reads the content unless the file has the stamp `known`, with
+    /// which it was compared before. Returns the stamp with which the file has the right content.
     ///
     /// # Errors
     /// The difference, as a message for the user.
@@ -100,7 +99,7 @@ impl Digest {
         }
     }
 
-    /// Whether a file is the one that its task has just written, unchanged since.
+    /// Whether a file is unchanged since its task has just written it.
     pub fn is_fresh(&self, path: &Path) -> bool {
         let is_same = |now: Stamp| self.stamp.is_some_and(|then| then.is_unchanged(now));
         Stamp::now(path).is_ok_and(is_same)
@@ -123,7 +122,7 @@ fn sum(mut file: impl Read) -> io::Result<(u64, u64)> {
     }
 }
 
-/// A file that is written, with the digest of all that was.
+/// A file that is being written, with the digest of the bytes so far.
 pub(crate) struct DigestWriter {
     file: File,
     hash: XxHash3_64,
@@ -135,7 +134,7 @@ impl DigestWriter {
         Self { file, hash: XxHash3_64::new(), bytes: 0 }
     }
 
-    /// The digest of the file, which is complete; `durable` waits until it is on the disk.
+    /// The digest of the complete file; `durable` waits until it is on the disk.
     pub(crate) fn finish(self, durable: bool) -> io::Result<Digest> {
         let Self { file, hash, bytes } = self;
         if durable {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What stopped an attempt, and where.
+/// The error that stopped an attempt, with its place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskError {
-    /// The system refused something.
+    /// An error of the system.
     #[error("{what} {}: {source}", path.display())]
     File {
         what: &'static str,
@@ -16,11 +16,11 @@ pub enum TaskError {
         /// The error of the system.
         source: io::Error,
     },
-    /// An input file holds something that cannot be read.
+    /// An input file has content that cannot be read.
     #[error("{}, at byte {offset}: {source}", path.display())]
     Input {
         path: PathBuf,
-        /// Where the reader stood, in bytes of the (decompressed) text.
+        /// The position of the reader, in bytes of the (decompressed) text.
         offset: u64,
         source: io::Error,
     },
@@ -34,12 +34,11 @@ pub enum TaskError {
     /// An input file is of a format that cannot be read.
     #[error("{}: found {found}, expected plain text, gzip, zstd, bzip2, xz or lz4", path.display())]
     Format { path: PathBuf, found: &'static str },
-    /// An input that a job names is not there.
+    /// An input of a job is missing.
     #[error("input {pattern:?}: {problem}")]
     Missing {
-        /// The file, directory or pattern as it was given.
+        /// The file, directory or pattern in the job.
         pattern: String,
-        /// The problem that was found.
         problem: String,
     },
     /// The committed output of a map is missing or damaged: the map must run again.
@@ -56,7 +55,7 @@ pub enum TaskError {
         /// Found and expected.
         problem: String,
     },
-    /// A job asks for something that there is not.
+    /// A job refers to an unknown program, argument or field.
     #[error("{0}")]
     Job(String),
     #[error("{role} {:?}: {status}{}{}", brief(command), limited(*limit), said(stderr))]
@@ -64,13 +63,13 @@ pub enum TaskError {
         /// `mapper`, `combiner` or `reducer`.
         role: &'static str,
         command: String,
-        /// How it ended: its exit status or the signal.
+        /// Its end: the exit status or the signal.
         status: String,
         /// The last lines of its standard error.
         stderr: String,
         /// Its exit code, if it was not killed.
         exit: Option<u8>,
-        /// How much address space each of its processes was allowed, bytes, if that was limited for its job.
+        /// The limit on the address space of each of its processes, bytes, if its job has one.
         limit: Option<u64>,
     },
     /// The output of a command is invalid.
@@ -83,7 +82,7 @@ pub enum TaskError {
     },
 }
 
-/// How many characters of a command are said.
+/// Most characters of a command in a message.
 const COMMAND_MOST: usize = 80;
 
 /// The exit code of a shell that finds no such command.
@@ -97,7 +96,7 @@ impl TaskError {
     }
 
     /// Whether another attempt would fail in the same way: a missing, changed or damaged input, a record that
-    /// is too long, a job that cannot be done, a command that is not found.
+    /// is too long, a job that cannot run, a command that is not found.
     pub fn is_final(&self) -> bool {
         use io::ErrorKind::{ArgumentListTooLong, FileTooLarge, InvalidInput, NotFound, PermissionDenied};
         match self {
@@ -111,7 +110,7 @@ impl TaskError {
             }
             // An error of the system may pass; an error of a decoder repeats for the same bytes.
             Self::Input { source, .. } => source.raw_os_error().is_none(),
-            // A program that does not get the memory it begins with ends in this way, too.
+            // A program that does not get memory for its start also ends in this way.
             Self::Command { exit, limit, stderr, .. } => {
                 *exit == Some(NOT_FOUND) && (limit.is_none() || stderr.contains("not found"))
             }
@@ -120,8 +119,8 @@ impl TaskError {
         }
     }
 
-    /// The directory of the committed map whose output a reduce found missing or damaged. No attempt of the
-    /// reduce can fix this, only another one of the map.
+    /// The directory of the committed map whose output a reduce found missing or damaged. Only another
+    /// attempt of the map, not of the reduce, can fix this.
     pub fn lost_map(&self) -> Option<PathBuf> {
         match self {
             Self::LostMap { directory, .. } => Some(directory.clone()),
@@ -138,14 +137,14 @@ impl TaskError {
     }
 }
 
-/// The message where a file is read.
+/// The message for a file that cannot be read.
 const CANNOT_READ: &str = "cannot read";
-/// The message where the working directory of a command is entered.
+/// The message for the working directory of a command.
 pub(crate) const CANNOT_ENTER: &str = "cannot enter";
-/// The message where a shell is started.
+/// The message for a shell that does not start.
 pub(crate) const CANNOT_START: &str = "cannot start";
 
-/// The start of a command that identifies it: the reason for its failure comes after it, and is more
+/// The start of a command, which identifies it: the reason for its failure comes after it, and is more
 /// important.
 fn brief(command: &str) -> Cow<'_, str> {
     match command.char_indices().nth(COMMAND_MOST) {
@@ -162,12 +161,12 @@ fn limited(limit: Option<u64>) -> String {
     })
 }
 
-/// The last words of a command, if it had any.
+/// The last lines of a command, if it wrote any.
 fn said(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its standard error ends:\n{stderr}") }
 }
 
-/// Puts an error of the system into words: `map_err(at("cannot read", path))`.
+/// Converts an error of the system to a message: `map_err(at("cannot read", path))`.
 pub(crate) fn at(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TaskError {
     move |source| TaskError::File { what, path: path.to_owned(), source }
 }

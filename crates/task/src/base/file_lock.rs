@@ -1,4 +1,4 @@
-//! Locks of files. Nothing waits for one without a limit: the process that holds it may be stopped.
+//! Locks of files. Every wait for a lock has a limit: the process that holds it may be stopped.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::base::clock;
 use crate::base::system::lock_refused;
 
-/// Time between two tries.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Locks a file.
@@ -33,7 +33,7 @@ pub fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::WouldBlock, problem))
 }
 
-/// Whether an open file is the one of that name.
+/// Whether an open file is the one at that path.
 ///
 /// # Errors
 /// Any error of the file system.

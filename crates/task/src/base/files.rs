@@ -44,16 +44,16 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 
 /// A directory on the way down to the one that is being emptied.
 struct Level {
-    /// By which it is known when it is come back to.
+    /// Identifies it when the walk returns to it.
     id: (u64, u64),
-    /// Its name in the one above.
+    /// Its name in the parent directory.
     name: CString,
-    /// Directories in it that are not checked yet.
+    /// Its subdirectories that are not visited yet.
     left: Vec<CString>,
 }
 
-/// Removes the contents of a directory of any depth, within limits on the stack and on open files. Only what
-/// cannot be removed stays.
+/// Removes the contents of a directory of any depth, within limits on the stack and on open files. Only
+/// entries that cannot be removed stay.
 ///
 /// # Errors
 /// The error of the file system for the first entry that stays.
@@ -74,7 +74,7 @@ fn empty(directory: &OwnedFd) -> io::Result<()> {
         } else if let Some(above) = levels.last() {
             let parent = openat(&here, c"..", DIRECTORY, Mode::empty())?;
             if id(&parent)? != above.id {
-                // A process has moved it, and its present parent is another directory.
+                // A process has moved it, and its current parent is another directory.
                 return Err(io::Error::other("found a directory moved while it was removed"));
             }
             if let Err(error) = unlinkat(&parent, &last.name, AtFlags::REMOVEDIR) {
@@ -136,13 +136,13 @@ pub fn remove_busy(path: &Path) -> io::Result<()> {
     remove(path)
 }
 
-/// What names begin with that were given to files that cannot be removed.
+/// The prefix of the new names of files that cannot be removed.
 const ASIDE: &str = "cannot-be-removed";
 
-/// Removes a file or a directory whose place is needed. If it cannot be removed, it gets another name.
+/// Removes a file or a directory whose place is needed. If that fails, renames it.
 ///
 /// # Errors
-/// It can neither be removed nor renamed.
+/// An entry that can neither be removed nor renamed.
 pub fn clear_away(path: &Path) -> io::Result<()> {
     let Err(error) = remove(path) else { return Ok(()) };
     let is_aside = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
@@ -161,8 +161,8 @@ pub fn set_aside(directory: &Path) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Removes directories with very many files while other things are done. When it is dropped everything is
-/// removed, unless it was given to leave it.
+/// Removes directories with very many files in the background. When it is dropped, it waits for the removal,
+/// unless it was stopped by [`Self::leave`].
 #[derive(Debug, Default)]
 pub struct Remover {
     at_work: Option<(Sender<PathBuf>, JoinHandle<()>)>,
@@ -170,7 +170,7 @@ pub struct Remover {
 }
 
 impl Remover {
-    /// Takes a directory that no process needs. What cannot be removed stays.
+    /// Takes a directory that no process needs. Entries that cannot be removed stay.
     pub fn take(&mut self, directory: PathBuf) {
         if self.at_work.is_none() {
             let (queue, taken) = channel::<PathBuf>();
@@ -182,12 +182,12 @@ impl Remover {
             Some((queue, _)) => {
                 queue.send(directory).expect("invariant: the other end is there as long as this one");
             }
-            // Without another thread it takes the time of this one.
+            // Without another thread the removal runs on this one.
             None => remove_unless(&directory, &self.is_left),
         }
     }
 
-    /// Stops the removal; the rest stays.
+    /// Stops the removal; the remaining entries stay.
     pub fn leave(&self) {
         self.is_left.store(true, Ordering::SeqCst);
     }
@@ -197,7 +197,7 @@ impl Drop for Remover {
     fn drop(&mut self) {
         if let Some((queue, thread)) = self.at_work.take() {
             drop(queue);
-            // A thread that panicked has said so.
+            // A thread that panicked has printed its message.
             let _ = thread.join();
         }
     }
@@ -209,7 +209,7 @@ fn remove_unless(directory: &Path, is_left: &AtomicBool) {
         if is_left.load(Ordering::SeqCst) {
             return;
         }
-        // What stays keeps the directory, too.
+        // An entry that stays keeps the directory, too.
         let _ = remove(&entry.path());
     }
     let _ = fs::remove_dir(directory);
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Neither the stack nor the files that may be open do for one directory in another.
+    /// Neither the stack nor the number of open files suffices for one directory in another.
     #[test]
     fn directories_are_removed_however_deep_they_are() {
         let dir = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_gone_in_the_end_unless_it_is_left() {
+    fn directories_are_removed_in_the_end_unless_they_are_left() {
         let dir = tempfile::tempdir().unwrap();
         let [first, second, left] = ["first", "second", "left"].map(|name| dir.path().join(name));
         let mut remover = Remover::default();

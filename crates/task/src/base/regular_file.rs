@@ -155,7 +155,7 @@ fn opened(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
 }
 
 fn open_regular(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
-    // To open a pipe wakes its writer, and to open a device may start it: both are refused before, and again
+    // Opening a pipe wakes its writer, and opening a device may start it: both are refused before, and again
     // afterwards.
     let is_direct = flags.contains(OFlags::NOFOLLOW);
     let meta = if is_direct { fs::symlink_metadata(path) } else { fs::metadata(path) };
@@ -177,14 +177,14 @@ fn open_regular(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
         Err(error) => return Err(error.into()),
     };
     refuse_others(&file.metadata()?)?;
-    // A file system in user space may give up reads of such a file.
+    // A file system in user space may abort reads of such a file.
     fcntl_setfl(&file, flags & OFlags::APPEND)?;
     Ok(file)
 }
 
 /// Opens a path without following links to open files of processes.
 fn guarded(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    /// A file server holds a lease on the file: the system has asked it to give the lease back.
+    /// A file server holds a lease on the file: the system has asked the server to return it.
     const LEASED: Errno = Errno::AGAIN;
     const TRIES: u32 = 100;
     let mut opened = open_once(path, flags, mode);
@@ -314,7 +314,7 @@ mod tests {
             let error = open(path).unwrap_err();
             assert!(error.to_string().contains("a link to an open file of a process"), "{error}");
         }
-        // A link to a file is as good as the file where it is allowed.
+        // A link to a file is as good as the file if links are allowed.
         let link = dir.path().join("link");
         symlink(&path, &link).unwrap();
         assert!(open(&link).is_ok() && open_no_link(&link).is_err());

@@ -1,4 +1,4 @@
-//! Input files as they were when a run began, and whether they still are.
+//! Input files as they were when a run began, and checks that they are unchanged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -14,21 +14,21 @@ use crate::base::clock::unix_micros;
 use crate::base::error::{TaskError, at};
 use crate::base::regular_file;
 
-/// How much of a file is hashed at once, bytes.
+/// Bytes of a file that are hashed at once.
 const BLOCK: usize = 1 << 18;
 
 /// An input file as it was when the run began, or a part file as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     pub bytes: u64,
-    /// When it was written last, microseconds since 1970; 0 if the file system does not report it.
+    /// The last modification, microseconds since 1970; 0 if the file system does not report it.
     pub modified: u64,
-    /// The SHA-256 of its content in hexadecimal digits, if the user asked for it. Then size and content tell
-    /// whether the file is the same, whenever it was written.
+    /// The SHA-256 of its content in hexadecimal digits, if the user asked for it. Then size and content
+    /// decide whether the file is the same, and the time of modification does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Which file it was. Part files and files on other file systems (HDFS) have none: a part is renamed
-    /// after it was written, which changes the time that the system notes.
+    /// The identity of the file. Part files and files on other file systems (HDFS) have none: a part is
+    /// renamed after it was written, which changes the time that the system notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<Identity>,
     /// The content was read so soon after the last change that an equal identity does not prove equal
@@ -40,19 +40,19 @@ pub struct Source {
     is_link: bool,
 }
 
-/// Which file a path named, and its times in nanoseconds since 1970.
+/// The identity of a file at a path, and its times in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     inode: u64,
     device: u64,
     modified: i64,
-    /// When the system noted the last change of content, name or permissions. No program can set it.
+    /// The time of the last change of content, name or permissions. No program can set it.
     changed: i64,
 }
 
 impl Identity {
     fn of(meta: &Metadata) -> Self {
-        // Years beyond 2262 wrap around, and stay different from each other.
+        // Years after 2262 wrap around, and stay different from each other.
         let nanoseconds = |seconds: i64, rest| seconds.wrapping_mul(1_000_000_000).wrapping_add(rest);
         Self {
             inode: meta.ino(),
@@ -63,8 +63,8 @@ impl Identity {
     }
 }
 
-/// A file that was changed less than this before it was read, nanoseconds, may be changed again within the
-/// same tick of the file system's clock.
+/// A file that was changed less than this before it was read, nanoseconds, may change again within the same
+/// tick of the file system's clock.
 const SETTLED: i64 = 2_000_000_000;
 
 /// The result of [`Source::difference`] for the same file seen through another mount, or on another machine.
@@ -74,7 +74,7 @@ impl Source {
     /// A file as it is now, without its content.
     ///
     /// # Errors
-    /// It is missing.
+    /// A missing file.
     pub fn now(path: &Path) -> io::Result<Self> {
         let meta = fs::symlink_metadata(path)?;
         if meta.is_symlink() {
@@ -87,7 +87,7 @@ impl Source {
     /// A file as it is now, with the SHA-256 of its content.
     ///
     /// # Errors
-    /// It cannot be read, or it changes while it is read.
+    /// A file that cannot be read, or changes while it is read.
     pub fn hashed(path: &Path) -> io::Result<Self> {
         let now = i64::try_from(unix_micros()).unwrap_or(0).saturating_mul(1000);
         let before = Self::now(path)?;
@@ -101,10 +101,10 @@ impl Source {
         Ok(Self { sha256: Some(sha256), is_fresh, ..before })
     }
 
-    /// A part file as it is now: its size and its time of change.
+    /// The current size and time of change of a part file.
     ///
     /// # Errors
-    /// It is missing.
+    /// A missing file.
     pub fn of_part(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|meta| Self::written(&meta))
     }
@@ -121,7 +121,7 @@ impl Source {
         Self { bytes: meta.len(), modified, sha256: None, identity, is_fresh: false, is_link: false }
     }
 
-    /// Leaves what only tells files of one file system apart.
+    /// Drops the identity, which only distinguishes files of one file system.
     pub fn forget_identity(&mut self) {
         self.identity = None;
     }
@@ -137,7 +137,7 @@ impl Source {
     /// Whether a file has not changed.
     ///
     /// # Errors
-    /// It is missing, or cannot be read.
+    /// A missing file, or one that cannot be read.
     pub fn is_still(&self, path: &Path) -> io::Result<bool> {
         let now = Self::now(path)?;
         Ok(match &self.sha256 {
@@ -146,7 +146,7 @@ impl Source {
         })
     }
 
-    /// Whether the file was the same both times.
+    /// Whether both are the same file with the same content.
     pub fn is_same(&self, other: &Self) -> bool {
         self.difference(other).is_none()
     }
@@ -182,7 +182,7 @@ impl Source {
     }
 }
 
-/// The SHA-256 of all that a file holds.
+/// The SHA-256 of the content of a file.
 fn hash(mut file: File) -> io::Result<String> {
     let (mut hash, mut block) = (Sha256::new(), vec![0; BLOCK]);
     loop {
@@ -197,10 +197,10 @@ fn hash(mut file: File) -> io::Result<String> {
     Ok(digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect())
 }
 
-/// A file that is being read, and that must stay as it was.
+/// A file that is being read and must not change.
 pub(crate) struct WatchedFile {
     source: Source,
-    /// The file as it was opened. As long as it stays so its content does, and it is not hashed twice.
+    /// The file when it was opened. While this is unchanged, so is its content, which is not hashed twice.
     opened: Source,
 }
 
@@ -219,8 +219,8 @@ impl WatchedFile {
     }
 }
 
-/// Files beside the inputs that an attempt depends on, which must stay as they were while it runs: its
-/// commands may read them at any moment.
+/// Files beside the inputs that an attempt depends on and that must not change while it runs: its commands
+/// may read them at any moment.
 pub(crate) struct WatchedFiles<'a> {
     files: Vec<(&'a Path, WatchedFile)>,
 }
@@ -243,7 +243,7 @@ impl<'a> WatchedFiles<'a> {
         files.iter().map(watched).collect::<Result<_, _>>().map(|files| Self { files })
     }
 
-    /// Refuses files that were written meanwhile, even if their content is as before.
+    /// Refuses files that were written meanwhile, even with unchanged content.
     pub(crate) fn check(&self) -> Result<(), TaskError> {
         let is_written = |(path, watched): &&(&Path, WatchedFile)| {
             let is_untouched = fs::metadata(path).is_ok_and(|meta| {
@@ -284,7 +284,7 @@ mod tests {
         // Touched: another time, the same content.
         set_modified(&path, UNIX_EPOCH);
         assert!(!plain.is_still(&path).unwrap() && hashed.is_still(&path).unwrap());
-        // Written, and its time put back.
+        // Written, and its time set back.
         let touched = Source::now(&path).unwrap();
         fs::write(&path, "abd").unwrap();
         set_modified(&path, UNIX_EPOCH);
@@ -293,7 +293,7 @@ mod tests {
         assert!(plain.is_still(&path).is_err() && hashed.is_still(&path).is_err());
     }
 
-    /// Each case changes one thing, and restores it if possible.
+    /// Each case changes one property, and restores it if possible.
     #[test]
     fn a_difference_is_named() {
         let dir = tempfile::tempdir().unwrap();
@@ -354,7 +354,7 @@ mod tests {
         let begin = |source: &Source| {
             WatchedFile::begin(source, &path, &File::open(&path).unwrap()).unwrap().is_some()
         };
-        // The wrong sum tells whether the content was compared.
+        // The wrong sum shows whether the content was compared.
         let unseen = Source { sha256: Some("none".to_owned()), is_fresh: false, ..fresh.clone() };
         assert!(begin(&unseen) && begin(&fresh) && !begin(&Source { is_fresh: true, ..unseen.clone() }));
         fs::rename(&path, dir.path().join("y")).unwrap();

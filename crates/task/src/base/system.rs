@@ -1,4 +1,4 @@
-//! What a process inherits from its caller (signals, descriptors, limits), and what it hands on to its
+//! The state that a process inherits from its caller (signals, descriptors, limits) and passes on to its
 //! children.
 //!
 //! A signal that the caller ignores stays ignored, in this process and in its children: `nohup` ignores HUP,
@@ -55,10 +55,10 @@ pub fn on_stop_signal(mut stop: impl FnMut() + Send + 'static) -> io::Result<()>
     begun.map_err(|error| io::Error::new(error.kind(), format!("signals cannot be handled: {error}")))
 }
 
-/// Makes sure that the system has as many more threads, for libraries that panic where it does not.
+/// Checks that the system can start this number of threads, for libraries that panic if it cannot.
 ///
 /// # Errors
-/// It has not.
+/// Too few threads are left.
 pub fn try_threads(count: usize) -> io::Result<()> {
     let gate = RwLock::new(());
     let closed = gate.write().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ fn ignored() -> u64 {
     mask(&fs::read_to_string("/proc/self/status").unwrap_or_default(), "SigIgn:")
 }
 
-/// A set of signals in the words of the system.
+/// A set of signals in the format of the system.
 fn mask(status: &str, name: &str) -> u64 {
     let digits = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     u64::from_str_radix(digits.trim(), 16).unwrap_or(0)
@@ -86,7 +86,7 @@ fn is_in(set: u64, signal: i32) -> bool {
     set >> (signal - 1) & 1 == 1
 }
 
-/// A message with what to do about a limit of the process, if one was reached.
+/// A message with the remedy for a limit of the process, if one was reached.
 ///
 /// It reads the text: a report of a worker, and most messages with a path, have no other trace of the
 /// system's error.
@@ -98,14 +98,14 @@ pub fn with_remedy(message: String) -> String {
     }
 }
 
-/// What to do about an error of the system, by its number.
+/// The remedies for errors of the system, by number.
 const REMEDIES: [(i32, &str); 3] = [
     (11, "the limit on processes and threads is reached: raise it (ulimit -u), or use fewer slots"),
     (24, "the limit on open files is reached: raise it (ulimit -n), or use fewer slots"),
     (27, "the limit on the size of files is reached: raise it (ulimit -f)"),
 ];
 
-/// Why a file cannot be locked, with the remedy where its file system has no locks.
+/// The reason why a file cannot be locked, with the remedy if its file system has no locks.
 pub fn lock_refused(error: io::Error) -> io::Error {
     let has_locks = error.kind() != io::ErrorKind::Unsupported
         && error.raw_os_error() != Some(Errno::NOLCK.raw_os_error());

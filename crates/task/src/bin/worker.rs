@@ -1,4 +1,4 @@
-//! A worker process by itself, for containers of other systems, tests and measurements. On this machine
+//! A separate worker program, for containers of other systems, tests and measurements. On this machine
 //! `slackline` starts its own program again instead.
 
 use slackline_task::{container, worker};

@@ -13,7 +13,7 @@ pub(crate) struct Arguments {
     pub(crate) spec: PathBuf,
     pub(crate) task: u32,
     pub(crate) attempt: u32,
-    /// The container's.
+    /// The directory of the container.
     pub(crate) directory: PathBuf,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Phase {
     Map {
         pieces: PathBuf,
-        /// By piece: where a copy of it lies.
+        /// For each piece, the place of its copy.
         copies: BTreeMap<usize, PathBuf>,
     },
     Reduce,
@@ -64,7 +64,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Argumen
     Ok(arguments)
 }
 
-/// The one way in which it is started.
+/// The only form of the command line.
 const USAGE: &str = "container map|reduce --spec FILE [--pieces FILE] --task N --attempt N --directory DIR [--copy PIECE=FILE]…";
 
 fn copy(value: &str) -> Result<(usize, PathBuf), TaskError> {

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::base::error::{TaskError, at};
 
-/// The tag of a part file's bytes. Those below are numbers of partitions and, towards a reduce, of maps.
+/// The tag of a part file's bytes. Smaller tags are numbers of partitions and, on the way to a reduce, of
+/// maps.
 pub const PART: u32 = u32::MAX - 1;
 /// The tag of the last frame, which is a [`crate::process::report::Report`] in JSON.
 pub const REPORT: u32 = u32::MAX;
@@ -15,11 +16,11 @@ pub const FRAME_MAX: usize = 1 << 20;
 /// Bytes of tag and length.
 const HEAD: usize = 8;
 
-/// Writes all that a source has, in frames of one tag; nothing if it has nothing.
+/// Writes all bytes of a source, in frames of one tag; no frame for an empty source.
 ///
 /// # Errors
 ///
-/// The source cannot be read, or the reader has gone.
+/// A source that cannot be read, or a reader that has gone.
 pub(crate) fn write(out: &mut impl Write, tag: u32, mut source: impl Read) -> Result<(), TaskError> {
     let mut frame = Vec::new();
     loop {
@@ -36,12 +37,12 @@ pub(crate) fn write(out: &mut impl Write, tag: u32, mut source: impl Read) -> Re
     }
 }
 
-/// The message where standard output cannot be written.
+/// The message for an error of standard output.
 pub(crate) fn unsent() -> impl FnOnce(io::Error) -> TaskError {
     at("cannot write", Path::new("standard output"))
 }
 
-/// The message about frames that cannot be.
+/// The message for invalid frames.
 pub(crate) fn malformed(problem: String) -> TaskError {
     TaskError::Damaged { path: "standard input".into(), problem }
 }
@@ -57,11 +58,11 @@ impl<R: Read> Frames<R> {
         Self { source, bytes: Vec::new() }
     }
 
-    /// The tag and the bytes of the next frame; none at the end.
+    /// The tag and the bytes of the next frame; `None` at the end.
     ///
     /// # Errors
     ///
-    /// A frame that is cut short or too long, or the source cannot be read.
+    /// A frame that is cut short or too long, or a source that cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<(u32, &[u8])>, TaskError> {
         if self.take(HEAD)? == 0 {
             return Ok(None);
@@ -82,7 +83,7 @@ impl<R: Read> Frames<R> {
         Ok(Some((tag, &self.bytes)))
     }
 
-    /// Reads this many bytes, or all there are; says how many.
+    /// Reads this number of bytes, or all that are left; returns their number.
     fn take(&mut self, bytes: usize) -> Result<usize, TaskError> {
         self.bytes.clear();
         let read = self.source.by_ref().take(bytes as u64).read_to_end(&mut self.bytes);
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_in_frames_of_the_largest_size() {
+    fn long_sources_are_cut_into_frames_of_the_largest_size() {
         let (mut out, long) = (Vec::new(), vec![b'x'; FRAME_MAX + 1]);
         for (tag, bytes) in [(3, b"one".as_slice()), (4, b""), (PART, &long)] {
             write(&mut out, tag, bytes).unwrap();

@@ -14,35 +14,33 @@ use crate::container::pieces::{Piece, is_elsewhere};
 use crate::process::limits::Limits;
 use crate::process::spec::{Job, Setting, Shuffle, Spec, Split, Task};
 
-/// A job as its tasks are given of it.
+/// A job, as its tasks get it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
-    /// What its tasks do.
+    /// The work of its tasks.
     job: Job,
     pub(crate) maps: u32,
     /// Reduce tasks; 0 for a job of maps only.
     reducers: u32,
-    /// The directory of the run, where commands work unless they say otherwise, and where names of files
-    /// start from.
+    /// The directory of the run: the default for commands, and the base of relative file names.
     directory: PathBuf,
     /// Memory for the buffers of an attempt, bytes.
     memory_bytes: u64,
-    /// Where and how commands run.
+    /// The directory, environment and shell of commands.
     setting: Setting,
-    /// How pairs go from maps to reduces.
+    /// The path of pairs from maps to reduces.
     shuffle: Shuffle,
-    /// How part files are compressed.
+    /// The compression of part files.
     compress: Option<Codec>,
-    /// How much memory each process of a command may take, bytes.
+    /// The memory limit of each process of a command, bytes.
     memory_limit: Option<u64>,
-    /// Seconds after which an attempt is ended and has failed.
+    /// Seconds after which an attempt is ended and fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<f64>,
-    /// What [`crate::attempt::prepare`] wrote, where the program wants it.
+    /// The output of [`crate::attempt::prepare`], if the program needs it.
     prepared: Option<Vec<u8>>,
-    /// Local input files by the names that the job has for them, as they were when the run began, where that
-    /// is known.
+    /// Local input files by their names in the job, with their state when the run began, if that is known.
     files: BTreeMap<PathBuf, Option<Source>>,
 }
 
@@ -50,13 +48,13 @@ pub struct JobSpec {
 #[derive(Clone, Copy, Debug)]
 pub struct ContainerJob<'a> {
     pub work: &'a Job,
-    /// What each map reads, with the files as they were when the run began.
+    /// The splits of each map, with the files as they were when the run began.
     pub maps: &'a [Vec<Split>],
     /// Reduce tasks; 0 for a job of maps only.
     pub reducers: u32,
-    /// Whether its program wants all input to be sampled before the first map.
+    /// Whether its program needs samples of all input before the first map.
     pub needs_preparation: bool,
-    /// The file that [`crate::attempt::prepare`] wrote.
+    /// The file written by [`crate::attempt::prepare`].
     pub prepared: Option<&'a Path>,
     pub setting: &'a Setting,
     pub shuffle: &'a Shuffle,
@@ -65,7 +63,7 @@ pub struct ContainerJob<'a> {
 }
 
 impl JobSpec {
-    /// What the tasks of a job are given. Paths start from `directory`, that of the run.
+    /// The description for the tasks of a job. Paths start from `directory`, that of the run.
     ///
     /// # Errors
     ///
@@ -108,7 +106,7 @@ impl JobSpec {
             .map_err(|error| TaskError::Damaged { path: path.to_owned(), problem: error.to_string() })
     }
 
-    /// A map and what it reads.
+    /// A map with its input.
     pub(crate) fn map(
         &self,
         index: u32,
@@ -136,7 +134,7 @@ impl JobSpec {
         Ok(Task::Map { index, maps: self.maps, splits, partitions: self.reducers, prepared })
     }
 
-    /// How long an attempt may take.
+    /// The longest time of an attempt.
     pub(crate) fn limit(&self) -> Option<Span> {
         self.timeout.map(Span::from_seconds_nearest)
     }
@@ -160,7 +158,7 @@ impl JobSpec {
         Ok(Split { path, offset, length, input, source, copy: copy.cloned() })
     }
 
-    /// The name that the job has for a file, and what it was.
+    /// The job's name for a file, and its earlier state.
     fn known(&self, path: PathBuf) -> (PathBuf, Option<Source>) {
         let below = path.strip_prefix(&self.directory).ok();
         let names =
@@ -170,7 +168,7 @@ impl JobSpec {
         known.map_or((path, None), |(name, source)| (name.clone(), source.clone()))
     }
 
-    /// What an attempt is given.
+    /// The specification of an attempt.
     pub(crate) fn attempt(&self, task: Task, place: &AttemptDirectories) -> Spec {
         let mut setting = self.setting.clone();
         let cwd = setting.cwd.filter(|cwd| self.directory.join(cwd).is_dir());
@@ -186,7 +184,7 @@ impl JobSpec {
             compress: self.compress,
             memory_limit: self.memory_limit,
             memory_group: None,
-            // The containers of a cluster may have others of these names.
+            // The containers of a cluster may have other files of these names.
             files: BTreeMap::new(),
             map_sums: Vec::new(),
             patient: false,
@@ -195,7 +193,7 @@ impl JobSpec {
     }
 }
 
-/// Why such jobs are refused.
+/// The reason why such jobs are refused.
 pub const NO_TOTAL_ORDER: &str = "total_order: found it for a job on Hadoop, expected a job without it: which reduce gets a \
 key is settled when all maps have ended, and Hadoop moves the output of each map before that";
 
@@ -209,7 +207,7 @@ fn check(what: &str, number: u32, count: u32) -> Result<u32, TaskError> {
 /// The directories of an attempt, absolute.
 pub(crate) struct AttemptDirectories {
     container: PathBuf,
-    /// Where the attempt writes.
+    /// The directory to which the attempt writes.
     pub(crate) attempt: PathBuf,
 }
 
@@ -220,8 +218,8 @@ impl AttemptDirectories {
         Ok(Self { container: container.to_owned(), attempt })
     }
 
-    /// Makes the directory of the run that of this process, as it is that of every worker of the run; the
-    /// container's where there is no such directory.
+    /// Makes the directory of the run that of this process, as for every worker of the run; uses the
+    /// container's directory if that does not exist.
     pub(crate) fn enter(&self, job: &JobSpec) -> Result<(), TaskError> {
         let directory = if job.directory.is_dir() { &job.directory } else { &self.container };
         std::env::set_current_dir(directory).map_err(at("cannot enter", directory))

@@ -1,9 +1,8 @@
-//! The pieces file of a job: what each of its maps reads, a line for each in the order of their numbers:
-//! `HOST,HOST TAB [{"path": URI, "offset": N, "length": N or null, "input": K, "source": {…}}, …]`. There may
-//! be no hosts, and only what is on another file system says what it was.
+//! The pieces file of a job: the input of each of its maps, a line for each in the order of their numbers:
+//! `HOST,HOST TAB [{"path": URI, "offset": N, "length": N or null, "input": K, "source": {…}}, …]`. The list
+//! of hosts may be empty, and only files on another file system have a `source`.
 //!
-//! A local file is `file://` and its absolute path as it is, as Hadoop writes paths: nothing in it is
-//! percent-encoded.
+//! A local file is `file://` and its absolute path, as Hadoop writes paths: without percent-encoding.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -15,19 +14,19 @@ use crate::base::regular_file;
 use crate::base::source::Source;
 use crate::process::spec::Split;
 
-/// What a map reads of one file: see [`Split`].
+/// The part of a file that a map reads: see [`Split`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
     pub path: String,
-    /// Where it begins, in bytes.
+    /// The start, in bytes.
     pub offset: u64,
-    /// Its length in bytes; none means the whole file.
+    /// The length in bytes; `None` means the whole file.
     pub length: Option<u64>,
-    /// Which of the job's inputs it comes from, from 0.
+    /// The index of the job's input, from 0.
     pub input: u32,
-    /// What the file was when the run found or made it, for the submitter that copies it, if it is on another
-    /// file system; a local one is compared by the worker, as the job says.
+    /// The state of the file when the run found or made it, for the submitter that copies it, if it is on
+    /// another file system. The worker compares a local file with the state in the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
 }
@@ -45,7 +44,7 @@ impl Piece {
     /// Its file, if that is a local one.
     pub(crate) fn local(&self) -> Option<PathBuf> {
         let path = self.path.strip_prefix("file:")?;
-        // An empty name of a host stands between two slashes and the path.
+        // An empty host name is between two slashes and the path.
         let path = path.strip_prefix("//").unwrap_or(path);
         path.starts_with('/').then(|| path.into())
     }
@@ -58,7 +57,7 @@ pub(crate) fn is_elsewhere(path: &Path) -> bool {
     !scheme.is_empty() && scheme.chars().all(is_name)
 }
 
-/// Writes what each map reads, with the hosts near its input. Paths start from `directory`.
+/// Writes the input of each map, with the hosts near it. Paths start from `directory`.
 ///
 /// # Errors
 ///
@@ -80,7 +79,7 @@ pub fn write(
 ///
 /// # Errors
 ///
-/// There is no such line, it cannot be read, or is none.
+/// A line that is missing or cannot be read.
 pub fn read(file: &Path, map: u32) -> Result<Vec<Piece>, TaskError> {
     let unreadable = || at("cannot read", file);
     let mut lines = BufReader::new(regular_file::open(file).map_err(unreadable())?).split(b'\n');
@@ -91,7 +90,7 @@ pub fn read(file: &Path, map: u32) -> Result<Vec<Piece>, TaskError> {
     })
 }
 
-/// The pieces of a line; what is wrong otherwise.
+/// The pieces of a line, or its fault.
 fn pieces(line: Option<&[u8]>) -> Result<Vec<Piece>, String> {
     let line = line.ok_or("found the end, expected a line for each map")?;
     let tab = memchr::memchr(b'\t', line).ok_or("found no tab, expected hosts, a tab and pieces")?;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Chain, Cursor, Read};
 use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
-/// What is wrong with a file, as text for the user.
+/// The fault of a file, as text for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct DataProblem(String);
@@ -14,9 +14,9 @@ pub(super) fn invalid_data(problem: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, DataProblem(problem))
 }
 
-/// All members of a gzip file; zeros may follow them, as tapes and padded files have them.
+/// All members of a gzip file; zeros may follow them, as in tapes and padded files.
 pub(super) struct Members<R> {
-    /// None at the end.
+    /// `None` at the end.
     pub(super) decoder: Option<GzDecoder<R>>,
 }
 
@@ -43,7 +43,7 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Goes to the first byte that is not zero, if there is one.
+/// Skips zeros; returns the first other byte, if there is one.
 pub(super) fn skip_zeros(source: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
         let bytes = source.fill_buf()?;
@@ -60,8 +60,8 @@ pub(super) fn skip_zeros(source: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// A source that remembers whether a reader tried to read beyond its end: the decoder of LZ4 takes a file
-/// that lost its end for a whole one.
+/// A source that records whether a reader tried to read beyond its end: the decoder of LZ4 takes a file that
+/// lost its end for a whole one.
 pub(super) struct EndDetector<R> {
     pub(super) source: R,
     pub(super) hit_end: bool,
@@ -75,18 +75,18 @@ impl<R: Read> Read for EndDetector<R> {
     }
 }
 
-/// A frame, whose first bytes were read already.
+/// A frame whose first bytes are already read.
 pub(super) type Lz4Frame<R> = FrameDecoder<Chain<Cursor<[u8; 4]>, EndDetector<R>>>;
 
 /// All frames of an LZ4 file.
 pub(super) struct Lz4Frames<R: Read> {
-    /// None while a frame is read.
+    /// `None` while a frame is read.
     pub(super) source: Option<EndDetector<R>>,
     pub(super) frame: Option<Lz4Frame<R>>,
 }
 
 impl<R: BufRead> Lz4Frames<R> {
-    /// Goes to the next frame that holds data; false at the end of the file.
+    /// Goes to the next frame with data; returns false at the end of the file.
     fn next_frame(&mut self) -> io::Result<bool> {
         while let Some(mut source) = self.source.take() {
             if source.source.fill_buf()?.is_empty() {

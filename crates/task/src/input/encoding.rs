@@ -1,4 +1,4 @@
-//! How a file is compressed: by its first bytes, not by its name.
+//! The compression of a file: recognised by its first bytes, not by its name.
 //!
 //! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content
 //! is inspected in the same way as a file.
@@ -15,14 +15,14 @@ use slackline_trace::Compression;
 use crate::input::decoders::{DataProblem, EndDetector, Lz4Frames, Members, invalid_data};
 use crate::input::refused_formats::{Content, HEAD, begins, refused_head};
 
-/// How much is read at once, bytes.
+/// Bytes that are read at once.
 const BLOCK: usize = 1 << 18;
-/// A dictionary of xz may take no more than this, KiB; `xz -9` takes 64 MiB.
+/// Largest dictionary of xz, KiB; `xz -9` takes 64 MiB.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 /// Skippable frames that a file may begin with.
 const SKIPPABLE_MAX: usize = 100;
 
-/// A compression that is read.
+/// A compression that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// gzip, with all its members.
@@ -37,18 +37,17 @@ pub(crate) enum Encoding {
     Lz4,
 }
 
-/// What the first bytes of a file say.
+/// The kind of a file, from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It is not compressed.
     Plain,
-    /// It is, and can be read.
+    /// It is compressed, and can be read.
     Encoded(Encoding),
     /// It cannot be read; its format.
     Refused(&'static str),
 }
 
-/// What each compression begins with, as far as that tells it from text; and the endings of its names.
+/// The first bytes of each compression, enough to distinguish it from text; and the endings of its names.
 const MAGICS: [(Encoding, &[u8], [&str; 2]); 6] = [
     (Encoding::Gzip, b"\x1f\x8b", ["gz", "tgz"]),
     (Encoding::Zstd, b"\x28\xb5\x2f\xfd", ["zst", "zstd"]),
@@ -58,7 +57,7 @@ const MAGICS: [(Encoding, &[u8], [&str; 2]); 6] = [
     (Encoding::Lz4, b"\x04\x22\x4d\x18", ["lz4", "lz4"]),
 ];
 
-/// So much of a magic number is more than texts begin with, bytes: the header of bzip2 and one byte.
+/// This number of bytes of a magic number is more than a text begins with: the header of bzip2 and one byte.
 const TELLING: usize = 5;
 
 /// Formats that are refused if the last four bytes begin with the same letters as the file.
@@ -69,8 +68,8 @@ const TABULAR: [(&[u8], &str); 4] = [
     (b"FEA1", "a Feather file"),
 ];
 
-/// Endings of names that say a file is compressed. Some formats have no bytes to be known by: of a file so
-/// named that holds no text the message says that it cannot be read.
+/// Endings of compressed files. Some formats have no bytes to recognise: if a file with such a name has no
+/// text, the message says that it cannot be read.
 const NAMES: [&str; 14] = [
     "zip",
     "7z",
@@ -89,8 +88,8 @@ const NAMES: [&str; 14] = [
 ];
 
 impl Kind {
-    /// What a regular file is, for a reader that expects this content. Costs one read of its first bytes, and
-    /// of its last ones where the first are not enough.
+    /// The kind of a regular file, for a reader that expects this content. Costs one read of its first bytes,
+    /// and of its last ones if the first are not enough.
     pub(crate) fn of(path: &Path, file: &File, content: Content) -> io::Result<Self> {
         let mut at = 0;
         for _ in 0..SKIPPABLE_MAX {
@@ -98,7 +97,7 @@ impl Kind {
             if let Some(length) = skippable(&head) {
                 at += 8 + u64::from(length);
             } else if at > 0 {
-                // Both formats have such frames; nothing but them is zstd with nothing in it.
+                // Both formats have such frames; a file with only such frames is empty zstd.
                 let is_lz4 = Encoding::of(&head) == Some(Encoding::Lz4);
                 return Ok(Self::Encoded(if is_lz4 { Encoding::Lz4 } else { Encoding::Zstd }));
             } else {
@@ -108,7 +107,7 @@ impl Kind {
         Ok(Self::Refused("zstd or lz4 behind too many frames that are to be skipped"))
     }
 
-    /// What bytes are that have no name and no end to inspect, as lines.
+    /// The kind of bytes that have no name and no end to inspect, as lines.
     pub(crate) fn of_magic(head: &[u8]) -> Self {
         let refused = || refused_head(head, Content::Lines).map_or(Self::Plain, Self::Refused);
         Encoding::of(head).map_or_else(refused, Self::Encoded)
@@ -116,7 +115,7 @@ impl Kind {
 
     fn of_head(path: &Path, file: &File, head: &[u8], content: Content) -> io::Result<Self> {
         for (magic, name) in TABULAR {
-            // These letters begin texts too, but do not end them as well.
+            // Texts may begin with these letters too, but do not also end with them.
             if head.starts_with(magic) {
                 let mut end = [0; 4];
                 file.read_exact_at(&mut end, file.metadata()?.len().saturating_sub(4)).or_else(at_end)?;
@@ -144,8 +143,8 @@ impl Kind {
     }
 }
 
-/// Names the compression of a whole file that is no more than the beginning of its magic number: its name,
-/// bytes that are no text, or the length of that beginning tell.
+/// The compression of a file that is only the beginning of a magic number: its name, bytes that are not text,
+/// or the length decide.
 fn cut(head: &[u8], ending: &str) -> Option<&'static str> {
     if head.is_empty() {
         return None;
@@ -172,13 +171,13 @@ fn cut(head: &[u8], ending: &str) -> Option<&'static str> {
 }
 
 impl Encoding {
-    /// The compression that bytes begin with, if they do.
+    /// The compression that the bytes begin with, if any.
     fn of(head: &[u8]) -> Option<Self> {
         MAGICS.iter().find(|(_, magic, _)| begins(head, magic)).map(|(encoding, _, _)| *encoding)
     }
 
-    /// Decompresses a source as it is read, verifies all check sums, and refuses content that the reader does
-    /// not expect. All errors but those of system calls have no `raw_os_error`.
+    /// Decompresses a source while it is read, verifies all checksums, and refuses content that the reader
+    /// does not expect. Only errors of system calls have a `raw_os_error`.
     pub(crate) fn reader(self, source: impl Read + Send + 'static, content: Content) -> Box<dyn Read + Send> {
         Box::new(CheckedContent {
             source: NamedDecoder { name: self.name(), source: self.decoder(source) },
@@ -187,7 +186,7 @@ impl Encoding {
         })
     }
 
-    /// What messages call it.
+    /// The name in messages.
     fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -213,7 +212,7 @@ impl Encoding {
     }
 }
 
-/// A decoder whose errors are in words of ours.
+/// A decoder whose errors have our own texts.
 struct NamedDecoder {
     name: &'static str,
     source: Box<dyn Read + Send>,
@@ -240,11 +239,11 @@ impl Read for NamedDecoder {
     }
 }
 
-/// What a compressed file holds, which is inspected as a file is.
+/// The content of a compressed file, which is inspected like a file.
 struct CheckedContent {
     source: NamedDecoder,
     content: Content,
-    /// Its first bytes, as far as they are not given yet; none before they are read.
+    /// The rest of its first bytes; `None` before they are read.
     head: Option<Cursor<Vec<u8>>>,
 }
 
@@ -276,7 +275,7 @@ impl Read for CheckedContent {
     }
 }
 
-/// The first bytes from a place on, as far as there are any.
+/// The first bytes from a place on, fewer at the end.
 fn read_at(file: &File, at: u64) -> io::Result<Vec<u8>> {
     let (mut head, mut filled) = (vec![0; HEAD], 0);
     while filled < HEAD {
@@ -407,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_changed_is_an_error_wherever_it_is_cut() {
+    fn truncated_or_changed_files_are_errors_at_any_place() {
         let text: Vec<u8> = (0..3000u32).flat_map(|i| (i * i % 977).to_string().into_bytes()).collect();
         for (name, pack, encoding) in ALL {
             let packed = pack(&text);
@@ -421,7 +420,7 @@ mod tests {
                 );
             }
             if name != "zstd" && name != "lz4" {
-                // These two had to be asked for check sums.
+                // These two formats have checksums only on request.
                 let mut changed = packed;
                 let at = changed.len() / 2;
                 changed[at] ^= 0x10;
@@ -492,7 +491,7 @@ mod tests {
                     Kind::Plain => panic!("{name} cut to {cut} bytes is read as text"),
                 }
             }
-            // Without a name, bytes that are no text tell; those of bzip2 are text.
+            // Without a name, bytes that are not text decide; those of bzip2 are text.
             let cut = if name == "bzip2" { 5 } else { 2 };
             assert_ne!(kind("input", &packed[..cut]), Kind::Plain, "{name}");
         }
@@ -582,7 +581,7 @@ mod tests {
     fn archives_and_programs_are_refused_by_name() {
         let cpio =
             |magic: &str, length: usize| [magic.as_bytes(), &vec![b'0'; length - 6], b"name\0"].concat();
-        // The oldest tar has nothing but a check sum.
+        // The oldest tar format has only a checksum.
         let mut tar = [0; HEAD];
         tar[..4].copy_from_slice(b"name");
         tar[TAR_SUM].copy_from_slice(b"001241\0 ");
@@ -612,7 +611,7 @@ mod tests {
                 }
             }
         }
-        // Records of bytes may begin with anything that is short.
+        // Records of bytes may begin with any short magic number.
         assert_eq!(kind_for(Content::Bytes, "x", b"\xff\xd8\xff\xe0"), Kind::Plain);
         for text in ["070701 is a number\n", "070707,070701\n", "FEA1,2\n", "abc,ftyp\n", "xar!\n", "MZ\n"] {
             assert_eq!(kind("x", text.as_bytes()), Kind::Plain, "{text}");

@@ -1,7 +1,7 @@
 //! Splits text into words, and reads numbers.
 
-/// Whether a byte is white space: the six of C's `isspace` in its own locale, which are space, tab, newline,
-/// vertical tab, form feed and carriage return. Spaces of Unicode are parts of words.
+/// Whether a byte is white space: the six of C's `isspace` in the C locale, which are space, tab, newline,
+/// vertical tab, form feed and carriage return. Unicode spaces are parts of words.
 #[inline]
 pub(crate) fn is_space(byte: u8) -> bool {
     const SPACES: u64 = 1 << b' ' | 0b1_1111 << b'\t';
@@ -9,7 +9,7 @@ pub(crate) fn is_space(byte: u8) -> bool {
     byte <= b' ' && SPACES >> byte & 1 == 1
 }
 
-/// The words of some text: what stands between white space, see [`is_space`].
+/// The words of a text, separated by white space, see [`is_space`].
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -22,20 +22,19 @@ pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The number that a field holds: white space around it is left out; then it is an optional sign, digits with
-/// an optional point among or beside them, and an optional exponent (`12`, ` +5`, `-.5`, `3.`, `1e3`), within
-/// the range of 64-bit floating point. Nothing else is a number: not `12abc`, `1,000`, `0x10`, `inf`, `nan`,
-/// `1e999` or nothing.
+/// The number in a field: white space around it is ignored; then an optional sign, digits with an optional
+/// point, and an optional exponent (`12`, ` +5`, `-.5`, `3.`, `1e3`), within the range of 64-bit floating
+/// point. No other text is a number: not `12abc`, `1,000`, `0x10`, `inf`, `nan`, `1e999` or the empty text.
 ///
-/// So it is neither `sort -n`, which reads the beginning of a field (`12abc` is 12, `1e3` is 1), nor `sort
-/// -g`, which also takes `inf`, `nan` and hexadecimal numbers.
+/// This differs from `sort -n`, which reads the beginning of a field (`12abc` is 12, `1e3` is 1), and from
+/// `sort -g`, which also accepts `inf`, `nan` and hexadecimal numbers.
 pub(crate) fn number(field: &[u8]) -> Option<f64> {
     std::str::from_utf8(field).ok()?.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A finite number as bytes that compare like it, and above eight zeros.
+/// A finite number as bytes in the same order, above eight zeros.
 pub(crate) fn ordered(number: f64) -> [u8; 8] {
-    // Zero has two forms that are one number.
+    // Zero has two bit patterns for one number.
     let bits = if number == 0.0 { 0 } else { number.to_bits() };
     let sign = 1 << 63;
     if bits & sign == 0 { (bits | sign).to_be_bytes() } else { (!bits).to_be_bytes() }
@@ -60,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_number_is_exact() {
+    fn numbers_are_recognised_exactly() {
         for (field, expected) in
             [("12", 12.0), (" 12\t", 12.0), ("+5", 5.0), ("-.5", -0.5), ("3.", 3.0), ("1e3", 1000.0)]
         {

@@ -12,21 +12,21 @@ const LIST: &str = "SLACKLINE_INPUTS";
 const FILE: &str = "SLACKLINE_INPUTS_FILE";
 /// The longest list that the variable holds, bytes: Linux takes variables of up to 128 KiB.
 const LIST_MAX: usize = 100 << 10;
-/// What the variable holds where the list is too long: a path that cannot exist, so that a command that reads
+/// The value of the variable if the list is too long: a path that cannot exist, so that a command that reads
 /// it fails.
 const TOO_LONG: &str = "/dev/null/the-list-is-too-long-read-SLACKLINE_INPUTS_FILE";
 /// The name of the file in the directory of the attempt.
 const NAME: &str = "inputs.list";
 
-/// The paths of all inputs, each in a line.
+/// The paths of all inputs, one per line.
 pub struct InputList(String);
 
 impl InputList {
-    /// The list of some files, which is given to a command. Paths are made absolute where the command has a
-    /// working separate directory.
+    /// The list of some files, for a command. Paths are absolute if the command has a separate working
+    /// directory.
     ///
     /// # Errors
-    /// A name with a newline; a list that is too long for the variable, and a command that does not name the
+    /// A name with a newline; a list that is too long for the variable, if the command does not name the
     /// file.
     pub fn new<'a>(
         command: &str,
@@ -48,12 +48,12 @@ impl InputList {
         Ok(list)
     }
 
-    /// What the variable holds.
+    /// The value of the variable.
     pub fn variable(&self) -> &str {
         if self.0.len() > LIST_MAX { TOO_LONG } else { &self.0 }
     }
 
-    /// Writes the file into the directory of an attempt, and gives the variables of the command.
+    /// Writes the file into the directory of an attempt, and returns the variables of the command.
     pub(crate) fn variables(&self, directory: &Path) -> Result<Vec<(&'static str, String)>, TaskError> {
         let file = directory.join(NAME);
         let end = if self.0.is_empty() { "" } else { "\n" };
@@ -66,7 +66,7 @@ impl InputList {
     }
 }
 
-/// The path of an input as a command finds it.
+/// The path by which a command finds an input.
 pub(crate) fn shown(path: &Path, is_absolute: bool) -> String {
     let absolute = is_absolute.then(|| std::path::absolute(path).ok()).flatten();
     display(absolute.as_deref().unwrap_or(path))

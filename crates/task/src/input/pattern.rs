@@ -1,4 +1,4 @@
-//! Patterns of inputs, such as `logs/*/part-*`: which files and directories match them.
+//! Patterns of inputs, such as `logs/*/part-*`: the files and directories that match them.
 //!
 //! `*`, `?` and `[…]` match within one name, `**` matches any number of directories. A pattern is expanded
 //! name by name, because two rules hold at any depth. A `.` or `_` at the beginning of a name is matched only
@@ -20,16 +20,16 @@ const WILDCARDS: [char; 3] = ['*', '?', '['];
 pub struct Pattern {
     text: String,
     parts: Vec<Part>,
-    /// Whether it matches directories alone: it ends in `/` or `**`.
+    /// Whether it matches only directories: it ends in `/` or `**`.
     is_directory: bool,
 }
 
-/// What a pattern has between two slashes.
+/// A part of a pattern between two slashes.
 #[derive(Clone, Debug)]
 enum Part {
-    /// A name without wildcards; of an absolute pattern the first one is `/`.
+    /// A name without wildcards; in an absolute pattern the first one is `/`.
     Name(String),
-    /// A name with wildcards, and what it means.
+    /// A name with wildcards, and its pattern.
     Wild(String, glob::Pattern),
     /// `**`: any number of directories.
     Directories,
@@ -62,16 +62,16 @@ pub fn is_pattern(text: &str) -> bool {
     text.contains(WILDCARDS)
 }
 
-/// Whether a name says that a file is no input (`_SUCCESS`, `.crc`), as in Hadoop.
+/// Whether the name of a file marks it as no input (`_SUCCESS`, `.crc`), as in Hadoop.
 fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
 }
 
 impl Pattern {
-    /// The pattern that a text means.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// A text that is no pattern, such as `[a` or `a**`.
+    /// A text that is not a pattern, such as `[a` or `a**`.
     pub fn new(text: &str) -> Result<Self, TaskError> {
         let root = text.starts_with('/').then(|| Part::Name("/".to_owned()));
         let names = text.split('/').filter(|name| !matches!(*name, "" | ".")).map(Part::new);
@@ -81,7 +81,7 @@ impl Pattern {
             problem: format!("not a pattern: {error}"),
         })?;
         let mut is_directory = text.ends_with('/');
-        // All directories below one are read with it.
+        // An input directory includes all directories below it.
         while matches!(parts.last(), Some(Part::Directories)) {
             parts.pop();
             is_directory = true;
@@ -89,18 +89,18 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), parts, is_directory })
     }
 
-    /// Whether a path matches, be it there or not.
+    /// Whether a path matches; it need not exist.
     pub fn matches(&self, path: &Path) -> bool {
         let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         all_match(&self.parts, &names)
     }
 
-    /// The files and directories that match, in the order of their names.
+    /// The files and directories that match, by name.
     ///
     /// # Errors
-    /// A directory that cannot be read, a link to nothing, a part that is the exact name of an entry and
-    /// matches others.
+    /// A directory that cannot be read, a dangling link, a part that is the exact name of an entry and
+    /// matches other entries.
     pub(crate) fn paths(&self) -> Result<BTreeSet<PathBuf>, TaskError> {
         let mut found = BTreeSet::from([PathBuf::new()]);
         for part in &self.parts {
@@ -165,8 +165,8 @@ impl Pattern {
     }
 }
 
-/// Whether something is at a path or matches a pattern. A directory that cannot be read counts: the run that
-/// reads it gives the reason.
+/// Whether a path exists or a pattern has matches. A directory that cannot be read counts: the run that reads
+/// it reports the reason.
 pub fn is_there(input: &str) -> bool {
     let matches = |pattern: Pattern| !matches!(pattern.paths(), Ok(found) if found.is_empty());
     Path::new(input).exists() || is_pattern(input) && Pattern::new(input).is_ok_and(matches)
@@ -185,28 +185,28 @@ fn all_match(parts: &[Part], names: &[&str]) -> bool {
     }
 }
 
-/// Calls `each` with everything below a directory but hidden names, and whether it is a directory. Links are
-/// followed.
+/// Calls `each` with every entry below a directory except hidden names, and whether it is a directory.
+/// Follows links.
 ///
 /// # Errors
-/// A directory that cannot be read, a link to nothing, a link to a directory that it is in.
+/// A directory that cannot be read, a dangling link, a link to a directory that contains it.
 pub(crate) fn descend(directory: &Path, each: &mut impl FnMut(PathBuf, bool)) -> Result<(), TaskError> {
     descend_from(directory, &mut Vec::new(), each)
 }
 
-/// As [`descend`], of a directory that a pattern matched.
+/// As [`descend`], for a directory that a pattern matched.
 pub(crate) fn descend_matched(
     directory: &Path,
     each: &mut impl FnMut(PathBuf, bool),
 ) -> Result<(), TaskError> {
     let parent = or_here(directory.parent().unwrap_or(directory));
     let open = parent.canonicalize().map_err(at("cannot list", parent))?;
-    // Of the root the parent is the root.
+    // The parent of the root is the root.
     let mut open = if directory.parent().is_some() { vec![open] } else { Vec::new() };
     descend_from(directory, &mut open, each)
 }
 
-/// `open` has the directories that lead there, without links.
+/// `open` has the directories on the way, without links.
 fn descend_from(
     directory: &Path,
     open: &mut Vec<PathBuf>,
@@ -243,7 +243,7 @@ fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, TaskError> {
     during("list", directory.display(), list).map_err(at("cannot list", directory))
 }
 
-/// Those of some paths at which something is.
+/// The paths that exist.
 fn present(paths: impl Iterator<Item = PathBuf>) -> Result<BTreeSet<PathBuf>, TaskError> {
     let mut found = BTreeSet::new();
     for path in paths {
@@ -268,8 +268,8 @@ pub(crate) fn is_directory(path: &Path) -> Result<bool, TaskError> {
     Ok(look(path)?.is_some_and(|meta| meta.is_dir()))
 }
 
-/// What is at a path, links followed; none if nothing is. A link to nothing is an error: the run would leave
-/// out its files without a message.
+/// The entry at a path, with links followed; `None` if there is none. A dangling link is an error: the run
+/// would ignore its files without a message.
 fn look(path: &Path) -> Result<Option<fs::Metadata>, TaskError> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match fs::metadata(or_here(path)) {
@@ -279,7 +279,7 @@ fn look(path: &Path) -> Result<Option<fs::Metadata>, TaskError> {
     }
 }
 
-/// The directory of the process is the empty path.
+/// The directory of the process for the empty path.
 fn or_here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
@@ -316,7 +316,7 @@ mod tests {
             assert!(found.iter().all(|path| pattern.matches(path)), "{text}");
             let is_found = |name: &&str| found.contains(&dir.path().join(name));
             let is_matched = |name: &&str| pattern.matches(&dir.path().join(name));
-            // A name alone does not say whether it is that of a directory.
+            // A name alone does not show whether it names a directory.
             let is_for_directories = text.ends_with('/');
             assert!(
                 is_for_directories || names.iter().all(|name| !is_matched(name) || is_found(name)),

@@ -1,4 +1,4 @@
-//! Records of splits: lines, or records of a fixed length, out of plain and compressed files.
+//! Records of splits: lines, or records of a fixed length, from plain and compressed files.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,20 +11,20 @@ use crate::input::encoding::{Encoding, Kind};
 use crate::input::refused_formats::Content;
 use crate::process::spec::Split;
 
-/// How much is read at once, bytes: what stays in the cache between reading and looking at it.
+/// Bytes that are read at once: they stay in the cache between reading and parsing.
 const BLOCK: usize = 1 << 18;
 
-/// Bytes that are read beyond the end of a split, where there are.
+/// Bytes that are read beyond the end of a split, if there are any.
 const MORE: usize = 1 << 12;
 /// The byte order mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a record of an input is.
+/// The form of records of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A line of text, without its newline. A carriage return before the newline is a byte of the line, as
-    /// for `sort` and `awk` and unlike in Hadoop, so that what is sorted or matched comes out as it went in.
-    /// A byte order mark at the start of a file is no part of its first line.
+    /// A line of text, without its newline. A carriage return before the newline is part of the line, as in
+    /// `sort` and `awk` and unlike in Hadoop, so that sorted or matched lines are unchanged. A byte order
+    /// mark at the start of a file is not part of its first line.
     Text,
     /// The same of any bytes.
     Lines,
@@ -46,7 +46,7 @@ impl Format {
     }
 }
 
-/// Records out of a stream, as slices of one buffer.
+/// Records from a stream, as slices of one buffer.
 pub(crate) struct Blocks<R> {
     source: R,
     buffer: Vec<u8>,
@@ -57,20 +57,20 @@ pub(crate) struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    /// Records of at most `limit` bytes; more is never held.
+    /// Records of at most `limit` bytes; the buffer is never larger.
     pub(crate) fn new(source: R, limit: usize) -> Self {
         Self::of(source, BLOCK, limit)
     }
 
-    /// Records of at most `limit` bytes out of about this many.
+    /// Records of at most `limit` bytes from about this number of bytes.
     fn of(source: R, bytes: usize, limit: usize) -> Self {
         // A line of the largest size fits with its newline.
         let buffer = vec![0; BLOCK.min(bytes).min(limit.saturating_add(1))];
         Blocks { source, buffer, start: 0, end: 0, ended: false, limit }
     }
 
-    /// The next line without its newline. The last one need not have a newline. One beyond the limit is
-    /// an error of the kind `FileTooLarge`.
+    /// The next line without its newline, which the last line may lack. A line beyond the limit is an error
+    /// of the kind `FileTooLarge`.
     pub(crate) fn line(&mut self) -> io::Result<Option<&[u8]>> {
         let mut seen = 0;
         loop {
@@ -89,15 +89,15 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Whole lines with their newlines, as many as lie in the buffer, at least one; of the input's last line
-    /// the newline may be missing. A line beyond the limit is an error as in [`Self::line`]. The lines that
-    /// begin after `most` bytes are left.
+    /// The whole lines in the buffer, at least one, with their newlines; the input's last line may lack it. A
+    /// line beyond the limit is an error as in [`Self::line`]. Lines that begin after `most` bytes are not
+    /// read.
     pub(crate) fn lines(&mut self, most: u64) -> io::Result<Option<&[u8]>> {
         let mut seen = 0;
         loop {
             let held = &self.buffer[self.start..self.end];
             let from = usize::try_from(most).map_or(held.len(), |most| most.clamp(seen, held.len()));
-            // The first line that begins after `most` is behind the first newline from there on.
+            // The first line that begins after `most` follows the first newline from there on.
             let cut = memchr::memchr(b'\n', &held[from..]).map(|at| from + at + 1);
             let cut = cut.or_else(|| memchr::memrchr(b'\n', &held[seen..]).map(|at| seen + at + 1));
             let bytes = cut.or_else(|| (self.ended && !held.is_empty()).then_some(held.len()));
@@ -132,7 +132,7 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Skips these bytes if they come next, and says whether they did.
+    /// Skips these bytes if they come next; returns whether they did.
     fn skip(&mut self, bytes: &[u8]) -> io::Result<bool> {
         while self.end - self.start < bytes.len() && !self.ended {
             self.fill()?;
@@ -142,9 +142,9 @@ impl<R: Read> Blocks<R> {
         Ok(is_next)
     }
 
-    /// Reads more behind what is unread.
+    /// Reads more bytes after the unread ones.
     fn fill(&mut self) -> io::Result<()> {
-        // A long record comes in many pieces: what lies at the front already is not moved again for each.
+        // A long record comes in many pieces: bytes at the front are not moved again for each.
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -177,9 +177,9 @@ pub(crate) struct Records {
     format: Format,
     path: PathBuf,
     position: u64,
-    /// Lines that begin up to here belong to the split; records of a fixed length, before it.
+    /// Lines that begin at or before this byte belong to the split; records of a fixed length, before it.
     end: Option<u64>,
-    /// The file must stay what it was when the run began.
+    /// The file, which must be unchanged since the run began.
     watched: Option<WatchedFile>,
 }
 
@@ -190,14 +190,14 @@ impl Records {
         Self { watched, ..Self::of_file(split, file, format, limit)? }.at_first()
     }
 
-    /// The records of a part of the input that is only a sample: the file may change unnoticed.
+    /// The records of a sample of the input: the file may change without an error.
     pub(crate) fn sample(split: &Split, format: Format, limit: usize) -> Result<Self, TaskError> {
         Self::of_file(split, open_split(split)?, format, limit)?.at_first()
     }
 
     fn of_file(split: &Split, mut file: File, format: Format, limit: usize) -> Result<Self, TaskError> {
         let (path, begin) = (&split.path, split.file_offset());
-        // Only plain files are cut, and the first bytes of an excerpt say nothing about its file.
+        // Only plain files are cut, and the first bytes of an excerpt show nothing about its file.
         let encoding = if split.is_excerpt() { None } else { encoding(path, &file, format.content())? };
         let (source, position) = if let Some(encoding) = encoding {
             (encoding.reader(file, format.content()), 0)
@@ -217,7 +217,7 @@ impl Records {
             file.seek(SeekFrom::Start(position - begin)).map_err(at("cannot read", path))?;
             (Box::new(file) as Box<dyn Read + Send>, position)
         };
-        // A small split needs little more than itself, its last line's end.
+        // A small split needs little more than its own bytes and the end of its last line.
         let bytes = split.length.map_or(BLOCK, |length| (length as usize).saturating_add(MORE));
         let blocks = Blocks::of(source, bytes, limit);
         Ok(Records { blocks, format, path: path.clone(), position, end: split.end(), watched: None })
@@ -239,7 +239,7 @@ impl Records {
             match self.blocks.skip(MARK) {
                 Ok(false) => {}
                 Ok(true) => {
-                    // The first line belongs to this split even if the border lies within the mark.
+                    // The first line belongs to this split even if the border is within the mark.
                     self.position = MARK.len() as u64;
                     self.end = self.end.map(|end| end.max(self.position));
                 }
@@ -271,7 +271,7 @@ impl Records {
         }
     }
 
-    /// The next lines as they stand in the input, with their newlines (the last of the input may have none).
+    /// The next lines as in the input, with their newlines (the last may lack it).
     pub(crate) fn lines(&mut self) -> Result<Option<&[u8]>, TaskError> {
         let most = match self.end {
             Some(end) if self.position > end => return Ok(None),
@@ -288,7 +288,7 @@ impl Records {
         }
     }
 
-    /// To be called when no more is read: the file must still be what it was when the run began.
+    /// Must be called after the last read: checks that the file is unchanged since the run began.
     pub(crate) fn close(&self) -> Result<(), TaskError> {
         match &self.watched {
             Some(watched) if !watched.is_same(&self.path) => Err(TaskError::changed(&self.path)),
@@ -301,12 +301,12 @@ impl Records {
     }
 }
 
-/// Says that an excerpt of a file is not enough: it ends with a line.
+/// The error for an excerpt of a file, which ends with a line.
 pub(crate) fn needs_all(path: &Path, what: &str) -> TaskError {
     TaskError::Job(format!("{}: found a copy of a part, expected all of it for {what}", path.display()))
 }
 
-/// Refuses a file that has changed since the run began. One that another job makes has no earlier state.
+/// Refuses a file that has changed since the run began. A file that another job makes has no earlier state.
 pub(crate) fn watch(split: &Split, file: &File) -> Result<Option<WatchedFile>, TaskError> {
     let Some(source) = &split.source else { return Ok(None) };
     let path = &split.path;
@@ -314,7 +314,7 @@ pub(crate) fn watch(split: &Split, file: &File) -> Result<Option<WatchedFile>, T
     watched.map(Some).ok_or_else(|| TaskError::changed(path))
 }
 
-/// What cannot be read is a changed file, if the file has changed.
+/// The error of a read: a changed file, if the file has changed.
 fn wrong(path: &Path, offset: u64, watched: Option<&WatchedFile>, source: io::Error) -> TaskError {
     match watched {
         Some(watched) if !watched.is_same(path) => TaskError::changed(path),
@@ -332,7 +332,7 @@ pub(crate) fn open_split(split: &Split) -> Result<File, TaskError> {
     file.map_err(at("cannot read", path))
 }
 
-/// How a file is compressed, if it is.
+/// The compression of a file, if any.
 fn encoding(path: &Path, file: &File, content: Content) -> Result<Option<Encoding>, TaskError> {
     match Kind::of(path, file, content).map_err(at("cannot read", path))? {
         Kind::Plain => Ok(None),
@@ -341,17 +341,17 @@ fn encoding(path: &Path, file: &File, content: Content) -> Result<Option<Encodin
     }
 }
 
-/// Refuses an input of a format that cannot be read, with its name, as its map would.
+/// Refuses an input whose format cannot be read, by name, as its map would.
 ///
 /// # Errors
 ///
-/// The format, or that the file cannot be read.
+/// The format, or a file that cannot be read.
 pub fn check_format(path: &Path, format: Format) -> Result<(), TaskError> {
     let file = regular_file::open(path).map_err(at("cannot read", path))?;
     encoding(path, &file, format.content()).map(|_| ())
 }
 
-/// Whether a file may be read from any place in it: whether it is not compressed.
+/// Whether a file can be read from any place in it: whether it is not compressed.
 pub(crate) fn can_be_cut(path: &Path) -> Result<bool, TaskError> {
     let file = regular_file::open(path).map_err(at("cannot read", path))?;
     let kind = Kind::of(path, &file, Content::Bytes).map_err(at("cannot read", path))?;
@@ -400,7 +400,7 @@ mod tests {
         found
     }
 
-    /// The same lines, as many at a time as there are.
+    /// The same lines, in blocks.
     fn read_blocks(split: &Split) -> Vec<Vec<u8>> {
         let mut records = Records::open(split, Format::Lines, 1 << 20).unwrap();
         let mut found = Vec::new();
@@ -544,7 +544,7 @@ mod tests {
 
     #[test]
     fn a_record_limit_is_a_limit() {
-        // Also where the buffer could hold more than the limit.
+        // Also with a buffer that could hold more than the limit.
         for limit in [3, 1 << 20, (1 << 20) + 1, 3 << 20] {
             for extra in 0..2 {
                 let text = [vec![b'x'; limit + extra], b"\nshort\n".to_vec()].concat();

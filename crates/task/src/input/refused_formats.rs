@@ -1,20 +1,20 @@
 //! File formats that are recognised by their first bytes and refused by name, so that they are never read as
 //! text.
 
-/// What is checked, bytes.
+/// Bytes that are checked.
 pub(super) const HEAD: usize = 512;
-/// What a reader expects a file to hold once it is decompressed.
+/// The content that a reader expects after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Text, as the built-in programs read it.
+    /// Text, for the built-in programs.
     Text,
-    /// Lines of any bytes, as mappers read them.
+    /// Lines of any bytes, for mappers.
     Lines,
-    /// Any bytes, as records of a fixed length have them.
+    /// Any bytes, for records of a fixed length.
     Bytes,
 }
 
-/// Formats that are refused: what they begin with, and their names. A `?` stands for any byte.
+/// Refused formats: their first bytes, and their names. A `?` stands for any byte.
 pub(super) const REFUSED: [(&[u8], &str); 61] = [
     (b"PK\x03\x04", "a zip archive"),
     (b"PK\x05\x06", "a zip archive"),
@@ -79,12 +79,12 @@ pub(super) const REFUSED: [(&[u8], &str); 61] = [
     (b"\xd4\xc3\xb2\xa1", "a capture of packets"),
 ];
 
-/// A magic number below this may begin a record of bytes by chance, bytes.
+/// A shorter magic number may begin a record of bytes by chance, bytes.
 pub(super) const SURE: usize = 4;
 
-/// Where the header of a tar archive has its letters.
+/// The position of the letters in a tar header.
 pub(super) const TAR_AT: usize = 257;
-/// Where it has its check sum, in octal digits.
+/// The position of its checksum, in octal digits.
 pub(super) const TAR_SUM: std::ops::Range<usize> = 148..156;
 
 /// Whether bytes begin with a magic number, in which a `?` stands for any byte.
@@ -110,14 +110,14 @@ pub(super) fn refused_head(head: &[u8], content: Content) -> Option<&'static str
     })
 }
 
-/// Whether a header of a tar archive comes first: by its letters, or in the oldest format by its check sum.
+/// Whether a header of a tar archive comes first: by its letters, or in the oldest format by its checksum.
 pub(super) fn is_tar(head: &[u8]) -> bool {
     let Some(header) = head.first_chunk::<HEAD>() else {
         return head.get(TAR_AT..).is_some_and(|rest| rest.starts_with(b"ustar"));
     };
     let sum = std::str::from_utf8(&header[TAR_SUM]).unwrap_or_default();
     let sum = u64::from_str_radix(sum.trim_matches([' ', '\0']), 8).ok();
-    // The sum is that of the header with spaces in the place of the sum.
+    // The sum of the header with spaces in place of the sum.
     let bytes =
         |range: std::ops::Range<usize>| header[range].iter().map(|&byte| u64::from(byte)).sum::<u64>();
     let found = bytes(0..TAR_SUM.start) + 8 * u64::from(b' ') + bytes(TAR_SUM.end..HEAD);
@@ -133,7 +133,7 @@ pub(super) fn is_cpio(head: &[u8]) -> bool {
         || head.starts_with(b"070707") && are_digits(76, |digit| matches!(digit, b'0'..=b'7'))
 }
 
-/// Text of two or four bytes a character, with or without a mark.
+/// Text of two or four bytes per character, with or without a mark.
 pub(super) fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
     if head.iter().all(|byte| *byte == 0) {
         return None;
@@ -148,7 +148,7 @@ pub(super) fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
         return Some("text in UTF-32");
     }
     let is_marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    // Every space and newline of such a text has a zero in it; a mapper may read bytes that happen to begin
+    // Every space and newline of such a text contains a zero; a mapper may read bytes that happen to begin
     // with the mark.
     let is_utf16 = is_marked && (content == Content::Text || head.contains(&0))
         || is_utf16(head, true)
@@ -156,8 +156,8 @@ pub(super) fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
     is_utf16.then_some("text in UTF-16")
 }
 
-/// Whether bytes look like UTF-16 without a mark: nearly all characters are below U+0100, or all newlines are
-/// of two bytes and few other bytes are zero.
+/// Whether bytes may be UTF-16 without a mark: nearly all characters are below U+0100, or all newlines have
+/// two bytes and few other bytes are zero.
 pub(super) fn is_utf16(head: &[u8], low_first: bool) -> bool {
     let (mut narrow, mut newlines, mut others) = (0, 0, 0);
     for unit in head.chunks_exact(2) {
@@ -180,7 +180,8 @@ pub(super) fn is_mostly_zeros(head: &[u8]) -> bool {
     head.len() >= 64 && zeros * 5 > head.len() * 2
 }
 
-/// Whether bytes are plainly no text: one is zero, or many are control characters in what is no UTF-8.
+/// Whether bytes are certainly not text: one is zero, or many are control characters and the rest is not
+/// UTF-8.
 pub(super) fn is_binary(head: &[u8]) -> bool {
     let controls = head.iter().filter(|byte| matches!(byte, 4..=6 | 14..=26)).count();
     let is_utf8 = || match std::str::from_utf8(head) {

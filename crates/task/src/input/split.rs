@@ -1,4 +1,4 @@
-//! Inputs to splits: files, directories and patterns, cut by size; small files share a map.
+//! Converts inputs to splits: files, directories and patterns, cut by size; small files share a map.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::input::pattern::{Pattern, descend, descend_matched, is_directory, is_
 use crate::input::reader::can_be_cut;
 use crate::process::spec::Split;
 
-/// A map takes no more than this many files, however small they are.
+/// Most files of a map, even if they are small.
 const FILES_MAX: usize = 1000;
 /// The last split of a file may be longer than the others by this factor, so that no tiny one is left
 /// (the factor of Hadoop's `FileInputFormat`).
 const SLOP: f64 = 1.1;
 
-/// All files of some maps, each as a whole, as the one map of a plain command has them; where there is
-/// nothing to read there is one map all the same.
+/// All files of some maps, each as a whole, as the single map of a plain command; without files there is
+/// still one map.
 pub fn whole_files(maps: Vec<Vec<Split>>) -> Vec<Vec<Split>> {
     let mut files: Vec<Split> = Vec::new();
     for split in maps.into_iter().flatten() {
@@ -30,17 +30,17 @@ pub fn whole_files(maps: Vec<Vec<Split>>) -> Vec<Vec<Split>> {
     vec![files]
 }
 
-/// Cuts inputs into what each map reads, about `split_bytes` each (at least 1), in the order of the
-/// inputs and of names. Small neighbours of one input share a map; compressed files, known by their first
-/// bytes, are not cut. Each split knows what its file is now, so that its map can tell whether it still is.
+/// Cuts inputs into the splits of each map, about `split_bytes` each (at least 1), in the order of the inputs
+/// and of names. Small neighbours of one input share a map; compressed files, recognised by their first
+/// bytes, are not cut. Each split has the current state of its file, so that its map can check it.
 ///
-/// An input is a file, a directory (with all below it) or a [`Pattern`] (`dir/*.txt`). Files and directories
-/// whose names begin with `_` or `.` are left out of directories; a pattern matches them where it has that
-/// character itself.
+/// An input is a file, a directory (with everything below it) or a [`Pattern`] (`dir/*.txt`). Files and
+/// directories whose names begin with `_` or `.` are ignored in directories; a pattern matches them if it has
+/// that character itself.
 ///
 /// # Errors
 ///
-/// An input that is not there, a directory without files, a pattern that no file matches.
+/// A missing input, a directory without files, a pattern that no file matches.
 pub fn of_inputs(inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>, TaskError> {
     let split_bytes = split_bytes.max(1);
     let mut maps = Vec::new();
@@ -59,7 +59,7 @@ pub fn of_inputs(inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>,
     Ok(maps)
 }
 
-/// Splits that are going to share a map.
+/// Splits that will share a map.
 struct Batch {
     splits: Vec<Split>,
     bytes: u64,
@@ -83,8 +83,7 @@ impl Batch {
     }
 }
 
-/// The splits of one file. The last one extends to the end of the file, also where the reported size is
-/// wrong.
+/// The splits of one file. The last one extends to the end of the file, even if the reported size is wrong.
 fn of_file(path: &Path, source: &Source, input: u32, split_bytes: u64) -> Result<Vec<Split>, TaskError> {
     let bytes = source.bytes;
     let split = |offset, length| Split {
@@ -107,8 +106,7 @@ fn of_file(path: &Path, source: &Source, input: u32, split_bytes: u64) -> Result
     Ok(splits)
 }
 
-/// Refuses an input that is a pipe, a device or a socket: its bytes are gone as soon as one task has read
-/// them.
+/// Refuses an input that is a pipe, a device or a socket: its bytes are gone after one task has read them.
 fn check_regular(path: &Path) -> Result<(), TaskError> {
     let meta = fs::metadata(path).map_err(at("cannot read", path))?;
     match regular_file::other_kind(meta.file_type()) {
@@ -120,14 +118,14 @@ fn check_regular(path: &Path) -> Result<(), TaskError> {
     }
 }
 
-/// The files that an input stands for, in the order of their names, each once.
+/// The files of an input, by name, each once.
 fn files(input: &str) -> Result<Vec<PathBuf>, TaskError> {
     let missing =
         |problem: &str| TaskError::Missing { pattern: input.to_owned(), problem: problem.to_owned() };
     let (path, mut found) = (Path::new(input), BTreeSet::new());
     let mut add = |path, is_directory: bool| found.extend((!is_directory).then_some(path));
     let pattern = match Pattern::new(input) {
-        // A name such as `a[` is no pattern, and may be there.
+        // A name such as `a[` is not a pattern, and may exist.
         Err(error) if !path.exists() => return Err(error),
         pattern => pattern.ok().filter(|_| is_pattern(input)),
     };

@@ -12,9 +12,9 @@
 //!     └── 17                 the commands of attempt 17: memory.max
 //! ```
 //!
-//! Only the uppermost group may have processes and hand on controllers: there no process moves, and other
-//! processes in it do not matter. A run that was killed leaves empty groups, which [`remove_left`] removes.
-//! Nothing is ever removed but groups.
+//! Only the uppermost group may have processes and also pass on controllers: there no process moves, and
+//! other processes in it do not matter. A run that was killed leaves empty groups, which [`remove_left`]
+//! removes. Only groups are ever removed.
 //!
 //! Source: Documentation/admin-guide/cgroup-v2.rst of Linux, "No Internal Process Constraint" and "Memory".
 
@@ -27,7 +27,7 @@ use rustix::fs::Access;
 
 use crate::base::clock;
 
-/// What files of a group are called: its processes, what it may hand on, and what it hands on.
+/// The names of the files of a group: its processes, the available controllers, and those that it passes on.
 pub const PROCESSES: &str = "cgroup.procs";
 const CONTROLLERS: &str = "cgroup.controllers";
 const HANDED_ON: &str = "cgroup.subtree_control";
@@ -35,12 +35,12 @@ const HANDED_ON: &str = "cgroup.subtree_control";
 /// The group of the engine and its workers.
 const ENGINE: &str = "engine";
 
-/// How often, and how long after the last time, the removal of a group is tried whose processes have just
-/// been killed.
+/// Number of attempts, and the last pause between them, to remove a group whose processes have just been
+/// killed.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What the system does with groups beside files being read and written in them.
+/// The operations on groups beside reading and writing their files.
 pub trait System: Send {
     /// Makes a group.
     ///
@@ -54,13 +54,13 @@ pub trait System: Send {
     /// An error of the system.
     fn join(&self, pid: u64, group: &Path) -> io::Result<()>;
 
-    /// Removes a group in which nothing is.
+    /// Removes an empty group.
     ///
     /// # Errors
     /// An error of the system.
     fn remove(&self, group: &Path) -> io::Result<()>;
 
-    /// Whether this process may write there.
+    /// Whether this process may write to a path.
     fn is_writable(&self, path: &Path) -> bool;
 }
 
@@ -85,13 +85,13 @@ impl System for Linux {
     }
 }
 
-/// The groups of a run. When they are dropped they are removed, and this process is where it was.
+/// The groups of a run. When dropped, they are removed, and this process returns to its earlier group.
 pub struct Groups {
     system: Box<dyn System>,
     place: Own,
-    /// That of the run.
+    /// The group of the run.
     all: PathBuf,
-    /// Whether the group above handed on memory before.
+    /// Whether the group above passed on the memory controller before.
     was_handed_on: bool,
     /// Bytes, by attempt.
     limits: BTreeMap<u64, u64>,
@@ -106,11 +106,11 @@ pub struct Own {
     is_uppermost: bool,
 }
 
-/// The group that this process is in, if groups can be made below it, or why not. `root` is the directory
-/// that the file system is seen from; nothing is written.
+/// The group of this process, if groups can be made below it. `root` is the directory from which the file
+/// system is seen. Writes nothing.
 ///
 /// # Errors
-/// Why groups cannot be made.
+/// The reason why groups cannot be made.
 pub fn look(root: &Path, system: &dyn System) -> Result<Own, String> {
     let group = own(root).ok_or("found no control groups of version 2")?;
     let shown = group.display();
@@ -128,7 +128,7 @@ pub fn look(root: &Path, system: &dyn System) -> Result<Own, String> {
     Ok(Own { group, is_uppermost })
 }
 
-/// The directory of the group that this process is in; none if there is none of version 2.
+/// The directory of the group of this process; `None` if it has none of version 2.
 fn own(root: &Path) -> Option<PathBuf> {
     let read = |name: &str| fs::read_to_string(root.join("proc/self").join(name)).ok();
     let groups = read("cgroup")?;
@@ -138,7 +138,7 @@ fn own(root: &Path) -> Option<PathBuf> {
         let (mount, kind) = line.split_once(" - ")?;
         let mut words = mount.split(' ').skip(3);
         let (from, at) = (words.next()?, words.next()?);
-        // The system names a group outside of the mount as one above it.
+        // The system gives a group outside of the mount a path above it.
         let is_below = kind.starts_with("cgroup2 ") && !group.components().any(|c| c == Component::ParentDir);
         let below = group.strip_prefix(from).ok().filter(|_| is_below)?;
         Some(root.join(at.trim_start_matches('/')).join(below))
@@ -155,18 +155,18 @@ fn has_memory(list: &Path) -> bool {
     fs::read_to_string(list).is_ok_and(|text| text.split_whitespace().any(|word| word == "memory"))
 }
 
-/// The processes of a group; those that cannot be seen from here are 0.
+/// The processes of a group; 0 for processes that are not visible from here.
 fn processes(group: &Path) -> Vec<u64> {
     let text = fs::read_to_string(group.join(PROCESSES)).unwrap_or_default();
     text.split_whitespace().map(|pid| pid.parse().unwrap_or(0)).collect()
 }
 
 impl Groups {
-    /// Prepares groups below that of this process, and tries one. `note` is given the group that everything
-    /// is in before it is made. Where it does not work all is as it was.
+    /// Prepares groups below that of this process, and tries one. `note` gets the group of the run before it
+    /// is created. On an error everything is as before.
     ///
     /// # Errors
-    /// Why it does not work, for the user.
+    /// The reason of the failure, for the user.
     pub fn enter(
         place: Own,
         system: Box<dyn System>,
@@ -176,7 +176,7 @@ impl Groups {
         let was_handed_on = has_memory(&place.group.join(HANDED_ON));
         let (limits, busy) = (BTreeMap::new(), Vec::new());
         let mut groups = Self { system, place, all, was_handed_on, limits, busy };
-        // What was half done is undone when it is dropped.
+        // Dropping the groups undoes partial preparations.
         let prepared = note(&groups.all).and_then(|()| groups.prepare());
         let why = |e: io::Error| format!("control groups below {}: {e}", groups.place.group.display());
         prepared.map_err(why)?;
@@ -203,18 +203,18 @@ impl Groups {
         self.all.join(attempt.to_string())
     }
 
-    /// Makes the group of an attempt, with this many bytes of memory and no swap. If they do not do, all its
-    /// processes are killed together.
+    /// Creates the group of an attempt, with this number of bytes of memory and no swap. If that is not
+    /// enough, the kernel kills all its processes together.
     ///
     /// # Errors
-    /// An error of the system; then it is not there.
+    /// An error of the system; then the group does not exist.
     pub fn begin(&mut self, attempt: u64, bytes: u64) -> io::Result<PathBuf> {
         let group = self.group(attempt);
         let with_group =
             |e: io::Error| io::Error::new(e.kind(), format!("control group {}: {e}", group.display()));
         self.system.make(&group).map_err(with_group)?;
         self.limits.insert(attempt, bytes);
-        // The others are not in every kernel.
+        // Some kernels lack the others.
         let others = [("memory.swap.max", "0"), ("memory.oom.group", "1")].into_iter();
         let mut others =
             others.map(|(name, value)| (group.join(name), value)).filter(|(path, _)| path.exists());
@@ -227,8 +227,8 @@ impl Groups {
         Ok(group)
     }
 
-    /// Removes the group of an attempt, if it has one, with all that is still in it. Says, for the user, if
-    /// its memory did not do.
+    /// Removes the group of an attempt, if it has one, with all its processes. Returns a message for the user
+    /// if its memory was not enough.
     pub fn end(&mut self, attempt: u64) -> Option<String> {
         let bytes = self.limits.remove(&attempt)?;
         let group = self.group(attempt);
@@ -244,26 +244,26 @@ impl Groups {
         })
     }
 
-    /// Removes groups of attempts that have ended, as far as nothing is in them any more.
+    /// Removes the empty groups of attempts that have ended.
     fn remove_busy(&mut self) {
         let Self { busy, system, .. } = self;
         busy.retain(|group| !is_removed(group, system.as_ref()));
     }
 }
 
-/// How many processes of a group were killed because its memory did not do.
+/// Number of processes of a group that were killed for lack of memory.
 fn kills(group: &Path) -> u64 {
     let events = fs::read_to_string(group.join("memory.events")).unwrap_or_default();
     let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
     kills.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Kills what is in a group, where the kernel can (since 5.14), and removes it; false if something is still
-/// in it.
+/// Kills the processes of a group, if the kernel can (since 5.14), and removes it; returns false if some are
+/// still in it.
 fn is_removed(group: &Path, system: &dyn System) -> bool {
     let kill = group.join("cgroup.kill");
     if kill.exists() {
-        // What cannot be killed keeps it busy.
+        // A process that cannot be killed keeps the group busy.
         let _ = fs::write(kill, "1");
     }
     match system.remove(group) {
@@ -272,7 +272,7 @@ fn is_removed(group: &Path, system: &dyn System) -> bool {
     }
 }
 
-/// The same, for a while.
+/// The same, with several attempts.
 fn is_removed_soon(group: &Path, system: &dyn System) -> bool {
     for _ in 1..TRIES {
         if is_removed(group, system) {
@@ -283,7 +283,7 @@ fn is_removed_soon(group: &Path, system: &dyn System) -> bool {
     is_removed(group, system)
 }
 
-/// Removes the groups that a run has left, by the group that they are all in; false if something is still in
+/// Removes the groups of a run, given the group that contains them; returns false if processes are still in
 /// one of them.
 pub fn remove_left(all: &Path, system: &dyn System) -> bool {
     let is_ours = all.file_name().is_some_and(|name| name.to_string_lossy().starts_with("slackline-"));
@@ -292,7 +292,7 @@ pub fn remove_left(all: &Path, system: &dyn System) -> bool {
     }
     let entries = fs::read_dir(all).into_iter().flatten().flatten();
     for group in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
-        // The one above it cannot be removed either then.
+        // The group above it cannot be removed either.
         is_removed_soon(&group, system);
     }
     is_removed(all, system)
@@ -307,7 +307,7 @@ impl Drop for Groups {
         for group in std::mem::take(&mut self.busy) {
             is_removed_soon(&group, self.system.as_ref());
         }
-        // Back again: a group that hands on controllers takes no processes. A group that cannot be removed
+        // Moves back: a group that passes on controllers takes no processes. A group that cannot be removed
         // here stays until the run is resumed.
         let engine = self.all.join(ENGINE);
         let _ = fs::metadata(&self.all).and_then(|_| fs::write(self.all.join(HANDED_ON), "-memory"));
@@ -327,11 +327,11 @@ impl Drop for Groups {
 pub(crate) mod tests {
     use super::*;
 
-    /// A directory that plays the hierarchy as the kernel has it.
+    /// A directory that simulates the hierarchy of the kernel.
     #[derive(Clone)]
     pub(crate) struct Play {
         root: PathBuf,
-        /// What is not writable.
+        /// The path that is not writable.
         locked: Option<PathBuf>,
     }
 
@@ -345,8 +345,7 @@ pub(crate) mod tests {
     }
 
     impl Play {
-        /// A machine on which this process is alone in its group, and the memory controller is handed on to
-        /// it.
+        /// A machine on which this process is alone in its group, which has the memory controller.
         pub(crate) fn new(root: &Path) -> Self {
             write(&root.join("proc/self/cgroup"), "1:name=systemd:/x\n0::/user.slice/run.scope\n");
             let mounts = "23 1 0:2 / / rw shared:1 - ext4 /dev/vda rw\n\
@@ -484,7 +483,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_does_not_work_is_undone() {
+    fn failed_preparations_are_undone() {
         let dir = tempfile::tempdir().unwrap();
         let play = Play::new(dir.path());
         fs::remove_file(play.own().join(HANDED_ON)).unwrap();
@@ -527,7 +526,7 @@ pub(crate) mod tests {
         let play = Play::new(dir.path());
         let mut groups = play.groups().unwrap();
         let (group, all) = (groups.begin(9, 1 << 20).unwrap(), groups.all.clone());
-        // It was killed with all that was in its groups.
+        // It was killed with all processes in its groups.
         std::mem::forget(groups);
         write(&all.join(ENGINE).join(PROCESSES), "");
         write(&group.join(PROCESSES), "77\n");

@@ -2,27 +2,27 @@
 
 use std::num::NonZeroUsize;
 
-/// The settings of a job for its attempts. A missing one is that of the run.
+/// The settings of a job for its attempts. A missing one has the value of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Memory an attempt takes, bytes: it starts when so much is free of that of other attempts that say so,
-    /// and its commands get no more.
+    /// Memory of an attempt, bytes: it starts when that much is free beside the memory of other attempts with
+    /// this setting, and its commands get no more.
     pub memory: Option<u64>,
-    /// Processors an attempt takes: it starts when this many are free. One that does not say takes one, but
-    /// waits only for those that do.
+    /// Processors of an attempt: it starts when that number is free. Without this setting an attempt counts
+    /// as one, and waits only for attempts with the setting.
     pub processors: Option<u32>,
     /// Seconds after which an attempt is killed and counts as failed.
     pub timeout: Option<f64>,
-    /// How often a task may fail before its flow has failed.
+    /// Number of failures of a task after which its flow has failed.
     pub attempts: Option<u16>,
     /// Seconds from a failure to the next attempt of the task, which keeps its slot meanwhile.
     pub retry_delay: Option<f64>,
-    /// Exit codes of commands after which the task is not tried again.
+    /// Exit codes of commands after which the task is not retried.
     pub no_retry: Vec<u8>,
 }
 
 impl Limits {
-    /// Why no attempt of the job could ever start on a machine, if so.
+    /// The reason why no attempt of the job can ever start on a machine, if there is one.
     pub fn too_large(&self, machine: Capacity) -> Option<String> {
         let Capacity { processors, memory } = machine;
         if let Some(asked) = self.processors.filter(|&asked| asked > processors) {
@@ -39,29 +39,29 @@ impl Limits {
         ))
     }
 
-    /// What an attempt takes.
+    /// The resources of an attempt.
     pub fn demand(&self) -> Demand {
         Demand { processors: self.processors, memory: self.memory.unwrap_or(0) }
     }
 }
 
-/// What an attempt takes of its machine.
+/// The resources that an attempt takes of its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Processors; none if its job does not say.
+    /// Processors; `None` if its job does not set them.
     processors: Option<u32>,
     /// Memory, bytes.
     memory: u64,
 }
 
 impl Demand {
-    /// Whether its job says what it takes.
+    /// Whether its job sets its resources.
     pub fn is_declared(self) -> bool {
         self.processors.is_some() || self.memory > 0
     }
 
-    /// Whether it may start beside what works on a machine. Attempts that say nothing do not wait for each
-    /// other.
+    /// Whether it may start beside the running attempts of a machine. Attempts without settings do not wait
+    /// for each other.
     pub fn fits(self, machine: Capacity, at_work: impl Iterator<Item = Self>) -> bool {
         let (mut processors, mut memory, mut others, mut are_said) = (0u64, 0u64, 0, self.is_declared());
         for other in at_work {
@@ -78,23 +78,23 @@ impl Demand {
     }
 }
 
-/// What a machine has.
+/// The resources of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     pub processors: u32,
-    /// Memory, bytes; none if it does not say.
+    /// Memory, bytes; `None` if unknown.
     pub memory: Option<u64>,
 }
 
 impl Capacity {
-    /// What this machine has.
+    /// The resources of this machine.
     pub fn here() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self { processors: u32::try_from(processors).unwrap_or(u32::MAX), memory: memory() }
     }
 }
 
-/// The memory of this machine, bytes; none if it does not say.
+/// The memory of this machine, bytes; `None` if unknown.
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

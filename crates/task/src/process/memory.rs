@@ -1,5 +1,5 @@
-//! How the memory of commands with a limit is enforced: by control groups where they can be made, else by
-//! resource limits. Each session of a run decides it once and notes it in the state directory.
+//! Enforces the memory limits of commands: by control groups if they can be made, otherwise by resource
+//! limits. Each session of a run decides this once and records it in the state directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use crate::base::regular_file;
 use crate::process::cgroups::{Groups, System, look, remove_left};
 
-/// The message where control groups hold it.
+/// The message if control groups enforce it.
 const GROUPS: &str = "a control group for each attempt";
 
-/// What holds the memory of a run's commands.
+/// The enforcement of memory limits in a run.
 #[derive(Default)]
 pub struct Memory {
-    /// Control groups, until the engine has them.
+    /// Control groups, until the engine takes them.
     pub groups: Option<Groups>,
-    /// What it is, for the user; none if no command has a limit.
+    /// Its description for the user; `None` if no command has a limit.
     pub said: Option<String>,
 }
 
-/// What would hold the memory of commands that have a limit, for the user. Nothing is written.
+/// The enforcement that a run would use, as text for the user. Writes nothing.
 pub fn would_hold(root: &Path, system: &dyn System) -> String {
     look(root, system).map_or_else(|why| limits(&why), |_| GROUPS.to_owned())
 }
 
-/// Removes the control groups that an earlier session has left. Where commands are limited in this one, makes
-/// its groups if that can be, and has the file `kept` say which of the two holds. Without the file, groups
-/// are not made, and nothing else depends on it.
+/// Removes the control groups of an earlier session. If commands have limits in this session, creates its
+/// groups if possible, and writes the kind of enforcement to the file `kept`. Without the file no groups are
+/// made; nothing else depends on it.
 pub fn hold<S: System + 'static>(is_limited: bool, kept: &Path, root: &Path, system: S) -> Memory {
     let left: Vec<PathBuf> = noted(kept).into_iter().filter(|all| !remove_left(all, &system)).collect();
     let write = |said: &str, groups: &[&Path]| {
@@ -36,7 +36,7 @@ pub fn hold<S: System + 'static>(is_limited: bool, kept: &Path, root: &Path, sys
         fs::write(kept, lines.join("\n") + "\n")
     };
     if !is_limited {
-        // What is still there of another session is to be known to the next one.
+        // The next session must know groups of earlier sessions that are still there.
         let _ = if left.is_empty() { crate::base::files::remove(kept) } else { write("", &[]) };
         return Memory::default();
     }
@@ -53,17 +53,17 @@ pub fn hold<S: System + 'static>(is_limited: bool, kept: &Path, root: &Path, sys
     Memory { groups, said: Some(said) }
 }
 
-/// Removes the control groups that a session has left, as far as nothing is in them.
+/// Removes the empty control groups of a session.
 pub fn remove_noted(kept: &Path, system: &dyn System) {
     for all in noted(kept) {
         remove_left(&all, system);
     }
 }
 
-/// What begins a line that names a group.
+/// The prefix of a line that names a group.
 const NOTED: &str = "cgroup ";
 
-/// What is read of a file that names groups, bytes.
+/// Bytes to read of a file that names groups.
 const KEPT_MOST: u64 = 1 << 20;
 
 /// The groups that a file names.
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::process::cgroups::tests::Play;
 
-    /// The file's lines, without the place of the hierarchy.
+    /// The file's lines, without the path of the simulated hierarchy.
     fn lines(kept: &Path, play: &Play) -> Vec<String> {
         let text = fs::read_to_string(kept).unwrap();
         text.lines().map(|line| line.replace(&play.own().display().to_string(), "OWN")).collect()
@@ -97,7 +97,7 @@ mod tests {
         let [said, group] = lines(&kept, &play).try_into().unwrap();
         assert_eq!(said, "a control group for each attempt");
         assert!(group.starts_with("cgroup OWN/slackline-"), "{group}");
-        // It is killed, and the group of the next session has others in it.
+        // The session is killed, and the group of the next session has other processes in it.
         let all = noted(&kept).remove(0);
         std::mem::forget(first);
         fs::write(all.join("engine/cgroup.procs"), "").unwrap();
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(would_hold(dir.path(), &play), said);
         assert!(noted(&kept).is_empty());
         assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{said}\n"));
-        // Without limits there is nothing to say.
+        // Without limits there is no message.
         let third = hold(false, &kept, dir.path(), play.clone());
         assert!(third.said.is_none() && third.groups.is_none() && !kept.exists());
     }
@@ -125,7 +125,7 @@ mod tests {
         let first = hold(true, &kept, dir.path(), play.clone());
         let all = noted(&kept).remove(0);
         std::mem::forget(first);
-        // Its processes are still there, and those of another process are in the group of the next session.
+        // Its processes are still there, and the group of the next session has processes of another program.
         fs::write(play.own().join("cgroup.procs"), "1\n").unwrap();
         for is_limited in [true, false] {
             assert!(hold(is_limited, &kept, dir.path(), play.clone()).groups.is_none());

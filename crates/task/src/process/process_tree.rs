@@ -1,7 +1,7 @@
 //! Finds and kills the processes that a worker has started.
 //!
-//! A process is found by its descent (`below`), as long as the worker lives that it descends from, or by a
-//! variable of its environment ([`end_marked`]), which it hands on to everything that it starts.
+//! A process is found by its descent (`below`) while the worker lives, or by an environment variable
+//! ([`end_marked`]), which it passes on to all processes that it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,30 +14,29 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::base::clock;
 
-/// The variable by which everything that a worker starts is known: it holds the name of the worker's pid
-/// file.
+/// The variable that marks all processes of a worker: it has the name of the worker's pid file.
 pub const MARK: &str = "SLACKLINE_WORKER";
 
-/// How long killed processes are waited for, in steps of [`STEP`].
+/// Steps of [`STEP`] for which killed processes are awaited.
 const STEPS: u32 = 1000;
 const STEP: Duration = Duration::from_millis(10);
 
-/// A process, as the system tells of it.
+/// A process in the system's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Who started it, or took it over.
+    /// The process that started it, or adopted it.
     pub(crate) parent: u64,
     pub(crate) group: u64,
-    /// When it began, in ticks since the machine did.
+    /// Its start in ticks since the start of the machine.
     pub started: u64,
-    /// Whether it only waits to be taken note of: it does nothing any more.
+    /// Whether it has ended and only waits for its parent to reap it.
     pub is_dead: bool,
 }
 
 impl Process {
     pub fn of(pid: u64) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may hold anything; fields are counted from its end.
+        // The name in parentheses may have any characters; fields are counted from its end.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let is_dead = matches!(*fields.first()?, "Z" | "X");
         let number = |at: usize| fields.get(at)?.parse().ok();
@@ -45,18 +44,18 @@ impl Process {
     }
 }
 
-/// Which start of the machine this is; empty where it does not say. Before another one nothing is alive.
+/// The id of this start of the machine; empty if unknown. No process lives through a restart.
 pub fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// The numbers of all processes; none where the system does not list them.
+/// The numbers of all processes; empty if the system does not list them.
 fn pids() -> Vec<u64> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// What descends from a process, dead ones included, with their numbers. O(processes · log processes).
+/// The descendants of a process, dead ones included, with their numbers. O(processes · log processes).
 pub(crate) fn below(root: u64) -> Vec<(u64, Process)> {
     let mut children: BTreeMap<u64, Vec<(u64, Process)>> = BTreeMap::new();
     for pid in pids() {
@@ -73,15 +72,15 @@ pub(crate) fn below(root: u64) -> Vec<(u64, Process)> {
     found
 }
 
-/// Sends a signal to a process, if it is there.
+/// Sends a signal to a process, if it exists.
 pub fn signal(pid: u64, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may have ended by itself just now.
+        // It may have ended just now.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Waits for something, ten seconds at most; says whether it came. Each look may do something for it.
+/// Waits for a condition, at most ten seconds; returns whether it holds. The check may have side effects.
 pub fn wait_for(mut is_so: impl FnMut() -> bool) -> bool {
     for _ in 0..STEPS {
         if is_so() {
@@ -92,25 +91,25 @@ pub fn wait_for(mut is_so: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// The mark of the processes that the worker of a pid file starts, for any form of the file's path.
+/// The mark of the processes of a worker, by its pid file, for any form of the file's path.
 pub fn mark(pid_file: &Path) -> String {
     std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
 }
 
-/// A handle of a process: what is sent to it reaches no other that has its number meanwhile, where the system
-/// can tell them apart.
+/// A handle of a process: a signal never reaches another process that has its number meanwhile, if the system
+/// can distinguish them.
 struct ProcessHandle {
     pid: u64,
     held: Option<OwnedFd>,
 }
 
 impl ProcessHandle {
-    /// None if it is gone.
+    /// `None` if the process has ended.
     fn of(pid: u64) -> Option<Self> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
         match pidfd_open(number, PidfdFlags::empty()) {
             Ok(held) => Some(Self { pid, held: Some(held) }),
-            // A system from before 2019, or one that has no more of them.
+            // A system from before 2019, or one without free descriptors.
             Err(Errno::NOSYS | Errno::PERM | Errno::MFILE | Errno::NFILE) => Some(Self { pid, held: None }),
             Err(_) => None,
         }
@@ -118,7 +117,7 @@ impl ProcessHandle {
 
     fn kill(&self) {
         match &self.held {
-            // It may have ended by itself just now.
+            // It may have ended just now.
             Some(held) => drop(pidfd_send_signal(held, Signal::KILL)),
             None => signal(self.pid, Signal::KILL),
         }
@@ -151,7 +150,7 @@ fn marked(marks: &BTreeSet<String>) -> Vec<ProcessHandle> {
 /// are gone.
 ///
 /// # Errors
-/// Something does not go within ten seconds; with its number.
+/// A process that does not end within ten seconds, with its number.
 pub fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
     let mut left = Vec::new();
     let is_gone = wait_for(|| {
@@ -187,7 +186,7 @@ mod tests {
             command.arg("60").env(MARK, &mark).uid(uid).current_dir("/").spawn().unwrap()
         };
         let (mut own, mut other) = (start(0), start(54_331));
-        // Before it is another program it has the environment of this test.
+        // Before it executes another program it has the environment of this test.
         let is_there = |pid: u32| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             String::from_utf8_lossy(&environment).contains(&mark)

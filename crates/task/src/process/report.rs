@@ -1,4 +1,4 @@
-//! How an attempt ended, as its worker reports it.
+//! The end of an attempt, as its worker reports it.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,22 @@ use slackline_model::Span;
 use crate::base::error::TaskError;
 use crate::process::spec::Outcome;
 
-/// How much a report quotes of each end of a long message, bytes. Even where every byte of it needs six in
-/// JSON, the report is far below the 1 MiB that an engine reads.
+/// Bytes of each end of a long message in a report. Even if every byte needs six in JSON, the report is far
+/// below the 1 MiB that an engine reads.
 const QUOTE: usize = 32 << 10;
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
     Done(Outcome),
     Failed {
-        /// What stopped it, as text for the user; several lines if a command said something.
+        /// The error, as text for the user; several lines if a command wrote to standard error.
         message: String,
         /// Whether another attempt would end in the same way.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_final: bool,
-        /// The directory of a committed map whose output a reduce found gone or damaged.
+        /// The directory of a committed map whose output a reduce found missing or damaged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lost: Option<PathBuf>,
         /// The exit code of the command that failed.
@@ -38,13 +38,13 @@ impl Report {
         ended.map_or_else(|error| failure(&error), Self::Done)
     }
 
-    /// An attempt that failed, and may not if it is rerun.
+    /// A failed attempt, which may succeed if it is rerun.
     pub fn failed(message: String) -> Self {
         Self::Failed { message, is_final: false, lost: None, exit: None }
     }
 }
 
-/// The message about an attempt that was killed because it took longer than it may.
+/// The message for an attempt that was killed at its time limit.
 pub fn too_long(limit: Span) -> String {
     format!("found no end after {limit}, expected one: it was killed")
 }
@@ -54,7 +54,7 @@ fn failure(error: &TaskError) -> Report {
     Report::Failed { message: short(&error.to_string()), is_final, lost, exit }
 }
 
-/// Of a long message the beginning and the end.
+/// The beginning and the end of a long message.
 fn short(message: &str) -> String {
     if message.len() <= 2 * QUOTE {
         return message.to_owned();

@@ -1,4 +1,4 @@
-//! The end of a worker process: everything that it started ends with it.
+//! The end of a worker process: all processes that it started end with it.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,10 +11,10 @@ use slackline_model::Span;
 
 use crate::process::report::{Report, too_long};
 
-/// How long processes of an attempt that is stopped may take to end.
+/// Time for the processes of a stopped attempt to end.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// What a worker is doing.
+/// The state of the worker.
 static DOING: AtomicU8 = AtomicU8::new(NOTHING);
 /// It waits for an attempt.
 const NOTHING: u8 = 0;
@@ -22,16 +22,16 @@ const NOTHING: u8 = 0;
 const AN_ATTEMPT: u8 = 1;
 const ENDING: u8 = 2;
 
-/// Held while a command is started. The thread that ends the process takes it and never gives it back: a
-/// command that started while the others are asked to end would outlive it.
+/// Held while a command is started. The thread that ends the process locks it and never releases it: a
+/// command that started during the shutdown would outlive the process.
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// No other command is started, and the process is not ended, until this is dropped.
+/// While this guard lives, no other command starts and the process does not end.
 pub(crate) fn starting() -> MutexGuard<'static, ()> {
     STARTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs an attempt, and ends what its commands leave behind.
+/// Runs an attempt, and ends the processes that its commands leave.
 pub(crate) fn supervise(attempt: impl FnOnce() -> Report) -> Report {
     switch(NOTHING, AN_ATTEMPT);
     let report = attempt();
@@ -40,8 +40,8 @@ pub(crate) fn supervise(attempt: impl FnOnce() -> Report) -> Report {
     report
 }
 
-/// Does something else from now on, unless the other thread ends the process: then nothing is begun or
-/// reported any more.
+/// Changes the state, unless the other thread ends the process: then no attempt starts or is reported any
+/// more.
 fn switch(before: u8, after: u8) {
     if DOING.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         loop {
@@ -50,8 +50,8 @@ fn switch(before: u8, after: u8) {
     }
 }
 
-/// The same for an attempt that may take no longer than `limit`. After that what it started is ended, `late`
-/// is given the report of that, and the process ends.
+/// The same for an attempt with a time limit. After `limit` its processes are ended, `late` gets the report,
+/// and the process ends.
 pub(crate) fn supervise_within(
     limit: Option<Span>,
     attempt: impl FnOnce() -> Report,
@@ -77,14 +77,13 @@ pub(crate) fn supervise_within(
     report
 }
 
-/// From now on this process ends, with everything that it started, as soon as the other end of a pipe is
-/// closed.
+/// From now on this process ends, with all processes that it started, when the other end of a pipe closes.
 ///
 /// # Errors
 /// The system has no more threads.
 pub(crate) fn end_when_closed(pipe: impl AsFd + Send + 'static) -> io::Result<()> {
     system::prepare();
-    // Its end is the process's; there is nothing to wait for.
+    // Its end is that of the process; no thread waits for it.
     thread::Builder::new().spawn(move || watch(pipe)).map(drop)
 }
 
@@ -92,8 +91,8 @@ pub(crate) fn no_thread(error: &io::Error) -> String {
     format!("its process cannot start a thread: {error}")
 }
 
-/// Waits until the other end is closed, then ends everything. Meanwhile it takes note of the end of processes
-/// that lost their parent.
+/// Waits until the other end closes, then ends all processes. Meanwhile it reaps processes that lost their
+/// parent.
 fn watch(pipe: impl AsFd) {
     while !system::is_closed(&pipe) {
         if DOING.load(Ordering::SeqCst) == AN_ATTEMPT {
@@ -115,26 +114,26 @@ mod system {
     use crate::base::clock::{self, Stopwatch};
     use crate::process::process_tree;
 
-    /// How often orphans are looked for, 5 s: a command that starts a process for every line has some
+    /// Interval between checks for orphans, 5 s: a command that starts a process for every line has some
     /// thousand by then.
     const EVERY: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
-    /// Between two looks at processes that were killed, and at processes that were asked to end.
+    /// Pause between two checks of processes that were killed or asked to end.
     const STEP: std::time::Duration = std::time::Duration::from_millis(2);
     const STRIDE: std::time::Duration = std::time::Duration::from_millis(10);
-    /// Processes that a signal cannot end are waited for no longer than this after an attempt.
+    /// Longest wait after an attempt for processes that a signal cannot end.
     const SWEEP: std::time::Duration = std::time::Duration::from_secs(10);
 
-    /// Leads a process group, and takes over what loses its parent below this process.
+    /// Makes this process the leader of a process group and the parent of orphans below it.
     pub(super) fn prepare() {
         if rustix::process::getpgrp() != rustix::process::getpid() {
-            // It is refused to the leader of a session alone, which leads its group.
+            // Only the leader of a session is refused, and it leads its group already.
             let _ = rustix::process::setpgid(None, None);
         }
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 
-    /// Waits for a while; true as soon as the other end of a pipe is closed.
+    /// Waits for a while; returns true as soon as the other end of a pipe closes.
     pub(super) fn is_closed(pipe: impl AsFd) -> bool {
         let mut fds = [PollFd::new(&pipe, PollFlags::empty())];
         let is_ready = poll(&mut fds, Some(&EVERY)).is_ok_and(|ready| ready > 0);
@@ -145,8 +144,7 @@ mod system {
         u64::from(std::process::id())
     }
 
-    /// Takes note of the end of processes that lost their parent. A command leads its group: another process
-    /// waits for it.
+    /// Reaps processes that lost their parent. A command leads its group: another thread waits for it.
     pub(super) fn reap_orphans() {
         let is_orphan = |(pid, process): &(u64, process_tree::Process)| {
             process.parent == me() && process.is_dead && process.group != *pid
@@ -157,25 +155,26 @@ mod system {
         }
     }
 
-    /// Kills what is left below this process, whose commands have ended. One system call if nothing is.
+    /// Kills the remaining processes below this one, whose commands have ended. One system call if there are
+    /// none.
     pub(super) fn sweep() {
         let clock = Stopwatch::start();
         while clock.elapsed() < SWEEP {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                // What has ended is taken note of, one by one.
+                // An ended process is reaped; continue with the next.
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     signal_all(Signal::KILL);
                     clock::pause(STEP);
                 }
-                // No process is there.
+                // There is no process.
                 Err(_) => return,
             }
         }
     }
 
-    /// No command is started from now on. One whose start takes long, as its file system does not answer, is
-    /// not waited for beyond [`GRACE`].
+    /// Prevents starts of commands from now on. A start that takes long, because its file system does not
+    /// answer, is awaited for at most [`GRACE`].
     fn end_starts() {
         let clock = Stopwatch::start();
         loop {
@@ -186,7 +185,7 @@ mod system {
         }
     }
 
-    /// Ends what is below this process: by TERM, and after [`GRACE`] by KILL.
+    /// Ends the processes below this one: by TERM, and after [`GRACE`] by KILL.
     pub(super) fn end_all() {
         end_starts();
         let clock = Stopwatch::start();
@@ -204,8 +203,8 @@ mod system {
         }
     }
 
-    /// What lives below this process. Who loses its parent while it is checked is found by the second look,
-    /// as this process has taken it over by then.
+    /// The living processes below this one. A process that loses its parent during the first pass is found by
+    /// the second, as this process has adopted it by then.
     fn alive() -> Vec<u64> {
         let look = || -> Vec<u64> {
             let below = process_tree::below(me()).into_iter();
@@ -215,7 +214,7 @@ mod system {
         if found.is_empty() { look() } else { found }
     }
 
-    /// Sends a signal to all that live below this process; says how many.
+    /// Sends a signal to all living processes below this one; returns their number.
     fn signal_all(signal: Signal) -> usize {
         let alive = alive();
         for &pid in &alive {

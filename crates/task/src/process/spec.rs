@@ -14,7 +14,7 @@ use crate::base::source::Source;
 /// read as such.
 pub type Args = BTreeMap<String, serde_json::Value>;
 
-/// What a job's tasks do.
+/// The work of a job's tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Job {
@@ -29,31 +29,33 @@ pub enum Job {
     Commands {
         /// Gets the lines of the input.
         mapper: String,
-        /// Gets sorted parts of one map's output and gives lines with the same keys.
+        /// Gets sorted parts of one map's output and writes lines with the same keys.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         combiner: Option<String>,
-        /// Gets one sorted partition; its output is the part file. Without one the sorted pairs are.
+        /// Gets one sorted partition; its output is the part file. Without a reducer the part file has the
+        /// sorted pairs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reducer: Option<String>,
     },
-    /// One command of the shell, which reads its inputs itself: one map without reduces.
+    /// One shell command, which reads its inputs itself: one map without reduces.
     Command {
-        /// Finds the paths of its inputs in `SLACKLINE_INPUTS`, one a line; what it says is the part file.
+        /// Gets the paths of its inputs in `SLACKLINE_INPUTS`, one per line; its standard output is the part
+        /// file.
         command: String,
     },
-    /// A program for Hadoop that submits its MapReduce jobs itself: none of its tasks is run here.
+    /// A program for Hadoop that submits its MapReduce jobs itself: none of its tasks runs here.
     Jar {
         /// The jar, a file of the machine of the run.
         jar: String,
         /// The class whose `main` is called.
         main: String,
-        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to
-        /// write.
+        /// Its arguments, in which `{inputs}` and `{output}` stand for the inputs and the output directory of
+        /// the job.
         arguments: Vec<String>,
     },
 }
 
-/// Why a job that is given by jar and main class is refused wherever tasks are run by the worker.
+/// The reason why a job with jar and main class is refused by all engines that run tasks in workers.
 pub const NEEDS_HADOOP: &str = "found a jar, expected program, mapper or command: only a Hadoop cluster runs jars, with \
                                 --engine yarn://HOST:PORT";
 
@@ -70,45 +72,44 @@ impl Job {
     }
 }
 
-/// Where and how the commands of a job run.
+/// The directory, environment and shell of a job's commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Setting {
-    /// Variables of their environment, beside those that they have from us.
+    /// Variables of their environment, in addition to Slackline's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Their working directory; that of the run where there is none.
+    /// Their working directory; by default that of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The program that reads them, with its options (`bash -o pipefail`): it is given `-c` and the command.
-    /// `sh` where there is none.
+    /// The shell with its options (`bash -o pipefail`): it gets `-c` and the command. By default `sh`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }
 
-/// How the pairs of a job go from its maps to its reduces. All but `compress` is for commands alone: programs
-/// know their keys.
+/// The path of a job's pairs from its maps to its reduces. All settings but `compress` are for commands only:
+/// programs know their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shuffle {
-    /// How many fields of a line are its key (1). A line with fewer is a key without a value.
+    /// Number of fields of a line in its key (1). A line with fewer is a key without a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_fields: Option<u32>,
-    /// What separates fields, one character of ASCII (tab). It also stands between key and value.
+    /// The separator of fields, one ASCII character (tab). It also separates key and value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub separator: Option<String>,
-    /// How many fields of the key say which reduce gets it (all).
+    /// Number of fields of the key that select the reduce (all).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition_fields: Option<u32>,
-    /// The fields of the key by which a reduce's lines are ordered, as `sort -k` has it: `1`, `2nr`. Keys
-    /// that are equal by them are ordered by their bytes, as all are where there are none.
+    /// The fields of the key that order a reduce's lines, as in `sort -k`: `1`, `2nr`. Keys that are equal in
+    /// them, or all keys without such fields, are ordered by their bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
-    /// Into how many ranges keys are cut, one for each reduce, so that the parts one after the other are in
-    /// order; 0 or 1 where a hash of the key decides. Combiners are left out then.
+    /// Number of ranges of keys, one for each reduce, so that the concatenated parts are in order; 0 or 1 to
+    /// select the reduce by a hash of the key. With ranges, combiners do not run.
     #[serde(skip_serializing_if = "is_zero")]
     pub ranges: u32,
-    /// How the output of maps is compressed: by LZ4 or not at all.
+    /// The compression of map output: LZ4 or none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress: Option<Codec>,
 }
@@ -121,21 +122,21 @@ pub struct Shuffle {
 #[serde(deny_unknown_fields)]
 pub struct Split {
     pub path: PathBuf,
-    /// Where it begins, in bytes.
+    /// The start, in bytes.
     #[serde(default)]
     pub offset: u64,
-    /// Its length in bytes; none means to the end of the file, as for compressed ones.
+    /// The length in bytes; `None` means to the end of the file, as for compressed files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// Which of the job's inputs it comes from, from 0.
+    /// The index of the job's input, from 0.
     #[serde(default)]
     pub input: u32,
-    /// The file as it was when the run began; none if an earlier job of the run makes it.
+    /// The file as it was when the run began; `None` if an earlier job of the run makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// Where its bytes are read, if not in `path`, which then is a name and no more: a copy of the whole
-    /// file, or where there is a length of its bytes from the one before `offset` to the end of the line that
-    /// `offset + length` is in.
+    /// The file with its bytes, if not `path`, which then is only a name: a copy of the whole file, or, if
+    /// there is a length, of its bytes from the one before `offset` to the end of the line that contains
+    /// `offset + length`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<PathBuf>,
 }
@@ -146,20 +147,20 @@ impl Split {
         self.copy.as_deref().unwrap_or(&self.path)
     }
 
-    /// The byte at which it ends; none if it extends to the end of its file. So does one that reaches the
-    /// reported size: that may be wrong, and counts only where files are cut.
+    /// The byte at which it ends; `None` if it extends to the end of its file. The same if it reaches the
+    /// reported size, which may be wrong and only serves to cut files.
     pub(crate) fn end(&self) -> Option<u64> {
         let end = self.offset.saturating_add(self.length?);
         let is_last = self.source.as_ref().is_some_and(|source| end >= source.bytes);
         (!is_last).then_some(end)
     }
 
-    /// Whether that is a copy of a part of the input.
+    /// Whether its file is a copy of a part of the input.
     pub(crate) fn is_excerpt(&self) -> bool {
         self.copy.is_some() && self.length.is_some()
     }
 
-    /// The byte of the input at which the file begins that is opened.
+    /// The byte of the input at which the opened file begins.
     pub(crate) fn file_offset(&self) -> u64 {
         if self.is_excerpt() { self.offset.saturating_sub(1) } else { 0 }
     }
@@ -181,49 +182,48 @@ fn is_zero(number: &u32) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub job: Job,
-    /// Which part of it.
+    /// The part of the job.
     pub task: Task,
-    /// The attempt's own directory; it writes nowhere else.
+    /// The attempt's own directory; it writes to no other place.
     pub directory: PathBuf,
-    /// How much memory its buffers may take, in bytes. A record larger than that (or than 1 MiB) is an error.
+    /// Memory for its buffers, in bytes. A record larger than that (or than 1 MiB) is an error.
     pub memory_bytes: u64,
     /// Whether output is forced to disk before the attempt reports success.
     #[serde(default)]
     pub durable: bool,
-    /// Where and how commands run.
+    /// The directory, environment and shell of commands.
     #[serde(default)]
     pub setting: Setting,
-    /// How pairs go from maps to reduces.
+    /// The path of pairs from maps to reduces.
     #[serde(default)]
     pub shuffle: Shuffle,
-    /// How part files are compressed.
+    /// The compression of part files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Codec>,
-    /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes. Where
-    /// there is a [`Self::memory_group`] that holds it instead.
+    /// The memory limit of each process of a command (its address space, `ulimit -v`), in bytes. A
+    /// [`Self::memory_group`] replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
-    /// The control group that commands run in, which holds their memory.
+    /// The control group of commands, which limits their memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_group: Option<PathBuf>,
-    /// The files that the job depends on beside its inputs, as they were when the run began.
+    /// The files that the job depends on beside its inputs, with their state when the run began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<PathBuf, Source>,
-    /// Whether what it reads may have been written on another machine a moment ago, so that it is not seen
-    /// here at once.
+    /// Whether another machine may have written its inputs a moment ago, so that they may not be visible here
+    /// at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patient: bool,
-    /// Of a reduce: the checksums of the committed outputs of the maps, by number. Empty where they are
-    /// unknown.
+    /// For a reduce: the checksums of the committed outputs of the maps, by number. Empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub map_sums: Vec<u64>,
-    /// Whether what commands say on standard error is passed on, line by line, to that of this process.
+    /// Whether standard error of commands is forwarded, line by line, to that of this process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub echo: bool,
 }
 
 impl Spec {
-    /// An attempt with nothing special about it.
+    /// An attempt with default settings.
     pub fn new(job: Job, task: Task, directory: PathBuf, memory_bytes: u64) -> Self {
         Spec {
             job,
@@ -243,36 +243,36 @@ impl Spec {
         }
     }
 
-    /// The checksum of the committed output of a map, where it is known.
+    /// The checksum of the committed output of a map, if known.
     pub(crate) fn map_sum(&self, map: usize) -> Option<u64> {
         self.map_sums.get(map).copied()
     }
 
-    /// What a program's own tables may take: a quarter.
+    /// Memory for a program's own tables: a quarter.
     pub(crate) fn program_memory(&self) -> u64 {
         self.memory_bytes / 4
     }
 
-    /// What sorting and merging may take: the rest.
+    /// Memory for sorting and merging: the rest.
     pub(crate) fn shuffle_memory(&self) -> usize {
         (self.memory_bytes - self.program_memory()).max(1) as usize
     }
 }
 
-/// The part of a job that an attempt does.
+/// The part of a job that an attempt runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Task {
     Map {
         /// Its number, from 0.
         index: u32,
-        /// How many maps the job has.
+        /// Number of maps of the job.
         maps: u32,
-        /// What it reads; empty for generators.
+        /// Its input; empty for generators.
         splits: Vec<Split>,
-        /// How many partitions it makes; 0 means that its output is a part file.
+        /// Number of its partitions; 0 means that its output is a part file.
         partitions: u32,
-        /// What [`crate::attempt::prepare`] wrote, where the program wants it.
+        /// The output of [`crate::attempt::prepare`], if the program needs it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prepared: Option<PathBuf>,
     },
@@ -284,17 +284,17 @@ pub enum Task {
     },
 }
 
-/// What an attempt did.
+/// The result of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
-    /// What it counted; `skipped` are records that the program could not use, such as a line without a number
-    /// for `histogram`. At most 500 counters, by `reporter:counter:GROUP,NAME,AMOUNT` on standard error of its
+    /// Its counts; `skipped` are records that the program could not use, such as a line without a number for
+    /// `histogram`. At most 500 counters, by `reporter:counter:GROUP,NAME,AMOUNT` on standard error of its
     /// commands; the status text is the last by `reporter:status:TEXT`.
     #[serde(flatten)]
     pub counts: PhaseCounts,
-    /// The digest of the part file or map output that it wrote. None of a part that is on another file
-    /// system, which a placeholder stands for.
+    /// The digest of its part file or map output. `None` for a part on another file system, for which a
+    /// placeholder stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Digest>,
 }

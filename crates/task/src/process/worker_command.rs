@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The only argument of a program that is started as a worker of itself.
 pub const ARGUMENT: &str = "worker";
 
-/// How a worker is started: a program that does [`crate::worker::main`] when it is given these arguments.
+/// The command that starts a worker: a program that calls [`crate::worker::main`] with these arguments.
 #[derive(Clone, Debug)]
 pub struct WorkerCommand {
     pub program: PathBuf,
@@ -14,11 +14,11 @@ pub struct WorkerCommand {
 }
 
 impl WorkerCommand {
-    /// This same program, started with [`ARGUMENT`]: its `main` has to begin with
+    /// This same program, started with [`ARGUMENT`]: its `main` must begin with
     /// [`crate::worker::main_if_asked`].
     ///
     /// # Errors
-    /// The program cannot find itself.
+    /// The path of the program is unknown.
     pub fn this_program() -> io::Result<Self> {
         let program = std::env::current_exe().map_err(|error| {
             io::Error::new(error.kind(), format!("this program cannot find itself to start workers: {error}"))

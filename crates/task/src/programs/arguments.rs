@@ -1,7 +1,7 @@
-//! Arguments of programs, read with messages that say what was expected.
+//! Arguments of programs, with error messages that name the expected value.
 //!
-//! A flow file and a command line know texts alone, so a number or a truth value may come as the text of
-//! one; and what is wanted as a text may look like either (`pattern = "404"`).
+//! A flow file and a command line may give numbers and truth values as texts; and a text argument may look
+//! like either (`pattern = "404"`).
 
 use std::borrow::Cow;
 
@@ -16,11 +16,11 @@ use crate::process::spec::Args;
 #[derive(Debug)]
 pub struct Argument {
     pub name: &'static str,
-    /// What it means, and what it is where it is not given.
+    /// The meaning and the default.
     pub about: &'static str,
 }
 
-/// The arguments of one job, whose names are known to be right.
+/// The arguments of one job, with checked names.
 pub(crate) struct Arguments<'a> {
     program: &'static str,
     args: &'a Args,
@@ -45,7 +45,7 @@ impl<'a> Arguments<'a> {
         self.program
     }
 
-    /// A string; of a number or a truth value, its text.
+    /// A string; for a number or a truth value, its text.
     pub(crate) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, TaskError> {
         match self.args.get(name) {
             None => Ok(None),
@@ -55,7 +55,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// One of some words; the first where it is not given.
+    /// One of some words; by default the first.
     pub(crate) fn choice(&self, name: &str, words: &[&'static str]) -> Result<&'static str, TaskError> {
         let Some(found) = self.args.get(name) else { return Ok(words[0]) };
         let known = words.iter().find(|word| found.as_str() == Some(word));
@@ -65,7 +65,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// True or false; false where it is not given.
+    /// True or false; by default false.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, TaskError> {
         let Some(found) = self.args.get(name) else { return Ok(false) };
         plain(found).as_bool().ok_or_else(|| self.wrong(name, found, "true or false"))
@@ -91,7 +91,7 @@ impl<'a> Arguments<'a> {
         size.map(Some).ok_or_else(|| self.wrong(name, found, "a size such as 64MiB or a whole number"))
     }
 
-    /// The value of an argument that must be given.
+    /// The value of a required argument.
     pub(crate) fn required<T>(&self, name: &str, value: Option<T>) -> Result<T, TaskError> {
         value.ok_or_else(|| {
             TaskError::Job(format!("{}: found no argument {name:?}, expected one", self.program))
@@ -108,7 +108,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The number or truth value that a string is the text of; anything else as it is.
+/// The number or truth value in a string; any other value unchanged.
 fn plain(found: &Value) -> Cow<'_, Value> {
     let read = found.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     match read.filter(|value| value.is_number() || value.is_boolean()) {

@@ -1,7 +1,7 @@
 //! Fields of records: of lines, of CSV and of JSON lines; the arguments `format`, `separator` and `header`.
 //!
-//! A record is a line in each of them. A quoted field of CSV that continues on the next line is refused, and
-//! so is JSON over several lines: each of their lines would be taken for a record.
+//! A record is one line in each format. A quoted field of CSV that continues on the next line is refused, and
+//! so is JSON over several lines: each line would be read as a record.
 
 use slackline_model::names::unknown;
 
@@ -25,28 +25,28 @@ pub(crate) const HEADER: Argument = Argument {
     about: "whether the first line of each file names its fields; it is left out, and fields may be given by name (false, true with a name)",
 };
 
-/// The longest first line that is looked for, bytes.
+/// The longest first line that is searched, bytes.
 const HEADER_MAX: usize = 1 << 20;
 
 /// Finds one field of records.
 pub(crate) struct Column {
     program: &'static str,
-    /// The argument that says which.
+    /// The argument that selects the field.
     argument: &'static str,
     layout: Layout,
     wanted: ColumnKey,
     has_header: bool,
     /// Whether the next record is a header.
     at_header: bool,
-    /// What is read, and how many records of it were read.
+    /// The split and the number of its records so far.
     place: Option<(Split, u64)>,
-    /// The number of the field, from 1; 0 is the record. Of a name it is known once a header was seen.
+    /// The number of the field, from 1; 0 is the record. The number of a name is known after the header.
     number: usize,
-    /// Room for a field that is not in the record as it is.
+    /// Buffer for a field that must be unescaped.
     scratch: Vec<u8>,
 }
 
-/// How records are made up.
+/// The format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Separated(u8),
@@ -62,7 +62,7 @@ enum ColumnKey {
 }
 
 impl Column {
-    /// What the argument `argument` of a program asks for, or the field `otherwise`.
+    /// The field that the argument `argument` of a program selects, by default `otherwise`.
     pub(crate) fn new(
         arguments: &Arguments<'_>,
         argument: &'static str,
@@ -103,13 +103,13 @@ impl Column {
         })
     }
 
-    /// Whether records are wanted as wholes, and there is nothing else about them.
+    /// Whether the field is the whole record, without a header.
     pub(crate) fn is_record(&self) -> bool {
         self.wanted == ColumnKey::Number && self.number == 0
     }
 
-    /// To be called before the records of a split. A split that does not begin its file looks there for the
-    /// names.
+    /// Must be called before the records of a split. If the split does not begin its file, the start of the
+    /// file is searched for the names.
     pub(crate) fn open(&mut self, split: &Split) -> Result<(), TaskError> {
         self.at_header = self.has_header && split.offset == 0;
         self.place = Some((split.clone(), 0));
@@ -125,8 +125,8 @@ impl Column {
         self.look_up(&header)
     }
 
-    /// To be called with each record before its fields are asked for. Whether it is a header, whose names are
-    /// then known.
+    /// Must be called with each record before its fields are read. Returns whether it is a header, whose
+    /// names are then known.
     ///
     /// # Errors
     /// A record that continues on the next line; a header without the field.
@@ -146,7 +146,7 @@ impl Column {
         Ok(true)
     }
 
-    /// The field of a record; none if it is missing.
+    /// The field of a record; `None` if it is missing.
     #[inline]
     pub(crate) fn of<'a>(&'a mut self, record: &'a [u8]) -> Option<&'a [u8]> {
         if let Layout::Separated(separator) = self.layout {
@@ -155,7 +155,7 @@ impl Column {
         self.other(record)
     }
 
-    /// Appends the other fields of a record, in their order: as they stand there, of JSON all of it.
+    /// Appends the other fields of a record, in their order, without changes; for JSON the whole record.
     pub(crate) fn put_others(&self, record: &[u8], out: &mut Vec<u8>) {
         let number = self.number;
         let mut join = |separator: u8, fields: &mut dyn Iterator<Item = &[u8]>| {
@@ -204,7 +204,7 @@ impl Column {
         TaskError::Job(format!("{place}found {found}, expected each record on one line"))
     }
 
-    /// Finds the number of the field that is wanted by name.
+    /// Finds the number of the selected field in a header.
     fn look_up(&mut self, header: &[u8]) -> Result<(), TaskError> {
         let ColumnKey::Name(wanted) = &self.wanted else { return Ok(()) };
         let header = without_return(header);
@@ -228,7 +228,7 @@ impl Column {
 }
 
 impl Layout {
-    /// What shows that a record continues on the next line, if it does.
+    /// The reason why a record continues on the next line, if it does.
     #[inline]
     fn unfinished(self, record: &[u8]) -> Option<&'static str> {
         match self {
@@ -246,7 +246,7 @@ impl Layout {
     }
 }
 
-/// How many lines of a file begin before those of a split.
+/// Number of lines of a file that begin before the split.
 fn lines_before(split: &Split) -> Result<u64, TaskError> {
     if split.offset == 0 {
         return Ok(0);
@@ -305,8 +305,8 @@ fn without_return(record: &[u8]) -> &[u8] {
     record.strip_suffix(b"\r").unwrap_or(record)
 }
 
-/// The fields of a line of CSV, quoted ones with their quotes. It ends where a quoted field is not closed, or
-/// continues behind its quotes.
+/// The fields of a line of CSV, quoted ones with their quotes. Ends at a quoted field that is not closed, or
+/// that continues after its quotes.
 struct Csv<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
@@ -341,13 +341,13 @@ fn is_open(record: &[u8], separator: u8) -> bool {
         } else {
             0
         };
-        // What stands behind the quotes belongs to the field, with its quotes.
+        // Text after the quotes belongs to the field, with its quotes.
         let Some(next) = memchr::memchr(separator, &rest[end..]) else { return false };
         rest = &rest[end + next + 1..];
     }
 }
 
-/// Where a quoted field ends, behind its closing quote.
+/// The end of a quoted field, after its closing quote.
 fn closing(field: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -359,7 +359,7 @@ fn closing(field: &[u8]) -> Option<usize> {
     }
 }
 
-/// What a field of CSV means.
+/// The value of a CSV field.
 fn unquoted<'a>(field: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let Some(quoted) = field.strip_prefix(b"\"") else { return Some(field) };
     let quoted = quoted.strip_suffix(b"\"")?;
@@ -376,8 +376,7 @@ fn unquoted<'a>(field: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     Some(scratch)
 }
 
-/// The value of a key of an object with its overrides there; `a.b` is the key `a.b`, or else `b` of the
-/// object `a`.
+/// The value of a key of a JSON object; `a.b` is the key `a.b`, or else `b` of the object `a`.
 fn json<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     member(object, name).or_else(|| {
         let (first, rest) = name.split_once('.')?;
@@ -407,7 +406,7 @@ fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     None
 }
 
-/// Where a string of JSON ends, behind its closing quote.
+/// The end of a JSON string, after its closing quote.
 fn string_end(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     if text.first() != Some(&b'"') {
@@ -422,7 +421,7 @@ fn string_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where a value of JSON ends.
+/// The end of a JSON value.
 fn value_end(text: &[u8]) -> Option<usize> {
     match text.first()? {
         b'"' => string_end(text),
@@ -448,8 +447,7 @@ fn value_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// What a value of JSON means as a text: a string its characters, anything else as it is written; null is
-/// none.
+/// The text of a JSON value: the characters of a string, the source of any other value; `None` for null.
 fn text_of<'a>(value: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let Some(string) = value.strip_prefix(b"\"") else { return (value != b"null").then_some(value) };
     if memchr::memchr(b'\\', string).is_none() {
@@ -495,7 +493,7 @@ mod tests {
         let fields: Vec<Option<String>> = (1..=6).map(|field| csv(field, record)).collect();
         let expected = [Some("a"), Some("b, \"c\""), Some(""), Some(""), Some("e"), None];
         assert_eq!(fields, expected.map(|field| field.map(str::to_owned)));
-        // Going on behind the quotes.
+        // Text after the quotes.
         assert_eq!(csv(2, "\"a\"x,b"), None);
         assert_eq!(csv(1, "").as_deref(), Some(""));
         let mut out = Vec::new();
@@ -521,7 +519,7 @@ mod tests {
         let found = "found a quoted field that is not closed, expected each record on one line";
         let expected = |place: &str| Some((true, format!("{place}: {found}")));
         assert_eq!(csv(0, None, &["id,text", "1,a", "2,b", "3,\"c"]), expected("x, line 4"));
-        // The line that begins at byte 8 is of the split before.
+        // The line that begins at byte 8 belongs to the split before.
         assert_eq!(csv(8, None, &["2,b", "3,\"c"]), expected("x, line 4"));
         assert_eq!(csv(8, Some("copy".into()), &["2,b", "3,\"c"]), expected("x, line 2 behind byte 8"));
         for open in ["\"", "\"a", "a,\"b\r", "\"a\"\"", "\"a,b", ",\"x\",\"", "\"a\"x,\"b"] {

@@ -15,10 +15,10 @@ use crate::shuffle::part::Part;
 #[derive(Debug)]
 pub struct Info {
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Its description, in a sentence.
     pub about: &'static str,
     pub arguments: &'static [Argument],
-    /// How many inputs it takes.
+    /// Number of inputs.
     pub inputs: RangeInclusive<usize>,
     pub(crate) make: Make,
 }
@@ -26,37 +26,37 @@ pub struct Info {
 /// Makes an instance from arguments.
 #[derive(Debug)]
 pub(crate) enum Make {
-    /// Of a program that reads input.
+    /// For a program that reads input.
     Program(fn(&Arguments<'_>, Resources<'_>) -> MakeResult<dyn Program>),
     Generator(fn(&Arguments<'_>) -> MakeResult<dyn Generator>),
 }
 
 pub(crate) type MakeResult<T> = Result<Box<T>, TaskError>;
 
-/// What an instance may use.
+/// The resources of an instance.
 #[derive(Clone, Copy)]
 pub(crate) struct Resources<'a> {
     /// Bytes for its tables.
     pub(crate) memory_bytes: u64,
-    /// Where it may write what does not fit; its creator removes what is left there.
+    /// A directory for data beyond the memory limit; the creator of the instance clears it.
     pub(crate) directory: &'a Path,
 }
 
 impl Resources<'_> {
-    /// For an instance that does not do a job.
+    /// For an instance that runs no job.
     pub(crate) fn none() -> Self {
         Resources { memory_bytes: 0, directory: Path::new("") }
     }
 }
 
-/// What a program does. An attempt has its own instance, and another one that combines.
+/// The functions of a program. An attempt has one instance, and another one for the combiner.
 pub(crate) trait Program: Send {
-    /// What a record of its input is.
+    /// The form of its input records.
     fn format(&self) -> Format {
         Format::Text
     }
 
-    /// Whether its map's output is of use to nothing but its reduce.
+    /// Whether its map output is only of use to its reduce.
     fn needs_reducers(&self) -> bool {
         true
     }
@@ -66,7 +66,7 @@ pub(crate) trait Program: Send {
         false
     }
 
-    /// Whether [`Self::combine`] makes fewer values.
+    /// Whether [`Self::combine`] reduces the number of values.
     fn combines(&self) -> bool {
         false
     }
@@ -79,8 +79,8 @@ pub(crate) trait Program: Send {
     /// Called with each record of a map.
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
 
-    /// Called with lines as they stand in the input, where records are lines: each ends with a newline, but
-    /// the last of the input may have none. Does with them what [`Self::map`] does with each.
+    /// Called with lines as in the input, if records are lines: each ends with a newline, except perhaps the
+    /// last of the input. Must treat each line as [`Self::map`] does.
     fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
         each_line(lines, |line| self.map(line, emit))
     }
@@ -90,7 +90,7 @@ pub(crate) trait Program: Send {
         Ok(())
     }
 
-    /// Gives values that stand for all values of a key, any number of times.
+    /// Emits values that represent all values of a key; may be called any number of times.
     fn combine(&mut self, values: &mut Values<'_>, put: &mut Put<'_>) -> Result<(), TaskError> {
         while let Some(value) = values.next()? {
             put(value)?;
@@ -115,14 +115,14 @@ pub(crate) fn each_line(
     if lines.is_empty() { Ok(()) } else { take(lines) }
 }
 
-/// What a program does that makes its own input: it has maps alone, which write part files.
+/// The functions of a program that makes its own input: it has only maps, which write part files.
 pub(crate) trait Generator: Send {
-    /// How many maps share the work, at least 1.
+    /// Number of maps that share the work, at least 1.
     fn maps(&self) -> u32;
 
-    /// How many bytes all maps make together.
+    /// Number of bytes of all maps together.
     fn bytes(&self) -> u64;
 
-    /// Does the work of map `index` of `maps`.
+    /// Runs map `index` of `maps`.
     fn generate(&self, index: u32, maps: u32, part: &mut Part) -> Result<(), TaskError>;
 }

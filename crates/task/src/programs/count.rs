@@ -1,4 +1,4 @@
-//! `count`: how often each value of a field occurs.
+//! `count`: the number of records for each value of a field.
 
 use crate::base::error::TaskError;
 use crate::process::spec::Split;

@@ -1,6 +1,6 @@
 //! The common part of programs that count records.
 //!
-//! A map counts in memory, the combiner adds up, the reduce adds up and writes `key TAB count`.
+//! A map counts in memory; the combiner and the reduce add up; the reduce writes `key TAB count`.
 
 use std::borrow::Cow;
 
@@ -19,21 +19,21 @@ pub(crate) trait Count: Send + 'static {
         Ok(())
     }
 
-    /// Counts what a record holds.
+    /// Counts the keys of a record.
     fn count(&mut self, record: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError>;
 
-    /// Counts what many records hold, see [`Program::map_lines`].
+    /// Counts the keys of many records, see [`Program::map_lines`].
     fn count_lines(&mut self, lines: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
         each_line(lines, |line| self.count(line, counts))
     }
 
-    /// A key as it is written.
+    /// A key in the form of the output.
     fn show<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
         Cow::Borrowed(key)
     }
 }
 
-/// Takes what a record holds.
+/// Collects the keys of a record.
 pub(crate) struct Counts<'a> {
     tally: &'a mut Tally,
     emit: &'a mut Emit,
@@ -52,7 +52,7 @@ impl Counts<'_> {
     }
 }
 
-/// The program that counts something.
+/// The program for an implementation of `Count`.
 pub(crate) fn program(count: impl Count, resources: Resources<'_>) -> Box<dyn Program> {
     Box::new(Counting { count, tally: Tally::new(resources.memory_bytes) })
 }

@@ -1,11 +1,11 @@
-//! Where a program's map sends what it makes: the shuffle, a part file, or a sample of keys.
+//! The destination of a program's map output: the shuffle, a part file, or a sample of keys.
 
 use crate::base::error::TaskError;
 use crate::shuffle::collect::Collector;
 use crate::shuffle::part::Part;
 
-/// Bytes that a sample holds of a key. Any bytes make a boundary that keeps order, and equal keys together;
-/// with a part of a key it lies a little lower.
+/// Bytes of a key in a sample. Any bytes make a boundary that keeps order, and equal keys together; with a
+/// part of a key it is slightly lower.
 const SAMPLED: usize = 256;
 
 /// Takes the output of a program's map.
@@ -18,9 +18,9 @@ pub(crate) struct Emit {
 pub(crate) enum Sink {
     /// To the reduces.
     Shuffle(Box<Collector>),
-    /// To a part file, of a map without reduces.
+    /// To the part file of a map without reduces.
     Part(Box<Part>),
-    /// The beginnings of keys alone, to see how they are distributed.
+    /// Only the beginnings of keys, for their distribution.
     Sample(Vec<Vec<u8>>),
 }
 
@@ -37,7 +37,7 @@ impl Emit {
     ///
     /// # Errors
     ///
-    /// What writing gives: a full disk, for example.
+    /// An error of the writer: a full disk, for example.
     #[inline]
     pub(crate) fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<(), TaskError> {
         match &mut self.sink {
@@ -54,7 +54,7 @@ impl Emit {
     ///
     /// # Errors
     ///
-    /// What writing gives.
+    /// An error of the writer.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), TaskError> {
         match &mut self.sink {

@@ -1,4 +1,4 @@
-//! `generate-text`: lines of made-up words whose frequencies follow Zipf's law.
+//! `generate-text`: lines of random words whose frequencies follow Zipf's law.
 
 use rand_chacha::rand_core::Rng;
 
@@ -98,7 +98,7 @@ fn word(rank: u32) -> Vec<u8> {
 /// Ranks with probabilities proportional to 1 / (rank + 1)^exponent, drawn in constant time by
 /// Walker's alias method (Walker 1977; the tables as Vose 1991 makes them).
 struct Zipf {
-    /// For each rank: how likely it keeps its column (of 2^32), and which rank has the rest.
+    /// For each rank: the probability that it keeps its column (of 2^32), and the rank of the rest.
     columns: Vec<(u64, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! What programs that make their own input have in common: maps alone, which share the work and write
+//! The common part of programs that make their own input: they have only maps, which share the work and write
 //! part files.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::base::error::TaskError;
 use crate::programs::arguments::Arguments;
 use crate::shuffle::part::PARTS_MAX;
 
-/// The argument `maps`; where it is not given, as many as `otherwise` or as there can be.
+/// The argument `maps`; by default `otherwise`, within the limit on parts.
 pub(crate) fn maps(arguments: &Arguments<'_>, otherwise: u64) -> Result<u32, TaskError> {
     let most = u64::from(PARTS_MAX);
     let maps = arguments.whole("maps")?.unwrap_or(otherwise.clamp(1, most));
@@ -28,7 +28,7 @@ pub(crate) fn rng(seed: u64, index: u32) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(key)
 }
 
-/// What falls to one of `maps` maps of a total.
+/// The share of one of `maps` maps of a total.
 pub(crate) fn share(total: u64, index: u32, maps: u32) -> Range<u64> {
     let before = |index: u64| (u128::from(total) * u128::from(index) / u128::from(maps.max(1))) as u64;
     before(index.into())..before(u64::from(index) + 1)

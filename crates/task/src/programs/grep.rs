@@ -1,4 +1,4 @@
-//! `grep`: lines that match a regular expression, or how often each match occurs.
+//! `grep`: lines that match a regular expression, or the number of times that each match occurs.
 
 use crate::base::error::TaskError;
 use crate::programs::arguments::Argument;
@@ -40,7 +40,7 @@ impl Count for Matches {
     }
 }
 
-/// Gives lines that match.
+/// Emits lines that match.
 struct Lines(LineRegex);
 
 impl Program for Lines {

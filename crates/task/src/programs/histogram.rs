@@ -1,4 +1,4 @@
-//! `histogram`: how many numbers fall into each bin.
+//! `histogram`: the number of values in each bin.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ impl Count for Histogram {
             counts.skip();
             return Ok(());
         };
-        // Far values go to the outermost bins: the cast saturates.
+        // Distant values go to the outermost bins: the cast saturates.
         counts.add(&ordered_bin((value / self.width).floor() as i64))
     }
 
@@ -62,7 +62,7 @@ impl Count for Histogram {
 
 const SIGN: u64 = 1 << 63;
 
-/// A number as bytes that compare like it.
+/// A number as bytes in the same order.
 fn ordered_bin(number: i64) -> [u8; 8] {
     (number.cast_unsigned() ^ SIGN).to_be_bytes()
 }

@@ -1,4 +1,4 @@
-//! `inverted-index`: which files each word occurs in.
+//! `inverted-index`: the files in which each word occurs.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(crate) const INFO: Info = Info {
 };
 
 struct InvertedIndex {
-    /// The path of the file that is read, as the split has it.
+    /// The path of the current file, as in the split.
     file: Vec<u8>,
     /// The words seen in it.
     words: Tally,
@@ -47,7 +47,7 @@ impl Program for InvertedIndex {
     }
 
     fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
-        // A newline parts words like any white space.
+        // A newline separates words like any white space.
         self.map(lines, emit)
     }
 

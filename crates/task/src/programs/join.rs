@@ -1,8 +1,8 @@
-//! `join`: lines of two inputs that have a key in common.
+//! `join`: lines of two inputs with equal keys.
 //!
-//! The values of a key come in the order of the maps, and the maps of the first input come before
-//! those of the second; so the lines of the first are kept, in memory or in a file, those of the second
-//! pass by. A file is read again for each line that passes, no more bytes than are then written.
+//! The values of a key come in the order of the maps, and the maps of the first input come before those of
+//! the second; so the lines of the first are stored, in memory or in a file, and those of the second stream.
+//! A file is read again for each line of the second input; at most as many bytes are read as are written.
 
 use crate::base::error::TaskError;
 use crate::process::spec::Split;
@@ -56,11 +56,11 @@ struct Join {
     fields: [Column; 2],
     keeps_left: bool,
     keeps_right: bool,
-    /// Which input is read: 0 or 1.
+    /// The current input: 0 or 1.
     input: u8,
-    /// Resources for a value: the input and the rest of a line.
+    /// Buffer for a value: the input and the rest of a line.
     value: Vec<u8>,
-    /// The rest of the left lines of the key that is reduced.
+    /// The rest of the left lines of the current key.
     lefts: LineStore,
 }
 

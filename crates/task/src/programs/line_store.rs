@@ -1,4 +1,4 @@
-//! Stores lines that are read several times: in memory while there is room, the rest in a file.
+//! Stores lines that are read several times: in memory up to a limit, the rest in a file.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use crate::programs::contract::Resources;
 use crate::shuffle::pairs::{Cursor, put_varint, take_varint};
 use crate::shuffle::segment::{RunWriter, SegmentReader};
 
-/// Through how much the file is read, bytes.
+/// Size of the buffer for reading the file, bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Lines in the order in which they came.
+/// Lines in the order of arrival.
 pub(crate) struct LineStore {
-    /// The first of them, each behind its length (LEB128).
+    /// The first lines, each after its length (LEB128).
     memory: Vec<u8>,
     limit: usize,
     path: PathBuf,
-    /// The others, as values without keys.
+    /// The other lines, as values without keys.
     rest: Option<RunWriter>,
 }
 

@@ -1,8 +1,8 @@
-//! A regular expression over lines that looks through many of them at once.
+//! A regular expression over lines that searches many of them at once.
 //!
-//! The expression is changed so that it can match no newline and takes each line for its own text: newlines
-//! are taken out of its classes, and the beginning and end of the text are those of a line. So what it finds
-//! among many lines is what it would find in each, and a search for rare words runs at the speed of memory.
+//! The expression is changed so that it matches no newline and treats each line as a text: newlines are
+//! removed from its classes, and the beginning and end of the text are those of a line. So its matches in
+//! many lines are those in each line, and a search for rare words runs at the speed of memory.
 
 use regex::bytes::Regex;
 use regex_syntax::ParserBuilder;
@@ -16,15 +16,15 @@ use crate::programs::contract::each_line;
 
 /// A regular expression over lines.
 pub(crate) enum LineRegex {
-    /// It goes through many lines.
+    /// It searches many lines.
     Many(Regex),
-    /// It is given lines one by one: matches begin with the line, so that most lines are left after a few
-    /// bytes; or it treats carriage returns as ends of lines, which depends on what follows.
+    /// It gets lines one by one: matches begin with the line, so that most lines are rejected after a few
+    /// bytes; or it treats carriage returns as ends of lines, which depends on the next byte.
     Single(Regex),
 }
 
 impl LineRegex {
-    /// The expression that a pattern means.
+    /// Parses a pattern.
     pub(crate) fn new(pattern: &str) -> Result<Self, regex::Error> {
         let single = Regex::new(pattern)?;
         let parsed = ParserBuilder::new().utf8(false).multi_line(true).build().parse(pattern);
@@ -51,7 +51,7 @@ impl LineRegex {
         let text = lines.strip_suffix(b"\n").unwrap_or(lines);
         let mut at = 0;
         while at <= text.len() {
-            // Some match ends there, in the line that it began in.
+            // Some match ends there, in the line in which it began.
             let Some(found) = regex.shortest_match_at(text, at) else { break };
             let begin = memchr::memrchr(b'\n', &text[at..found]).map_or(at, |newline| at + newline + 1);
             let end = memchr::memchr(b'\n', &text[found..]).map_or(text.len(), |newline| found + newline);
@@ -79,8 +79,8 @@ impl LineRegex {
     }
 }
 
-/// What matches in a line of many what an expression matches in the line alone; none if there is no such
-/// expression.
+/// An expression that finds in one of many lines what the given one finds in the line alone; `None` if there
+/// is none.
 fn within_lines(hir: &Hir) -> Option<Hir> {
     let each = |parts: &[Hir]| parts.iter().map(within_lines).collect::<Option<Vec<_>>>();
     Some(match hir.kind() {

@@ -1,4 +1,4 @@
-//! `sequence-count`: how often each sequence of three words occurs.
+//! `sequence-count`: the number of times that each sequence of three words occurs.
 
 use crate::base::error::TaskError;
 use crate::input::fields::words;
@@ -25,7 +25,7 @@ struct SequenceCount {
     length: usize,
     /// The words of a line, with one space after each, so that every sequence is a slice of it.
     line: Vec<u8>,
-    /// Where each word begins, and where the next one would.
+    /// The start of each word, and of the next one.
     starts: Vec<usize>,
 }
 

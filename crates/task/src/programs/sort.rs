@@ -45,12 +45,12 @@ struct Sort {
     field: Column,
     numeric: bool,
     reverse: bool,
-    /// Resources for a key.
+    /// Buffer for a key.
     key: Vec<u8>,
 }
 
 impl Sort {
-    /// Whether the key is the line itself, so that it needs no value beside it.
+    /// Whether the key is the line itself, so that it needs no value.
     fn is_plain(&self) -> bool {
         self.field.is_record() && !self.numeric && !self.reverse
     }
@@ -94,8 +94,8 @@ impl Program for Sort {
     }
 }
 
-/// Bytes that compare the other way around: each byte's complement; the highest is escaped, so that a
-/// string comes after those that it begins.
+/// Bytes in the reverse order: each byte's complement; the highest is escaped, so that a string comes after
+/// its prefixes.
 fn reversed(key: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(key.len() + 2);
     for &byte in key {

@@ -1,16 +1,16 @@
-//! Counts of keys in memory, which save most pairs from being sorted at all.
+//! Counts of keys in memory, so that most pairs need not be sorted.
 
 use hashbrown::HashTable;
 
 use crate::base::error::TaskError;
 use crate::shuffle::partition::hash;
 
-/// Bytes that a key takes beside its own: its slot in a table that is at least half full.
+/// Bytes of a key beside its own: its slot in a table that is at least half full.
 const OVERHEAD: usize = 2 * size_of::<Slot>() + 2;
 
-/// How often keys were seen. Keys come out in the order in which they were first seen.
+/// Numbers of keys. Keys come out in the order of their first occurrence.
 ///
-/// Most words are short, so that looking one up touches its slot and nothing else.
+/// Most words are short, so a lookup reads only the slot.
 pub(crate) struct Tally {
     /// The keys, one after the other.
     arena: Vec<u8>,
@@ -32,7 +32,7 @@ impl Slot {
     }
 }
 
-/// A key of up to eight bytes is identified by its length and this; of longer ones it says how they begin.
+/// A key of up to eight bytes is identified by its length and this; for longer ones it has their beginning.
 #[inline]
 fn digest(key: &[u8]) -> u64 {
     if let Some(first) = key.first_chunk() {
@@ -45,12 +45,12 @@ fn digest(key: &[u8]) -> u64 {
 }
 
 impl Tally {
-    /// Takes about `limit` bytes, but at least one key.
+    /// Holds about `limit` bytes, but at least one key.
     pub(crate) fn new(limit: u64) -> Self {
         Tally { arena: Vec::new(), table: HashTable::new(), limit: limit.min(1 << 31) as usize }
     }
 
-    /// Counts a key once. If there was no more room, everything before it goes to `put` and is forgotten.
+    /// Counts a key once. Without room, all keys first go to `put` and are removed.
     #[expect(clippy::inline_always, reason = "a call for each word took 6 % more instructions")]
     #[inline(always)]
     pub(crate) fn add(
@@ -89,14 +89,13 @@ impl Tally {
         Ok(())
     }
 
-    /// Gives all keys and their counts, and forgets them.
+    /// Emits all keys and their counts, and removes them.
     pub(crate) fn drain(
         &mut self,
         mut put: impl FnMut(&[u8], u64) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
         let mut slots: Vec<Slot> = self.table.drain().collect();
-        // The table's own order differs from platform to platform. (An empty key begins where the next
-        // one does.)
+        // The table's own order differs between platforms. (An empty key begins where the next one does.)
         slots.sort_unstable_by_key(|slot| (slot.start, slot.length));
         for slot in &slots {
             put(slot.key(&self.arena), slot.count)?;

@@ -71,7 +71,7 @@ impl Generator for TeraGen {
     }
 }
 
-/// Everything behind the key: the number in 32 hexadecimal digits, and filler that depends on it.
+/// The record after the key: the number in 32 hexadecimal digits, and filler that depends on it.
 fn fill(record: &mut [u8; RECORD], number: u64) {
     let digit = |nibble: u64| b"0123456789ABCDEF"[(nibble & 15) as usize];
     record[KEY..].fill(b' ');

@@ -38,7 +38,7 @@ pub(crate) const RECORD: usize = 100;
 struct TeraSort {
     format: Format,
     key: usize,
-    /// Resources for a record.
+    /// Buffer for a record.
     record: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! `wordcount`: how often each word occurs.
+//! `wordcount`: the number of times that each word occurs.
 
 use crate::base::error::TaskError;
 use crate::input::fields::words;
@@ -21,7 +21,7 @@ impl Count for WordCount {
     }
 
     fn count_lines(&mut self, lines: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
-        // A newline parts words like any white space.
+        // A newline separates words like any white space.
         self.count(lines, counts)
     }
 }

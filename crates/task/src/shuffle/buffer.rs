@@ -1,17 +1,17 @@
-//! Pairs in memory, to be sorted: their bytes in one arena, and an index of 16 bytes a pair for each
-//! partition. Nothing is allocated per pair.
+//! Pairs in memory for sorting: their bytes in one arena, and an index of 16 bytes per pair for each
+//! partition. Without an allocation per pair.
 
 use crate::base::error::TaskError;
 use crate::shuffle::pairs::{Cursor, prefix};
 
-/// Bytes of a value's length, which stands before the key.
+/// Bytes of a value's length, before the key.
 const LENGTH: usize = 4;
 /// The arena is addressed with 32 bits; the limit leaves room for one record of the largest size.
 const ARENA_MAX: usize = (1 << 31) - 1;
 
 /// Pairs by partition.
 pub(crate) struct Buffer {
-    /// For each pair the length of its value, its key, its value.
+    /// For each pair the length of its value, its key and its value.
     arena: Vec<u8>,
     partitions: Vec<Vec<Entry>>,
     entries: usize,
@@ -22,16 +22,16 @@ pub(crate) struct Buffer {
 struct Entry {
     /// The first bytes of the key: most comparisons end here.
     prefix: u64,
-    /// Where its pair begins in the arena, which grows with emission and so breaks ties.
+    /// The start of its pair in the arena; it grows with emission and so breaks ties.
     start: u32,
     key_bytes: u32,
 }
 
 impl Buffer {
-    /// For pairs of about `limit` bytes in this many partitions.
+    /// For pairs of about `limit` bytes in this number of partitions.
     pub(crate) fn new(partitions: u32, limit: usize) -> Self {
         let limit = limit.min(ARENA_MAX);
-        // Pages that are not touched cost nothing, growing by copying does.
+        // Untouched pages cost nothing; growth by copies does.
         let arena = Vec::with_capacity(limit);
         Buffer { arena, partitions: vec![Vec::new(); partitions as usize], entries: 0, limit }
     }
@@ -71,7 +71,7 @@ impl Buffer {
         }
     }
 
-    /// The pairs of a partition in their order.
+    /// The pairs of a partition, in order.
     pub(crate) fn cursor(&self, partition: usize) -> BufferCursor<'_> {
         BufferCursor { arena: &self.arena, entries: &self.partitions[partition] }
     }

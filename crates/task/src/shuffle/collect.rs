@@ -1,5 +1,5 @@
-//! The map side of the shuffle: pairs go into a buffer, full buffers are sorted, combined and
-//! spilled, and at the end all spills are merged into one run with a section for each partition.
+//! The map side of the shuffle: pairs go into a buffer; full buffers are sorted, combined and spilled; and at
+//! the end all spills are merged into one run with a section for each partition.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::shuffle::partition::Partitioner;
 use crate::shuffle::ranges;
 use crate::shuffle::segment::{Run, RunWriter};
 
-/// What makes fewer pairs of many with the same key.
+/// Merges pairs with the same key.
 pub(crate) enum Combiner {
     None,
     /// A function of all values of a key, such as
@@ -24,8 +24,8 @@ pub(crate) enum Combiner {
 
 /// A command that combines sorted partitions.
 pub(crate) trait CombinerCommand: Send {
-    /// Feeds the command with the partitions that `open` gives, and passes its lines to `take`. Returns the
-    /// number of pairs that the command was fed.
+    /// Feeds the command with the partitions that `open` returns, and passes its lines to `take`. Returns the
+    /// number of pairs that the command got.
     fn combine(
         &self,
         partitions: usize,
@@ -37,7 +37,7 @@ pub(crate) trait CombinerCommand: Send {
 /// Opens a sorted partition by its number.
 pub(crate) type OpenPartition<'a> = dyn Fn(usize) -> Result<Box<dyn Cursor + 'a>, TaskError> + Sync + 'a;
 
-/// Gives values that stand for all values of a key.
+/// Emits values that represent all values of a key.
 pub(crate) type Combine = dyn FnMut(&mut Values<'_>, &mut Put<'_>) -> Result<(), TaskError> + Send;
 
 /// Collects the pairs of one map.
@@ -49,39 +49,39 @@ pub(crate) struct Collector {
     combiner: Combiner,
     spills: Vec<Run>,
     counted: Counted,
-    /// Bytes of all keys and values that it was given.
+    /// Bytes of all keys and values that it got.
     pushed: u64,
 }
 
-/// What a collector has done.
+/// The counts of a collector.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     /// Records written out before the end.
     pub(crate) spilled: u64,
     /// Records that the combiner got.
     pub(crate) combine_in: u64,
-    /// Records that it gave.
+    /// Records that it emitted.
     pub(crate) combine_out: u64,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
     /// To be merged with others.
     Spill,
-    /// To be fetched by reduces.
+    /// For reduces to fetch.
     Output {
         /// Whether it is forced to disk.
         is_durable: bool,
         is_packed: bool,
     },
-    /// The same, of one partition in pieces, for reduces that find their ranges in it.
+    /// The same, with one partition in pieces, for reduces that search for their ranges.
     Pieces { is_packed: bool },
 }
 
 impl Collector {
-    /// Scratch files go to `directory`. A command's output is sorted again while its input is still
-    /// here, so that each of them gets half of the memory.
+    /// Scratch files go to `directory`. A command's output is sorted again while its input is still here, so
+    /// each gets half of the memory.
     pub(crate) fn new(
         directory: &Path,
         memory_bytes: usize,
@@ -105,7 +105,7 @@ impl Collector {
         Ok(())
     }
 
-    /// As [`Self::push`], of a pair that another key says the partition of.
+    /// As [`Self::push`], for a pair whose partition comes from another key.
     #[inline]
     pub(crate) fn push_line(&mut self, line: &Line<'_>) -> Result<(), TaskError> {
         if self.buffer.is_full_for(line.key.len() + line.value.len()) {
@@ -116,12 +116,12 @@ impl Collector {
         Ok(())
     }
 
-    /// What it has done so far.
+    /// The counts so far.
     pub(crate) fn counted(&self) -> Counted {
         self.counted
     }
 
-    /// How often the buffer was written out so far.
+    /// Number of spills so far.
     pub(crate) fn spills(&self) -> u64 {
         self.spills.len() as u64
     }
@@ -142,7 +142,7 @@ impl Collector {
         if !self.buffer.is_empty() {
             self.spill()?;
         }
-        // The arena's memory is the merge's from here on.
+        // The merge uses the arena's memory from here on.
         self.buffer = Buffer::new(0, 0);
         let spills = std::mem::take(&mut self.spills);
         let partitions = self.partitioner.partitions() as usize;
@@ -268,7 +268,7 @@ mod tests {
 
     type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-    /// What a collector makes of pairs, by partition.
+    /// The output of a collector for these pairs, by partition.
     fn collected(pairs: &Pairs, partitions: u32, memory_bytes: usize) -> (Vec<Pairs>, u64) {
         let dir = tempfile::tempdir().unwrap();
         let mut collector =

@@ -1,10 +1,10 @@
-//! Where the partitions of a map's output lie, at the beginning of its file: one entry of fixed size for
-//! each, so that a reduce reads its own with one call.
+//! The positions of the partitions in a map's output, at the beginning of its file: one entry of fixed size
+//! for each, so that a reduce reads its own with one call.
 //!
-//! An entry holds, little-endian: offset, bytes of the pairs, records, bytes as stored, the checksum of the
+//! An entry has, little-endian: offset, bytes of the pairs, records, bytes as stored, the checksum of the
 //! whole output (64 bits each); the CRC-32 of the stored bytes, whether they are packed, and the CRC-32 of
-//! the entry and its partition's number (32 bits each). By the checksum of the whole output a reduce knows
-//! the output of another attempt.
+//! the entry and its partition's number (32 bits each). By the checksum of the whole output a reduce
+//! recognises the output of another attempt.
 
 use std::fs::File;
 use std::io;
@@ -13,34 +13,33 @@ use std::path::Path;
 
 use crate::base::error::{TaskError, at};
 
-/// The name of a map's output in its directory. It begins with where each partition lies.
+/// The name of a map's output in its directory. It begins with the positions of the partitions.
 pub const MAP_OUTPUT: &str = "map.out";
 
-/// Whether the committed output of a map is there and as long as it has to be, as far as that is to be seen
-/// without reading all of it. Where keys are cut into ranges the file has entries of pieces and not of
-/// partitions: it has to be there.
+/// Whether the committed output of a map exists and has the right length, without reading all of it. With
+/// ranges of keys the file has entries of pieces and not of partitions: then it only has to exist.
 pub fn is_there(directory: &Path, partitions: u32, is_ranged: bool, output: Option<u64>) -> bool {
     let path = directory.join(MAP_OUTPUT);
     if is_ranged { path.is_file() } else { is_whole(&path, partitions, output) }
 }
 
-/// Where a partition lies in its run.
+/// The position of a partition in its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) offset: u64,
     /// Bytes of its pairs.
     pub(crate) bytes: u64,
     pub(crate) records: u64,
-    /// Bytes that it takes in the file: other than `bytes` where it is packed.
+    /// Its bytes in the file: different from `bytes` if it is packed.
     pub(crate) stored: u64,
-    /// The CRC-32 of those.
+    /// The CRC-32 of the stored bytes.
     pub(crate) sum: u32,
     pub(crate) is_packed: bool,
 }
 
 /// Bytes of an entry.
 pub(crate) const ENTRY: usize = 52;
-/// Bytes of it that its check sum covers.
+/// Bytes of an entry that its checksum covers.
 const COVERED: usize = ENTRY - 4;
 
 /// Bytes of the index of this many partitions.
@@ -48,7 +47,7 @@ pub(crate) fn bytes(partitions: usize) -> u64 {
     (partitions * ENTRY) as u64
 }
 
-/// The index of sections of an output with that checksum.
+/// The index of the sections of an output with that checksum.
 pub(crate) fn of(sections: &[Section], output: u64) -> Vec<u8> {
     let mut index = Vec::with_capacity(sections.len() * ENTRY);
     for (number, section) in (0u32..).zip(sections) {
@@ -64,12 +63,12 @@ pub(crate) fn of(sections: &[Section], output: u64) -> Vec<u8> {
     index
 }
 
-/// What the entry of one partition in a map's output says. Where the checksum of the output is known, the
-/// output of another attempt is refused.
+/// The entry of one partition in a map's output. If the checksum of the output is known, the output of
+/// another attempt is refused.
 ///
 /// # Errors
 ///
-/// The file cannot be read, holds no such entry, or is another output.
+/// A file that cannot be read, has no such entry, or is another output.
 pub(crate) fn read(path: &Path, partition: u32, output: Option<u64>) -> Result<Section, TaskError> {
     let (entry, section) = entry(path, partition)?;
     if output.is_some_and(|output| output_of(&entry) != output) {
@@ -84,8 +83,7 @@ pub(crate) fn another(path: &Path) -> TaskError {
     TaskError::Damaged { path: path.to_owned(), problem }
 }
 
-/// Whether a file holds the entries of `partitions` partitions, is as long as they say, and is the output
-/// with that checksum.
+/// Whether a file has the entries of `partitions` partitions, the length that they imply, and that checksum.
 pub(crate) fn is_whole(path: &Path, partitions: u32, output: Option<u64>) -> bool {
     let Ok(len) = std::fs::metadata(path).map(|meta| meta.len()) else { return false };
     let reaches = |section: &Section| section.offset.saturating_add(section.stored) <= len;
@@ -97,16 +95,16 @@ pub(crate) fn is_another(path: &Path, partition: u32, output: u64) -> bool {
     entry(path, partition).is_ok_and(|(entry, _)| output_of(&entry) != output)
 }
 
-/// The checksum of the whole output, as an entry has it.
+/// The checksum of the whole output, in an entry.
 fn output_of(entry: &[u8; ENTRY]) -> u64 {
     entry[32..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The same as [`read`] with the entry as it is stored.
+/// The same as [`read`], with the stored bytes of the entry.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or holds no such entry.
+/// A file that cannot be read, or has no such entry.
 pub(crate) fn entry(path: &Path, partition: u32) -> Result<([u8; ENTRY], Section), TaskError> {
     let file = File::open(path).map_err(at("cannot read", path))?;
     let mut entry = [0; ENTRY];
@@ -122,7 +120,7 @@ pub(crate) fn entry(path: &Path, partition: u32) -> Result<([u8; ENTRY], Section
     Ok((entry, section))
 }
 
-/// What an entry says; none if it is not that of this partition.
+/// The content of an entry; `None` if it is not that of this partition.
 pub(crate) fn section(entry: &[u8; ENTRY], partition: u32) -> Option<Section> {
     let long = |at: usize| entry[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let short = |at: usize| entry[at..].first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
@@ -139,7 +137,7 @@ pub(crate) fn section(entry: &[u8; ENTRY], partition: u32) -> Option<Section> {
     })
 }
 
-/// The check sum of an entry. An entry of zeros, as a file has before its index is written, has another one.
+/// The checksum of an entry. An entry of zeros, as in a file without an index yet, has another one.
 fn sum(entry: &[u8], partition: u32) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(b"slackline map output 3");

@@ -1,26 +1,25 @@
-//! Keys of the lines of commands: which fields they are, which partition they go to, and their order.
+//! Keys of the lines of commands: their fields, their partition, and their order.
 //!
-//! Where keys are compared by fields, a pair's key in the shuffle is what compares like those fields, then
-//! the key itself, which decides between equal ones; its value begins with the length of the first part
-//! (LEB128).
+//! If keys are compared by fields, a pair's key in the shuffle is a text in the order of those fields, then
+//! the key itself, which breaks ties; its value begins with the length of the first part (LEB128).
 
 use crate::base::error::TaskError;
 use crate::input::fields::{number, ordered};
 use crate::process::spec::Shuffle;
 use crate::shuffle::pairs::{put_varint, take_varint};
 
-/// How lines are cut into keys and values.
+/// The rule that cuts lines into keys and values.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     separator: u8,
-    /// How many fields make the key, at least 1.
+    /// Number of fields of the key, at least 1.
     fields: usize,
-    /// How many of them say which partition it belongs to.
+    /// Number of those fields that select the partition.
     partition_fields: usize,
     order: Vec<Order>,
 }
 
-/// A field by which keys are compared, as `sort -k` has it.
+/// A field by which keys are compared, as in `sort -k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Order {
     /// From 0.
@@ -31,15 +30,15 @@ struct Order {
 
 /// A line of a command.
 pub(crate) struct Line<'a> {
-    /// What says which partition it belongs to.
+    /// The part that selects the partition.
     pub(crate) part: &'a [u8],
     /// Its key in the shuffle.
     pub(crate) key: &'a [u8],
-    /// Its value there.
+    /// Its value in the shuffle.
     pub(crate) value: &'a [u8],
 }
 
-/// Room for what a pair looks like in the shuffle.
+/// Buffers for a pair in the shuffle.
 #[derive(Default)]
 pub(crate) struct Scratch {
     key: Vec<u8>,
@@ -47,7 +46,7 @@ pub(crate) struct Scratch {
 }
 
 impl Keys {
-    /// Refuses what cannot be a separator, a number of fields or an order.
+    /// Checks the separator, the numbers of fields and the order.
     pub(crate) fn of(shuffle: &Shuffle) -> Result<Self, TaskError> {
         let wrong = |problem: String| TaskError::Job(problem);
         let separator = match shuffle.separator.as_deref().map(str::as_bytes) {
@@ -74,12 +73,12 @@ impl Keys {
         Ok(Keys { separator, fields: fields as usize, partition_fields: partition_fields as usize, order })
     }
 
-    /// What stands between the fields of a line, and between key and value.
+    /// The separator of the fields of a line, and of key and value.
     pub(crate) fn separator(&self) -> u8 {
         self.separator
     }
 
-    /// Calls `take` with what a line is in the shuffle. A line with fewer fields than the key has is a key.
+    /// Calls `take` with a line in the form of the shuffle. A line with fewer fields than the key is a key.
     #[inline]
     pub(crate) fn line<T>(&self, line: &[u8], scratch: &mut Scratch, take: impl FnOnce(Line<'_>) -> T) -> T {
         let end = self.end_of(line, self.fields);
@@ -99,7 +98,7 @@ impl Keys {
         take(Line { part, key: &scratch.key, value: &scratch.value })
     }
 
-    /// The key and value of a command that a pair of the shuffle stands for.
+    /// The key and value of a command, from a pair of the shuffle.
     #[inline]
     pub(crate) fn pair<'a>(&self, key: &'a [u8], mut value: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         if self.order.is_empty() {
@@ -109,7 +108,7 @@ impl Keys {
         (key.get(begin..).unwrap_or_default(), value)
     }
 
-    /// Where the first `fields` fields end.
+    /// The end of the first `fields` fields.
     #[inline]
     fn end_of(&self, line: &[u8], fields: usize) -> usize {
         memchr::memchr_iter(self.separator, line).nth(fields - 1).unwrap_or(line.len())
@@ -122,7 +121,7 @@ impl Keys {
 }
 
 impl Order {
-    /// Appends what compares like the field, and like nothing else with what follows it.
+    /// Appends bytes in the order of the field, which no following bytes can change.
     fn put(self, field: &[u8], out: &mut Vec<u8>) {
         let begin = out.len();
         if self.is_numeric {

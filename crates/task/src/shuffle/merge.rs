@@ -1,7 +1,7 @@
 //! K-way merge of sorted segments, and groups of equal keys.
 //!
 //! Equal keys come out in the order of their segments. Above [`FAN_IN`] segments the merge takes several
-//! passes over runs of neighbours, which keeps that order; it is less where fewer files may be open. A
+//! passes over runs of neighbours, which keeps that order; the number is lower if fewer files may be open. A
 //! tournament tree (Knuth, The Art of Computer Programming 3, 5.4.1) finds the next pair with log2(k)
 //! comparisons.
 
@@ -18,13 +18,13 @@ const FAN_IN: usize = 128;
 /// Files that a process has open beside them: its own pipes and those of a command, the output, directories.
 const OTHER_FILES: u64 = 24;
 
-/// Segments that are merged at once by a process that may open this many files; no number means any.
+/// Number of segments that a process with this limit on open files merges at once; `None` for no limit.
 fn fan_in(files: Option<u64>) -> usize {
     let left = files.map_or(FAN_IN as u64, |files| files.saturating_sub(OTHER_FILES));
     left.clamp(2, FAN_IN as u64) as usize
 }
 
-/// How many files this process may open.
+/// The limit on open files of this process.
 fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
@@ -38,8 +38,8 @@ pub(crate) struct Merge {
 }
 
 impl Merge {
-    /// Merges segments through buffers of `memory_bytes` together. Further passes write to `scratch`,
-    /// where they leave nothing but the last pass's runs.
+    /// Merges segments through buffers of `memory_bytes` together. Additional passes write to `scratch`, and
+    /// leave only the runs of the last pass there.
     pub(crate) fn open(
         mut segments: Vec<Segment>,
         scratch: &Path,
@@ -51,7 +51,7 @@ impl Merge {
             let mut excess = segments.len() - fan_in;
             let (mut rest, mut merged) = (segments.as_slice(), Vec::new());
             while !rest.is_empty() {
-                // A group of n leaves n - 1 fewer; no more is merged than makes the next pass the last.
+                // A group of n leaves n - 1 fewer; only as many are merged as make the next pass the last.
                 let (group, after) = rest.split_at(rest.len().min(fan_in).min(excess + 1));
                 rest = after;
                 if let [single] = group {
@@ -86,7 +86,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Reads the remaining bytes, so that all check sums are held against what was written.
+    /// Reads the remaining bytes, which checks all checksums.
     pub(crate) fn verify(&mut self) -> Result<(), TaskError> {
         self.sources.iter_mut().try_for_each(SegmentReader::verify)
     }
@@ -149,7 +149,7 @@ fn merge_to_file(group: &[Segment], path: &Path, memory_bytes: usize) -> Result<
     Ok(out.finish(false)?.segment(0))
 }
 
-/// Takes the values that a combiner gives.
+/// Takes the values of a combiner.
 pub(crate) type Put<'a> = dyn FnMut(&[u8]) -> Result<(), TaskError> + 'a;
 
 /// The values of one key, one after the other.
@@ -159,23 +159,23 @@ pub(crate) struct Values<'a> {
     state: State,
 }
 
-/// Where [`Values`] stands.
+/// The position of [`Values`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first value, at which the cursor stands already.
+    /// Before the first value, which the cursor has already.
     Fresh,
-    /// The cursor stands at a value that was given.
+    /// The cursor is at a value that was returned.
     Given,
-    /// The cursor stands behind the last value.
+    /// The cursor is after the last value.
     Over,
 }
 
 impl Values<'_> {
-    /// The next value; none at the end.
+    /// The next value; `None` at the end.
     ///
     /// # Errors
     ///
-    /// What reading the map outputs gives.
+    /// An error of reading the map outputs.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, TaskError> {
         if self.state == State::Given {
             self.cursor.advance()?;
@@ -191,7 +191,7 @@ impl Values<'_> {
     }
 }
 
-/// Calls `visit` for each key of a sorted sequence, in order; values that it leaves are passed over.
+/// Calls `visit` for each key of a sorted sequence, in order; skips values that it does not read.
 pub(crate) fn groups(
     cursor: &mut dyn Cursor,
     mut visit: impl FnMut(&[u8], &mut Values<'_>) -> Result<(), TaskError>,
@@ -215,8 +215,8 @@ mod tests {
 
     type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-    /// Writes each list of pairs, sorted, as a segment, and merges them. Also says how many bytes took
-    /// another pass.
+    /// Writes each list of pairs, sorted, as a segment, and merges them. Also returns the number of bytes in
+    /// additional passes.
     fn merged(lists: &[Pairs]) -> (Pairs, u64) {
         let dir = tempfile::tempdir().unwrap();
         let scratch = dir.path().join("scratch");
@@ -285,7 +285,7 @@ mod tests {
             // A pair is two lengths and four bytes.
             bytes / 6
         };
-        // 300 become 128 when one group of 128 and one of 46 are each made one.
+        // 300 become 128 if one group of 128 and one of 46 are merged.
         assert_eq!([128, 129, 255, 300].map(again), [0, 2, 128, 174]);
     }
 

@@ -1,16 +1,16 @@
-//! Pairs of key and value: how keys and lengths are kept, and sequences of pairs.
+//! Pairs of key and value: the format of keys and lengths, and sequences of pairs.
 
 use crate::base::error::TaskError;
 
 /// A sequence of pairs, sorted by key.
 pub(crate) trait Cursor {
-    /// The pair it stands at; none at the end.
+    /// The current pair; `None` at the end.
     fn current(&self) -> Option<(&[u8], &[u8])>;
     /// Goes to the next pair.
     fn advance(&mut self) -> Result<(), TaskError>;
 }
 
-/// The first bytes of a key as a number that compares like them; shorter keys are filled with zeros.
+/// The first bytes of a key as a number in the same order; shorter keys are filled with zeros.
 #[inline]
 pub(crate) fn prefix(key: &[u8]) -> u64 {
     if let Some(first) = key.first_chunk() {
@@ -21,7 +21,7 @@ pub(crate) fn prefix(key: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// Appends a number, seven bits a byte, low ones first.
+/// Appends a number, seven bits per byte, low ones first.
 #[inline]
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -31,7 +31,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number off the front; none if it is cut short or too long.
+/// Takes a number off the front; `None` if it is cut short or too long.
 #[inline]
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let (mut value, mut shift) = (0, 0);

@@ -10,11 +10,11 @@ use crate::base::error::{TaskError, at};
 use crate::input::encoding::Kind;
 use crate::process::spec::Outcome;
 
-/// The most parts a job may have: with more their names would not sort as their numbers do.
+/// The most parts of a job: with more, their names would not sort like their numbers.
 pub const PARTS_MAX: u32 = 100_000;
-/// How much is written at once, bytes.
+/// Bytes that are written at once.
 const BLOCK: usize = 1 << 18;
-/// First bytes of a command's output that tell whether it is compressed.
+/// First bytes of a command's output that show whether it is compressed.
 const HEAD: usize = 16;
 
 /// The name of the part file of a reduce's partition or a map-only task: `part-00000`, `part-00000.gz`.
@@ -26,11 +26,11 @@ pub fn part_file(number: u32, codec: Option<Codec>) -> String {
 pub(crate) struct Part {
     out: Packer,
     path: PathBuf,
-    /// What is not written yet.
+    /// Bytes that are not written yet.
     buffer: Vec<u8>,
     /// Records written so far.
     pub(crate) records: u64,
-    /// Bytes written so far, as they are before they are compressed.
+    /// Bytes written so far, before compression.
     pub(crate) bytes: u64,
 }
 
@@ -46,7 +46,7 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// What the system says: a full disk, for example.
+    /// An error of the system: a full disk, for example.
     #[inline]
     pub(crate) fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<(), TaskError> {
         self.separated(key, b'\t', value)
@@ -56,7 +56,7 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// An error of the system.
     #[inline]
     pub(crate) fn separated(&mut self, key: &[u8], separator: u8, value: &[u8]) -> Result<(), TaskError> {
         self.buffer.extend_from_slice(key);
@@ -71,7 +71,7 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// An error of the system.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), TaskError> {
         self.buffer.extend_from_slice(line);
@@ -80,11 +80,11 @@ impl Part {
         self.flush_full()
     }
 
-    /// Writes bytes that make up this many records (0 for a piece of one that is counted elsewhere).
+    /// Writes bytes of this number of records (0 for a piece of a record that is counted elsewhere).
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// An error of the system.
     #[inline]
     pub(crate) fn raw(&mut self, bytes: &[u8], records: u64) -> Result<(), TaskError> {
         self.records += records;
@@ -104,19 +104,19 @@ impl Part {
         Ok(())
     }
 
-    /// Writes the output of a mapper or reducer: lines. A last line without its newline gets it, so that no
-    /// other line is glued to it. Compressed output has no lines and stays as it is.
+    /// Writes the output of a mapper or reducer: lines. Adds a missing last newline, so that the next line is
+    /// separate. Compressed output has no lines and is unchanged.
     pub(crate) fn copy_lines(&mut self, source: &mut impl Read) -> Result<(), TaskError> {
         let (head, is_open) = self.copied(source)?;
         if is_open && Kind::of_magic(&head) == Kind::Plain { self.raw(b"\n", 0) } else { Ok(()) }
     }
 
-    /// Writes all output of a command as it is, and counts its lines.
+    /// Writes all output of a command unchanged, and counts its lines.
     pub(crate) fn copy(&mut self, source: &mut impl Read) -> Result<(), TaskError> {
         self.copied(source).map(|_| ())
     }
 
-    /// Copies output. Gives its first bytes, and whether its last line lacks a newline.
+    /// Copies output. Returns its first bytes, and whether its last line lacks a newline.
     fn copied(&mut self, source: &mut impl Read) -> Result<(Vec<u8>, bool), TaskError> {
         let mut block = vec![0; 1 << 16];
         let (mut head, mut open) = (Vec::with_capacity(HEAD), false);
@@ -136,7 +136,7 @@ impl Part {
         }
     }
 
-    /// Ends the file; `durable` waits until it is on the disk. The outcome is given what was written.
+    /// Ends the file; `durable` waits until it is on the disk. Adds the counts to the outcome.
     pub(crate) fn finish(mut self, durable: bool, outcome: &mut Outcome) -> Result<(), TaskError> {
         self.flush()?;
         let Part { out, path, records, bytes, .. } = self;

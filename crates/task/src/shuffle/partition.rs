@@ -14,10 +14,10 @@ pub(crate) fn hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
 }
 
-/// How keys are divided.
+/// The rule that divides keys.
 #[derive(Clone, Debug)]
 pub(crate) enum Partitioner {
-    /// By hash, into this many.
+    /// By hash, into this number of partitions.
     Hash(u32),
     /// By ranges of keys.
     Range(Boundaries),
@@ -51,8 +51,8 @@ pub(crate) struct Boundaries {
 
 impl Boundaries {
     /// Boundaries that cut a sample into `partitions` (at least 1) ranges of about equal count. Equal keys
-    /// are never cut. A key with more than a fair share of the records gets its own range, so that it leaves
-    /// the others to the other ranges, and no range is empty that need not be.
+    /// stay together. A key with more than a fair share of the records gets its own range, so the other
+    /// ranges share the rest, and a range is empty only if there are too few keys.
     pub(crate) fn of_sample(mut sample: Vec<Vec<u8>>, partitions: u32) -> Self {
         sample.sort_unstable();
         let is_heavy = |group: &[Vec<u8>]| group.len() as u64 * u64::from(partitions) > sample.len() as u64;
@@ -103,7 +103,7 @@ impl Boundaries {
         at as u32
     }
 
-    /// Writes them to a file.
+    /// Writes the boundaries to a file.
     pub(crate) fn write(&self, path: &Path) -> Result<(), TaskError> {
         let mut bytes = Vec::new();
         for key in &self.keys {

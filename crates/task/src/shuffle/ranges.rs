@@ -1,9 +1,9 @@
 //! Total order of the output of reduces, for commands whose keys are unknown before their maps have run.
 //!
-//! Each map sorts all its pairs as one, cuts them into pieces between different keys, and leaves the first
-//! key of each piece beside its output. Every reduce reads these keys of all maps, finds the same boundaries
-//! from them, and reads the pieces that reach into its range. So the boundaries follow from the output of the
-//! maps alone, and not from the memory; combiners, which depend on that, are left out.
+//! Each map sorts all its pairs as one, cuts them into pieces between different keys, and writes the first
+//! key of each piece beside its output. Every reduce reads these keys of all maps, computes the same
+//! boundaries, and reads the pieces that overlap its range. So the boundaries follow from the output of the
+//! maps alone, and not from the memory; combiners, which depend on memory, do not run.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
@@ -23,19 +23,19 @@ const KEYS: &str = "map.keys";
 pub(crate) const PIECES: usize = 256;
 /// A piece has at least this many bytes of keys and values.
 const PIECE_MIN: u64 = 1 << 12;
-/// Bytes that a sample holds of a key: any bytes make a boundary that keeps order, and equal keys together.
+/// Bytes of a key in a sample: any bytes make a boundary that keeps order, and equal keys together.
 const SAMPLED: usize = 256;
-/// About how many keys the boundaries follow from, beside one for each sample.
+/// About the number of keys behind the boundaries, beside one for each sample.
 const SAMPLES: u64 = 10_000;
 
-/// What a map leaves beside its output.
+/// The keys beside a map's output.
 #[derive(Default)]
 pub(crate) struct SampledKeys {
-    /// The checksum of the output that they are of.
+    /// The checksum of that output.
     output: u64,
     /// The first key of each piece.
     firsts: Vec<Vec<u8>>,
-    /// Keys, about one a piece, each with the bytes that it stands for.
+    /// Keys, about one per piece, each with the bytes that it represents.
     samples: Vec<(Vec<u8>, u64)>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn write(
 ) -> Result<SampledKeys, TaskError> {
     let target = (bytes / (PIECES as u64 - 1)).max(PIECE_MIN);
     let (mut keys, mut last) = (SampledKeys::default(), Vec::new());
-    // Bytes since the piece began, and since the last sample.
+    // Bytes since the start of the piece, and since the last sample.
     let (mut held, mut passed) = (0, 0);
     while let Some((key, value)) = cursor.current() {
         let is_new = key != last.as_slice();
@@ -74,7 +74,7 @@ pub(crate) fn write(
     Ok(keys)
 }
 
-/// Waits until what a map leaves is on the disk.
+/// Waits until the keys of a map are on the disk.
 pub(crate) fn sync(directory: &Path) -> Result<(), TaskError> {
     for path in [MAP_OUTPUT, KEYS].map(|name| directory.join(name)) {
         File::open(&path).and_then(|file| file.sync_all()).map_err(at("cannot write", &path))?;
@@ -87,7 +87,7 @@ impl SampledKeys {
         self.samples.push((key[..key.len().min(SAMPLED)].to_vec(), bytes));
     }
 
-    /// Writes them beside the run that they are of.
+    /// Writes the keys beside their run.
     pub(crate) fn leave(&self, directory: &Path, run: &Run) -> Result<(), TaskError> {
         let output = run.digest.as_ref().map_or(0, |digest| digest.sum);
         let mut text = output.to_le_bytes().to_vec();
@@ -137,8 +137,8 @@ impl SampledKeys {
     }
 }
 
-/// What one reduce of `ranges` reads: the pieces of each map that reach into its range, and the range.
-/// `output` is the checksum of the output of a map, where it is known.
+/// The input of one reduce of `ranges`: the pieces of each map that overlap its range, and the range.
+/// `output` is the checksum of the output of a map, if known.
 pub(crate) fn of(
     maps: &[PathBuf],
     output: impl Fn(usize) -> Option<u64>,
@@ -169,7 +169,7 @@ pub(crate) fn of(
     Ok((segments, range))
 }
 
-/// Keys from one on and before another, as far as there are boundaries.
+/// Keys from a boundary to the next one, if they exist.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
     low: Option<Vec<u8>>,
@@ -182,13 +182,13 @@ impl Range {
         Range { low: at((partition as usize).checked_sub(1)), high: at(Some(partition as usize)) }
     }
 
-    /// Whether keys from `first` on and before `next` may be of it.
+    /// Whether keys from `first` to before `next` may be in the range.
     fn reaches(&self, first: &[u8], next: Option<&[u8]>) -> bool {
         self.place(first) != Ordering::Greater
             && next.is_none_or(|next| self.low.as_ref().is_none_or(|low| next > low.as_slice()))
     }
 
-    /// Whether a key is before it, of it or behind it.
+    /// Whether a key is before, in or after the range.
     #[inline]
     fn place(&self, key: &[u8]) -> Ordering {
         if self.high.as_ref().is_some_and(|high| key >= high.as_slice()) {
@@ -202,7 +202,7 @@ impl Range {
     }
 }
 
-/// The pairs of a merge that are of a range, counted as they pass.
+/// The pairs of a merge in a range, counted as they pass.
 pub(crate) struct RangeCursor<'a> {
     merge: &'a mut Merge,
     range: Range,
@@ -212,7 +212,7 @@ pub(crate) struct RangeCursor<'a> {
 }
 
 impl<'a> RangeCursor<'a> {
-    /// Goes to the first of them.
+    /// Goes to the first pair in the range.
     pub(crate) fn begin(merge: &'a mut Merge, range: Range) -> Result<Self, TaskError> {
         while merge.current().is_some_and(|(key, _)| range.place(key) == Ordering::Less) {
             merge.advance()?;
@@ -222,7 +222,7 @@ impl<'a> RangeCursor<'a> {
         Ok(within)
     }
 
-    /// Counts the pair it stands at, if there is one.
+    /// Counts the current pair, if there is one.
     fn look(&mut self) {
         match self.merge.current() {
             Some((key, value)) if self.range.place(key) == Ordering::Equal => {

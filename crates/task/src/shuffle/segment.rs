@@ -1,12 +1,12 @@
 //! Sorted runs of pairs on disk: the spills and the output of a map, read back a partition at a time.
 //!
 //! A run is one file: its partitions one after the other, each a sequence of pairs: length of the key and
-//! length of the value (LEB128), key, value. The positions of partitions are beside it; the output of a map
-//! says it itself, before the first partition (see [`crate::shuffle::index`]), and may be packed: then the
-//! sequence is cut into blocks, each behind its length and its length as it is stored, the shorter of LZ4 and
-//! as it is.
+//! length of the value (LEB128), key, value. The positions of partitions are kept beside it; the output of a
+//! map has them itself, before the first partition (see [`crate::shuffle::index`]), and may be packed: then
+//! the sequence is cut into blocks, each after its length and its stored length, the shorter of LZ4 and
+//! plain.
 //!
-//! The bytes of every partition have a check sum. It is held against them when the last of them is read.
+//! The bytes of every partition have a checksum, which is checked when the last of them is read.
 
 use std::fs::File;
 use std::hash::Hasher as _;
@@ -26,19 +26,19 @@ use crate::shuffle::pairs::{Cursor, prefix, put_varint, take_varint};
 
 /// Longest header of a pair: two LEB128 numbers of 32 bits.
 const HEADER: usize = 10;
-/// How much is written at once, bytes.
+/// Bytes that are written at once.
 const BLOCK: usize = 1 << 18;
-/// How much is packed at once, bytes.
+/// Bytes that are packed at once.
 const PACKED: usize = 1 << 16;
 /// The header of a packed block: its length, and that of the stored bytes.
 const LENGTHS: usize = 8;
 
-/// A run: its file and where each partition lies.
+/// A run: its file and the positions of its partitions.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) path: PathBuf,
     pub(crate) sections: Vec<Section>,
-    /// The digest of map output, which says itself where its partitions lie.
+    /// The digest of map output, which has the positions of its partitions.
     pub(crate) digest: Option<Digest>,
 }
 
@@ -48,7 +48,7 @@ impl Run {
     }
 }
 
-/// One partition of a run, or several that follow one another as one.
+/// One partition of a run, or several consecutive ones as one.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) path: PathBuf,
@@ -62,7 +62,7 @@ impl Segment {
         Segment { path, section, more: Vec::new() }
     }
 
-    /// Partitions that follow one another; none if there are none.
+    /// Consecutive partitions; `None` if there are none.
     pub(crate) fn joined(path: PathBuf, sections: Vec<Section>) -> Result<Option<Self>, TaskError> {
         if sections.windows(2).any(|two| two[0].offset + two[0].stored != two[1].offset) {
             let problem = "found pieces that do not follow one another, expected them in order".to_owned();
@@ -79,14 +79,14 @@ pub(crate) struct RunWriter {
     path: PathBuf,
     /// Pairs of the last partition that are not in the file yet.
     buffer: Vec<u8>,
-    /// Resources for a block, if pairs are packed.
+    /// Buffer for a block, if pairs are packed.
     packed: Option<Vec<u8>>,
     sections: Vec<Section>,
-    /// Of the last partition, as far as it is in the file.
+    /// The checksum of the last partition, as far as it is in the file.
     sum: Hasher,
-    /// Where the next byte goes.
+    /// The position of the next byte.
     offset: u64,
-    /// Of all that is in the file, where it begins with an index.
+    /// The checksum of the file's content, if it begins with an index.
     output: Option<XxHash3_64>,
 }
 
@@ -105,7 +105,7 @@ impl RunWriter {
         })
     }
 
-    /// A run of this many partitions that says itself where they lie.
+    /// A run of this number of partitions that has their positions itself.
     pub(crate) fn create_output(path: &Path, partitions: usize, is_packed: bool) -> Result<Self, TaskError> {
         let mut run = Self::create(path)?;
         run.offset = index::bytes(partitions);
@@ -137,7 +137,7 @@ impl RunWriter {
         if self.buffer.len() >= BLOCK - (BLOCK >> 3) { self.flush() } else { Ok(()) }
     }
 
-    /// What was written of the last partition, to be read before more comes.
+    /// The last partition so far, for reading before more pairs come.
     pub(crate) fn so_far(&mut self) -> Result<Segment, TaskError> {
         self.flush()?;
         let section = *self.sections.last().expect("invariant: begin is called before so_far");
@@ -148,7 +148,7 @@ impl RunWriter {
         self.flush()?;
         let RunWriter { file, path, sections, offset, output, .. } = self;
         let digest = output.map(|mut output| {
-            // Where one partition ends and the next begins counts too.
+            // The borders of partitions count too.
             for section in &sections {
                 output.write(&section.stored.to_le_bytes());
             }
@@ -163,7 +163,7 @@ impl RunWriter {
         Ok(Run { path, sections, digest })
     }
 
-    /// Writes what was pushed.
+    /// Writes the buffer.
     fn flush(&mut self) -> Result<(), TaskError> {
         let Some(section) = self.sections.last_mut().filter(|_| !self.buffer.is_empty()) else {
             return Ok(());
@@ -212,20 +212,20 @@ pub(crate) struct SegmentReader {
     end: usize,
     /// Bytes of pairs that are not in the buffer yet.
     unread: u64,
-    /// Bytes of them in the section that is read, and in the file.
+    /// Unread bytes of the current section in the file.
     left: u64,
     stored: u64,
-    /// The sections behind that.
+    /// The sections after it.
     more: std::vec::IntoIter<Section>,
-    /// Of those that are not.
+    /// The checksum of the bytes that were read.
     sum: Hasher,
     expected: u32,
-    /// Resources for a block as it is stored, if pairs are packed.
+    /// Buffer for a stored block, if pairs are packed.
     packed: Option<Vec<u8>>,
     current: Option<Pair>,
 }
 
-/// Where the current pair lies in the buffer.
+/// The position of the current pair in the buffer.
 #[derive(Clone)]
 struct Pair {
     key: Range<usize>,
@@ -271,7 +271,7 @@ impl SegmentReader {
         self.current.as_ref().map_or(0, |pair| pair.prefix)
     }
 
-    /// Reads the remaining bytes, so that the check sum is held against the whole segment.
+    /// Reads the remaining bytes, which checks the checksum of the whole segment.
     pub(crate) fn verify(&mut self) -> Result<(), TaskError> {
         self.current = None;
         while self.unread > 0 {
@@ -291,7 +291,7 @@ impl SegmentReader {
                 self.start = 0;
             }
             if self.buffer.len() < bytes {
-                // No more than the segment holds, even if a damaged length says more.
+                // At most the size of the segment, even if a damaged length is larger.
                 self.buffer.resize(bytes.min(self.end + self.unread as usize), 0);
             }
             self.fill()?;
@@ -299,8 +299,7 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// Reads more behind what is in the buffer, which has room; at the end holds the check sum against all of
-    /// it.
+    /// Reads more after the bytes in the buffer, which has room; at the end checks the checksum.
     fn fill(&mut self) -> Result<(), TaskError> {
         let read = if self.packed.is_some() { self.fill_packed()? } else { self.fill_plain()? };
         self.end += read;

@@ -1,8 +1,8 @@
 //! A partition of a map's output on its way to a reduce that cannot open the map's file: its entry of the
 //! index, then its bytes as they are stored.
 //!
-//! Where it arrives it is put where it was in the map's file, of which the rest is a hole. So a reduce finds
-//! what it would have found in the file itself, with the check sums that the map wrote.
+//! At the destination it is written at its position in the map's file, whose other parts are a hole. So a
+//! reduce reads the same as in the file itself, with the checksums that the map wrote.
 
 use std::fs::{self, File};
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use crate::base::error::{TaskError, at};
 use crate::shuffle::index::{self, ENTRY, MAP_OUTPUT, Section};
 
-/// A partition of the output of the map that wrote in a directory.
+/// A partition of the output in a map's directory.
 ///
 /// # Errors
 ///
-/// The output cannot be read, or has no such partition.
+/// An output that cannot be read, or has no such partition.
 pub(crate) fn depart(directory: &Path, partition: u32) -> Result<impl Read, TaskError> {
     let path = directory.join(MAP_OUTPUT);
     let (entry, section) = index::entry(&path, partition)?;
@@ -30,17 +30,17 @@ pub(crate) struct Arrival {
     partition: u32,
     path: PathBuf,
     file: File,
-    /// As much of its entry as there is.
+    /// The part of its entry so far.
     entry: Vec<u8>,
-    /// What the entry says, if it is whole and not damaged. A reader of the file finds out otherwise.
+    /// The content of the entry, if it is complete and undamaged. Otherwise the reader of the file reports
+    /// the damage.
     section: Option<Section>,
     /// Bytes of the section that are there.
     stored: u64,
 }
 
 impl Arrival {
-    /// Nothing of it is there yet. Its directory is made, and is then one that a reduce can be given as a
-    /// map's.
+    /// An empty arrival. Creates its directory, which then is one of a map for a reduce.
     ///
     /// # Errors
     ///
@@ -52,11 +52,11 @@ impl Arrival {
         Ok(Self { partition, path, file, entry: Vec::with_capacity(ENTRY), section: None, stored: 0 })
     }
 
-    /// The next bytes of it.
+    /// Adds its next bytes.
     ///
     /// # Errors
     ///
-    /// There are more than its entry says, or an error of the system: a full disk, for example.
+    /// More bytes than its entry has, or an error of the system: a full disk, for example.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), TaskError> {
         let (entry, bytes) = bytes.split_at(bytes.len().min(ENTRY - self.entry.len()));
         if !entry.is_empty() {
@@ -87,7 +87,7 @@ mod tests {
     use crate::shuffle::pairs::Cursor as _;
     use crate::shuffle::segment::{RunWriter, Segment};
 
-    /// What a map has written of three partitions, the middle one empty.
+    /// The output of a map with three partitions, the middle one empty.
     fn map(directory: &Path) {
         let mut out = RunWriter::create_output(&directory.join(MAP_OUTPUT), 3, false).unwrap();
         for keys in [["a", "b"].as_slice(), &[], &["c"]] {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_departs_arrives_and_damage_is_found() {
+    fn partitions_arrive_unchanged_and_damage_is_found() {
         let dir = tempfile::tempdir().unwrap();
         map(dir.path());
         for (partition, keys) in [(0, "ab"), (1, ""), (2, "c")] {

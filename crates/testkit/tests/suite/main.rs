@@ -7,7 +7,7 @@
 //! - `arb`: random instances with all features of workload documents;
 //! - `laws`: laws that hold for every instance, checked on random ones;
 //! - `no_length`: phases without length hold no slot;
-//! - `seam`: toy policies which show that the policy trait suits all five papers;
+//! - `toy_policies`: they show that the policy trait suits all five papers;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
 //! - `documents`, `claims`: cited files exist, and statements about results are true;
 //! - `page_on_run`: the examples of the page on `run` can be read;
@@ -45,8 +45,8 @@ mod page_on_run;
 mod prices;
 mod profiles;
 mod rollouts;
-mod seam;
 mod small;
 mod swarm;
+mod toy_policies;
 mod unseen;
 mod waiting;

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_reported_with_its_line() {
+    fn errors_have_a_line() {
         let row = r#"{"flow":"f","job":"j","phase":"map","group":"g","tasks":2,"seconds":3.0}"#;
         let error = |rows: &str| {
             let text = format!("{{\"slackline\": 1, \"history\": [\n{rows}\n]}}");

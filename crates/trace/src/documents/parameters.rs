@@ -15,7 +15,7 @@ pub struct Parameters {
     each: Option<(String, Vec<String>)>,
 }
 
-/// Why something is no value of a parameter.
+/// The reason why a text is not a value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParameterError(String);
@@ -37,7 +37,7 @@ impl Parameters {
     /// `2026-03-01..2026-03-07`, ends included, or several of these with commas between them.
     ///
     /// # Errors
-    /// As of [`Self::set`]; a second parameter; values that are none, or come twice.
+    /// As of [`Self::set`]; a second parameter; invalid or duplicate values.
     pub fn for_each(&mut self, name: &str, values: &str) -> Result<(), ParameterError> {
         if let Some((other, _)) = self.each.as_ref().filter(|(other, _)| other != name) {
             let what =
@@ -82,7 +82,7 @@ impl Parameters {
     }
 }
 
-/// Refuses what no command, path or variable can hold.
+/// Refuses values that no command, path or variable can have.
 pub(crate) fn check_value(value: &str) -> Result<(), String> {
     if value.contains(['\0', '\n', '\r']) {
         return Err(format!("found {value:?}, expected a text without NUL and ends of lines"));

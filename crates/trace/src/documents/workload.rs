@@ -19,7 +19,7 @@ use crate::reading::source::SourceMap;
 
 pub use write::{write_workload, write_workload_lines};
 
-/// Reads a document whose second 0 is `now`, or else what it says itself.
+/// Reads a document whose second 0 is `now`, or by default the one in the document.
 ///
 /// # Errors
 /// A text that is not a workload document; the error has the place.

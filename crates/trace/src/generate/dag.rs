@@ -25,7 +25,7 @@ pub(super) fn random_edges(rng: &mut ChaCha8Rng, n: usize, edge: f64) -> Vec<Vec
     after
 }
 
-/// How jobs of one layer come after those of the layer before.
+/// The precedence between one layer of jobs and the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wiring {
     /// How many layers; at most one per job is used.

@@ -86,7 +86,7 @@ fn make(params: &Params, seed: Seed) -> Draft {
     }
 }
 
-/// `n` tasks with seconds drawn as `durations` says, and their work in slot-seconds.
+/// `n` tasks with seconds drawn according to `durations`, and their work in slot-seconds.
 pub(super) fn tasks(
     params: &Params,
     rng: &mut ChaCha8Rng,

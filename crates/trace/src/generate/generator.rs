@@ -10,7 +10,7 @@ use slackline_model::{Draft, Invalid, Seed};
 pub struct Generator {
     /// The name on the command line.
     pub name: &'static str,
-    /// One line for people who choose among generators.
+    /// One line for users who choose among generators.
     pub summary: &'static str,
     pub params: &'static [Param],
     pub(super) make: fn(&Params, Seed) -> Result<Draft, GenerateError>,

@@ -89,7 +89,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
     let releases = releases(params, seed, gap);
     for (k, (flow, alone)) in draft.flows.iter_mut().zip(alone).enumerate() {
         let mut rng = random::rng(seed, "times", k as u64);
-        // A flow that is no mouse arrives while others are still to arrive.
+        // An elephant arrives while other flows are still to arrive.
         flow.release = match releases.get(k) {
             Some(&release) => release,
             None => {
@@ -155,7 +155,7 @@ fn fork(n: usize) -> Vec<Vec<usize>> {
     (0..n).map(after).collect()
 }
 
-/// A number whose logarithm is uniform on the range.
+/// A number with a uniform logarithm on the range.
 fn log_uniform(rng: &mut ChaCha8Rng, range: std::ops::RangeInclusive<f64>) -> f64 {
     random::uniform(rng, range.start().ln(), range.end().ln()).exp().clamp(*range.start(), *range.end())
 }
@@ -186,7 +186,7 @@ fn machines(params: &Params) -> Vec<MachineDraft> {
     let mut all = Vec::new();
     for (name, kind, slots) in kinds {
         for speed in 0..speeds {
-            // The slow ones get what does not divide.
+            // The slow machines get the remainder.
             let share = slots / speeds as u32 + u32::from(speed < slots as usize % speeds);
             all.extend((share > 0).then(|| of_speed(speed, share, kind, name)));
         }
@@ -221,7 +221,8 @@ fn work(draft: &Draft) -> Result<Vec<f64>, GenerateError> {
     Ok(instance.cluster().slot_kinds().iter().map(|&slot_kind| of(slot_kind)).collect())
 }
 
-/// How long the busiest kind of slot is at work, in seconds, if all of them are all the time.
+/// The time for which the busiest kind of slot is busy, in seconds, if all of its slots are busy all the
+/// time.
 fn average_busy_slots(draft: &Draft) -> Result<f64, GenerateError> {
     let instance = Instance::new(draft)?;
     let cluster = instance.cluster();

@@ -54,7 +54,7 @@ pub fn generators() -> &'static [Generator] {
 /// The generator of that name.
 ///
 /// # Errors
-/// If there is none; the error lists those there are.
+/// An unknown name; the error lists the known ones.
 pub fn generator(name: &str) -> Result<&'static Generator, GenerateError> {
     generators().iter().find(|g| g.name == name).ok_or_else(|| GenerateError::UnknownGenerator {
         found: name.to_owned(),

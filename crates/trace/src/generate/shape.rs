@@ -16,7 +16,7 @@ pub(super) fn nodes(count: u32, slots: Slots) -> Vec<MachineDraft> {
     vec![MachineDraft { name: "node".to_owned(), count, speed: 1.0, slots, rack: None }]
 }
 
-/// Nodes with typed slots as the parameters `machines`, `map-slots` and `reduce-slots` say.
+/// Nodes with map and reduce slots by the parameters `machines`, `map-slots` and `reduce-slots`.
 pub(super) fn typed_nodes(params: &Params) -> Vec<MachineDraft> {
     let slots = Slots::Typed { map: params.count("map-slots"), reduce: params.count("reduce-slots") };
     nodes(params.count("machines"), slots)
@@ -42,7 +42,7 @@ pub(super) const COST: Param = Param::new(
     "what a flow costs: the objective's metric, or SLA steps of its own (weights are then 1)",
 );
 
-/// The objective: `metric` combined by the sum, or step costs where flows bring them.
+/// The objective: the sum of `metric`, or of step costs if flows have them.
 pub(super) fn objective(params: &Params, metric: Metric) -> Objective {
     let metric = if params.choice("cost") == "sla" { Metric::Sla } else { metric };
     Objective::new(metric, Combine::Sum)
@@ -55,7 +55,7 @@ pub(super) fn steps(mut times: Vec<f64>, mut levels: Vec<f64>) -> CostDraft {
     CostDraft::Steps(times.into_iter().zip(levels).collect())
 }
 
-/// `tasks` equal tasks, or no phase if there are none.
+/// `tasks` equal tasks, or no phase for 0 tasks.
 pub(super) fn phase(tasks: u32, seconds: f64) -> Option<PhaseDraft> {
     let seconds = whole_micros(seconds);
     (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds }.into())

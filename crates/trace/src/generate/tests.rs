@@ -1,4 +1,4 @@
-//! What holds for every generator, and the statistics each promises.
+//! Laws of all generators, and the statistics of each.
 
 use proptest::prelude::*;
 use slackline_model::cluster::Slots;
@@ -507,7 +507,7 @@ fn generated_documents_are_read_back_the_same() {
     }
 }
 
-/// Work over what the slots can do until the last mean gap is over, of the busiest kind of slot.
+/// Work over the capacity of the slots until the last mean gap has passed, of the busiest kind of slot.
 fn offered(draft: &Draft, seconds: f64) -> f64 {
     let instance = instance(draft);
     let cluster = instance.cluster();

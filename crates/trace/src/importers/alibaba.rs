@@ -1,19 +1,18 @@
 //! Batch jobs of Alibaba's cluster trace of 2018: `batch_task.csv`, nine columns without a header.
 //!
 //! `task_name,instance_num,job_name,task_type,status,start_time,end_time,plan_cpu,plan_mem`. The rows of a
-//! job become one flow, a task a job with a map phase of as many tasks as it has instances. Names such as
-//! `M2_1` or `J5_3_4` say what comes after what: task 5 after 3 and 4; all other names are of tasks that wait
-//! for none. An instance takes as long as its task was recorded to take from start to end, which is the time
-//! of its longest instances, or of several waves of them. `plan_cpu` is in hundredths of a core; an instance
-//! that takes more than `slot-cores` becomes several tasks. `plan_mem` is a share of a machine that the trace
-//! does not describe and is ignored.
+//! job become one flow: each task is a job, with one map per instance. Names such as `M2_1` or `J5_3_4` have
+//! the dependencies: task 5 after 3 and 4; tasks with other names wait for none. An instance takes the time
+//! from the start to the end of its task, which is the time of its longest instances, or of several waves of
+//! them. `plan_cpu` is in hundredths of a core; an instance that takes more than `slot-cores` becomes several
+//! tasks. `plan_mem` is a share of a machine that the trace does not describe and is ignored.
 //!
-//! Tasks that have no end are left out, and what came after them comes after what they came after. A flow is
-//! released when its first task started.
+//! Tasks without an end are ignored, and their successors follow their predecessors. A flow is released when
+//! its first task started.
 //!
-//! Read as a stream, a job is complete when `job-rows` rows in a row do not name it; its flow leaves when no
-//! job that is not complete may be released earlier. So the rows must be nearly in the order of their starts,
-//! as `sort -t, -k6,6n` makes them, and those of a job near each other.
+//! Read as a stream, a job is complete after `job-rows` consecutive rows of other jobs; its flow leaves when
+//! no incomplete job may be released earlier. So the rows must be nearly in the order of their starts, as
+//! after `sort -t, -k6,6n`, and those of a job near each other.
 
 mod job;
 #[cfg(test)]
@@ -45,7 +44,8 @@ const JOB_ROWS: Param = Param::new(
 
 pub(super) const IMPORTER: Importer = Importer {
     params: &[SLOT_CORES, JOB_ROWS],
-    // How long a job is waited for shapes nothing: a job that comes again is refused.
+    // The length of the wait for a job's rows has no effect on the workload: a job that comes again is
+    // refused.
     shaped: |_, name| name == SLOT_CORES.name,
     lines: Some(open),
     ..Importer::new(
@@ -59,7 +59,7 @@ pub(super) const IMPORTER: Importer = Importer {
 /// States of tasks in the trace.
 const STATES: [&str; 7] = ["Terminated", "Failed", "Running", "Waiting", "Ready", "Interrupted", "Cancelled"];
 
-/// What the columns are, for messages.
+/// The columns, in messages.
 const COLUMNS: [&str; 9] = [
     "the name of a task",
     "a number of instances",
@@ -100,8 +100,8 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(Rows::of(settings))
 }
 
-/// Most flows that leave at once: flows take more memory than what was read of them, and one long job may
-/// keep many.
+/// Most flows that leave at once: flows take more memory than their rows, and one long job may hold back
+/// many.
 const LEAVE: usize = 64;
 
 /// Reads the trace row by row.
@@ -285,7 +285,7 @@ impl Rows {
     }
 }
 
-/// What a table with another number of columns is.
+/// The message for a table with another number of columns.
 fn other_table(columns: usize) -> String {
     let expected = "expected the 9 columns of batch_task.csv of Alibaba's cluster trace of 2018";
     match columns {
@@ -298,7 +298,7 @@ fn other_table(columns: usize) -> String {
     }
 }
 
-/// When a task started, and how long it took; or why it is left out.
+/// The start and the duration of a task; or the reason why it is ignored.
 fn span(start: Option<f64>, end: Option<f64>, status: &str) -> Result<(i64, f64), &'static str> {
     match (start, end) {
         _ if matches!(status, "Waiting" | "Ready") => Err("task that never started, left out"),

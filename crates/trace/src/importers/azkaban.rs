@@ -1,15 +1,15 @@
 //! Flows of Azkaban: a `.flow` file (Flow 2.0, YAML), or a folder of them or of `.job` files (Flow 1.0,
 //! properties).
 //!
-//! - A node becomes a job of one map task. Azkaban knows nothing of durations: they come from a side file
-//!   (`actions`, as of Oozie, with the nodes' names); where it has none a task is given [`SECONDS_ASSUMED`].
-//!   `noop` takes no time.
-//! - `dependsOn` and `dependencies` become what comes after what. An embedded flow stands for its nodes,
-//!   whose names begin with its own: `embedded:node`; what comes after it comes after its last ones.
-//! - Conditions are not evaluated: every job runs when all that it comes after are over. That is counted.
-//! - In a folder of `.job` files every job that no other waits for ends a flow of its name, unless it is
-//!   embedded in another; in a folder of `.flow` files every file is a flow.
-//! - Cycles, and names of nodes that are not there, are refused.
+//! - A node becomes a job of one map task. Azkaban has no durations: they come from a side file (`actions`,
+//!   as for Oozie, with the nodes' names); without an entry a task takes [`SECONDS_ASSUMED`]. `noop` takes no
+//!   time.
+//! - `dependsOn` and `dependencies` become the order of jobs. An embedded flow is replaced by its nodes,
+//!   whose names begin with its own: `embedded:node`; its successors follow its last nodes.
+//! - Conditions are not evaluated: every job runs after the end of its predecessors. They are counted.
+//! - In a folder of `.job` files every job without successors ends a flow of its name, unless it is embedded
+//!   in another; in a folder of `.flow` files every file is a flow.
+//! - Cycles, and names of missing nodes, are refused.
 //!
 //! Children: `graph` (from nodes to jobs), `project` (folders and `.job` files).
 
@@ -33,7 +33,7 @@ use crate::reading::format::{Format, ending};
 use crate::reading::parse::parse;
 use crate::reading::source::SourceMap;
 
-/// What messages call such a file.
+/// The name of such a file in messages.
 const KIND: &str = "a flow of Azkaban";
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -76,7 +76,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
     Ok(Output::new(Draft { flows: vec![flow], ..Draft::default() }, diagnostics, source))
 }
 
-/// The flow of a `.flow` file, and where in the document each of its jobs is.
+/// The flow of a `.flow` file, and the place of each of its jobs in the document.
 fn read_flow(
     file: &str,
     text: &str,

@@ -1,12 +1,12 @@
-//! Workloads of Batsim: a JSON file of `jobs` and the `profiles` that say what they do.
+//! Workloads of Batsim: a JSON file of `jobs`, and the `profiles` of their work.
 //!
 //! A job becomes a flow, released at `subtime`, of one map phase with a task for each of its `res` resources;
-//! the tasks need not start together. Read are profiles that say how long they take: a delay, and
-//! compositions of delays one after the other, also repeated. Jobs of other profiles, which say what is
-//! computed and sent, are left out and counted by the type of the profile. A job that takes longer than its
-//! `walltime` ends then. `nb_res` hosts of one slot are the cluster.
+//! the tasks need not start together. The importer reads profiles with durations: a delay, and compositions
+//! of delays in sequence, also repeated. Jobs of other profiles, which describe computation and
+//! communication, are ignored and counted by the type of the profile. A job that takes longer than its
+//! `walltime` ends then. The cluster has `nb_res` hosts of one slot.
 //!
-//! Types have the names of Batsim 5 (`DelayProfile`) or those of before (`delay`).
+//! Types have the names of Batsim 5 (`DelayProfile`) or earlier ones (`delay`).
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::reading::format::Format;
 use crate::reading::parse::parse;
 use crate::reading::source::SourceMap;
 
-/// What messages call such a document.
+/// The name of such a document in messages.
 const KIND: &str = "a workload of Batsim";
 
 /// How many characters of a file are searched to guess its format.
@@ -44,7 +44,7 @@ pub(super) const IMPORTER: Importer = Importer {
     )
 };
 
-/// Whether a text could be a workload: JSON with what only such a one has at its beginning.
+/// Whether a text could be a workload: JSON with typical keys at its beginning.
 fn looks_like(text: &str) -> bool {
     let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
     let has = |name: &str| head.contains(name);
@@ -67,7 +67,7 @@ struct Job {
     subtime: f64,
     res: u32,
     profile: String,
-    /// Negative where there is none.
+    /// Negative without a limit.
     walltime: Option<f64>,
 }
 
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_a_place() {
+    fn errors_have_a_place() {
         let error = |from: &str, to: &str| read(&WORKLOAD.replace(from, to)).unwrap_err().to_string();
         assert_eq!(
             error("\"profile\": \"nap\"", "\"profile\": \"nop\""),

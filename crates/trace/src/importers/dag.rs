@@ -1,4 +1,4 @@
-//! Dependencies between nodes when some nodes are left out, or when only start and end times are known.
+//! Dependencies between nodes if some nodes are omitted, or if only start and end times are known.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,8 +9,8 @@ pub(super) struct Span {
     pub(super) end: Option<i64>,
 }
 
-/// What each node that is kept comes after, where those that are left out stand for what they come after
-/// themselves; in ascending order. Nodes are named by their numbers, and cycles are survived.
+/// The predecessors of each kept node, ascending; an omitted node is replaced by its own predecessors. Nodes
+/// are numbers, and cycles are allowed.
 pub(super) fn bridge(after: &[Vec<usize>], is_kept: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     let of_node = |node: usize| {
         if !is_kept(node) {
@@ -54,14 +54,14 @@ pub(super) fn never_ready(before: &[Vec<usize>]) -> Vec<bool> {
     waits.into_iter().map(|waits| waits > 0).collect()
 }
 
-/// For each span the spans that had ended when it began, without those that one of them had waited for
-/// already. O(n log n + result).
+/// For each span, the spans that had ended at its start, except those for which one of them had already
+/// waited. O(n log n + result).
 pub(super) fn infer_dependencies(spans: &[Span]) -> Vec<Vec<usize>> {
     let mut order: Vec<(i64, usize)> = Vec::new();
     let mut ends: Vec<(i64, usize)> = Vec::new();
     for (k, span) in spans.iter().enumerate() {
         order.extend(span.start.map(|start| (start, k)));
-        // Clocks that were set back may have something end before it begins.
+        // After a clock was set back, a span may end before it begins.
         ends.extend(span.start.zip(span.end).filter(|(start, end)| start <= end).map(|(_, end)| (end, k)));
     }
     order.sort_unstable();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_no_time_is_waited_for_once() {
+    fn tasks_of_length_zero_make_no_cycles() {
         let span = |start, end| Span { start: Some(start), end: Some(end) };
         let found = infer_dependencies(&[span(0, 5), span(5, 5), span(5, 5), span(6, 9)]);
         for (k, after) in found.iter().enumerate() {
@@ -120,8 +120,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_stands_for_what_it_comes_after() {
-        // 0 → 1 → 3, 0 → 2 → 3 → 4, and 5 with 6 in a circle before 4.
+    fn omitted_nodes_are_replaced_by_their_predecessors() {
+        // 0 → 1 → 3, 0 → 2 → 3 → 4, and a cycle of 5 and 6 before 4.
         let after = [vec![], vec![0], vec![0], vec![1, 2], vec![3, 5], vec![6], vec![5]];
         assert_eq!(bridge(&after, |_| true)[4], [3, 5]);
         let kept = bridge(&after, |node| matches!(node, 0 | 2 | 4));

@@ -3,8 +3,8 @@
 
 use slackline_model::random::{self, ChaCha8Rng};
 
-/// A number of seconds as whole microseconds, so that a document and the instance made of it say the same:
-/// more digits than that are noise of arithmetic.
+/// A number of seconds as whole microseconds, so that a document and its instance agree: further digits are
+/// noise of arithmetic.
 pub(crate) fn whole_micros(seconds: f64) -> f64 {
     let micros = seconds * 1e6;
     if micros.is_finite() { micros.round() / 1e6 } else { seconds }

@@ -1,5 +1,5 @@
 //! Names of properties of Hadoop's configuration.
 
-/// Names under which Hadoop has known the number of tasks, by phase.
+/// Hadoop's names of the number of tasks, by phase.
 pub(super) const TASK_COUNTS: [[&str; 2]; 2] =
     [["mapreduce.job.maps", "mapred.map.tasks"], ["mapreduce.job.reduces", "mapred.reduce.tasks"]];

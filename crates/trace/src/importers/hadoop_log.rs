@@ -7,8 +7,8 @@
 //!   which is what the cluster spent on it. A task that never ran is left out.
 //! - A reduce that took its slot before the last map of its job was done waited there. Its duration counts
 //!   from the end of that map, as in a simulation, early or not.
-//! - The cluster, unless another is given, is that of the log: every machine that ran anything, with as many
-//!   slots as were busy at once. The real cluster has at least these.
+//! - The cluster, unless another is given, is that of the log: every machine with attempts, with the largest
+//!   number of slots that were busy at once. The real cluster has at least these.
 //! - Second 0 is the first submission.
 //! - In a stream (`json_log`), each job is one flow, and the log's cluster is not used.
 //! - Every attempt with its times is kept as the recorded execution of its job. With a clock behind that of
@@ -54,7 +54,7 @@ pub(super) type Millis = i64;
 /// The latest valid time: the year 9999.
 const MILLIS_MAX: Millis = 253_402_300_799_000;
 
-/// A time of a log, if it is one: -1 and 0 stand for none.
+/// A time of a log, if it is one: -1 and 0 mean none.
 pub(super) fn time(millis: Option<i64>) -> Option<Millis> {
     millis.filter(|millis| (1..=MILLIS_MAX).contains(millis))
 }
@@ -74,7 +74,7 @@ pub(super) struct LoggedJob {
     pub(super) tasks: Vec<LoggedTask>,
     /// The number of its tasks with input locations.
     pub(super) located: u64,
-    /// Where the log has it.
+    /// The place in the log.
     pub(super) line: u32,
 }
 
@@ -216,8 +216,8 @@ fn place(line: u32) -> Place {
     Place { line, column: 1 }
 }
 
-/// Whether a job ran on typed slots: up to Hadoop 1 the first number of its id is the minute in which the
-/// JobTracker started, with YARN the millisecond, which has more digits.
+/// Whether a job ran on map and reduce slots: up to Hadoop 1 the first number of its id is the minute in
+/// which the JobTracker started, with YARN the millisecond, which has more digits.
 fn is_of_hadoop_1(id: &str) -> bool {
     id.split('_').nth(1).is_some_and(|number| number.len() == "200904211745".len())
 }
@@ -436,7 +436,7 @@ fn job_name(name: Option<&str>, id: &str) -> String {
     name.and_then(printable).or_else(|| printable(id)).unwrap_or_else(|| "job".to_owned())
 }
 
-/// A name as ids may be: printable, of one line, not too long; `None` if nothing is left.
+/// A name in the form of ids: printable, of one line, not too long; `None` if no character is left.
 pub(super) fn printable(name: &str) -> Option<String> {
     let words = name.chars().map(|c| if slackline_model::printable::is_printable(c) { c } else { ' ' });
     let clipped: String = words.collect::<String>().trim().chars().take(NAME_MAX).collect();

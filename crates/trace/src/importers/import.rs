@@ -51,7 +51,7 @@ pub fn read_workload(
         options.settings(&importer).map_err(|error| TraceError::input(name, None, error.to_string()))?;
     let input = Input { file: name, text: &text, now: options.now(), parameters: options.parameters() };
     let output = (importer.import)(&input, &settings).map_err(|error| {
-        // That a file of another kind lacks what ours have says nothing.
+        // Missing keys of our documents mean nothing in a file of another kind.
         let guessed = Format::from_name(importer.name).filter(|_| from.is_none());
         let other = guessed
             .and_then(|format| unsupported_formats::not_a_document(name, &text, format, options.importers()));
@@ -123,10 +123,10 @@ pub fn read_folder(
     Ok(ImportedWorkload { draft, diagnostics, sha256: sha256(&folder.manifest()?), source, importer })
 }
 
-/// The format that a folder is in, if any.
+/// The format of a folder, if it has one.
 ///
 /// # Errors
-/// One with files of several formats: taken as one of them it would be read without the others.
+/// A folder with files of several formats: read as one of them, it would lack the others.
 fn only_format_of<'i>(folder: &Folder, importers: &'i Importers) -> Result<Option<&'i Importer>, TraceError> {
     let found: Vec<&Importer> = importers.of_folder(folder).collect();
     let [one, other, ..] = found[..] else { return Ok(found.first().copied()) };

@@ -15,12 +15,12 @@ use crate::reading::format::Format;
 use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
-/// The parameter of importers that draw: the seed of the program (`--seed`), recorded where it shaped the
-/// workload.
+/// The parameter of importers with random draws: the seed of the program (`--seed`), recorded if it affected
+/// the workload.
 pub const SEED: Param =
     Param::new("seed", "0", Values::Count(0, u64::MAX), "seed of everything that is drawn");
 
-/// A format that workloads come in, and how it is read.
+/// A format of workloads, with its readers.
 #[derive(Clone, Copy, Debug)]
 pub struct Importer {
     /// Its name on the command line.
@@ -34,18 +34,18 @@ pub struct Importer {
     /// The assumptions for missing values. Each is a flag of the program, so its name must differ from other
     /// flags; importers that share a name share the flag.
     pub params: &'static [Param],
-    /// Whether the setting of that name shaped the workload: those that did are recorded with a schedule,
-    /// defaults included, so that a later version with other defaults imports the same.
+    /// Whether the setting of that name affected the workload: these are recorded with a schedule, defaults
+    /// included, so that a later version with other defaults imports the same.
     pub shaped: fn(&Settings, &str) -> bool,
     pub import: Import,
-    /// Reads a file line by line, where a line is all that is needed to make a flow: then a trace that is
-    /// sorted by time can be simulated as it is read.
+    /// Reads a file line by line, if one line is enough for a flow: then a trace in order of time can be
+    /// simulated while it is read.
     pub lines: Option<OpenLines>,
     /// Reads a folder whose files are one workload.
     pub folder: Option<ImportFolder>,
 }
 
-/// How a format reads a folder whose files are one workload.
+/// The reader of a folder whose files are one workload.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportFolder {
     /// Whether a folder could be in this format.
@@ -61,12 +61,12 @@ pub type Import = fn(&Input<'_>, &Settings) -> Result<Output, TraceError>;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// What messages call the file.
+    /// The file in messages.
     pub file: &'a str,
     pub text: &'a str,
     /// The moment of second 0 if its flows are about to run; otherwise the text has it.
     pub now: Option<&'a Start>,
-    /// Values of the parameters that it declares, for documents of ours; empty for all others.
+    /// Values of the parameters that it declares, for our documents; empty for other formats.
     pub parameters: &'a Parameters,
 }
 

@@ -10,8 +10,7 @@
 //!   end of the job. The events so far count. Attempts without an end are left out.
 //! - A restarted ApplicationMaster writes the events of its predecessor again: the last event of an attempt
 //!   counts.
-//! - In a folder, files that are damaged, or cut off before their job was submitted, are left out and
-//!   counted.
+//! - In a folder, files that are damaged, or cut off before their job was submitted, are ignored and counted.
 //! - In a folder, the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow if the
 //!   history does not.
 //! - Hadoop 1 wrote lines such as `Job JOBID="…"`; these are refused by name.
@@ -35,7 +34,7 @@ use crate::reading::place::Place;
 use crate::reading::signatures::{HADOOP_1, is_job_history};
 use crate::reading::source::SourceMap;
 
-/// What messages call one line.
+/// The name of one line in messages.
 const KIND: &str = "an event of a job history";
 
 /// The ending of histories, with its dot.
@@ -76,13 +75,13 @@ fn is_history(name: &str) -> bool {
     name.ends_with(ENDING)
 }
 
-/// Whether a file is one that lies beside histories: configurations, summaries, descriptions, check sums.
+/// Whether a file only accompanies histories: configurations, summaries, descriptions, checksums.
 fn is_beside_histories(name: &str) -> bool {
     [".xml", ".summary", ".crc", ".md", ".txt", "README"].iter().any(|end| name.ends_with(end))
 }
 
 /// Reads the histories in a folder, file by file. A file that is damaged, or cut off before it names its job,
-/// is left out unless all are: a server that was stopped leaves such files among thousands.
+/// is ignored unless all are: a server that was stopped leaves such files among thousands.
 ///
 /// # Errors
 /// The first file that is no history, with its line; a folder without histories.
@@ -129,7 +128,7 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
         return Err(error);
     }
     log.diagnostics.leave_files();
-    // Lines mean nothing where there are several files.
+    // Lines mean nothing with several files.
     Ok(Output { source: SourceMap::marks(folder.name(), Vec::new()), ..log.finish(folder.name(), None) })
 }
 
@@ -141,7 +140,7 @@ fn configuration(name: &str) -> Option<String> {
     Some(format!("{folder}{slash}{id}_conf.xml"))
 }
 
-/// The properties of a Hadoop configuration; `None` if the text is none.
+/// The properties of a Hadoop configuration; `None` if the text is not one.
 fn properties(text: &str) -> Option<BTreeMap<String, String>> {
     let options = roxmltree::ParsingOptions { allow_dtd: false, ..roxmltree::ParsingOptions::default() };
     let document = roxmltree::Document::parse_with_options(text, options).ok()?;
@@ -407,7 +406,7 @@ impl Reader {
     }
 }
 
-/// The phase of a type of tasks; those that set up and clean up a job have none.
+/// The phase of a type of tasks; `None` for tasks that set up and clean up a job.
 fn phase(kind: Option<&str>) -> Option<PhaseKind> {
     match kind {
         Some("MAP") => Some(PhaseKind::Map),

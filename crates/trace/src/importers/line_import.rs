@@ -16,15 +16,15 @@ pub trait LineImport {
     /// A line that is not in the format.
     fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError>;
 
-    /// Where in the line the part of its flow at a path such as `jobs[0].map` stands.
+    /// The place in the line of a part of its flow, by a path such as `jobs[0].map`.
     fn place(&self, line: &Line<'_>, _path: &str) -> Place {
         Place { line: line.number, column: 1 }
     }
 
-    /// Called when there are no more lines, until it returns [`LineContent::Nothing`]: what is still to come.
+    /// Returns the remaining content after the last line; called until it returns [`LineContent::Nothing`].
     ///
     /// # Errors
-    /// A file that lacks something.
+    /// An incomplete file.
     fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError>;
 }
 
@@ -36,16 +36,16 @@ pub type OpenLines = fn(Option<&slackline_model::Start>, &Settings) -> Box<dyn L
 
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// What messages call the file.
+    /// The file in messages.
     pub file: &'a str,
     /// Its number, from 1.
     pub number: u32,
-    /// What it holds, without its end.
+    /// Its content, without its end.
     pub text: &'a str,
 }
 
 impl Line<'_> {
-    /// Something is wrong at that column, counted in characters from 1.
+    /// An error at that column, counted in characters from 1.
     pub fn error(&self, column: u32, what: impl Into<String>) -> TraceError {
         TraceError::input(self.file, Some(Place { line: self.number, column }), what)
     }
@@ -56,7 +56,7 @@ impl Line<'_> {
 #[non_exhaustive]
 pub enum LineContent {
     Nothing,
-    /// Everything but the flows; it precedes them. Of several heads the last one counts.
+    /// Everything but the flows; it precedes them. The last of several heads counts.
     Head(Box<Draft>),
     Flow(Box<FlowDraft>),
     /// Both: the first flow of a log determines second 0.
@@ -71,7 +71,7 @@ impl LineContent {
         if flows.is_empty() { Self::Nothing } else { Self::Flows(flows) }
     }
 
-    /// The head, if it is there, and flows with their lines; what stands on one line stands on that one.
+    /// The head, if there is one, and flows with their lines.
     pub(crate) fn parts(self, line: u32) -> (Option<Draft>, Vec<FlowAtLine>) {
         match self {
             Self::Nothing => (None, Vec::new()),

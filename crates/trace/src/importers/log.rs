@@ -12,7 +12,7 @@ use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::folder::Folder;
 
-/// How many cores a slot stands for.
+/// Number of cores of a slot.
 pub(super) const SLOT_CORES: Param = Param::new(
     "slot-cores",
     "1",
@@ -25,7 +25,7 @@ pub(super) fn slots(cores: f64, slot_cores: u64) -> u64 {
     (cores / slot_cores as f64).ceil().max(1.0) as u64
 }
 
-/// The number of tasks, or an error if a phase may not have as many.
+/// The number of tasks, or an error if it is above the limit of a phase.
 pub(super) fn task_count(tasks: u64) -> Result<u32, String> {
     u32::try_from(tasks).map_err(|_| format!("found {tasks} tasks, expected at most {}", u32::MAX))
 }
@@ -40,7 +40,7 @@ pub(super) fn declare_pools(draft: &mut Draft) {
     }
 }
 
-/// Makes the first release second 0 where others come before it: the first row of a log need not be its
+/// Makes the first release second 0 if others come before it: the first row of a log need not be its
 /// earliest.
 pub(super) fn from_first(draft: &mut Draft) {
     let first = draft.flows.iter().map(|flow| flow.release).fold(0.0, f64::min);

@@ -19,7 +19,7 @@ pub(super) struct Objects<'a> {
     is_over: bool,
 }
 
-/// A value and where it stands.
+/// A value with its place.
 pub(super) struct Object<'a> {
     file: &'a str,
     text: &'a str,
@@ -85,7 +85,7 @@ impl<'a> Object<'a> {
         self.place.line
     }
 
-    /// The value as a struct; `kind` is what it has to be, for messages.
+    /// The value as a struct; `kind` is the expected kind, for messages.
     pub(super) fn read<T: Deserialize<'a>>(&self, kind: &str) -> Result<T, TraceError> {
         parse(self.file, self.text, Format::Json, kind).map_err(|error| {
             let (TraceError::Input(mut faults) | TraceError::Mismatch(mut faults)) = error;
@@ -104,7 +104,7 @@ impl<'a> Object<'a> {
 /// The most bytes of a value that is put together of lines.
 const VALUE_MAX: usize = 1 << 30;
 
-/// Values that come line by line: a line may end none of them, or several.
+/// Values that come line by line: a line may end none or several.
 #[derive(Default)]
 pub(super) struct Pieces {
     /// The beginning of a value that is not complete.
@@ -117,10 +117,10 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Takes a line, and hands on each value that ends on it.
+    /// Takes a line, and passes on each value that ends on it.
     ///
     /// # Errors
-    /// What is no object or list; one that does not end; what `take` says.
+    /// A value that is not an object or list; one that does not end; the errors of `take`.
     pub(super) fn line(
         &mut self,
         line: &Line<'_>,
@@ -170,10 +170,10 @@ impl Pieces {
         Ok(())
     }
 
-    /// There are no more lines.
+    /// Ends the input.
     ///
     /// # Errors
-    /// A value that has begun and not ended.
+    /// An incomplete value.
     pub(super) fn end(&self, file: &str) -> Result<(), TraceError> {
         if self.depth == 0 {
             Ok(())
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place_in_the_whole() {
+    fn errors_have_their_place_in_the_whole_text() {
         let error = |text| read(text).unwrap_err().to_string();
         assert_eq!(
             error("{\"a\":1} {\"a\":-2}"),

@@ -1,15 +1,15 @@
 //! Workflows of Apache Oozie: `workflow.xml` (schemas 0.1 to 1.0), with `job.properties` and a side file
 //! with durations, which Oozie does not know.
 //!
-//! - Actions become jobs; start, end, fork and join vanish into what comes after what.
-//! - `ok` transitions are followed; `error` transitions are the way of failure and are left out.
+//! - Actions become jobs; start, end, fork and join become the order of jobs.
+//! - `ok` transitions are followed; `error` transitions, which handle failures, are ignored.
 //! - Forks and joins must be paired; cycles and transitions to unknown nodes are errors, wherever they are.
 //! - A decision takes the case that `cases` names, else the default, else, if the default leads
 //!   straight to a kill, the first case that does not. Expressions are never evaluated.
-//! - `${name}` is replaced by the value in `job.properties`, or else in `<parameters>`; others stay.
-//! - Task counts come from the side file (`actions`), else from the action's configuration. Durations
-//!   come from the side file alone; where it has none, a task is given [`SECONDS_ASSUMED`].
-//!   `fs` and e-mail actions run within Oozie: one task of no time.
+//! - `${name}` is replaced by the value in `job.properties`, or else in `<parameters>`; unknown names stay.
+//! - Task counts come from the side file (`actions`), else from the action's configuration. Durations come
+//!   only from the side file; without an entry a task takes [`SECONDS_ASSUMED`]. `fs` and e-mail actions run
+//!   within Oozie: one task of no time.
 //!
 //! Children: `graph` (from nodes to jobs), `side` (the files beside the workflow).
 
@@ -33,13 +33,13 @@ use crate::reading::source::SourceMap;
 use crate::reading::xml;
 use crate::reading::xml::{Xml, elements};
 
-/// Seconds of a task of which nothing is known: ours, a minute, the length of a middling Hadoop task.
+/// Seconds of a task without data: our assumption, a minute, the length of a typical Hadoop task.
 pub(super) const SECONDS_ASSUMED: f64 = 60.0;
 
 /// Actions that the Oozie server does itself, without a slot to speak of.
 const IN_SERVER: [&str; 2] = ["fs", "email"];
 
-/// What tasks take, which workflows do not say.
+/// Task durations, which workflows do not have.
 pub(super) const ACTIONS: Param = Param::new(
     "actions",
     "",
@@ -69,7 +69,7 @@ struct Item<'a, 'd> {
     kind: Kind<'a, 'd>,
 }
 
-/// What a node is, with its transitions: the name of the target, and the element that names it.
+/// The kind of a node, with its transitions: the name of the target, and the element that names it.
 enum Kind<'a, 'd> {
     Start(Transition<'a, 'd>),
     End,
@@ -85,7 +85,7 @@ type Transition<'a, 'd> = (String, Node<'a, 'd>);
 /// Reads a workflow into a draft without machines, of one flow released at 0.
 ///
 /// # Errors
-/// The first thing that is wrong with it, with its line.
+/// The first fault, with its line.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let xml = Xml::new(input.file, input.text);
     let document = xml.parse()?;
@@ -124,7 +124,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
 
 struct Reader<'x> {
     xml: &'x Xml<'x>,
-    /// What `${name}` stands for.
+    /// The value of `${name}`.
     properties: BTreeMap<String, String>,
     /// Task counts of the `<global>` configuration.
     global: [Option<u32>; 2],
@@ -157,7 +157,7 @@ impl Reader<'_> {
                 "fork" => self.fork(node)?,
                 "join" => Kind::Join(self.transition(node, "to")?),
                 "decision" => self.decision(node)?,
-                // Credentials and service level agreements say nothing about the order of jobs.
+                // Credentials and service level agreements have no effect on the order of jobs.
                 "credentials" | "info" => continue,
                 _ => {
                     let known = [
@@ -271,7 +271,7 @@ impl Reader<'_> {
         side::expand(text, &self.properties)
     }
 
-    /// Task counts that a configuration gives; values that are expressions are none.
+    /// Task counts in a configuration; `None` for expressions.
     fn counts(&self, configuration: Node<'_, '_>) -> Result<[Option<u32>; 2], TraceError> {
         let properties = self.xml.properties(configuration)?;
         let count = |names: &[&str; 2]| {
@@ -281,7 +281,7 @@ impl Reader<'_> {
         Ok([count(&TASK_COUNTS[0]), count(&TASK_COUNTS[1])])
     }
 
-    /// The job of an action, without what it comes after.
+    /// The job of an action, without its predecessors.
     fn job(&mut self, item: &Item<'_, '_>, side: &side::Side) -> Result<JobDraft, TraceError> {
         let Kind::Action { work, .. } = &item.kind else { return Ok(JobDraft::default()) };
         let tag = work.map_or("", |work| work.tag_name().name());

@@ -1,7 +1,7 @@
-//! Import options: what importers assume where a file has no value.
+//! Import options: the assumptions of importers for missing values.
 //!
 //! They are name-value pairs, because a schedule records them and `check` imports the trace again with them;
-//! the importers' tables of parameters say which there are and what they may be.
+//! the importers' tables of parameters define the names and values.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ impl ImportOptions {
         Settings::parse(importer.params, importer.params.iter().filter_map(|param| given(param.name)))
     }
 
-    /// Every option that shapes what the importer makes of a file: [`Self::from_pairs`] of it does the same.
+    /// Every option that affects the result of the importer: [`Self::from_pairs`] of it gives the same.
     ///
     /// # Errors
     /// As [`Self::settings`].
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shaped_a_workload_is_recorded_and_comes_back_the_same() {
+    fn settings_of_an_import_are_recorded_and_read_back() {
         let all = [
             ("split", "64MiB"),
             ("reduce-bytes", "2 GB"),

@@ -1,12 +1,13 @@
-//! Job traces of Rumen: what Hadoop's own simulators read, made of job histories by its TraceBuilder.
+//! Job traces of Rumen: the input of Hadoop's own simulators, converted from job histories by its
+//! TraceBuilder.
 //!
-//! JSON objects one after the other, a job each, with every task and attempt: times in milliseconds, hosts,
-//! outcomes. The topology that Rumen writes beside a trace may be given too. `hadoop_log` makes flows of the
-//! jobs.
+//! JSON objects in sequence, one per job, with every task and attempt: times in milliseconds, hosts,
+//! outcomes. The topology that Rumen writes beside a trace is optional. `hadoop_log` converts the jobs to
+//! flows.
 //!
 //! - Names may have their dots escaped (`node1\.example\.com`).
 //! - A machine is named by `hostName` (`/rack/host`), or else by `location`.
-//! - Where the input of a map lies is counted and not used: durations are as they were measured there.
+//! - The location of a map's input is counted and not used: durations are those measured there.
 //! - Distributions (`…CDFs`), counters and usage are ignored.
 
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::signatures::is_rumen;
 
-/// What messages call one object of a trace.
+/// The name of an object of a trace in messages.
 const KIND: &str = "a job of a Rumen trace";
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -44,7 +45,7 @@ pub(super) const IMPORTER: Importer = Importer {
         FAILED_JOBS,
         JOB_SKEW,
     ],
-    // How long a job is waited for shapes nothing: one that comes later is refused.
+    // The length of the wait for a job has no effect on the workload: a later job is refused.
     shaped: |settings, name| match name {
         "topology" => !settings.text(name).is_empty(),
         name => name != JOB_SKEW.name,
@@ -112,7 +113,7 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
 }
 
 struct Trace {
-    /// Machines of which it is not said how many slots they have.
+    /// Machines with an unknown number of slots.
     topology: Option<Topology>,
 }
 

@@ -1,16 +1,16 @@
 //! Accounting records of Slurm: `sacct --allocations --parsable2
 //! --format=JobID,JobName,User,Partition,State,Submit,Elapsed,AllocCPUS`.
 //!
-//! The first line names the columns, which may be any and in any order; needed are `JobID`, `Submit` and the
-//! time that a job ran (`ElapsedRaw`, `Elapsed`, or `Start` and `End`). Processors are `AllocCPUS`, `NCPUS`,
-//! what `AllocTRES` says, or `ReqCPUS`. A job becomes a flow of one map phase with a task for each processor,
-//! or for each `slot-cores` processors, of the time that it ran: tasks that need not start together. `User`
-//! becomes the user, `Partition` the pool, `Priority` the priority.
+//! The first line names the columns, which may be any and in any order; required are `JobID`, `Submit` and
+//! the run time (`ElapsedRaw`, `Elapsed`, or `Start` and `End`). Processors are `AllocCPUS`, `NCPUS`, the
+//! value in `AllocTRES`, or `ReqCPUS`. A job becomes a flow of one map phase with a task for each processor,
+//! or for each `slot-cores` processors, of its run time: tasks that need not start together. `User` becomes
+//! the user, `Partition` the pool, `Priority` the priority.
 //!
-//! Each element of an array is a job, as it is in Slurm. Steps (`17.batch`) are left out, and so are jobs
-//! that never ran or are not over. Clock times are those of `time-zone`; the first submission is second 0.
-//! Dependencies (`--dependency`) are not in accounts: a job that waited for another one is released when it
-//! was submitted.
+//! Each element of an array is a job, as in Slurm. Steps (`17.batch`) are ignored, and so are jobs that never
+//! ran or have not ended. Clock times are those of `time-zone`; the first submission is second 0.
+//! Dependencies (`--dependency`) are not in accounting records: a job that waited for another one is released
+//! when it was submitted.
 
 use slackline_model::calendar::Zone;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
@@ -27,7 +27,7 @@ use crate::reading::error::TraceError;
 use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
-/// The zone of clock times that name none.
+/// The zone of clock times without one.
 pub(super) const TIME_ZONE: Param = Param::new(
     "time-zone",
     "UTC",
@@ -41,7 +41,7 @@ pub(super) const IMPORTER: Importer = Importer {
     ..Importer::new("sacct", "accounts of Slurm: what sacct --parsable2 prints", looks_like, import)
 };
 
-/// States that jobs end in, or are in, beside `COMPLETED`.
+/// Final and current states of jobs, beside `COMPLETED`.
 const STATES: [&str; 15] = [
     "BOOT_FAIL",
     "CANCELLED",
@@ -105,7 +105,7 @@ struct LastJob {
     times: u32,
 }
 
-/// Where the first line says that a row has what is used of it.
+/// The columns of the used values, from the first line.
 struct Columns {
     count: usize,
     id: usize,
@@ -152,7 +152,7 @@ impl Columns {
 struct Row<'a> {
     line: &'a Line<'a>,
     cells: Vec<&'a str>,
-    /// Where a job's name with separators in it stands, and how many.
+    /// The place of a job name with separators in it, and their number.
     split_name: (usize, usize),
 }
 
@@ -173,7 +173,7 @@ impl<'a> Row<'a> {
         if column > name { column + excess } else { column }
     }
 
-    /// The cell of that column; nothing and the words for nothing are none.
+    /// The cell of that column; `None` if it is empty or has a word for unknown.
     fn cell(&self, column: usize) -> Option<&'a str> {
         let cell = self.cells[self.at(column)].trim();
         (!matches!(cell, "" | "Unknown" | "None" | "N/A" | "INVALID")).then_some(cell)
@@ -261,7 +261,7 @@ impl Rows {
     }
 }
 
-/// When a job was submitted, and its flow; none of rows that are left out.
+/// The submission of a job, and its flow; `None` for ignored rows.
 fn flow(
     row: &Row<'_>,
     columns: &Columns,
@@ -342,7 +342,7 @@ fn span(text: &str) -> Option<f64> {
     Some(days * 86_400.0 + seconds).filter(|seconds| seconds.is_finite())
 }
 
-/// A number of processors, or what `cpu=4,mem=8G,node=1` says of it; 0 of jobs that got none.
+/// A number of processors, or the one in `cpu=4,mem=8G,node=1`; 0 for jobs without any.
 fn cores(cell: &str) -> Option<f64> {
     let number = |text: &str| text.parse::<u64>().ok().filter(|&cores| cores > 0).map(|cores| cores as f64);
     number(cell).or_else(|| cell.split(',').find_map(|part| number(part.strip_prefix("cpu=")?)))

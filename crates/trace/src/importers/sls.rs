@@ -8,7 +8,7 @@
 //! - A node has as many slots as containers of SLS's defaults (1,024 MB and a core) fit in: `memory-mb` and
 //!   `vcores`, by default 10,240 and 10. A task is one slot, even if its container is larger.
 //! - In a trace of `dag` type, containers are requested after a delay, which is counted and ignored, since it
-//!   does not name predecessors. An object with the numbers of nodes and racks has nothing that matters here.
+//!   names no predecessors. An object with the numbers of nodes and racks is ignored.
 
 use serde::Deserialize;
 use slackline_model::draft::MachineDraft;
@@ -27,11 +27,11 @@ use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::signatures::is_sls;
 
-/// What messages call the objects of either file.
+/// The name of the objects of either file in messages.
 const JOB: &str = "a job of an SLS trace";
 const RACK: &str = "a rack of an SLS file of nodes";
 
-/// A container, and what a node has if it does not say: SLS's defaults (`yarn.sls.container.*`,
+/// A container, and the resources of a node by default: SLS's defaults (`yarn.sls.container.*`,
 /// `yarn.sls.nm.*`).
 const CONTAINER_MB: u64 = 1024;
 const NODE_MB: u64 = 10_240;
@@ -51,7 +51,7 @@ pub(super) const IMPORTER: Importer = Importer {
         FAILED_JOBS,
         JOB_SKEW,
     ],
-    // How long a job is waited for shapes nothing: one that comes later is refused.
+    // The length of the wait for a job has no effect on the workload: a later job is refused.
     shaped: |settings, name| match name {
         "nodes" => !settings.text(name).is_empty(),
         name => name != JOB_SKEW.name,
@@ -112,10 +112,10 @@ struct Node {
     vcores: Option<u64>,
 }
 
-/// Reads a trace into a draft with the machines of its nodes, or else those that it names.
+/// Reads a trace into a draft with the machines of its nodes, or else the machines in the trace.
 ///
 /// # Errors
-/// The first object that is no job, with its line; an invalid file of nodes.
+/// The first object that is not a job, with its line; an invalid file of nodes.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let nodes = nodes(settings.text("nodes"))?;
     import_objects(input, settings, Trace { counted: Some(0), ..Trace::default() }, nodes.as_ref())
@@ -131,7 +131,7 @@ struct Trace {
     /// Machines that are known before the jobs.
     nodes: Option<Topology>,
     jobs: u64,
-    /// How many tasks counts have added, where all are kept.
+    /// Number of tasks that counts have added, if all are in memory.
     counted: Option<u64>,
 }
 
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_refused() {
+    fn invalid_jobs_are_refused() {
         let error = |text: &str| read(text, &[]).unwrap_err().to_string();
         let many = JOBS.replace("\"count\": 3", "\"count\": 30000000000");
         assert!(

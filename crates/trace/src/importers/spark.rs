@@ -1,23 +1,21 @@
-//! Event logs of Spark: what `spark.eventLog.enabled` writes, one application a file or a folder of rolled
-//! files.
+//! Event logs of Spark (`spark.eventLog.enabled`): one application per file, or a folder of rolled files.
 //!
-//! An application becomes a flow, released when it started; a stage becomes a job with a map phase of its
-//! tasks, each as long as the attempt that succeeded took. Stages come after their parents. A stage that was
-//! not run because an earlier job of the application had left its output stands for the stage that wrote it,
-//! which has the same last data set. A job of the application that was submitted after others were over comes
-//! after them, as the program waited for them; what the program itself did meanwhile takes no slot and is
-//! left out.
+//! An application becomes a flow, released at its start; a stage becomes a job with a map phase of its tasks,
+//! each with the duration of its successful attempt. Stages come after their parents. A stage that did not
+//! run, because an earlier job of the application had left its output, is replaced by the stage that wrote
+//! it, which has the same last data set. A job of the application that was submitted after others had ended
+//! comes after them, as the program waited for them; the program's own work meanwhile takes no slot and is
+//! ignored.
 //!
-//! The user is the application's, the pool its queue (`spark.yarn.queue`). A task that takes several cores
-//! (`spark.task.cpus`) becomes as many tasks as slots of `slot-cores` cover them. Attempts that failed, were
-//! killed or were repeated are counted and left out. The first application begins at second 0.
+//! The user is the application's, the pool its queue (`spark.yarn.queue`). A task of several cores
+//! (`spark.task.cpus`) becomes as many tasks as slots of `slot-cores` cover them. Failed, killed and repeated
+//! attempts are counted and ignored. The first application begins at second 0.
 //!
-//! A folder may hold the logs of many applications, rolled (`eventlog_v2_…/events_1_…`) or not, in any
-//! compression that is read. A last line that is cut short, as of an application that still runs, is left
-//! out; so is any other line that holds no event, and both are counted.
+//! A folder may have the logs of many applications, rolled (`eventlog_v2_…/events_1_…`) or not, in any
+//! readable compression. A last line that is cut short, as in a running application, is ignored; so is any
+//! other line without an event, and both are counted.
 //!
-//! Children: `application` (what was read of one), `events` (what a line says), `order` (what comes after
-//! what).
+//! Children: `application` (the data of one), `events` (the event of a line), `order` (dependencies).
 
 mod application;
 mod events;
@@ -122,7 +120,7 @@ fn logs<'f>(folder: &'f Folder, diagnostics: &mut Diagnostics) -> Vec<(String, V
     }
     for (parent, mut files) in rolled {
         files.sort_unstable();
-        // A compacted file stands for those before it.
+        // A compacted file replaces the earlier files.
         let first = files.iter().filter(|(_, is_compact, _)| *is_compact).map(|(number, ..)| *number).max();
         files.retain(|&(number, is_compact, _)| {
             first.is_none_or(|first| number > first || (number == first && is_compact))

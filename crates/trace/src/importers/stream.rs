@@ -23,7 +23,7 @@ pub struct WorkloadStream {
     importer: Importer,
     import: Box<dyn LineImport>,
     head: Draft,
-    /// Flows that were read and not handed on yet, with their lines.
+    /// Flows that were read and have not left yet, with their lines.
     read: VecDeque<FlowAtLine>,
     is_ended: bool,
     diagnostics: Diagnostics,
@@ -61,14 +61,14 @@ impl WorkloadStream {
         let (head, diagnostics) = (Draft::default(), Diagnostics::default());
         let read = VecDeque::new();
         let mut stream = Self { source, importer, import, head, read, is_ended: false, diagnostics };
-        // A document of ours says everything else on its first line; a log may do so on several.
+        // Our own document has everything else on its first line; a log may have it on several.
         let is_headed = |stream: &Self| stream.importer.is_native() || !stream.read.is_empty();
         while stream.read_line()? && !is_headed(&stream) {}
         Ok(stream)
     }
 
-    /// Reads to the next line with content, or more of the rest at the end of the file; false when everything
-    /// is read.
+    /// Reads to the next line with content, or more of the rest at the end of the file; returns false when
+    /// everything is read.
     fn read_line(&mut self) -> Result<bool, TraceError> {
         while self.source.lines.next()? {
             let LineReader { ref file, ref text, number, .. } = self.source.lines;
@@ -106,7 +106,7 @@ impl WorkloadStream {
     /// The next flow, unchecked, and its line; `None` at the end.
     ///
     /// # Errors
-    /// A wrong line; a file that ends too early.
+    /// An invalid line; a file that ends too early.
     pub fn next_flow(&mut self) -> Result<Option<(FlowDraft, u32)>, TraceError> {
         while self.read.is_empty() && self.read_line()? {}
         let Some((mut flow, line)) = self.read.pop_front() else { return Ok(None) };
@@ -118,7 +118,7 @@ impl WorkloadStream {
         Ok(Some((flow, line)))
     }
 
-    /// What is wrong with a flow that was marked with its line.
+    /// The fault of a flow that was marked with its line.
     pub fn refused(&self, refused: &Refused) -> TraceError {
         let LineReader { ref file, ref text, number, .. } = self.source.lines;
         let place = |path: &str| match refused.mark {
@@ -134,12 +134,12 @@ impl WorkloadStream {
         TraceError::Input(Faults { file: file.clone(), list })
     }
 
-    /// Something that is wrong with the workload as a whole.
+    /// A fault of the workload as a whole.
     pub fn error(&self, what: impl Into<String>) -> TraceError {
         TraceError::input(&self.source.lines.file, None, what)
     }
 
-    /// The hash of the file's bytes, read to their end, and what was repaired or looked odd on the way.
+    /// The hash of the file's bytes, read to their end, and the repairs and oddities so far.
     ///
     /// # Errors
     /// A file that cannot be read.

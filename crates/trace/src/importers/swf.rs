@@ -1,14 +1,13 @@
 //! Workloads in the Standard Workload Format (SWF 2.2) of the Parallel Workloads Archive.
 //!
-//! A line is a job: 18 numbers between white space, -1 for what is not known, in the order of submission;
-//! comments after `;` may say when second 0 is and how large the machine was. A job is rigid in the format.
-//! Here it becomes a flow of one map phase with a task for each processor, or for each `slot-cores`
-//! processors, of the job's run time: tasks that need not start together.
+//! A line is a job: 18 numbers between white space, -1 for unknown, in the order of submission; comments
+//! after `;` may have the date of second 0 and the size of the machine. A job is rigid in the format. Here it
+//! becomes a flow of one map phase with a task for each processor, or for each `slot-cores` processors, of
+//! the job's run time: tasks that need not start together.
 //!
 //! Used are the job's number (1), submit time (2), run time (4), processors (5, else 8), status (11), user
-//! (12) and queue (15), which becomes the pool. Jobs that never ran are left out; those that failed or were
-//! cancelled ran for as long as the log says. Preceding jobs (17) are not waited for: submit times are those
-//! of the log.
+//! (12) and queue (15), which becomes the pool. Jobs that never ran are ignored; failed and cancelled jobs
+//! have their logged run time. Preceding jobs (17) are ignored: submit times are those of the log.
 
 use slackline_model::calendar::Zone;
 use slackline_model::cluster::Slots;
@@ -45,7 +44,7 @@ const PROCESSORS_MAX: u64 = 100_000_000;
 /// Header fields that files of the archive begin with.
 const HEADER: [&str; 6] = ["Version", "Computer", "Installation", "MaxJobs", "MaxProcs", "UnixStartTime"];
 
-/// Whether the first line with content is a row of numbers, or, where there are comments alone, one of them a
+/// Whether the first line with content is a row of numbers, or, if there are only comments, one of them is a
 /// field of the header.
 fn looks_like(text: &str) -> bool {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -94,7 +93,7 @@ struct Header {
     processors: Option<u64>,
 }
 
-/// Where a row has what is used of it.
+/// The columns of the used values.
 #[derive(Clone, Copy)]
 enum Column {
     Job = 1,
@@ -118,7 +117,7 @@ impl Row<'_> {
         self.cells[column as usize - 1].1
     }
 
-    /// The number of that column; `None` where it is negative, which means that it is not known.
+    /// The number in that column; `None` if it is negative, which means unknown.
     fn number(&self, column: Column) -> Result<Option<f64>, TraceError> {
         let (place, cell) = self.cells[column as usize - 1];
         let number = cell.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| {
@@ -221,7 +220,7 @@ impl Rows {
 }
 
 impl Header {
-    /// Takes a field; false if it says nothing that is used.
+    /// Reads a field of the header; returns false if it is not used.
     fn take(&mut self, name: &str, value: &str) -> bool {
         let first = value.split_ascii_whitespace().next().unwrap_or_default();
         let count = || first.parse().ok().filter(|count| (1..=PROCESSORS_MAX).contains(count));
@@ -242,7 +241,7 @@ impl Header {
         Draft { start, machines: self.machine(slot_cores).into_iter().collect(), ..Draft::default() }
     }
 
-    /// The machine, if its processors are known: its nodes if they are alike, else nodes of one slot.
+    /// The machine, if its processors are known: its nodes if they are equal, else nodes of one slot.
     fn machine(&self, slot_cores: u64) -> Option<MachineDraft> {
         let processors = self.processors?;
         let nodes = self.nodes.filter(|nodes| processors.is_multiple_of(*nodes));

@@ -80,7 +80,7 @@ pub(super) const IMPORTER: Importer = Importer {
     ..Importer::new("swim", "a trace of the SWIM project: tab-separated, one job per row", looks_like, import)
 };
 
-/// What is assumed, from the settings.
+/// The assumptions, from the settings.
 struct Assumptions {
     split: u64,
     reduce_bytes: u64,
@@ -126,7 +126,7 @@ impl Assumptions {
     }
 }
 
-/// What the columns are, for messages.
+/// The columns, in messages.
 const COLUMNS: [&str; 6] = [
     "a job id",
     "a submit time in seconds",
@@ -156,7 +156,7 @@ struct Row<'a> {
 /// Reads a trace into a draft without machines.
 ///
 /// # Errors
-/// The first row that is none, with its line and column.
+/// The first invalid row, with its line and column.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     import_lines(input, open(None, settings), |lines| SourceMap::rows(input.file, lines))
 }
@@ -268,7 +268,7 @@ fn job(
     Ok(JobDraft { id, map: phase(maps, map), reduce: phase(reduces, reduce), ..JobDraft::default() })
 }
 
-/// At least one, at most what the options allow.
+/// At least one, at most the limit of the options.
 fn reduces(row: &Row<'_>, line: u32, assumed: &Assumptions, diagnostics: &mut Diagnostics) -> u32 {
     let bytes = u128::from(row.shuffle) + u128::from(row.output);
     let each = u128::from(assumed.reduce_bytes);

@@ -1,4 +1,4 @@
-//! Messages about files that no importer reads, and about documents that are none of ours.
+//! Messages about files that no importer reads, and about invalid documents.
 
 use slackline_model::names::{one_of, unknown};
 
@@ -13,7 +13,7 @@ use crate::reading::tree::{self, Value};
 /// How many fields of an unknown document a message lists.
 const FIELDS: usize = 6;
 
-/// Formats that earlier versions read, and what to do instead.
+/// Formats that earlier versions read, and the advice instead.
 const REMOVED: [(&str, &str); 1] = [("ballista", BALLISTA)];
 
 /// The message for a format that no importer has.
@@ -156,7 +156,7 @@ mod tests {
             Some("w.json:1:1: found a document with the fields jobs, b, c, d, e, f, …")
         );
         assert!(error("w.yaml", b"jobs: 1\n").contains("with the fields jobs, of no format"));
-        // What could be meant as one of ours keeps its own words.
+        // A text that may be meant as one of our documents gets the usual errors.
         assert!(error("w.json", br#"{"flows": []}"#).contains("missing field `slackline`"));
         assert!(error("w.json", br#"{"slackline": 1, "flowz": []}"#).contains("unknown field `flowz`"));
         assert!(error("w.json", b"{").contains("EOF"));

@@ -24,7 +24,7 @@ use crate::reading::parse::parse;
 use crate::reading::place::Place;
 use crate::reading::source::SourceMap;
 
-/// What messages call such a document.
+/// The name of such a document in messages.
 const KIND: &str = "a WfFormat instance";
 
 /// The version this importer reads.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_reported() {
+    fn invalid_values_are_refused() {
         let error = |from: &str, to: &str| read(&CHAIN.replace(from, to), "1").unwrap_err().to_string();
         assert!(error("1.5\"", "1.4\"").contains(r#"found WfFormat version "1.4", expected "1.5""#));
         assert!(

@@ -1,7 +1,7 @@
-//! Workflow files of WOHA (the paper's section III-B): jobs with input and output paths, of which their
-//! order follows.
+//! Workflow files of WOHA (the paper's section III-B): jobs with input and output paths, which define their
+//! order.
 //!
-//! The paper names what such a file holds (input and output paths, jar files, main classes, a deadline)
+//! The paper lists the content of such a file (input and output paths, jar files, main classes, a deadline)
 //! but not its form; this one is ours:
 //!
 //! ```xml
@@ -21,16 +21,15 @@
 //! </workflow>
 //! ```
 //!
-//! A job with a `<command>` instead of a jar can also be run: the command is its mapper by the contract of
-//! Hadoop Streaming, and `<reducer>` and `<combiner>` may stand beside it; `<maps>` and `<reduces>` may then
-//! be left out.
+//! A job with a `<command>` instead of a jar can also run: the command is its mapper by the contract of
+//! Hadoop Streaming, with optional `<reducer>` and `<combiner>`; `<maps>` and `<reduces>` are then optional.
 //!
-//! Times are seconds or durations such as 1h30m, the deadline counts from the release. `tasks` may be left
-//! out where the configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
+//! Times are seconds or durations such as 1h30m, the deadline counts from the release. `tasks` is optional if
+//! the configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
 //!
-//! A job comes after those that write what it reads. Paths are compared by segments: who reads `/a/b`
-//! comes after who writes `/a`, and the other way round. Two writers of one path, a cycle, and an input
-//! that no job writes and no `<dataset>` declares are errors (the last may be allowed).
+//! A job comes after the writers of its inputs. Paths are compared by segments: the reader of `/a/b` comes
+//! after the writer of `/a`, and the other way round. Two writers of one path, a cycle, and an input that no
+//! job writes and no `<dataset>` declares are errors (the last may be allowed).
 
 use std::collections::BTreeMap;
 
@@ -70,7 +69,7 @@ pub(super) const IMPORTER: Importer = Importer {
         Values::Choice(&["refuse", "assume"]),
         "inputs that no job writes and no dataset declares: an error, or taken as there",
     )],
-    // Refusing shapes nothing.
+    // A refusal has no effect on the workload.
     shaped: |settings, _| settings.choice("missing-inputs") == "assume",
     ..Importer::new(
         "woha",
@@ -83,7 +82,7 @@ pub(super) const IMPORTER: Importer = Importer {
 /// Reads a file into a draft without machines.
 ///
 /// # Errors
-/// The first thing that is wrong with it, with its line.
+/// The first fault, with its line.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let xml = Xml::new(input.file, input.text);
     let document = xml.parse()?;
@@ -115,7 +114,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
 /// A path, and the element that names it.
 type NamedPath<'a, 'd> = (String, Node<'a, 'd>);
 
-/// A job with what it reads and writes, and the elements that say so.
+/// A job with its inputs and outputs, and their elements.
 struct Job<'a, 'd> {
     node: Node<'a, 'd>,
     inputs: Vec<NamedPath<'a, 'd>>,
@@ -232,8 +231,8 @@ impl Reader<'_> {
         })
     }
 
-    /// What a job with a command really does: the command is its mapper. Without a <reducer>, reduces pass on
-    /// what they get, as Hadoop's do. A job that cannot be run as it stands (not one output) is only planned.
+    /// The `run` section of a job with a command: the command is its mapper. Without a <reducer>, reduces
+    /// pass their input on, as in Hadoop. A job that cannot run (not exactly one output) is only planned.
     fn run(
         &self,
         seen: &BTreeMap<&str, Node<'_, '_>>,
@@ -344,7 +343,7 @@ impl Reader<'_> {
         Ok(plain.to_owned())
     }
 
-    /// Finds what each job comes after.
+    /// Finds the predecessors of each job.
     fn order(
         &mut self,
         jobs: &mut [Job<'_, '_>],
@@ -404,7 +403,7 @@ impl Reader<'_> {
         for (job, after) in jobs.iter_mut().zip(after) {
             job.draft.after = after.into_iter().map(|(writer, _)| ids[writer].clone()).collect();
             for input in job.draft.run.iter_mut().flat_map(|run| &mut run.inputs) {
-                // What is before a slash is a flow where an input names a job.
+                // The part before a slash is a flow if an input names a job.
                 if let Some(&writer) = writers.get(input)
                     && !ids[writer].contains('/')
                 {
@@ -441,12 +440,12 @@ fn paths_above_and_below<'t, V>(
     above.into_iter().chain(inside)
 }
 
-/// A job of a cycle, and what it reads of another job of the cycle.
+/// A job of a cycle, and its input from another job of the cycle.
 fn cycle<N: Copy>(after: &[Vec<(usize, N)>]) -> Option<(usize, N)> {
     let before: Vec<Vec<usize>> =
         after.iter().map(|list| list.iter().map(|&(before, _)| before).collect()).collect();
     let waits = never_ready(&before);
-    // Backwards among what is left, one comes round again.
+    // A walk backwards among the remaining jobs finds a cycle.
     let waiting = |k: usize| after[k].iter().find(|&&(before, _)| waits[before]);
     let mut at = (0..after.len()).find(|&k| waits[k])?;
     for _ in 0..after.len() {

@@ -2,8 +2,8 @@
 //! one value of the schema after the other. It becomes the other form, `Avro-Json`, in which each value is a
 //! line of JSON.
 //!
-//! Only what Hadoop writes is needed, a datum by its writer's schema; the crates for Avro bring codecs, big
-//! numbers and schema resolution that nothing here would use.
+//! Only the subset that Hadoop writes is needed: values by their writer's schema. The crates for Avro bring
+//! codecs, big numbers and schema resolution, which have no use here.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ const BINARY: &[u8] = b"Avro-Binary\n";
 /// How deeply values may be nested.
 const DEPTH_MAX: usize = 64;
 
-/// The same history as `Avro-Json`; `None` if the bytes are none in the binary form. What ends within a value
-/// is cut off there, as the history of a job that still runs may be.
+/// The same history as `Avro-Json`; `None` if the bytes are not in the binary form. A value that is cut short
+/// is dropped, as in the history of a job that still runs.
 ///
 /// # Errors
-/// A schema that is none, or values that are none of the schema, with the byte.
+/// An invalid schema, or values that do not follow it, with the byte.
 pub(crate) fn as_json(file: &str, bytes: &[u8]) -> Option<Result<String, TraceError>> {
     let rest = bytes.strip_prefix(BINARY)?;
     let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
@@ -52,7 +52,7 @@ fn to_json(file: &str, schema: &[u8], values: &[u8], start: usize) -> Result<Str
                 json.push('\n');
             }
             Err(DecodeError::End) => {
-                // An event that is begun and not finished, as the last line of the form in JSON may be.
+                // An incomplete event, which may also be the last line of the JSON form.
                 json.push('{');
                 break;
             }
@@ -65,7 +65,7 @@ fn to_json(file: &str, schema: &[u8], values: &[u8], start: usize) -> Result<Str
     Ok(json)
 }
 
-/// A type of a schema; others are named by their place in the table.
+/// A type of a schema; named types are referred to by their index in the table.
 enum Type {
     Null,
     Boolean,
@@ -90,7 +90,7 @@ struct Types {
 }
 
 impl Types {
-    /// Adds what a part of a schema says, and returns its place.
+    /// Adds a part of a schema, and returns its index.
     fn add(&mut self, schema: &Value, namespace: &str, depth: usize) -> Result<usize, String> {
         if depth > DEPTH_MAX {
             return Err(format!("found a schema that is nested more than {DEPTH_MAX} deep"));
@@ -195,7 +195,7 @@ fn texts(list: &Value) -> Vec<String> {
 enum DecodeError {
     /// The bytes end before it does.
     End,
-    /// It is none of its type.
+    /// The value is not of its type.
     Wrong(String),
 }
 
@@ -203,7 +203,7 @@ struct Reader<'a> {
     types: &'a Types,
     bytes: &'a [u8],
     at: usize,
-    /// How many values may still come: those without bytes could be without end.
+    /// The limit on further values: values of zero bytes could be without end.
     budget: u64,
 }
 
@@ -324,7 +324,7 @@ impl Reader<'_> {
     }
 }
 
-/// A number; what is none is null, as JSON has it.
+/// A number; any other value is null, as in JSON.
 fn real(number: f64) -> Value {
     serde_json::Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
@@ -435,7 +435,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused_with_its_byte() {
+    fn invalid_values_are_refused_with_their_byte() {
         let error = |schema: &str, values: &[u8]| {
             let bytes = [BINARY, schema.as_bytes(), b"\n", values].concat();
             as_json("f", &bytes).unwrap().unwrap_err().to_string()

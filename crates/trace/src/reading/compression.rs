@@ -1,7 +1,7 @@
 //! Compressed files: detected by name or content, read, and written.
 //!
-//! LZ4 comes in two forms: frames, which are written, and what Java's `LZ4BlockOutputStream` writes, as Spark
-//! does.
+//! LZ4 has two forms: frames, which are also written, and the blocks of Java's `LZ4BlockOutputStream`, as in
+//! Spark.
 
 mod java_lz4;
 
@@ -23,7 +23,7 @@ const BLOCK: usize = 1 << 20;
 /// How much a frame of zstd holds, bytes: its encoder takes a whole frame at once.
 const FRAME: usize = 4 << 20;
 
-/// Bytes that say how a file is compressed.
+/// Bytes that identify the compression of a file.
 const MAGIC: usize = 4;
 
 slackline_model::named_enum! {
@@ -37,7 +37,7 @@ slackline_model::named_enum! {
 }
 
 impl Compression {
-    /// What the last ending of a file's name says (`.gz`, `.zst`, `.zstd`, `.lz4`).
+    /// The compression by the last ending of a file's name (`.gz`, `.zst`, `.zstd`, `.lz4`).
     pub fn of_name(name: &Path) -> Option<Self> {
         match name.extension().and_then(OsStr::to_str)? {
             "gz" => Some(Self::Gzip),
@@ -47,7 +47,7 @@ impl Compression {
         }
     }
 
-    /// What the first bytes of a file say.
+    /// The compression by the first bytes of a file.
     pub fn of_content(bytes: &[u8]) -> Option<Self> {
         let begins = |magic: &[u8]| bytes.starts_with(magic);
         if begins(&[0x1f, 0x8b]) {
@@ -61,7 +61,8 @@ impl Compression {
         }
     }
 
-    /// What the source holds, decompressed as it is read: all members or frames, their check sums verified.
+    /// The content of a source, decompressed while it is read: all members or frames, with verified
+    /// checksums.
     pub fn reader(self, source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
         self.decoder(BufReader::with_capacity(BLOCK, source))
     }
@@ -75,8 +76,8 @@ impl Compression {
         }
     }
 
-    /// What a source holds, decompressed as it is read where it is compressed, with a buffer of that many
-    /// bytes.
+    /// The content of a source, decompressed while it is read if it is compressed, with a buffer of that
+    /// number of bytes.
     pub(crate) fn open(
         mut source: impl Read + Send + 'static,
         buffer: usize,
@@ -129,13 +130,13 @@ pub fn uncompressed(name: &Path) -> &Path {
     }
 }
 
-/// Something is wrong with compressed data.
+/// An error about compressed data.
 fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// An error of a decoder in words: that the file cannot be read, that it ends too early, or that it is
-/// damaged. What decoders say of themselves is for those who write decoders.
+/// A decoder error as a message: the file cannot be read, ends too early, or is damaged. The decoders' own
+/// messages are for developers of decoders.
 fn describe(error: &io::Error) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> =
         error.get_ref().map(|inner| inner as &(dyn Error + 'static));
@@ -155,7 +156,7 @@ fn describe(error: &io::Error) -> io::Error {
     }
 }
 
-/// LZ4 in the form that its first bytes say; one of nothing is nothing.
+/// LZ4 in the form that its first bytes show; an empty source is empty.
 enum Lz4<R: Read> {
     Unknown(Option<R>),
     Frames(Lz4Decoder<R>),
@@ -186,7 +187,7 @@ impl<R: BufRead> Read for Lz4<R> {
     }
 }
 
-/// Cuts what is written into frames: one after the other they are a file of zstd.
+/// Cuts the written bytes into frames: frames in sequence are a zstd file.
 struct FrameWriter<'a> {
     out: &'a mut dyn Write,
     frame: Vec<u8>,
@@ -202,7 +203,7 @@ impl FrameWriter<'_> {
         self.out.write_all(&compressed)
     }
 
-    /// The last frame; nothing at all is one frame of nothing.
+    /// The last frame; empty content is one empty frame.
     fn finish(mut self) -> io::Result<()> {
         if self.written && self.frame.is_empty() { Ok(()) } else { self.close_frame() }
     }
@@ -319,7 +320,7 @@ mod tests {
     fn damage_is_reported() {
         for compression in [Compression::Gzip, Compression::Zstd, Compression::Lz4] {
             let packed = packed(compression, b"some words, and some words again");
-            // A frame of LZ4 may lack the word that ends it, as that of a log whose writer was killed.
+            // An LZ4 frame may lack its end mark, as in a log whose writer was killed.
             let cut = if compression == Compression::Lz4 { 10 } else { 3 };
             assert!(unpacked(&packed[..packed.len() - cut]).is_err(), "{compression:?}");
         }

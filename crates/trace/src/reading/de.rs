@@ -11,15 +11,15 @@ use slackline_model::names::closest;
 use crate::reading::error::TraceError;
 use crate::reading::tree::{Entry, Node, Value, fault};
 
-/// What in a tree is not as a struct has it.
+/// A difference between a tree and a struct.
 ///
-/// Boxed, because every value that is read passes a result with it on.
+/// Boxed, because every value that is read passes on a result with it.
 #[derive(Debug)]
 pub(crate) struct Error(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Where it stands; the innermost value sets it.
+    /// Its place; the innermost value sets it.
     offset: Option<usize>,
     /// Each step with its dot or brackets, the innermost first.
     path: Vec<String>,
@@ -31,7 +31,7 @@ impl Error {
         Self(Box::new(Inner { offset: None, path: Vec::new(), what }))
     }
 
-    /// At this offset, unless it is known better.
+    /// At this offset, unless the place is known better.
     fn at(mut self, offset: usize) -> Self {
         self.0.offset.get_or_insert(offset);
         self
@@ -86,14 +86,14 @@ impl de::Error for Error {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        // A user who writes a first document cannot know what is meant.
+        // A user who writes a first document cannot know the expected fields.
         let hint =
             if field == "slackline" { ", expected the version of the format: slackline = 1" } else { "" };
         Self::new(format!("missing field `{field}`{hint}"))
     }
 }
 
-/// What a visitor did not want, as [`Value`] would say it.
+/// The value that a visitor refused, as [`Value`] prints it.
 fn describe(found: Unexpected<'_>) -> Cow<'static, str> {
     let value = match found {
         Unexpected::Bool(is) => Value::Bool(is),

@@ -12,7 +12,7 @@ pub struct Diagnostic {
     /// The counted thing: `row`, `flow`, `file`, or a part of a log, such as `attempt`.
     pub of: &'static str,
     pub count: u64,
-    /// The first of them, where they stand in lines.
+    /// The first of them, with their lines.
     pub first: Option<Place>,
     /// The file of the first one within a folder.
     pub file: Option<String>,
@@ -37,7 +37,7 @@ impl fmt::Display for Diagnostic {
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     file: Option<String>,
-    /// Whether lines are those of no file that is known.
+    /// Whether the file of the lines is unknown.
     is_past_files: bool,
 }
 
@@ -57,12 +57,12 @@ impl Diagnostics {
         (self.file, self.is_past_files) = (None, true);
     }
 
-    /// Lines from here on are those of that file of a folder.
+    /// Following lines belong to that file of a folder.
     pub fn enter_file(&mut self, file: &str) {
         self.file = Some(file.to_owned());
     }
 
-    /// The same where there is a folder at all.
+    /// The same in case of a folder.
     pub(crate) fn return_to_file(&mut self, file: &str) {
         if self.file.is_some() {
             self.enter_file(file);
@@ -75,12 +75,12 @@ impl Diagnostics {
         self.count(1, None, what, "file");
     }
 
-    /// Counts `count` things under a text, the first of them on that line.
+    /// Adds `count` occurrences under a text, the first of them on that line.
     pub fn add_of(&mut self, of: &'static str, count: u64, line: u32, what: &str) {
         self.count(count, Some(line), what, of);
     }
 
-    /// Counts `count` things without a line under a text.
+    /// Adds `count` occurrences without a line under a text.
     pub fn add_all(&mut self, of: &'static str, count: u64, what: &str) {
         self.count(count, None, what, of);
     }

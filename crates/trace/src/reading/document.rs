@@ -16,7 +16,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// A text; `name` is what messages call it.
+    /// A text; `name` is the file in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>, format: Format) -> Self {
         Self { name: name.into(), text: text.into(), format }
     }
@@ -32,7 +32,7 @@ impl Document {
     /// Reads the part at a path such as `figures[2].settings`.
     ///
     /// # Errors
-    /// As [`Self::read`]; nothing at that path.
+    /// As [`Self::read`]; no value at that path.
     pub fn read_part<T: DeserializeOwned>(&self, path: &str) -> Result<T, TraceError> {
         let root = tree::read(&self.text, self.format).map_err(|e| e.into_error(&self.name, &self.text))?;
         let Some(part) = node(&root, path) else {
@@ -41,7 +41,7 @@ impl Document {
         T::deserialize(part).map_err(|error| error.into_error(&self.name, &self.text).within(path))
     }
 
-    /// Something is wrong with the value at a path.
+    /// An error about the value at a path.
     pub fn error(&self, path: &str, what: impl Into<String>) -> TraceError {
         let place = places(&self.text, self.format, &[path])[0];
         TraceError::input(&self.name, place, what).within(path)

@@ -6,7 +6,7 @@ use crate::reading::place::Place;
 use crate::reading::text;
 use crate::reading::xml::{Xml, elements};
 
-/// How deep elements may stand in one another.
+/// Deepest nesting of elements.
 const DEPTH_MAX: usize = 100;
 
 /// An element of an XML file.
@@ -16,7 +16,7 @@ pub struct Element {
     pub name: String,
     /// Its attributes, in the order of the file.
     pub attributes: Vec<(String, String)>,
-    /// The text in it, without what stands in its elements and without space around it.
+    /// Its own text, without that of its elements and without space around it.
     pub text: String,
     pub elements: Vec<Element>,
     pub place: Place,
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_formed_or_too_deep_is_refused_with_its_place() {
+    fn malformed_or_too_deep_documents_are_refused_with_their_place() {
         let error = |text: &str| read_element("f.xml", text.as_bytes()).unwrap_err().to_string();
         assert!(error("<a>\n<b></a>").starts_with("f.xml:2:"), "{}", error("<a>\n<b></a>"));
         assert!(error("<!DOCTYPE a><a/>").starts_with("f.xml:1:"));

@@ -6,9 +6,9 @@ use std::fmt;
 
 use crate::reading::place::Place;
 
-/// How many faults a message shows before it says how many more there are.
+/// Most faults in a message, before the number of the rest.
 const SHOWN: usize = 20;
-/// How many of them may differ in numbers and names alone: one more teaches nothing.
+/// Most faults that differ only in numbers and names: one more is no help.
 const ALIKE: usize = 2;
 /// Characters kept at either end of a message that is too long.
 const KEPT: usize = 400;
@@ -27,8 +27,8 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// The same, said to be of a file that was read as `what`, if it is none at all: for one whose name does
-    /// not say what it is.
+    /// The same with a note that the file was read as `what`, if it is not one at all: for a name that does
+    /// not show the format.
     #[must_use]
     pub fn read_as(mut self, what: &str) -> Self {
         let (Self::Input(faults) | Self::Mismatch(faults)) = &mut self;
@@ -49,11 +49,12 @@ pub struct Faults {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where in the file, if it is known.
+    /// The place in the file, if known.
     pub place: Option<Place>,
-    /// Where in the document, such as `flows[3].jobs[1].min_slots`; empty at its top and in broken syntax.
+    /// The path in the document, such as `flows[3].jobs[1].min_slots`; empty at its top and for broken
+    /// syntax.
     pub path: String,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub what: String,
 }
 

@@ -14,7 +14,7 @@ const FILES_MAX: usize = 1_000_000;
 /// How deep folders within it are looked into.
 const DEPTH_MAX: usize = 16;
 
-/// How much of a file says which format it is in, bytes.
+/// Bytes of a file that show its format.
 const HEAD: u64 = 4096;
 
 /// A folder and the names of its files.
@@ -29,8 +29,7 @@ pub struct Folder {
 const BUFFER: usize = 1 << 13;
 
 impl Folder {
-    /// Looks for the files of a folder and of the folders in it. Hidden ones are left out, and links to
-    /// folders.
+    /// Finds the files of a folder and of the folders in it, except hidden files and links to folders.
     ///
     /// # Errors
     /// Errors of the file system; more than a million files.
@@ -55,12 +54,12 @@ impl Folder {
         self.files.binary_search_by(|known| known.as_str().cmp(file)).is_ok()
     }
 
-    /// What messages call one of its files.
+    /// The name of one of its files in messages.
     pub fn name_of(&self, file: &str) -> String {
         format!("{}/{file}", self.name.trim_end_matches('/'))
     }
 
-    /// What a file holds, as it is.
+    /// The content of a file, unchanged.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -76,7 +75,7 @@ impl Folder {
         Ok(text(&self.name_of(file), &self.bytes(file)?)?.into_owned())
     }
 
-    /// How the text of a file begins; nothing of one that cannot be read.
+    /// The beginning of a file's text; empty if it cannot be read.
     pub fn head(&self, file: &str) -> String {
         let mut head = Vec::new();
         if let Ok(content) = self.content(file) {
@@ -91,7 +90,7 @@ impl Folder {
         Ok(LineReader::new(&self.name_of(file), content))
     }
 
-    /// The names and hashes of all files, a line each: what is hashed as the folder.
+    /// The names and hashes of all files, one per line: the input of the folder's hash.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -115,7 +114,7 @@ impl Folder {
 fn find(folder: &Path, within: &str, depth: usize, files: &mut Vec<String>) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        // A name that is no text cannot stand in a message or a manifest.
+        // A name that is not text cannot be in a message or a manifest.
         let Ok(name) = entry.file_name().into_string() else { continue };
         if name.starts_with('.') {
             continue;

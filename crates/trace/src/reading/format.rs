@@ -29,8 +29,8 @@ impl Format {
         }
     }
 
-    /// The form of a file by its name (that of a compression set aside) and, where that says nothing, its
-    /// text.
+    /// The form of a file by its name (without the ending of a compression) or, if the name does not show it,
+    /// its text.
     pub(crate) fn guess(name: &str, text: &str) -> Option<Self> {
         let ending = ending(name);
         let named = |format: &Self| ending.as_deref().is_some_and(|e| format.endings().contains(&e));
@@ -49,7 +49,7 @@ impl Format {
     }
 }
 
-/// What follows a file name's last dot, in lower case; that of a compression set aside.
+/// The last ending of a file name, in lower case, without that of a compression.
 pub fn ending(name: &str) -> Option<String> {
     let ending = uncompressed(Path::new(name)).extension()?.to_str()?;
     Some(ending.to_ascii_lowercase())

@@ -13,7 +13,7 @@ use super::text::hexadecimal;
 /// Bytes that are read at a time.
 const BLOCK: usize = 1 << 18;
 
-/// A file that is read once, decompressed if it is gzip or zstd, and its bytes hashed as they are given.
+/// A file that is read once, decompressed if it is gzip or zstd, with a hash of its original bytes.
 pub(crate) struct HashedLines {
     pub(crate) lines: LineReader<'static>,
     hash: Arc<Mutex<Sha256>>,
@@ -33,7 +33,7 @@ impl<R: Read> Read for HashingReader<R> {
 }
 
 impl HashedLines {
-    /// Begins to read; `name` is what messages call the file.
+    /// Begins to read; `name` is the file in messages.
     pub(crate) fn open(name: &str, source: impl Read + Send + 'static) -> Result<Self, TraceError> {
         let hash = Arc::new(Mutex::new(Sha256::new()));
         let source = Compression::open(HashingReader { source, hash: Arc::clone(&hash) }, BLOCK);
@@ -42,7 +42,7 @@ impl HashedLines {
         Ok(Self { lines: LineReader::new(name, source), hash })
     }
 
-    /// The hash of all bytes, in lower-case hexadecimal; what is not read yet is.
+    /// The hash of all bytes, in lower-case hexadecimal; reads the rest.
     pub(crate) fn sha256(mut self) -> Result<String, TraceError> {
         while self.lines.next()? {}
         let hash = std::mem::take(&mut *self.hash.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,8 +1,8 @@
 //! Reads JSON without a tree, and refuses a list in place of a table.
 //!
-//! What serde derives for a struct also takes a list of the values of its fields. No document of ours means
-//! that, and the other forms refuse it. Here a struct is read from a table only; everything else is as
-//! `serde_json` has it.
+//! Serde's derived structs also accept a list of the values of their fields. Slackline's documents never mean
+//! that, and the other forms refuse it. Here a struct is read from a table only; all else is the behaviour of
+//! `serde_json`.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::
     Ok(value)
 }
 
-/// Passes on what it is asked, but asks for a table where a struct is wanted; so do the values within.
+/// Passes requests on, but requires a table for a struct; so do the values within.
 struct StrictDeserializer<T>(T);
 
 macro_rules! ask {
@@ -98,7 +98,7 @@ macro_rules! tell {
     )*};
 }
 
-/// What JSON has: no bytes, no characters, no enums with content.
+/// The types of JSON: no bytes, no characters, no enums with content.
 impl<'de, V: Visitor<'de>> Visitor<'de> for StrictDeserializer<V> {
     type Value = V::Value;
 

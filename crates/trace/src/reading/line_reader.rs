@@ -8,12 +8,12 @@ use crate::reading::place::Place;
 /// Most bytes of a line; beyond it is garbage, not a document.
 const LINE_MAX: u64 = 2 << 30;
 
-/// How much of a file says which format it is in, bytes.
+/// Bytes of a file that show its format.
 const HEAD: u64 = 4096;
 
 /// Reads a file line by line; only the one that was read last is kept.
 pub(crate) struct LineReader<'a> {
-    /// What messages call the file.
+    /// The file in messages.
     pub(crate) file: String,
     source: Box<dyn BufRead + 'a>,
     /// The line that was read last, without its end.
@@ -89,7 +89,7 @@ impl<'a> LineReader<'a> {
         Ok(true)
     }
 
-    /// Something is wrong with this line.
+    /// An error about this line.
     pub(crate) fn input(&self, what: impl Into<String>) -> TraceError {
         TraceError::input(&self.file, None, what).on_line(self.number)
     }

@@ -8,7 +8,7 @@ use crate::reading::source::places;
 use crate::reading::tree::{Node, Value, fault};
 use crate::reading::{json, signatures, tree};
 
-/// What documents are called in messages.
+/// The name of documents in messages.
 pub(crate) const WORKLOAD: &str = "a workload";
 pub(crate) const SCHEDULE: &str = "a schedule";
 pub(crate) const HISTORY: &str = "a history";
@@ -16,10 +16,10 @@ pub(crate) const HISTORY: &str = "a history";
 /// The version of the documents that this program reads and writes.
 pub const VERSION: u32 = 1;
 
-/// Reads a document; `kind` is what it has to be, for messages: `a schedule`.
+/// Reads a document; `kind` is its kind in messages: `a schedule`.
 ///
-/// JSON is read without a tree, because schedules have hundreds of megabytes; only if that fails, a tree says
-/// why, in the same words as of the other forms.
+/// JSON is read without a tree, because schedules have hundreds of megabytes; only on a failure a tree finds
+/// the reason, with the same message as in the other forms.
 ///
 /// # Errors
 /// Broken syntax, wrong types, unknown or missing fields, fields given twice, another version.
@@ -35,7 +35,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
         return Ok(document);
     }
     let another = |found: &str| TraceError::input(file, None, format!("found {found}, expected {kind}"));
-    // What an importer reads is known already.
+    // Importers use their own texts.
     let is_ours = [WORKLOAD, SCHEDULE, HISTORY].contains(&kind);
     if let Some(found) = signatures::of_hadoop(text).filter(|_| is_ours) {
         return Err(another(found));
@@ -45,14 +45,15 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     };
     let tree = tree::read(text, format).map_err(no_tree)?;
     T::deserialize(&tree).map_err(|error| {
-        // A document of another version or kind may well have other fields; say that rather than those.
+        // A document of another version or kind may well have other fields; the version or kind is the better
+        // error.
         let other = other_version(file, text, &tree);
         let other = other.or_else(|| kind_of(&tree).filter(|found| *found != kind).map(another));
         other.unwrap_or_else(|| error.into_error(file, text))
     })
 }
 
-/// What a document is, by fields that only such a one has.
+/// The kind of a document, by fields that only this kind has.
 pub(crate) fn kind_of(tree: &Node<'_>) -> Option<&'static str> {
     const MARKS: [(&[&str], &str); 8] = [
         (&["policies", "seeds"], "a comparison"),

@@ -5,7 +5,7 @@ use super::avro;
 /// How many characters of a text are searched.
 const HEAD: usize = 4096;
 
-/// What begins a file that is no text.
+/// First bytes of files that are not text.
 const MAGIC: [(&[u8], &str); 14] = [
     (b"PK\x03\x04", "a zip archive, as projects of Azkaban come in"),
     (b"PAR1", "a Parquet file"),
@@ -23,10 +23,10 @@ const MAGIC: [(&[u8], &str); 14] = [
     (b"%PDF", "a PDF file"),
 ];
 
-/// Where the header of a tar archive has its letters.
+/// The position of the letters in a tar header.
 const TAR_AT: usize = 257;
 
-/// Words that all stand at the beginning of a text, and what it then is.
+/// Words that all occur at the beginning of a text, and the kind of such a text.
 const MARKS: [(&[&str], &str); 20] = [
     (&["Job JOBID="], "a job history file of Hadoop 1"),
     (&["yarn.scheduler.capacity."], "the configuration of Hadoop's CapacityScheduler"),
@@ -69,7 +69,7 @@ const HADOOP: [(FormatTest, &str); 3] = [
 /// How a job history of Hadoop 1 begins.
 pub(crate) const HADOOP_1: &str = "Meta VERSION=";
 
-/// Fields that all stand at the beginning of a JSON object, and what it then is.
+/// Fields that all occur at the beginning of a JSON object, and its kind.
 const OBJECTS: [(&[&str], &str); 4] = [
     (&["name", "children"], "the topology of a Rumen trace (--topology FILE beside the trace)"),
     (
@@ -83,7 +83,7 @@ const OBJECTS: [(&[&str], &str); 4] = [
 const SYNTH: &str = "a description of jobs to be drawn by Hadoop's Scheduler Load Simulator (SYNTH), which has no jobs of its \
                      own";
 
-/// What bytes are that are no text.
+/// The kind of bytes that are not text.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
     if bytes.get(TAR_AT..TAR_AT + 5) == Some(b"ustar") {
         return Some("a tar archive");
@@ -91,7 +91,7 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
     MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, name)| *name)
 }
 
-/// What a text is.
+/// The kind of a text.
 pub(crate) fn of_text(text: &str) -> Option<&'static str> {
     let head = head(text);
     let has = |words: &&[&str]| words.iter().all(|word| head.contains(word));
@@ -102,8 +102,8 @@ pub(crate) fn of_text(text: &str) -> Option<&'static str> {
         .or_else(|| is_coflows(head).then_some("a trace of coflows"))
 }
 
-/// What a text of Hadoop is, and with which option it is read if it is: words that no document of ours begins
-/// with.
+/// The kind of a Hadoop text, with the option that reads it if there is one: by words that no document of
+/// ours begins with.
 pub(crate) fn of_hadoop(text: &str) -> Option<&'static str> {
     let head = head(text);
     let has = |fields: &&[&str]| fields.iter().all(|field| head.contains(&format!("\"{field}\"")));

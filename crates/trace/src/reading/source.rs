@@ -1,7 +1,7 @@
 //! Finds the place of a part of a document in its file.
 //!
-//! The structs that documents become keep no positions. Only when something is wrong with what they say is
-//! the text read a second time, into a tree, and the path of each fault is followed there as far as it goes.
+//! The structs of documents keep no positions. Only after an error the text is read a second time, into a
+//! tree, which follows the path of each fault as far as possible.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,12 +19,12 @@ use crate::reading::tree::Node;
 /// a message shows no more.
 const PLACED_MAX: usize = 100;
 
-/// What is needed to say where a part of a workload stands.
+/// The data that locates the parts of a workload.
 #[derive(Clone, Debug)]
 pub struct SourceMap {
     file: String,
     origin: Origin,
-    /// By flow: the flow of the file that it comes from, where they are not the same.
+    /// By flow: the flow of the file that it comes from, if they differ.
     flows: Option<Vec<usize>>,
 }
 
@@ -39,7 +39,7 @@ enum Origin {
     Files(Vec<(String, u32)>),
     /// A document in lines: its text, and the line of each flow.
     Lines(String, Vec<u32>),
-    /// Anything else: the paths of which the place is known, sorted.
+    /// Any other format: the paths with known places, sorted.
     Marks(Vec<(String, Place)>),
 }
 
@@ -73,8 +73,8 @@ impl SourceMap {
         Self::new(file, Origin::Document(text.to_owned(), format))
     }
 
-    /// Of a document in lines, the first of which has everything but the flows; `flows` are the lines of
-    /// those.
+    /// For a document in lines, the first of which has everything but the flows; `flows` are the lines of the
+    /// flows.
     pub(crate) fn lines(file: &str, text: &str, flows: Vec<u32>) -> Self {
         Self::new(file, Origin::Lines(text.to_owned(), flows))
     }
@@ -104,8 +104,8 @@ impl SourceMap {
         Self::new(folder.name(), Origin::Files(flows.into_iter().map(of).collect()))
     }
 
-    /// Of anything else: the places of paths such as `flows[0].jobs[3]`; what is within them is found there
-    /// too.
+    /// For any other format: the places of paths such as `flows[0].jobs[3]`; parts below them have the same
+    /// places.
     pub fn marks(file: &str, mut marks: Vec<(String, Place)>) -> Self {
         marks.sort();
         Self::new(file, Origin::Marks(marks))
@@ -116,8 +116,8 @@ impl SourceMap {
         &self.file
     }
 
-    /// Where the value at each path stands, or its nearest ancestor that the file has; `None` for a
-    /// path of which the file has nothing, such as a cluster that was given elsewhere.
+    /// The place of the value at each path, or of its nearest ancestor in the file; `None` for a path without
+    /// one, such as a cluster from the command line.
     pub fn places(&self, paths: &[&str]) -> Vec<Option<Place>> {
         let paths: Vec<Cow<'_, str>> = paths.iter().map(|path| self.in_file(path)).collect();
         let paths: Vec<&str> = paths.iter().map(|path| &**path).collect();
@@ -160,7 +160,7 @@ impl SourceMap {
         TraceError::Input(Faults { file, list })
     }
 
-    /// The file of a folder in which the first fault is; faults in others are left out.
+    /// The file of a folder with the first fault; faults in other files are ignored.
     fn file_of_first(&self, list: &mut Vec<Fault>) -> Option<String> {
         let Origin::Files(files) = &self.origin else { return None };
         let file_of = |fault: &Fault| Some(&files.get(flow_of(&fault.path)?)?.0);
@@ -184,14 +184,14 @@ fn flow_of(path: &str) -> Option<usize> {
     }
 }
 
-/// Each fault once: what is wrong with a flow of the file is wrong with every flow that comes from it.
+/// Each fault once: a fault in a flow of the file appears in every flow that comes from it.
 fn without_copies(faults: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
     faults.into_iter().filter(|fault| seen.insert(fault.clone())).collect()
 }
 
 impl TraceError {
-    /// What is wrong with a draft, at the lines its source has them.
+    /// The faults of a draft, at their lines in the source.
     pub fn from_invalid(invalid: &Invalid, source: &SourceMap) -> Self {
         source.error(invalid.problems.iter().map(|p| (p.path.clone(), p.what.clone())).collect())
     }
@@ -209,7 +209,7 @@ fn in_lines(text: &str, flows: &[u32], path: &str) -> Option<Place> {
         None => (lines.find(|(_, text)| !text.trim().is_empty())?, path),
     };
     let column = places(text, Format::Json, &[path])[0].map(|place| place.column);
-    // A flow without that part is still known by its line.
+    // A flow without that part still has its line.
     let column = column.or_else(|| within.map(|_| 1))?;
     Some(Place { line, column })
 }
@@ -223,7 +223,7 @@ fn mark(marks: &[(String, Place)], path: &str) -> Option<Place> {
     prefixes.iter().rev().find_map(find).map(|at| marks[at].1)
 }
 
-/// Where the value at each path of a document stands; see [`SourceMap::places`].
+/// The place of the value at each path of a document; see [`SourceMap::places`].
 pub(crate) fn places(text: &str, format: Format, paths: &[&str]) -> Vec<Option<Place>> {
     let root = tree::read(text, format).ok();
     let place = |path: &&str| {

@@ -1,7 +1,7 @@
 //! A document in any form as a tree of values with their offsets.
 //!
-//! One reader for each form builds it; [`crate::reading::de`] makes structs of it. So that the forms mean the
-//! same and are refused in the same words, everything that depends on the form ends here.
+//! One reader for each form builds it; [`crate::reading::de`] converts it to structs. All differences between
+//! the forms end here, so that they have the same meaning and the same errors.
 
 mod json;
 mod scalar;
@@ -17,10 +17,10 @@ use crate::reading::error::{Fault, Faults, TraceError};
 use crate::reading::format::Format;
 use crate::reading::place::Place;
 
-/// Deepest nesting of lists and tables, aliases written out: what reads trees may recurse.
+/// Deepest nesting of lists and tables, aliases expanded: a limit on the recursion of readers.
 const DEPTH_MAX: usize = 128;
 
-/// A value and where it stands.
+/// A value with its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'a> {
     /// The first byte.
@@ -28,10 +28,10 @@ pub(crate) struct Node<'a> {
     value: Value<'a>,
 }
 
-/// A value; a whole number that fits none of the two kinds is a real one.
+/// A value; a whole number that fits neither of the two kinds is a real one.
 #[derive(Clone, Debug)]
 pub(crate) enum Value<'a> {
-    /// Nothing; TOML has no such value.
+    /// Null; TOML has no such value.
     Null,
     Bool(bool),
     /// A whole number from 0.
@@ -44,7 +44,7 @@ pub(crate) enum Value<'a> {
     List(Vec<Node<'a>>),
     /// Values by name, each name once, in the order of the document.
     Table(Vec<Entry<'a>>),
-    /// A value that stands in several places of a YAML text; never itself shared.
+    /// A value with several places in a YAML text; never itself shared.
     Shared(Rc<Node<'a>>),
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn fault(file: &str, text: &str, offset: usize, path: String, what: S
 /// Reads a text. O(bytes · log names of a table) for any content.
 ///
 /// # Errors
-/// Broken syntax, names given twice, numbers out of range, deep nesting, aliases that write out too much.
+/// Broken syntax, duplicate names, numbers out of range, deep nesting, aliases that expand to too much.
 pub(crate) fn read(text: &str, format: Format) -> Result<Node<'_>, ParseError> {
     match format {
         Format::Toml => toml::read(text),
@@ -134,7 +134,7 @@ fn table(entries: Vec<Entry<'_>>) -> Result<Value<'_>, ParseError> {
     }
 }
 
-/// As a message says what it found.
+/// The value as messages print it.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

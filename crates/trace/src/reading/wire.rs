@@ -183,8 +183,8 @@ pub(crate) enum Seconds {
     Each(Vec<Duration>),
 }
 
-// Both are distinguished by hand: what serde derives for untagged enums says neither what was found nor
-// where.
+// Both are distinguished by hand: serde's derived errors for untagged enums have neither the value found nor
+// its place.
 
 struct NumbersVisitor;
 

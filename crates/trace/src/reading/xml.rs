@@ -6,9 +6,9 @@ use slackline_model::names::{did_you_mean, one_of};
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
 
-/// An XML text and where its lines begin.
+/// An XML text and the starts of its lines.
 pub(crate) struct Xml<'a> {
-    /// What messages call the file.
+    /// The file in messages.
     file: &'a str,
     text: &'a str,
     /// Offset of the first byte of each line.
@@ -44,7 +44,7 @@ impl<'a> Xml<'a> {
         Place { line: line as u32, column }
     }
 
-    /// Something is wrong with an element.
+    /// An error about an element.
     pub(crate) fn error(&self, node: Node<'_, '_>, what: impl Into<String>) -> TraceError {
         TraceError::input(self.file, Some(self.place(node.range().start)), what)
     }
@@ -69,7 +69,7 @@ impl<'a> Xml<'a> {
         Ok(values)
     }
 
-    /// An element that does not belong where it stands.
+    /// An element in a wrong place.
     pub(crate) fn unknown(&self, node: Node<'_, '_>, names: &[&str]) -> TraceError {
         let name = node.tag_name().name();
         self.error(node, format!("found element <{name}>") + &expected(name, names))
@@ -97,7 +97,7 @@ impl<'a> Xml<'a> {
     /// The `<property>` elements of a `<configuration>`: name and value.
     ///
     /// # Errors
-    /// Anything else in it, a property without a name.
+    /// Any other element in it, a property without a name.
     pub(crate) fn properties(
         &self,
         configuration: Node<'_, '_>,
@@ -141,7 +141,7 @@ pub(crate) fn root(text: &str) -> Option<&str> {
     }
 }
 
-/// The elements within an element, text and comments left out.
+/// The elements within an element, without text and comments.
 pub(crate) fn elements<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd>> {
     node.children().filter(Node::is_element)
 }

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_at_once_waits_for_a_look_that_is_not_too_soon() {
+    fn immediate_polls_keep_the_least_interval() {
         let until = |now, due: Option<u64>| poll_delay(Time(now), due.map(Time), CYCLE).as_millis();
         assert_eq!(until(1_000_000, None), 250);
         assert_eq!(until(1_000_000, Some(9_000_000)), 250);

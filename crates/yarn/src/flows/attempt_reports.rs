@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_was_no_time_for_is_read_next() {
+    fn unread_reports_are_read_at_the_next_poll() {
         let text = report("", DONE);
         let names = [1, 2, 3].map(|task| of(task, "report.json"));
         let directory = with(&names.each_ref().map(|name| (name.as_str(), text.as_str())));

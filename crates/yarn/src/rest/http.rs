@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_described() {
+    fn unreadable_answers_are_described() {
         assert_eq!(described(b"  "), "nothing");
         assert_eq!(described(b"<html><head><title>Error 503</title>"), "a page: `Error 503`");
         assert_eq!(described(b"<html>"), "a page");

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_list_does_not_pass_for_an_empty_one() {
+    fn an_answer_without_the_list_is_not_an_empty_list() {
         assert!(things(r#"{"other":{}}"#).unwrap_err().contains("no `things` or `thing` in it"));
         assert!(things(r#"{"things":{"other":1}}"#).unwrap_err().contains("no `thing` in it"));
         assert!(things(r#"{"things":{"thing":[{"id":1}"#).is_err(), "cut off");

@@ -171,7 +171,7 @@ fn the_one_with_the_nearest_deadline_gets_the_slots() {
 }
 
 #[test]
-fn what_is_not_of_the_queues_is_counted_and_not_touched() {
+fn applications_of_other_queues_are_counted_and_not_changed() {
     let site = TestCluster::new();
     let (spark, other, own) = site.mock.with(|state| {
         let spark = state.submit("root.jobs", 4, 0);
@@ -447,7 +447,7 @@ fn applications_that_do_not_get_their_priorities_back_are_named() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_options_are_refused() {
     let site = TestCluster::new();
     let queue = site.ask(AttachOptions::new(vec!["job".to_owned()])).unwrap_err();
     let expected = "expected one of the queues that take jobs: root.default, root.jobs";

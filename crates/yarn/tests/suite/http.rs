@@ -48,7 +48,7 @@ fn an_answer_that_takes_too_long_is_none() {
 }
 
 #[test]
-fn what_fails_for_the_moment_is_tried_again_and_no_more_than_it_may() {
+fn temporary_failures_are_retried_up_to_the_limit() {
     let mock = Mock::start().unwrap();
     for mood in [page(503), page(500), Mood::HangsUp] {
         next(&mock, "metrics", 2, mood);

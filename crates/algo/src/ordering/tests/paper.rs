@@ -1,4 +1,4 @@
-//! The paper's statements: those that hold, and counterexamples to those that do not.
+//! The paper's statements: the true ones, and counterexamples to the false ones.
 
 use proptest::prelude::*;
 use slackline_model::{JobId, Span};
@@ -229,7 +229,7 @@ fn ordering_sec6_3_proportional_splits_lose() {
 
 #[test]
 fn jobs_without_work_are_small_and_change_no_mean() {
-    // Area times on one slot each: 2, 8 and nothing; the geometric mean of the first two is 4.
+    // Area times on one slot each: 2, 8 and 0; the geometric mean of the first two is 4.
     let w = uniform(&[((1, 5), (1, 3)), ((1, 1), (1, 1)), ((1, 0), (1, 0))]);
     assert_eq!(ids(&mk_tct_jr(&w, split(1, 1), Times::Area)), [2, 1, 0]);
     let nothing = uniform(&[((1, 0), (1, 0)), ((2, 0), (0, 9))]);

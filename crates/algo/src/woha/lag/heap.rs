@@ -1,4 +1,4 @@
-//! Queues on an indexed 4-ary heap: keys lie in one array, and a table says where each flow is.
+//! Queues on an indexed 4-ary heap: one array of keys, and a table with the position of each flow.
 //!
 //! The head is found at once, a key changes in place by sifting one entry, and four children share a cache
 //! line or two. Walking past the head costs more than in a list: best first, O(k log k) for k steps;
@@ -38,7 +38,7 @@ impl<K: Ord + Copy> Heap<K> {
         self.at[id as usize] = place as u32;
     }
 
-    /// Moves the entry, whose place is a hole, towards the root as far as it must.
+    /// Moves the entry at the hole towards the root as far as necessary.
     fn sift_up(&mut self, mut place: usize, key: K, id: u32) {
         while place > 0 {
             let parent = (place - 1) / WAYS;
@@ -52,7 +52,7 @@ impl<K: Ord + Copy> Heap<K> {
         self.put(place, key, id);
     }
 
-    /// Moves the entry, whose place is a hole, away from the root as far as it must.
+    /// Moves the entry at the hole away from the root as far as necessary.
     fn sift_down(&mut self, mut place: usize, key: K, id: u32) {
         while let Some(child) =
             children(place, self.entries.len()).min_by(|&a, &b| self.entries[a].cmp(&self.entries[b]))

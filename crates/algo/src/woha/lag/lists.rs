@@ -11,7 +11,8 @@ use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 /// Algorithm 2 on the heaps that are fastest.
 pub type Lags = LagsOn<Heap<Time>, Heap<Rank>>;
 
-/// Algorithm 2 on queues `C` by next change and `L` by lag; the benchmarks compare others with [`Heap`].
+/// Algorithm 2 on queues `C` by next change and `L` by lag; the benchmarks compare other queues with
+/// [`Heap`].
 ///
 /// With n flows: a requirement that falls due, a task assigned or lost, a flow that comes or goes
 /// O(log n); the first flow O(1 + flows not accepted).

@@ -4,9 +4,9 @@
 //! Only flows whose requirement changed are updated, and the list by lag has a copy for each slot kind
 //! that holds only flows with tasks to run there, so that no search has to skip flows.
 //!
-//! - `record`: how far a flow is and what it ranks by;
-//! - `queue`: what the lists must be able to do;
-//! - `heap`: the queue on which they stand;
+//! - `record`: the progress of a flow and its rank;
+//! - `queue`: the operations of the lists;
+//! - `heap`: the queue behind them;
 //! - `lists`: [`Lags`], the two lists;
 //! - `naive`: recomputes everything at every call; for tests and benchmarks (feature `reference`).
 //!

@@ -1,6 +1,6 @@
 //! The naive solution of section IV-B: every lag is recomputed at every call.
 //!
-//! It shares nothing with the lists but the plans, so that it can judge them; O(n · steps) per call.
+//! It shares only the plans with the lists, so that it can judge them; O(n · steps) per call.
 
 use slackline_model::{FlowId, SlotKind, Time};
 
@@ -17,7 +17,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Negated lag and deadline, those without deadline last.
+    /// Negated lag and deadline, flows without deadline last.
     fn order(&self, measure: Measure, now: Time) -> (u8, i64, Time) {
         let due = match (self.goal, measure) {
             (Goal::Deadline(due), _) if now <= due => due,

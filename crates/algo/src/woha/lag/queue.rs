@@ -1,4 +1,4 @@
-//! What a list of flows must be able to do.
+//! The operations of a list of flows.
 
 /// An ordered set of flows, by key and then by id.
 pub trait Queue<K: Ord + Copy>: Default {

@@ -5,7 +5,7 @@ use slackline_model::Time;
 use crate::woha::plan::{Plan, Step};
 use crate::woha::scheduler::Goal;
 
-/// In what the lag of a flow behind its plan is counted.
+/// The unit of a flow's lag behind its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
     /// Tasks required by now that were not started, as in the paper.
@@ -16,8 +16,8 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Where flows rank whose deadline cannot be met: with nothing required of them (D11), or after all
-    /// whose deadline can (D14).
+    /// The rank of a flow whose deadline cannot be met: without requirements (D11), or after all flows whose
+    /// deadline can be met (D14).
     pub(super) fn hopeless(self, due: Time, started: i64) -> Rank {
         match self {
             Self::Tasks => Rank { ahead: started, due },
@@ -26,8 +26,8 @@ impl Measure {
         }
     }
 
-    /// Where flows rank that have no deadline: after all others, fewest started tasks first (deviation
-    /// D10). No flow has this number of tasks, and no instant is as late.
+    /// The rank of a flow without deadline: after all others, fewest started tasks first (deviation D10). No
+    /// flow has this number of tasks, and no instant is as late.
     pub(super) fn whenever(self, started: i64) -> Rank {
         let base = match self {
             Self::Tasks => 1 << 52,
@@ -37,11 +37,11 @@ impl Measure {
     }
 }
 
-/// What flows are ordered by: the smallest is served first; ties go to the lower id.
+/// The rank of a flow: the smallest is served first; ties go to the lower id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// By tasks: those started less those required, the lag negated. By time: the microsecond at which
-    /// the next task should be started, below zero if that was before all time.
+    /// By tasks: started tasks less required ones, the negated lag. By time: the microsecond at which the
+    /// next task is due, below zero if that was before time 0.
     pub ahead: i64,
     /// When the flow is to be done.
     pub due: Time,
@@ -57,7 +57,7 @@ pub(super) struct Record {
     past: u32,
     /// Slot kinds it is in.
     pub(super) slot_kinds: [bool; 2],
-    /// By tasks: what the last requirement that fired asks for.
+    /// By tasks: the number in the last requirement that fell due.
     required: i64,
     /// ρ: tasks started.
     started: i64,
@@ -122,12 +122,12 @@ impl Record {
         u32::try_from(tasks.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// When the next requirement falls due or, after the last, the deadline passes, if anything changes
-    /// then; the time may have passed already. By time what is due when is in the rank, and all that
-    /// happens is that a flow that does not start its next task in time gives way.
+    /// The instant when the next requirement falls due or, after the last, the deadline passes, if it changes
+    /// the rank; it may have passed already. By time the rank includes the due time, and the only change is
+    /// that a flow that does not start its next task in time yields.
     pub(super) fn next_change(&self) -> Option<Time> {
         let (Goal::Deadline(due) | Goal::Follow(due)) = self.goal else { return None };
-        // One instant later than that, because who is done then is in time.
+        // One instant later, because a flow that ends at the deadline is in time.
         let passed = |ttd: u64| Time(due.0.saturating_add(1).saturating_sub(ttd));
         let yields = matches!(self.goal, Goal::Deadline(_));
         match (self.measure, self.steps.get(self.past as usize)) {
@@ -155,7 +155,7 @@ impl Record {
         }
     }
 
-    /// How long before the deadline the next task should be started; zero if none is left.
+    /// The time before the deadline at which the next task is due; zero if none is left.
     fn next_ttd(&self) -> u64 {
         self.steps.get(self.past as usize).map_or(0, |step| step.ttd.0)
     }

@@ -8,7 +8,7 @@ use super::{Lags, Measure, Naive};
 use crate::woha::plan::{Plan, Step};
 use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 
-/// A small generator of numbers, so that long streams cost nothing.
+/// A small random number generator, so that long streams are cheap.
 struct Draw(u64);
 
 impl Draw {
@@ -42,7 +42,7 @@ impl Pair<'_> {
         call(self.fast);
     }
 
-    /// Assigns tasks to the first flow: as many as the fast one says, each checked.
+    /// Assigns tasks to the first flow, with the number from the fast one; checks each.
     fn assign(&mut self, slot_kind: SlotKind, refused: u32) {
         let accept = |flow: FlowId| flow.0 % 5 != refused;
         let head = |naive: &Naive| naive.first(slot_kind, &mut { accept }).map(|turn| turn.flow);

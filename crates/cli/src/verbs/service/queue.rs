@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_has_passed_or_was_rejected_says_so() {
+    fn late_past_and_rejected_submissions_are_marked() {
         let now: Timestamp = "2026-03-02T12:00:00Z".parse().expect("a time");
         let status = |one: &Submission| {
             rows(std::slice::from_ref(one)).iter().map(|row| status_text(*row, now)).collect::<Vec<_>>()

@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_is_seen_to_be_rejected_through_a_restart_of_the_service() {
+    fn late_submissions_are_rejected_across_a_restart_of_the_service() {
         let late = || Some(shown("running", Some(false)));
         let wait_result =
             |end| wait_result("submit-late", &["--if-late", "reject"], vec![late(), None, Some(end)]);

@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_late_is_marked() {
+    fn late_applications_are_marked() {
         assert_eq!(lateness(Some(10.0), Some(20.0), 5.0), "about to be late");
         assert_eq!(lateness(Some(10.0), None, 11.0), "late already");
         assert_eq!(lateness(Some(10.0), Some(9.0), 5.0), "");

@@ -21,8 +21,7 @@ use slackline_yarn::{AppId, AppState};
 use crate::processes::{pause, until};
 use crate::text;
 
-/// In the place of Java: says which socket is wanted, waits until it is there, and ends with its standard
-/// input.
+/// Replaces Java: prints the requested socket, waits until it exists, and ends with its standard input.
 const JAVA: &str = r#"#!/bin/sh
 while [ $# -gt 1 ]; do
   [ "$1" = --socket ] && socket=$2
@@ -40,14 +39,15 @@ cat > /dev/null
 const PART: u32 = u32::MAX - 1;
 const REPORT: u32 = u32::MAX;
 
-/// How often the ResourceManager does not answer after the first submission.
+/// Number of requests after the first submission that the ResourceManager does not answer.
 const TROUBLES: usize = 2;
 
 /// A cluster of four hosts with two slots each.
 pub(super) struct Hadoop {
     mock: Arc<Mock>,
     dir: PathBuf,
-    /// Where the table is: below no directory that others can write, as that of the repository may be.
+    /// The directory of the table: no user but this one can write to its parents, unlike those of the
+    /// repository.
     tables: PathBuf,
 }
 
@@ -102,7 +102,7 @@ impl Hadoop {
         flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
     }
 
-    /// Has the submitter say from now on that this runs jobs.
+    /// From now on the submitter reports this framework for jobs.
     pub(super) fn set_framework(&self, name: &str) {
         fs::write(self.dir.join("framework"), name).unwrap();
     }
@@ -179,12 +179,12 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
     fs::write(dir.join("stopped"), "").unwrap();
 }
 
-/// How a program ended: its exit code, and what it said.
+/// The end of a program: its exit code and its output.
 type ExitStatus = (i32, String);
 
-/// The program of a jar. `Fails` fails at once, and `Waits` waits until it is stopped, the first time; any
-/// other counts the words of its first argument in two applications, the first of which has one map, and the
-/// second one more than there were planned, and writes into its second argument.
+/// The program of a jar. `Fails` fails at once, and `Waits` waits until it is stopped, the first time. Any
+/// other program counts the words of its first argument in two applications, the first with one map, the
+/// second with one more than planned, and writes into its second argument.
 fn program(mock: &Arc<Mock>, dir: &Path, request: &Value) -> ExitStatus {
     if request["main"] == "Fails" {
         return (3, "loading\nTable not found".to_owned());
@@ -262,7 +262,7 @@ struct Master {
     dir: PathBuf,
 }
 
-/// What a map made: its blobs with their partitions.
+/// The output of a map: its blobs with their partitions.
 type Blobs = Vec<(u32, Vec<u8>)>;
 
 impl Master {
@@ -309,7 +309,7 @@ impl Master {
         });
     }
 
-    /// Has all tasks run, as many at a time as the table allows, which only take time.
+    /// Runs all tasks without work, in the number at a time that the table allows.
     fn take_time(&self) {
         until("the table lets it start", || self.row().is_none_or(|row| row[0] == 0));
         self.with(|app, _| app.start());
@@ -319,7 +319,7 @@ impl Master {
             let wave = self.granted().len() as u32;
             looks += 1;
             assert!(looks < 600, "{}: found no more containers for a minute, expected {left}", self.id);
-            // Longer than the time between two looks.
+            // Longer than the time between two polls.
             pause(if wave > 0 { 600 } else { 100 });
             for _ in 0..wave {
                 self.with(|app, now| app.end_one("SUCCEEDED", now));
@@ -356,7 +356,7 @@ impl Master {
         })
     }
 
-    /// An attempt in its container: what its map made, for reduces.
+    /// Runs an attempt in its container; returns the output of its map, for reduces.
     fn attempt(&self, attempt: &MockAttempt, maps: &BTreeMap<u32, Blobs>) -> Blobs {
         let local = |name: &str| self.job[name].as_str().unwrap().strip_prefix("file://").unwrap();
         let directory = Path::new(local("destination")).join(attempt.id.to_string());
@@ -399,7 +399,7 @@ impl Master {
     }
 }
 
-/// What a worker writes that reads this. The standard input of one that reads nothing stays open until then.
+/// The output of a worker with this input. Without input, its standard input stays open until it ends.
 fn output(worker: &mut Command, input: Option<Vec<u8>>) -> Vec<u8> {
     let mut worker = worker.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = worker.stdin.take();

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_read_as_slurm_writes_it() {
+    fn the_remaining_time_is_read_as_slurm_writes_it() {
         let seconds = |text| time_left(text).map(|left| left.as_secs());
         assert_eq!(seconds("1-02:03:04"), Some(93_784));
         assert_eq!(seconds("2:03:04"), Some(7384));

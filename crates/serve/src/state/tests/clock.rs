@@ -173,7 +173,7 @@ fn rates_and_retries_go_by_elapsed_time() {
 }
 
 #[test]
-fn what_was_submitted_in_the_future_is_opened_now_and_a_key_is_known() {
+fn submissions_dated_in_the_future_open_now_and_keep_their_keys() {
     let mut world = World::new(Limits::default());
     let keyed = || api::Submit { key: Some("k".into()), held: true, ..submit("a") };
     jump(&mut world, YEAR);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_stays_the_same_when_spans_are_doubled() {
+    fn totals_are_unchanged_when_spans_are_doubled() {
         let mut series = Series::default();
         series.add(0, 3 * WIDTH, 2.0);
         series.add(WIDTH / 2, WIDTH, 1.0);

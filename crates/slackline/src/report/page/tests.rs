@@ -251,7 +251,7 @@ fn sums_explain_nearly_what_rows_do() {
 }
 
 #[test]
-fn what_says_how_far_to_believe_a_page_stands_on_it() {
+fn the_page_shows_the_limits_of_its_results() {
     let instance = instance(HOSTILE);
     let simulated = simulated(&instance, "fifo");
     let mut recorded = row(&instance, &simulated);

@@ -125,7 +125,7 @@ fn running_tasks_of_a_held_flow_keep_their_slots() {
 }
 
 #[test]
-fn who_keeps_to_an_order_does_what_was_decided_once() {
+fn forecasts_with_a_kept_order_repeat_the_decisions() {
     let mut rng = random::rng(Seed(4), "forecast", 0);
     for _ in 0..10 {
         let runs = (0..14).map(|_| (drawn(&mut rng), None)).collect();

@@ -4,7 +4,7 @@
 //! ApplicationMaster and every flow as they end, and for every rule that a policy chose. The last line has
 //! cost, bound and metrics.
 //!
-//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `master`, `flow` without
+//! The kind of a line follows from keys that only that kind has: `slackline`, `job`, `master`, `flow` without
 //! `job`, `rule`, `sha256`.
 
 use std::io::{self, BufRead, Read, Write};
@@ -31,10 +31,10 @@ use crate::reading::wire::NamedValues;
 /// The ending of files of lines.
 const ENDING: &str = "jsonl";
 
-/// How many bytes of a file without a known ending are searched for its first line.
+/// Bytes of a file without a known ending that are searched for its first line.
 const FIRST_LINE_MAX: u64 = 1 << 24;
 
-/// Writes a schedule line by line. What is written is never kept.
+/// Writes a schedule line by line, without keeping it.
 #[derive(Debug)]
 pub struct ScheduleLines<W> {
     out: W,
@@ -46,11 +46,11 @@ impl<W: Write> ScheduleLines<W> {
         Self { out }
     }
 
-    /// Begins a schedule with its first line; `instance` need not have its flows yet. Of `meta`, what is
-    /// known in advance is written here: version, options, seed.
+    /// Begins a schedule with its first line; `instance` need not have its flows yet. Writes the parts of
+    /// `meta` that are known in advance: version, options, seed.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn begin(&mut self, instance: &Instance, origin: &Origin, meta: &Meta) -> io::Result<()> {
         let first = FirstLine {
             slackline: VERSION,
@@ -73,15 +73,15 @@ impl<W: Write> ScheduleLines<W> {
     /// A row of tasks of a flow that has no line yet; `instance` has that flow.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn row(&mut self, instance: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
         self.line(&write::task(instance, row, places))
     }
 
-    /// The master of a job of a flow that has no line yet; `instance` has that flow.
+    /// The ApplicationMaster of a job of a flow that has no line yet; `instance` has that flow.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn master(&mut self, instance: &Instance, row: &MasterRow) -> io::Result<()> {
         self.line(&MasterLine { master: write::master(instance, row) })
     }
@@ -89,7 +89,7 @@ impl<W: Write> ScheduleLines<W> {
     /// A flow all of whose rows were written; `instance` has it.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn flow(&mut self, instance: &Instance, row: &FlowRow) -> io::Result<()> {
         self.line(&write::flow(instance, row))
     }
@@ -99,11 +99,11 @@ impl<W: Write> ScheduleLines<W> {
         self.out.write_all(b"\n")
     }
 
-    /// Ends a schedule with what was chosen and its last line: the claims of `schedule`, whose rows are
-    /// ignored.
+    /// Ends a schedule with the choices of the policy and its last line: the claims of `schedule`, whose rows
+    /// are ignored.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn end(mut self, schedule: &Schedule, meta: &Meta) -> io::Result<()> {
         for choice in &meta.choices {
             serde_json::to_writer(&mut self.out, choice)?;
@@ -124,7 +124,7 @@ impl<W: Write> ScheduleLines<W> {
     }
 }
 
-/// What a line between the first and the last one says, for an instance.
+/// The content of a line between the first and the last one, for an instance.
 #[derive(Clone, Debug)]
 pub enum ScheduleLine {
     /// The first line: how the schedule came about. Rows and claims are still missing.
@@ -135,7 +135,7 @@ pub enum ScheduleLine {
     Flow(FlowRow),
 }
 
-/// The keys that tell lines apart, and those of other documents.
+/// The keys that distinguish lines from each other and from other documents.
 #[derive(Deserialize)]
 struct Keys {
     slackline: Option<IgnoredAny>,
@@ -162,7 +162,7 @@ pub(super) fn are_lines(name: &str, bytes: &[u8]) -> bool {
     }
 }
 
-/// What the first and the last line say. What lies between is not looked into.
+/// The content of the first and the last line. The lines between are not read.
 pub(super) fn read_ends(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
     let mut lines = Lines::new(name, bytes);
     let first = lines.first()?;
@@ -196,9 +196,9 @@ pub(super) fn read_all(
     Ok((Schedule { tasks, masters, ..schedule }, meta))
 }
 
-/// Reads a schedule in lines for an instance, and hands on what each line but the last says; returns the
-/// schedule without its rows, its flows in the order of their ids; `None` if `take` has seen enough. Memory:
-/// one line, a row a flow, and what was chosen.
+/// Reads a schedule in lines for an instance, and passes on each line but the last; returns the schedule
+/// without its rows, its flows by id; `None` if `take` stops early. Memory: one line, a row per flow, and the
+/// choices.
 ///
 /// # Errors
 /// As [`super::read_schedule`]; a file that ends before its last line.
@@ -242,7 +242,7 @@ pub fn read_schedule_lines(
     if seen.is_break() { Ok(None) } else { Err(lines.cut_off()) }
 }
 
-/// What the first line says, rows and claims missing.
+/// The schedule of the first line, without rows and claims.
 pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, ScheduleFault> {
     check_start(first.start.as_ref(), instance)?;
     let text = |cluster| serde_json::to_string(cluster).ok();
@@ -327,7 +327,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Whether the line has what only the last one has; a name may hold it too.
+    /// Whether the line has a key of the last line; a name may have it too.
     pub(super) fn may_be_last(&self) -> bool {
         self.reader.text.contains("\"sha256\"")
     }
@@ -362,12 +362,12 @@ impl<'a> Lines<'a> {
             .map_err(|error| error.on_line(self.reader.number))
     }
 
-    /// Something is wrong with a part of this line.
+    /// An error about a part of this line.
     pub(super) fn wrong(&self, wrong: ScheduleFault) -> TraceError {
         wrong.into_error(&self.reader.file, &self.reader.text, Format::Json).on_line(self.reader.number)
     }
 
-    /// Something is wrong with this line.
+    /// An error about this line.
     pub(super) fn input(&self, what: impl Into<String>) -> TraceError {
         self.reader.input(what)
     }

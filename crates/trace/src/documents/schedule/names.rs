@@ -77,7 +77,7 @@ pub(super) fn check_finite(claims: &[(&str, Option<f64>)]) -> Result<(), Schedul
     claims.iter().try_for_each(|&(path, claim)| finite(path, claim).map(drop))
 }
 
-/// The one claim that a schedule does not keep must follow from those it does.
+/// The one claim that a schedule does not store must follow from the stored ones.
 pub(super) fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), ScheduleFault> {
     let (Some(claim), Some(real)) = (claim, gap_absolute(schedule)) else { return Ok(()) };
     if (claim - real).abs() <= tolerance::of_amount(real) {
@@ -96,7 +96,7 @@ fn finite(path: &str, value: Option<f64>) -> Result<Option<f64>, ScheduleFault> 
     }
 }
 
-/// A time of a row: finite and within what an instance may hold.
+/// A time of a row: finite and within the limits of an instance.
 fn seconds(path: &str, value: f64) -> Result<f64, ScheduleFault> {
     if (0.0..=SECONDS_MAX).contains(&value) {
         return Ok(value);
@@ -297,7 +297,7 @@ impl Names {
                 return Err(invalid_place(path(), name));
             };
             let id = self.machine(cluster, machine).map_err(|what| ScheduleFault::mismatch(path(), what))?;
-            // Of typed slots the map slots come first.
+            // Map slots come before reduce slots.
             let mut before = 0;
             for &slot_kind in cluster.slot_kinds() {
                 let Some(all) = cluster.machine_slots(slot_kind, id) else { continue };

@@ -11,10 +11,10 @@ use crate::reading::format::Format;
 use crate::reading::parse::{SCHEDULE, check_version, parse};
 use crate::reading::text::text;
 
-/// Reads what a schedule says of its workload and options, before there is an instance.
+/// Reads the workload and the options of a schedule, before there is an instance.
 ///
 /// # Errors
-/// A document that is no schedule; its long lists are not looked into.
+/// A document that is not a schedule; its long lists are not read.
 pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
     if lines::are_lines(name, bytes) {
         return lines::read_ends(name, bytes);
@@ -47,7 +47,7 @@ pub fn read_schedule(name: &str, bytes: &[u8], instance: &Instance) -> Result<(S
     }
 }
 
-/// The format of a schedule: JSON unless its name or content says that it is another of ours.
+/// The format of a schedule: JSON unless its name or content shows another of ours.
 fn native(name: &str, text: &str) -> Format {
     Format::guess(name, text).unwrap_or(Format::Json)
 }

@@ -22,10 +22,10 @@ pub struct ScheduleStream {
 pub enum StreamedLine<'s> {
     Row(RowLine<'s>),
     Flow(FlowLine<'s>),
-    /// What a policy chose that chooses between rules.
+    /// A choice of a policy that chooses between rules.
     Choice(Choice),
-    /// The last line: the schedule with its claims, without rows and flows, and what it says of itself but
-    /// for what was chosen.
+    /// The last line: the schedule with its claims, without rows and flows, and its metadata without the
+    /// choices.
     Last(Box<Schedule>, Meta),
 }
 
@@ -40,7 +40,7 @@ pub struct FlowLine<'s> {
 }
 
 impl ScheduleStream {
-    /// Begins to read a schedule, compressed (gzip, zstd) or not; `name` is what messages call it.
+    /// Begins to read a schedule, compressed (gzip, zstd) or not; `name` is the file in messages.
     ///
     /// # Errors
     /// A file that cannot be read; another first line than that of a schedule.
@@ -50,7 +50,7 @@ impl ScheduleStream {
         Ok(Self { lines, first })
     }
 
-    /// What the first line says of where the schedule comes from: everything but the hash and the status.
+    /// The origin of the schedule in its first line: all but the hash and the status.
     pub fn meta(&self) -> Meta {
         let FirstLine { ref version, ref options, seed, .. } = self.first;
         Meta { version: version.clone(), options: options.clone(), seed, ..Meta::default() }
@@ -64,10 +64,10 @@ impl ScheduleStream {
         beginning(&self.first, instance).map_err(|wrong| self.lines.wrong(wrong))
     }
 
-    /// The next line; `head` is the schedule that [`Self::head`] gave.
+    /// The next line; `head` is the schedule from [`Self::head`].
     ///
     /// # Errors
-    /// A line that is none; a file that ends before its last line, or continues after it.
+    /// An invalid line; a file that ends before its last line, or continues after it.
     pub fn next_line(&mut self, head: &Schedule) -> Result<StreamedLine<'_>, TraceError> {
         if !self.lines.next()? {
             return Err(self.lines.cut_off());
@@ -109,7 +109,7 @@ impl RowLine<'_> {
     /// The row and its slots.
     ///
     /// # Errors
-    /// Names and slots that there are not.
+    /// Unknown names and slots.
     pub fn read(
         &self,
         names: &mut Names,
@@ -132,7 +132,7 @@ impl FlowLine<'_> {
     /// The row of the flow.
     ///
     /// # Errors
-    /// A name that there is not; numbers that cannot be.
+    /// An unknown name; invalid numbers.
     pub fn read(&self, names: &Names) -> Result<FlowRow, TraceError> {
         names.flow_row(&self.flow).map_err(|wrong| self.lines.wrong(wrong))
     }

@@ -83,7 +83,7 @@ fn words_for_how_close_it_is() {
     assert_eq!(status(None, Some(1.0)), "no cost");
 }
 
-/// Two typed groups; a job with 40 maps and 10 reduces in flow `f "1"`.
+/// Two groups with map and reduce slots; a job with 40 maps and 10 reduces in flow `f "1"`.
 fn instance() -> Instance {
     let machine =
         |name: &str, count, slots| MachineDraft { name: name.into(), count, speed: 1.0, slots, rack: None };
@@ -159,7 +159,8 @@ fn rows_name_their_slots_machine_by_machine() {
     assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap(), (schedule, meta));
 }
 
-/// The schedule under a profile, with a master on a slot and one that was stopped before it was up.
+/// The schedule under a profile, with an ApplicationMaster on a slot and one that was stopped before it was
+/// up.
 fn under_profile() -> Schedule {
     let mut tasks = TaskRows::new();
     tasks.push(NewRow { startup: Span(500_000), ..row(0, 0, 1) }, &[SlotRange { first: 1, len: 1 }]);
@@ -188,7 +189,7 @@ fn profiles_masters_and_starts_come_back() {
     assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap().0, schedule);
 }
 
-/// What a policy chose, in the words of now and of before.
+/// The choices of a policy, in the current format and an earlier one.
 fn chosen() -> Meta {
     let now = Choice {
         at: 1.5,
@@ -203,7 +204,7 @@ fn chosen() -> Meta {
 }
 
 #[test]
-fn what_was_chosen_comes_back() {
+fn choices_of_auto_are_read_back() {
     let (instance, schedule) = (instance(), schedule(TaskRows::new()));
     let meta = Meta { winner: Some("a search".into()), ..chosen() };
     let text = written(&instance, &schedule, &meta);
@@ -244,7 +245,7 @@ fn a_profile_that_is_none_is_refused_where_it_stands() {
 }
 
 #[test]
-fn what_the_workload_does_not_have_is_a_mismatch_with_its_row() {
+fn rows_of_another_workload_are_a_mismatch() {
     let instance = instance();
     let mut tasks = TaskRows::new();
     tasks.push(row(0, 0, 2), &[SlotRange { first: 1, len: 2 }]);
@@ -368,7 +369,7 @@ fn lines_have_a_fixed_form() {
              \"status\":\"no cost\",\"metrics\":{\"tasks\":5.0,\"makespan\":0.1}}",
         ]
     );
-    // By its name, or by its first line where the name says nothing.
+    // By its name, or by its first line if the name does not show it.
     for name in ["s.jsonl", "s.jsonl.gz", "stdin"] {
         let (read, meta) = read_schedule(name, text.as_bytes(), &instance()).unwrap();
         assert_eq!((read.flows.len(), read.tasks.len(), meta.seed, meta.sha256.as_str()), (1, 2, 7, "ab12"));
@@ -405,7 +406,7 @@ fn lines_that_end_too_early_are_cut_off_and_too_late_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_in_a_line_has_its_number() {
+fn errors_in_lines_have_the_number_of_the_line() {
     let text = two_rows_in_lines();
     for (from, to, line, expected) in [
         ("\"slackline\":1", "\"slackline\":2", 1, "found slackline = 2, expected version 1"),
@@ -492,7 +493,7 @@ fn segments_are_read_as_they_were_written() {
     let instance = instance();
     let mut with = schedule(TaskRows::new());
     let of = |start, slots| Segment { start: Time(start), policy: "edf".into(), slowstart: 0.5, slots };
-    // Of typed slots those for maps come first.
+    // Map slots come before reduce slots.
     let some = [vec![SlotRange { first: 1, len: 7 }], vec![SlotRange { first: 0, len: 3 }]];
     with.segments =
         vec![of(0, Some(some)), of(12_000_001, None), of(13_000_000, Some([Vec::new(), Vec::new()]))];

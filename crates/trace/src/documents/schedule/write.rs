@@ -18,7 +18,7 @@ use crate::reading::wire::{Name, NamedValues};
 /// `out` is best buffered. Numbers are written so that they are read back to the last bit.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_schedule(
     mut out: impl Write,
     instance: &Instance,
@@ -240,7 +240,7 @@ fn machine_and_slot<'a>(cluster: &Cluster, slot_kind: SlotKind, slot: u32) -> (N
     (Name(cluster.machine_name(machine).into()), slot)
 }
 
-/// Ranges of slots of their kind as `machine/slot` or `machine/first-last`, split where machines end.
+/// Ranges of slots of their kind as `machine/slot` or `machine/first-last`, split at the ends of machines.
 fn machine_by_machine<'a>(
     cluster: &'a Cluster,
     slot_kind: SlotKind,

@@ -15,11 +15,11 @@ use crate::reading::parse::VERSION;
 use crate::reading::times::{Beginning, Duration, Moment};
 use crate::reading::wire::{MetricName, Numbers, Pair, SchemaName, Seconds};
 
-/// Path and what is wrong there.
+/// Path and fault.
 type Fault = (String, String);
 
-/// The draft a document describes, or every table in it whose keys do not go together. With `now` second 0 is
-/// then, and the document's start says only in which time zone its clock times are.
+/// The draft of a document, or every table in it with contradicting keys. With `now` second 0 is then, and
+/// the document's start only gives the time zone of its clock times.
 pub(crate) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<Draft, Vec<Fault>> {
     let mut faults = Vec::new();
     let start = match (workload.start, now) {

@@ -10,10 +10,10 @@ use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
 use slackline_model::names::unknown;
 
-/// Where in a document something is wrong, and what.
+/// The place of a fault in a document, and the fault.
 type Fault = (String, String);
 
-/// What is wrong with inputs from other flows: unknown flows and jobs, and cycles. O(jobs · log flows).
+/// The faults of inputs from other flows: unknown flows and jobs, and cycles. O(jobs · log flows).
 pub(super) fn faults(draft: &Draft) -> Vec<Fault> {
     if draft.flows.iter().all(|flow| flow.foreign_inputs().next().is_none()) {
         return Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn faults(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// What is wrong with an input of a flow, given by the names of a flow and of a job of it.
+/// The fault of an input of a flow that names a flow and a job of it.
 fn fault_of_input(
     flows: &BTreeMap<&str, &FlowDraft>,
     reader: &FlowDraft,

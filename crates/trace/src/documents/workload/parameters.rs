@@ -13,10 +13,10 @@ use self::braces::Braces;
 use super::wire;
 use crate::documents::parameters::{Parameters, check_value};
 
-/// Where in a document something is wrong, and what.
+/// The place of a fault in a document, and the fault.
 type Fault = (String, String);
 
-/// A document without parameters, and what its flows were in the document that had them.
+/// A document without parameters, and the flow of the original document behind each of its flows.
 #[derive(Debug)]
 pub(super) struct ExpandedWorkload {
     pub(super) document: wire::Workload,
@@ -106,8 +106,8 @@ fn runs_of(flow: &mut wire::Flow) -> impl Iterator<Item = &mut wire::Run> {
     flow.jobs.iter_mut().filter_map(|job| job.run.as_mut())
 }
 
-/// Where `${name}` stands for a parameter: the shell means its variable, and a value behind the dollar would
-/// be neither.
+/// The places where `${name}` names a parameter: the shell would read its own variable, and a value after the
+/// dollar would be neither.
 fn braces_of_the_shell(document: &wire::Workload, values: &Braces) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (f, flow) in document.flows.iter().enumerate() {
@@ -125,7 +125,7 @@ fn braces_of_the_shell(document: &wire::Workload, values: &Braces) -> Vec<Fault>
     faults
 }
 
-/// Where a parameter has a name that already stands for something in the arguments of a jar.
+/// The places where a parameter has a name with another meaning in the arguments of a jar.
 fn braces_of_jars(document: &wire::Workload, values: &Braces) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (f, flow) in document.flows.iter().enumerate() {
@@ -195,7 +195,7 @@ impl<'a> ParameterValues<'a> {
         });
     }
 
-    /// A copy reads from those with its own value.
+    /// A copy reads from the copies with its own value.
     fn check_shared_inputs(&self, flow: &mut wire::Flow, value: &str) {
         self.rename(flow, |from, job| vec![format!("@{}/{job}", flow_id_of_value(from, value))]);
     }

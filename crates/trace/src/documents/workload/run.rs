@@ -11,14 +11,14 @@ use super::wire;
 use crate::reading::sizes::Size;
 use crate::reading::times::Duration;
 
-/// Where in the section something is wrong, and what.
+/// The place of a fault in the section, and the fault.
 type Fault = (String, String);
 
 fn fault<T>(at: impl Into<String>, what: impl Into<String>) -> Result<T, Fault> {
     Err((at.into(), what.into()))
 }
 
-/// The section as a draft, or what in it does not go together.
+/// The section as a draft, or its contradictions.
 pub(super) fn to_run(run: wire::Run) -> Result<RunDraft, Fault> {
     let kind = kind::of(&run)?;
     kind::check(kind, &run)?;

@@ -55,7 +55,7 @@ enum Style {
 }
 
 impl Style {
-    /// What stands between a key and its value.
+    /// The text between a key and its value.
     fn is(self) -> &'static str {
         match self {
             Self::Toml => " =",
@@ -136,7 +136,7 @@ impl Entries<'_> {
         for item in items {
             write!(self.out, "\n{}  {},", self.indent, self.style.value(item)).expect(WRITES);
         }
-        // In YAML what closes a list is still within it, so that it is indented too.
+        // In YAML the bracket that closes a list is still within it, so it is indented too.
         writeln!(self.out, "\n{}  ]", self.indent).expect(WRITES);
     }
 }

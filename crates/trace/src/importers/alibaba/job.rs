@@ -20,9 +20,9 @@ pub(super) struct Job {
 
 pub(super) struct Task {
     pub(super) line: u32,
-    /// Says what it comes after, see [`numbers`].
+    /// Its name has its predecessors, see [`numbers`].
     pub(super) name: Box<str>,
-    /// Instances on slots, and seconds; none of tasks that did not run.
+    /// Instances on slots, and seconds; `None` for tasks that did not run.
     pub(super) ran: Option<(u32, f64)>,
 }
 
@@ -32,7 +32,7 @@ impl Job {
         FlowDraft { release, ..FlowDraft::new(name, self.into_jobs(diagnostics)) }
     }
 
-    /// The jobs of its flow: a task each, those that did not run bridged.
+    /// The jobs of its flow: one per task; tasks that did not run are bridged.
     fn into_jobs(mut self, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
         let mut names = BTreeSet::new();
         let is_first: Vec<bool> = self.tasks.iter().map(|task| names.insert(&*task.name)).collect();
@@ -55,7 +55,7 @@ impl Job {
         self.tasks.iter().zip(after).filter_map(job_of).collect()
     }
 
-    /// What each task comes after.
+    /// The predecessors of each task.
     fn after(&self, diagnostics: &mut Diagnostics) -> Vec<Vec<usize>> {
         let numbers: Vec<_> = self.tasks.iter().map(|task| numbers(&task.name)).collect();
         let mut by_number = BTreeMap::new();
@@ -84,8 +84,8 @@ impl Job {
     }
 }
 
-/// The number in a task's name and those that it comes after: 5, 3 and 4 of `J5_3_4`. Words after them are
-/// set aside, as in `M2_1_Stg4`.
+/// The number in a task's name and those of its predecessors: 5, 3 and 4 of `J5_3_4`. Words after them are
+/// ignored, as in `M2_1_Stg4`.
 pub(super) fn numbers(name: &str) -> Option<(u32, Vec<u32>)> {
     let mut parts = name.split('_');
     let first = parts.next()?.trim_start_matches(|c: char| c.is_ascii_alphabetic());

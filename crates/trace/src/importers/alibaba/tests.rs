@@ -122,7 +122,7 @@ fn a_stream_keeps_only_jobs_that_may_continue() {
 
 #[test]
 fn flows_that_wait_for_a_long_job_leave_by_and_by() {
-    // The first job lasts until the end; all others have to wait for it, and leave a few with each row.
+    // The first job lasts until the end; all others wait for it, and a few leave with each row.
     let mut text = String::from("M1,1,long,1,Terminated,0,5,100,0.3\n");
     for row in 1..1000 {
         let job = if row % 5 == 0 { "long" } else { "short" };

@@ -9,7 +9,7 @@ use slackline_model::names::did_you_mean;
 
 use crate::importers::dag::{bridge, never_ready};
 
-/// The most jobs that embedded flows may make of a flow.
+/// Most jobs of a flow after the expansion of embedded flows.
 const JOBS_MAX: usize = 100_000;
 
 /// A node of a flow, in either version.
@@ -33,7 +33,7 @@ impl Node {
 
 pub(super) struct FlatGraph {
     pub(super) jobs: Vec<Job>,
-    /// What each comes after.
+    /// The predecessors of each job.
     pub(super) after: Vec<Vec<usize>>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Job {
     pub(super) name: String,
     pub(super) is_noop: bool,
     pub(super) is_conditional: bool,
-    /// Where in the document it is.
+    /// The place in the document.
     pub(super) path: String,
 }
 
@@ -55,16 +55,16 @@ struct Graph {
 }
 
 impl FlatGraph {
-    /// Of the nodes of a flow.
+    /// The graph of a flow's nodes.
     ///
     /// # Errors
-    /// Names that stand for no node or for two; cycles; more jobs than there can be.
+    /// Names of no node or of two; cycles; more jobs than the limit.
     pub(super) fn of(nodes: &[Node]) -> Result<Self, Problem> {
         let mut graph = Graph::default();
         graph.add(nodes, "", "nodes")?;
         let Graph { nodes, after } = graph;
         let after = bridge(&after, |node| nodes[node].is_some());
-        // Where each job is among the jobs.
+        // The index of each node's job.
         let mut places = Vec::new();
         let mut n = 0;
         for node in &nodes {
@@ -125,7 +125,7 @@ impl Graph {
         Ok(spans)
     }
 
-    /// Adds a node, with those within it.
+    /// Adds a node, with its embedded nodes.
     fn span(&mut self, node: &Node, name: String, path: String) -> Result<(usize, usize), Problem> {
         if self.nodes.len() > JOBS_MAX {
             return Err(Problem { path, what: format!("found more than {JOBS_MAX} jobs in embedded flows") });

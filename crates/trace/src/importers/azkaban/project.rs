@@ -20,7 +20,7 @@ use crate::reading::source::SourceMap;
 /// How deep flows may be embedded.
 const DEPTH_MAX: usize = 32;
 
-/// How many nodes embedded flows may make of a flow.
+/// Most nodes that embedded flows may add to a flow.
 const NODES_MAX: usize = 100_000;
 
 struct Job {
@@ -77,7 +77,7 @@ pub(super) fn import(folder: &Folder, settings: &Settings) -> Result<Output, Tra
     Ok(Output::new(draft, diagnostics, SourceMap::files(folder, places)))
 }
 
-/// The flow of a job that waits for none and embeds none.
+/// The flow of a job without predecessors and embedded flows.
 pub(super) fn single(
     file: &str,
     text: &str,

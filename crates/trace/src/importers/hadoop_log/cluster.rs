@@ -1,4 +1,4 @@
-//! The machines of a log: those that ran something, and those that a topology file names.
+//! The machines of a log: those with attempts, and those in a topology file.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -33,7 +33,7 @@ impl Host {
         Some(Self { name: printable(name)?, rack })
     }
 
-    /// Of a name and a rack that stand apart.
+    /// A machine with a separate name and rack.
     pub(in crate::importers) fn of(name: &str, rack: Option<&str>) -> Option<Self> {
         let host = Self::parse(name)?;
         let rack = rack.and_then(|rack| printable(rack.replace("\\.", ".").trim_start_matches('/')));
@@ -41,12 +41,12 @@ impl Host {
     }
 }
 
-/// The machines of a cluster, whether or not they ran anything.
+/// The machines of a cluster, with attempts or without.
 pub(in crate::importers) struct Topology(Vec<TopologyHost>);
 
 struct TopologyHost {
     host: Host,
-    /// How many slots it has, where the topology has the number.
+    /// The number of its slots, if the topology has it.
     slots: Option<u32>,
 }
 
@@ -69,12 +69,12 @@ impl Topology {
         Ok(Some(Self::of(hosts.into_iter().map(|host| (host, None)))))
     }
 
-    /// Machines, with how many slots they have where that is known. Of one name the first counts.
+    /// Machines, with the number of slots if known. The first of several with one name counts.
     pub(in crate::importers) fn of(hosts: impl IntoIterator<Item = (Host, Option<u32>)>) -> Self {
         Self(hosts.into_iter().map(|(host, slots)| TopologyHost { host, slots }).collect())
     }
 
-    /// Those of which it is known how many slots they have, in the order of their names.
+    /// The machines with a known number of slots, by name.
     pub(in crate::importers) fn machines(&self) -> Vec<MachineDraft> {
         let mut machines = BTreeMap::new();
         for TopologyHost { host, slots } in &self.0 {
@@ -104,7 +104,7 @@ fn add_leaves(tree: Tree, above: Option<&str>, hosts: &mut Vec<Host>) {
                 add_leaves(child, Some(&name), hosts);
             }
         }
-        // A rack without hosts would have none above it but the root.
+        // A rack without hosts would have only the root above it.
         _ => hosts.extend(Host::of(&name, above.filter(|rack| *rack != "<root>"))),
     }
 }
@@ -134,8 +134,8 @@ struct MachineUse {
     given: Option<u32>,
 }
 
-/// Every machine that ran something, with as many slots as were busy at once, and those of the topology,
-/// which have as many as the median of the others if the log has no number. In the order of their names.
+/// Every machine with attempts, with the largest number of slots that were busy at once, and those of the
+/// topology, with the median of the other machines if the log has no number. By name.
 pub(super) fn machines(
     jobs: &[ImportedJob],
     typed: bool,
@@ -189,7 +189,7 @@ pub(super) fn machines(
     machines
 }
 
-/// The middle one of the numbers above 0, the upper one of two; 0 of none.
+/// The middle one of the numbers above 0, the upper one of two; 0 if there are none.
 fn middle(numbers: impl Iterator<Item = u32>) -> u32 {
     let mut numbers: Vec<u32> = numbers.filter(|number| *number > 0).collect();
     numbers.sort_unstable();

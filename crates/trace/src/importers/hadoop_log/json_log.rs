@@ -3,8 +3,8 @@
 //!
 //! A stream releases a job when it has read `job-skew` further jobs, the earliest submission first. Such logs
 //! list jobs in the order in which they ended, or in which their histories were found. So a few jobs follow
-//! jobs that were submitted later. A stream does not provide what only the whole log shows: machines,
-//! workflows and the recorded execution.
+//! jobs that were submitted later. A stream lacks the results of the whole log: machines, workflows and the
+//! recorded execution.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +40,7 @@ pub(in crate::importers) trait LoggedObjects {
     /// Takes an object. Returns whether it is a job.
     fn take(&mut self, object: &Object<'_>, log: &mut Log) -> Result<bool, TraceError>;
 
-    /// The machines that are known before any job is.
+    /// The machines that are known before the jobs.
     fn machines(&mut self, diagnostics: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError>;
 
     /// The log that its jobs go into.

@@ -1,4 +1,4 @@
-//! Groups the jobs of a log into flows: jobs of a workflow whose order is known are one flow.
+//! Groups the jobs of a log into flows: jobs of a workflow with a known order are one flow.
 //!
 //! Hadoop's jobs may have the id of a workflow, their own node in it, and the successors of each node
 //! (`mapreduce.workflow.id`, `.node.name`, `.adjacency.NODE`). Jobs of one id with such edges become one
@@ -16,7 +16,7 @@ pub(in crate::importers) struct Workflow {
     pub(in crate::importers) id: Option<String>,
     /// Its own name there.
     pub(in crate::importers) node: Option<String>,
-    /// Nodes, each with those that come after it.
+    /// Nodes, each with its successors.
     pub(in crate::importers) edges: Vec<(String, Vec<String>)>,
     /// Ids of jobs that come after it.
     pub(in crate::importers) dependants: Vec<String>,
@@ -91,7 +91,7 @@ pub(super) fn flows(jobs: Vec<ImportedJob>, diagnostics: &mut Diagnostics) -> Ve
     for (group, of) in flows {
         let id =
             group.filter(|_| of.len() > 1).and_then(|id| printable(&id)).unwrap_or_else(|| of[0].id.clone());
-        // A workflow may be called as a job is, and two that differ in what cannot be printed alike.
+        // A workflow may have the name of a job, and two may differ only in unprintable characters.
         let id = if ids.contains(&id) { format!("{id} ({})", of[0].id) } else { id };
         ids.insert(id.clone());
         let of = if of.len() > 1 { ordered(of, diagnostics) } else { of };
@@ -100,7 +100,7 @@ pub(super) fn flows(jobs: Vec<ImportedJob>, diagnostics: &mut Diagnostics) -> Ve
     made
 }
 
-/// By job: the name of the group that it belongs to with others, if any.
+/// For each job, the name of its group, if it shares one with other jobs.
 fn groups(jobs: &[ImportedJob]) -> Vec<Option<String>> {
     let has_edges: BTreeSet<&str> = jobs
         .iter()
@@ -126,7 +126,7 @@ fn groups(jobs: &[ImportedJob]) -> Vec<Option<String>> {
     groups
 }
 
-/// Jobs of a flow with their names in it and what each comes after.
+/// Jobs of a flow with their names in it and their predecessors.
 fn ordered(mut jobs: Vec<ImportedJob>, diagnostics: &mut Diagnostics) -> Vec<ImportedJob> {
     let mut parents = BTreeMap::<&str, BTreeSet<&str>>::new();
     let edges: Vec<(String, Vec<String>)> =
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_passed_through_even_in_circles() {
+    fn nodes_without_a_job_are_bridged_even_in_cycles() {
         let parents = BTreeMap::from([
             ("c", BTreeSet::from(["x", "y"])),
             ("x", BTreeSet::from(["a", "y"])),

@@ -134,7 +134,7 @@ fn a_history_that_ends_early_counts_as_far_as_it_goes() {
 }
 
 #[test]
-fn what_versions_write_differently_is_read_alike() {
+fn histories_of_all_versions_are_read_alike() {
     let text = history(1, 1_416_424_775_281, ALONE);
     let plain = text
         .replace("{\"string\":\"day\"}", "\"day\"")
@@ -178,7 +178,7 @@ fn a_folder_of_histories_is_one_workload() {
     );
     assert_eq!(read().unwrap().sha256, imported.sha256);
 
-    // Two that a server left half written are left out; alone they are wrong.
+    // Two files that a server left incomplete are ignored; alone they are errors.
     let cut = folder.join("job_1416424547277_0004.jhist");
     fs::write(&cut, "Avro-Json\n{\"type\":\"rec").unwrap();
     let mut packed = Vec::new();
@@ -198,7 +198,7 @@ fn a_folder_of_histories_is_one_workload() {
     let error = alone.unwrap_err().to_string();
     assert!(error.contains("0004.jhist:2:1: found the end of the file within the schema"), "{error}");
 
-    // A copy, an empty file and one of something else change nothing, and are counted.
+    // A copy, an empty file and a file of another kind change nothing, and are counted.
     let again = fs::read(folder.join("job_1416424547277_0003-1-ann.jhist")).unwrap();
     fs::write(folder.join("job_1416424547277_0003-2-ann.jhist"), again).unwrap();
     fs::write(folder.join("job_1416424547277_0007.jhist"), "").unwrap();

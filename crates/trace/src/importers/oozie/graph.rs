@@ -10,13 +10,13 @@ use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::xml::Xml;
 
-/// Deepest nesting of forks that is followed; real workflows come nowhere near it.
+/// Deepest nesting of forks; real workflows are far below.
 const DEPTH_MAX: usize = 100;
 
 /// An action by its place among the items, and the actions it comes after.
 pub(super) type Order = Vec<(usize, Vec<usize>)>;
 
-/// The actions on the way from start to end, each after those it comes after.
+/// The actions on the way from start to end, each after its predecessors.
 ///
 /// # Errors
 /// Transitions to unknown nodes, cycles, forks and joins that are not paired, unknown cases; each with
@@ -63,7 +63,7 @@ pub(super) fn order(
     Ok(order)
 }
 
-/// The transitions of a node, those of failure only if asked for.
+/// The transitions of a node, with those of failure on request.
 fn targets<'i, 'a, 'd>(
     item: &'i Item<'a, 'd>,
     failure: bool,
@@ -78,7 +78,7 @@ fn targets<'i, 'a, 'd>(
     list.iter().chain(more.into_iter().flatten())
 }
 
-/// The way to go at a decision, as the options say.
+/// The branch of a decision, according to the options.
 struct Case<'c> {
     decision: &'c str,
     target: &'c str,
@@ -108,7 +108,7 @@ fn check_case(
     Err(xml.error(item.node, what))
 }
 
-/// Refuses cycles of transitions, those of failure set aside.
+/// Refuses cycles of transitions, without those of failure.
 fn refuse_cycles(
     items: &[Item<'_, '_>],
     index: &BTreeMap<&str, usize>,
@@ -125,7 +125,7 @@ fn refuse_cycles(
     if !is_left.contains(&true) {
         return Ok(());
     }
-    // What is left has a predecessor that is left: backwards, one comes round again.
+    // Every remaining node has a remaining predecessor: a walk backwards finds a cycle.
     let mut back: BTreeMap<usize, usize> = BTreeMap::new();
     for k in (0..items.len()).filter(|&k| is_left[k]) {
         for (to, _) in next(k) {
@@ -152,8 +152,8 @@ struct Walk<'i, 'a, 'd> {
 }
 
 impl Walk<'_, '_, '_> {
-    /// Follows a path from a node until a join, which is returned, or the end. `after` are the actions
-    /// before the path; what is returned are those before its end. There are no cycles.
+    /// Follows a path from a node until a join, which is returned, or the end. `after` are the actions before
+    /// the path; the returned actions are those before its end. There are no cycles.
     fn path(
         &mut self,
         from: usize,

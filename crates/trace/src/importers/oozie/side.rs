@@ -1,4 +1,4 @@
-//! The files beside a workflow: `job.properties`, and what actions take, which Oozie does not know.
+//! The files beside a workflow: `job.properties`, and the durations of actions, which Oozie does not know.
 //!
 //! The side file is TOML or JSON:
 //!
@@ -26,11 +26,11 @@ use crate::reading::parse::parse;
 use crate::reading::source::SourceMap;
 use crate::reading::times::Duration;
 
-/// What messages call the texts, which come from options and have no file here.
+/// The names of the texts in messages; they come from options and have no file here.
 const ACTIONS: &str = "actions";
 const CASES: &str = "cases";
 
-/// Longest text that replacing `${…}` may make of a value.
+/// Longest text after the replacement of `${…}` in a value.
 const EXPANDED_MAX: usize = 1 << 16;
 
 #[derive(Debug, Default, Deserialize)]
@@ -44,7 +44,7 @@ pub(in crate::importers) struct Side {
     text: String,
 }
 
-/// What is known of an action.
+/// The known data of an action.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::importers) struct Action {
@@ -53,7 +53,7 @@ pub(in crate::importers) struct Action {
     seconds: Option<Seconds>,
 }
 
-/// Distinguished by hand, so that a message says what was found and where.
+/// Distinguished by hand, so that a message has the value found and its place.
 #[derive(Debug)]
 enum Seconds {
     Both(Duration),
@@ -121,7 +121,7 @@ impl Action {
 }
 
 impl Side {
-    /// Reads the side file; an empty text says nothing.
+    /// Reads the side file; an empty text is an empty file.
     ///
     /// # Errors
     /// Broken syntax, unknown fields, numbers that are no times.
@@ -206,7 +206,7 @@ pub(in crate::importers) fn properties(text: &str) -> BTreeMap<String, String> {
     properties
 }
 
-/// Replaces every `${name}` that is known; others, expressions among them, stay as they are.
+/// Replaces every known `${name}`; other names and expressions stay.
 pub(in crate::importers) fn expand(text: &str, properties: &BTreeMap<String, String>) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find("${") {

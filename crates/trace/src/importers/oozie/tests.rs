@@ -71,7 +71,7 @@ fn actions_become_jobs_and_forks_vanish() {
     assert_eq!(line, Some(15));
 }
 
-/// Once they were given the reduces of the global configuration.
+/// A former bug: they got the reduces of the global configuration.
 #[test]
 fn actions_within_oozie_are_one_task_under_any_global_configuration() {
     let global = "<global><configuration><property><name>mapred.reduce.tasks</name><value>5</value></property>\
@@ -84,7 +84,7 @@ fn actions_within_oozie_are_one_task_under_any_global_configuration() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_its_line() {
+fn errors_have_a_line() {
     let checks = [
         (
             "<ok to=\"split\"/>",
@@ -267,7 +267,7 @@ proptest! {
             let pairs = [("properties", actions.as_str()), ("actions", actions.as_str())];
             let options = ImportOptions::from_pairs(pairs).unwrap();
             if let Ok(imported) = read_workload("w", &bytes, Some("oozie"), &options) {
-                // What is read has no cycles and no names that are none.
+                // The result has no cycles and no unknown names.
                 let before = |after: &[String], jobs: &[slackline_model::draft::JobDraft]| {
                     after.iter().all(|id| jobs.iter().any(|job| job.id == *id))
                 };

@@ -90,7 +90,7 @@ fn tasks_take_what_their_successful_attempt_took() {
             (0, Some("n1"), 99.0, 110.5, Outcome::Done),
         ]
     );
-    // Two maps at once and a reduce; the id is one of typed slots.
+    // Two maps at once and a reduce; the id is one of map and reduce slots.
     let machine = &imported.draft.machines[0];
     assert_eq!((machine.name.as_str(), machine.rack.as_deref()), ("n1", Some("r1")));
     assert_eq!(machine.slots, Slots::Typed { map: 2, reduce: 1 });
@@ -226,7 +226,7 @@ fn a_topology_gives_racks_and_machines_that_were_idle() {
 }
 
 #[test]
-fn what_is_no_job_is_refused_where_it_stands() {
+fn invalid_jobs_are_refused_with_their_place() {
     let one = job("job_1_1", 1, "", &[], &[]);
     let error = |text: &str| read(text, &[]).unwrap_err().to_string();
     let text = format!("{one}{}", one.replace("\"submitTime\":1", "\"submitTime\":\"noon\""));

@@ -18,7 +18,7 @@ const PAUSE: f64 = 1.0;
 #[derive(Default)]
 pub(super) struct Reader {
     applications: Vec<Application>,
-    /// A line that holds no event, until it is known whether it is the last.
+    /// A line without an event, until it is known whether it is the last.
     bad: Option<u32>,
     last: u32,
 }
@@ -50,7 +50,7 @@ struct Stage {
     announced: u64,
     /// Seconds of tasks that succeeded, by their part of the data.
     done: BTreeMap<i64, f64>,
-    /// Seconds of tasks of later attempts of the stage that do not say which part of the data they did.
+    /// Seconds of tasks of later attempts of the stage without the index of their partition.
     repeated: Vec<f64>,
     line: u32,
 }
@@ -185,7 +185,7 @@ impl Application {
         }
     }
 
-    /// The flow of all stages that ran, unless none did.
+    /// The flow of all stages that ran; `None` if there are none.
     pub(super) fn flow(
         &mut self,
         id: String,

@@ -103,7 +103,7 @@ struct DataSet {
 }
 
 impl StageInfo {
-    /// The last data set, by which a stage is known again.
+    /// The last data set, which identifies a stage.
     pub(super) fn last_data_set(&self) -> Option<i64> {
         self.data_sets.iter().map(|set| set.id).max()
     }

@@ -1,4 +1,4 @@
-//! Dependencies in an application: stages after their parents, jobs after those that the program waited for.
+//! Dependencies in an application: stages after their parents, jobs after those for which the program waited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,8 @@ pub(super) struct JobSpan {
     pub(super) stages: Vec<i64>,
 }
 
-/// The stages that ran, in the order of their numbers, each with those that ran and that it comes after.
-/// `jobs` are in the order of their submission.
+/// The stages that ran, by number, each with its predecessors that ran. `jobs` are in the order of their
+/// submission.
 pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64>)> {
     let at: BTreeMap<i64, usize> = stages.iter().enumerate().map(|(k, stage)| (stage.id, k)).collect();
     let parents = parents(stages, &at);
@@ -55,8 +55,8 @@ pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64
     ran.map(|(stage, after)| (stage.id, named(after))).collect()
 }
 
-/// The parents of each stage; one that was not run stands for the latest stage before it with the same last
-/// data set that was, if there is one.
+/// The parents of each stage; one that did not run is replaced by the latest earlier stage that ran with the
+/// same last data set, if there is one.
 fn parents(stages: &[Stage<'_>], at: &BTreeMap<i64, usize>) -> Vec<Vec<usize>> {
     let mut wrote: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     for (k, stage) in stages.iter().enumerate().filter(|(_, stage)| stage.ran) {
@@ -112,7 +112,7 @@ mod tests {
             stage(4, &[], 5, true),
             stage(5, &[4], 6, true),
         ];
-        // The job in the middle ran nothing.
+        // The job in the middle had no tasks.
         let jobs = [span(0, 10, &[0, 1, 2]), span(11, 12, &[3]), span(13, 20, &[4, 5])];
         let found = order(&stages, &jobs);
         assert_eq!(found[3..], [(4, vec![1, 2]), (5, vec![4])]);

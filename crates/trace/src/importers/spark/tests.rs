@@ -46,7 +46,7 @@ const ENVIRONMENT: &str = r#"{"Event":"SparkListenerEnvironmentUpdate","Spark Pr
 /// A second after 1 March 2026 began, in milliseconds.
 const T: i64 = 1_772_323_201_000;
 
-/// An application of two jobs; the second reads what the first one shuffled.
+/// An application of two jobs; the second reads the shuffle output of the first.
 fn log() -> Vec<String> {
     vec![
         VERSION.to_owned(),
@@ -270,7 +270,7 @@ fn real_logs_are_read() {
     );
 }
 
-/// Damaged in fuzzing: as many tasks as cores were asked for, which no memory holds.
+/// Found by fuzzing: more tasks than any memory holds, from the number of requested cores.
 #[test]
 fn a_task_of_more_cores_than_any_machine_has_takes_one() {
     let expected =

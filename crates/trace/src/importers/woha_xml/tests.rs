@@ -73,7 +73,7 @@ fn several_workflows_fit_into_one_file() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_its_line() {
+fn errors_have_a_line() {
     let checks = [
         (" deadline=\"4800\"", "", "w.xml:3:1: found <workflow> without deadline"),
         (

@@ -34,7 +34,7 @@ pub(crate) const LINES: Importer = Importer {
     )
 };
 
-/// What tells a first line from other documents.
+/// The keys that distinguish a first line from other documents.
 #[derive(Deserialize)]
 struct Keys {
     slackline: Option<IgnoredAny>,
@@ -100,7 +100,7 @@ impl Lines {
             faults.push((".release".to_owned(), what));
         }
         if let Some((other, job)) = flow.foreign_inputs().next() {
-            // Flows are forgotten when they are read, so that none can be looked up.
+            // Flows are forgotten after they are read, so lookups are impossible.
             let what = format!(
                 "found the input \"@{other}/{job}\", expected a document that is no lines for inputs from other flows"
             );
@@ -167,7 +167,7 @@ mod tests {
         lines.iter().fold(HEAD.to_owned() + "\n", |text, line| text + line + "\n")
     }
 
-    /// The flows of a document that is read as a stream, or what is wrong with it.
+    /// The flows of a document that is read as a stream, or its fault.
     fn stream(name: &str, bytes: &[u8]) -> Result<Draft, TraceError> {
         let source = io::Cursor::new(bytes.to_vec());
         let mut stream = WorkloadStream::open(name, source, None, &ImportOptions::default())?;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_reported_with_its_line_and_the_path_in_it() {
+    fn errors_have_a_line_and_the_path_in_it() {
         let ok = || flow("a", 5.0);
         for (text, expected) in [
             (
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_wrong_later_has_its_line_too() {
+    fn later_errors_have_a_line_too() {
         let text = document(&[flow("a", 5.0), flow("b", 6.0).replace("2,", "0,")]);
         let read = read_workload("w.jsonl", text.as_bytes(), None, &ImportOptions::default()).unwrap();
         let invalid = slackline_model::Instance::new(&read.draft).unwrap_err();

@@ -1,9 +1,9 @@
-//! Reads what Java's `LZ4BlockOutputStream` writes: blocks with Java's headers, as in the event logs of
+//! Reads the format of Java's `LZ4BlockOutputStream`: blocks with Java's headers, as in the event logs of
 //! Spark.
 //!
-//! A block has a magic word, a byte with its method and how large blocks may be, and, least byte first, its
-//! length packed and unpacked and a check sum. One that unpacks to nothing ends a stream; another stream may
-//! follow, and the end may be missing where the writer is still at work.
+//! A block has a magic word, a byte with its method and the largest block size, and, least byte first, its
+//! length packed and unpacked and a checksum. A block of unpacked length 0 ends a stream; another stream may
+//! follow, and the end may be missing while the writer still runs.
 
 use std::io::{self, BufRead, Read};
 
@@ -11,7 +11,7 @@ use twox_hash::XxHash32;
 
 use super::damaged;
 
-/// What each block begins with.
+/// The magic word of each block.
 pub(super) const MAGIC: [u8; 8] = *b"LZ4Block";
 
 /// A header without its magic word.
@@ -37,7 +37,7 @@ impl<R: BufRead> Blocks<R> {
         Self { source, block: Vec::new(), read: 0 }
     }
 
-    /// Goes to the next block that holds anything; false at the end of the file.
+    /// Goes to the next block with content; returns false at the end of the file.
     fn next_block(&mut self) -> io::Result<bool> {
         self.block.clear();
         self.read = 0;

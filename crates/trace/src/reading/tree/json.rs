@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use super::{DEPTH_MAX, Entry, Node, ParseError, Value, scalar, table};
 
 pub(super) fn read(text: &str) -> Result<Node<'_>, ParseError> {
-    // The reader of JSON knows best what is no JSON; the walk may then rely on the text.
+    // The JSON reader gives the best errors for invalid JSON; the walk may then rely on the text.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| parse_error(text, 0, &error))?;
     Walk { text, at: 0 }.value(0)
 }
@@ -25,7 +25,7 @@ fn parse_error(text: &str, start: usize, error: &serde_json::Error) -> ParseErro
     ParseError::new(start + before + column.saturating_sub(1), what)
 }
 
-/// Walks a text that is known to be JSON.
+/// Walks a text that is valid JSON.
 struct Walk<'a> {
     text: &'a str,
     at: usize,

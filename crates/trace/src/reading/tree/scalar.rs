@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Value;
 
-/// A decimal number; `Err` says why it cannot be used.
+/// A decimal number; `Err` has the reason why it cannot be used.
 pub(super) fn decimal(token: &str) -> Result<Value<'static>, String> {
     if let Ok(n) = token.parse() {
         return Ok(Value::Whole(n));
@@ -28,7 +28,7 @@ fn out_of_range(token: &str) -> String {
     format!("found {token}, a number out of range")
 }
 
-/// What a plain scalar of YAML is: the core schema of YAML 1.2, section 10.3.2.
+/// The value of a plain YAML scalar: the core schema of YAML 1.2, section 10.3.2.
 pub(super) fn plain(token: Cow<'_, str>) -> Result<Value<'_>, String> {
     Ok(match &*token {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,

@@ -1,7 +1,7 @@
 //! Parses YAML into a tree: one document, the core schema of YAML 1.2, anchors, aliases and merge keys.
 //!
-//! Aliases share the value of their anchor, so that the tree is never larger than the text; what they write
-//! out is counted all the same, because readers of the tree visit it as often as it is named.
+//! Aliases share the value of their anchor, so that the tree is never larger than the text; their expansion
+//! still counts, because readers of the tree visit it at each alias.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,13 +32,13 @@ struct Reader<'a> {
     /// Lists and tables that are not at their end.
     open: Vec<OpenCollection<'a>>,
     anchors: BTreeMap<usize, ExpandedNode<Rc<Node<'a>>>>,
-    /// What may yet be written out.
+    /// The remaining limit on expansion.
     left: usize,
     documents: usize,
     root: Option<Node<'a>>,
 }
 
-/// Something with its size when all aliases in it are written out.
+/// A value with its size when all aliases in it are expanded.
 #[derive(Clone)]
 struct ExpandedNode<T> {
     what: T,
@@ -61,7 +61,7 @@ enum Inner<'a> {
     List(Vec<Node<'a>>),
     Table {
         entries: Vec<Entry<'a>>,
-        /// A key whose value is next.
+        /// A key that waits for its value.
         key: Option<Key<'a>>,
         /// Values of `<<`.
         merged: Vec<Node<'a>>,
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A node that is complete goes where it belongs.
+    /// Adds a complete node to its parent.
     fn put(&mut self, node: ExpandedNode<Node<'a>>, anchor: usize) -> Result<(), ParseError> {
         let ExpandedNode { mut what, weight, height } = node;
         if anchor != 0 {
@@ -213,7 +213,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A table with what `<<` names, as far as it does not have it itself; of several the first.
+/// A table with the keys of the tables after `<<` that it does not have itself; of several tables the first
+/// counts.
 fn merge<'a>(own: Value<'a>, merged: &[Node<'a>]) -> Result<Value<'a>, ParseError> {
     let Value::Table(mut entries) = own else { return Ok(own) };
     let mut known: BTreeSet<Cow<'a, str>> = entries.iter().map(|entry| entry.key.clone()).collect();
@@ -236,7 +237,7 @@ fn merge<'a>(own: Value<'a>, merged: &[Node<'a>]) -> Result<Value<'a>, ParseErro
     Ok(Value::Table(entries))
 }
 
-/// Whether the tag of a list or table says what it is.
+/// Whether a list or table has an explicit tag of its kind.
 fn check_tag(tag: Option<&Tag>, core: &str, offset: usize) -> Result<(), ParseError> {
     match tag {
         Some(tag) if tag.core_suffix() != Some(core) && !is_plain_mark(tag) => {
@@ -246,7 +247,7 @@ fn check_tag(tag: Option<&Tag>, core: &str, offset: usize) -> Result<(), ParseEr
     }
 }
 
-/// The value of a scalar: a text if it is quoted, a block or tagged so, else what it looks like.
+/// The value of a scalar: a text if it is quoted, a block or tagged as one, otherwise by its form.
 fn scalar<'a>(text: Cow<'a, str>, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value<'a>, String> {
     let Some(tag) = tag else {
         return if style == ScalarStyle::Plain { scalar::plain(text) } else { Ok(Value::Text(text)) };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Values by the names that stand for them.
+/// Values by name.
 #[derive(Debug)]
 pub(super) struct Braces(BTreeMap<String, String>);
 
@@ -11,7 +11,7 @@ impl Braces {
         Self(values)
     }
 
-    /// Whether a name stands for something.
+    /// Whether a name has a value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -21,7 +21,7 @@ impl Braces {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Replaces each known name in braces by its value, as it is. Everything else stays, values are not
+    /// Replaces each known name in braces by its value, unchanged. Other text stays, and values are not
     /// searched again. O(bytes).
     pub(super) fn fill(&self, text: &mut String) {
         let mut filled = String::new();
@@ -37,7 +37,7 @@ impl Braces {
         }
     }
 
-    /// The first known name in braces that a dollar stands before.
+    /// The first known name in braces after a dollar.
     pub(super) fn after_a_dollar<'a>(&self, text: &'a str) -> Option<&'a str> {
         let mut rest = text;
         while let Some((before, name, after)) = next(rest, |name| self.0.contains_key(name)) {
@@ -55,7 +55,7 @@ pub(super) fn names(text: &str, name: &str) -> bool {
     next(text, |found| found == name).is_some()
 }
 
-/// The first name in braces that is wanted, with what is before and after it.
+/// The first matching name in braces, with the text before and after it.
 fn next(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(open) = text[from..].find('{').map(|at| from + at) {

@@ -1,4 +1,4 @@
-//! Documents with parameters: which texts they reach, how a flow becomes several, and what is refused.
+//! Documents with parameters: the texts that they reach, the copies of flows, and refusals.
 
 use slackline_model::Draft;
 use slackline_model::draft::RunWork;
@@ -132,7 +132,7 @@ fn an_output_that_all_values_would_write_is_refused() {
 }
 
 #[test]
-fn what_is_wrong_with_a_copy_is_reported_where_its_flow_stands() {
+fn errors_of_a_copy_have_the_place_of_its_flow() {
     let text = NIGHTS.replace("command = 'c {night}'", "command = 'c {night}', attempts = 0");
     let each = || parameters(&[], Some(("night", "1..3")));
     let found = read(&text, each()).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use super::{Fault, fault};
 use crate::documents::workload::wire;
 
-/// What a section is by the keys that say what is done.
+/// The kind of a section, by the keys of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A program that is built in.
@@ -55,7 +55,7 @@ pub(super) fn of(run: &wire::Run) -> Result<Kind, Fault> {
     }
 }
 
-/// Refuses keys that say nothing in a section of this kind: what has no effect was meant to have one.
+/// Refuses keys without effect in a section of this kind: the user meant them to have one.
 pub(super) fn check(kind: Kind, run: &wire::Run) -> Result<(), Fault> {
     if kind == Maps && run.combiner.is_some() {
         return fault(".combiner", "found a combiner without a reducer, expected both or none");

@@ -1,4 +1,4 @@
-//! Sections that are read and written back, and those that are refused.
+//! Sections that are read and written back, and refused ones.
 
 use slackline_model::Instance;
 use slackline_model::draft::{RunDraft, RunLimits, RunSetting, RunShuffle, RunWork};
@@ -33,7 +33,7 @@ fn inputs_from_jobs_make_edges_and_sections_survive() {
 }
 
 #[test]
-fn what_does_not_go_together_is_reported() {
+fn contradictions_are_reported() {
     assert!(error("inputs = ['x'], output = 'y'").contains("expected one of program"));
     assert!(error("program = 'sort', mapper = 'cat', output = 'y'").contains("expected one of program"));
     assert!(error("program = 'sort', output = ' '").contains("expected a directory"));

@@ -5,10 +5,9 @@ use slackline_model::names::unknown;
 use super::{Fault, fault};
 use crate::documents::workload::wire;
 
-/// What part files can be compressed with.
+/// The compressions of part files.
 const CODECS: [&str; 3] = ["gzip", "zstd", "lz4"];
-/// What map output can be compressed with: it is read again soon, so that what is slow costs more than it
-/// saves.
+/// The compressions of map output: it is read again soon, so a slow one costs more than it saves.
 const SHUFFLE_CODECS: [&str; 1] = ["lz4"];
 
 /// Refuses the first value that cannot be meant.
@@ -45,7 +44,7 @@ fn files(run: &wire::Run) -> Result<(), Fault> {
     }
 }
 
-/// Whether a text is nothing that a command line or a path can be.
+/// Whether no command line or path can contain a text.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty() || text.contains('\0')
 }

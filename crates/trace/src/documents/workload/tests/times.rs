@@ -1,11 +1,11 @@
-//! Times in documents: texts mean what numbers mean, and say what is wrong with them in every form.
+//! Times in documents: texts and numbers have the same meaning, and the same errors in every form.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-/// A document with one value in JSON at every place where a time may stand.
+/// A document with one value in JSON at every place for a time.
 fn timed(start: Option<&str>, moment: &Value, duration: &Value) -> Value {
     let mut document = json!({
         "slackline": 1,
@@ -131,7 +131,7 @@ fn a_start_that_a_run_gives_goes_before_the_documents_and_keeps_its_zone() {
 }
 
 #[test]
-fn what_is_wrong_with_a_time_is_reported_in_the_same_words_in_every_form() {
+fn errors_of_times_are_the_same_in_every_format() {
     let start = Some("2026-03-01T00:00[Europe/Berlin]");
     let cases = [
         (

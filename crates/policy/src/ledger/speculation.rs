@@ -15,7 +15,7 @@ use crate::pending::TaskRange;
 impl Ledger {
     /// A speculative attempt runs. The ledger accepts it if its slot is free and only the first attempt runs,
     /// and refuses it otherwise.
-    pub(super) fn second_runs(&mut self, second: Second, engine: &mut dyn Engine) {
+    pub(super) fn start_speculative(&mut self, second: Second, engine: &mut dyn Engine) {
         let Second { row, name, slot, since } = second;
         let place = SlotRange { first: slot, len: 1 };
         let Some(taken) = self.may_run_beside(row, place) else {
@@ -69,13 +69,13 @@ impl Ledger {
     }
 
     /// Running speculative attempts on slots of a kind.
-    pub(crate) fn seconds(&self, slot_kind: SlotKind) -> u32 {
+    pub(crate) fn speculative_attempts(&self, slot_kind: SlotKind) -> u32 {
         let is_here = |row: &RowId| self.instance.slot_kind_of(self.log[*row].task.phase) == slot_kind;
-        self.twins.keys().filter(|row| self.is_second(**row) && is_here(row)).count() as u32
+        self.twins.keys().filter(|row| self.is_speculative(**row) && is_here(row)).count() as u32
     }
 
     /// Whether a row is a speculative attempt whose first attempt runs.
-    pub(crate) fn is_second(&self, id: RowId) -> bool {
+    pub(crate) fn is_speculative(&self, id: RowId) -> bool {
         self.twins.get(&id).is_some_and(|first| *first < id)
     }
 }
