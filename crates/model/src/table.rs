@@ -184,6 +184,17 @@ where
         })
     }
 
+    /// The rows from an id on, with their ids, by id. O(pages from there on + rows that are read).
+    pub fn iter_from(&self, from: I) -> impl Iterator<Item = (I, &T)> {
+        let (first, front) = (usize::from(from), self.front);
+        let pages = self.pages.iter().enumerate().skip((first / PAGE).saturating_sub(front));
+        pages.filter_map(|(k, page)| Some((k, page.as_ref()?))).flat_map(move |(k, page)| {
+            let base = (front + k) * PAGE;
+            let rows = page.row.iter().enumerate().skip(first.saturating_sub(base));
+            rows.filter_map(move |(at, row)| Some((I::from(base + at), row.as_ref()?)))
+        })
+    }
+
     /// The rows, by id.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
         self.iter_enumerated().map(|(_, row)| row)

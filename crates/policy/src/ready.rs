@@ -89,6 +89,16 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         }
     }
 
+    /// Sets the key of a phase, if it was ready. O(log n).
+    pub fn move_to(&mut self, phase: PhaseId, key: K, view: &View<'_>) {
+        let Some(known) = self.known[phase].filter(|known| known.key != key) else { return };
+        self.remove(phase, view);
+        self.known[phase] = Some(QueueEntry { key, is_queued: known.is_queued });
+        if known.is_queued {
+            self.slot_kinds[view.instance.slot_kind_of(phase).index()].insert((key, phase));
+        }
+    }
+
     /// The first phase that can run on the free slot, outside `ask.skip`.
     pub fn first(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
         let mut from = None;
