@@ -231,6 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn a_phase_that_moves_is_found_at_its_new_place() {
+        let instance = three();
+        let mut bench = Bench::new(&instance, 1.0, &[7, 5, 6]);
+        let Bench { instance, state, estimates, queue, .. } = &mut bench;
+        let view = View { instance, state, estimates, held: BusySlots::none(), now: Time::ZERO };
+        queue.move_to(PhaseId(1), 8, &view);
+        queue.move_to(PhaseId(2), 6, &view);
+        assert_eq!([bench.first(&[]), bench.first(&[2]), bench.first(&[0, 2])], [Some(2), Some(0), Some(1)]);
+        // One that was started and comes back has the key that it was moved to.
+        bench.take(0, 1);
+        assert_eq!(bench.first(&[2]), Some(1));
+        let Bench { instance, state, estimates, queue, .. } = &mut bench;
+        let view = View { instance, state, estimates, held: BusySlots::none(), now: Time::ZERO };
+        queue.move_to(PhaseId(0), 1, &view);
+        bench.finish(0, 1);
+        assert_eq!(bench.first(&[]), Some(0));
+    }
+
+    #[test]
     fn the_smallest_key_is_first_then_the_lowest_id() {
         let instance = three();
         let mut bench = Bench::new(&instance, 1.0, &[7, 5, 5]);
