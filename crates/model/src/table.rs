@@ -184,6 +184,17 @@ where
         })
     }
 
+    /// The rows from an id on, with their ids, by id. O(pages from there on + rows that are read).
+    pub fn iter_from(&self, from: I) -> impl Iterator<Item = (I, &T)> {
+        let (first, front) = (usize::from(from), self.front);
+        let pages = self.pages.iter().enumerate().skip((first / PAGE).saturating_sub(front));
+        pages.filter_map(|(k, page)| Some((k, page.as_ref()?))).flat_map(move |(k, page)| {
+            let base = (front + k) * PAGE;
+            let rows = page.row.iter().enumerate().skip(first.saturating_sub(base));
+            rows.filter_map(move |(at, row)| Some((I::from(base + at), row.as_ref()?)))
+        })
+    }
+
     /// The rows, by id.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
         self.iter_enumerated().map(|(_, row)| row)
@@ -260,6 +271,18 @@ mod tests {
     /// Ids of the rows, and how many pages there are.
     fn shape(table: &Table<JobId, u32>) -> (Vec<u32>, usize) {
         (table.keys().map(|id| id.0).collect(), table.pages.len())
+    }
+
+    #[test]
+    fn rows_from_an_id_on_are_the_last_of_all_rows() {
+        let mut table: Table<JobId, u32> = (0..300).collect();
+        for id in (0..300).filter(|id| id % 3 == 0 || *id < 130) {
+            table.remove(JobId(id));
+        }
+        for from in [0, 1, 129, 130, 131, 192, 299, 300, 1000] {
+            let all = table.iter_enumerated().filter(|(id, _)| id.0 >= from);
+            assert!(table.iter_from(JobId(from)).eq(all), "from {from}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use slackline_model::{JobId, MachineId, PhaseId, SlotKind, SlotRange, Time};
 
+use crate::engine::RowId;
 use crate::ledger::{Ledger, Masters};
 use crate::log::Row;
 use crate::speed_order::SpeedClass;
@@ -39,9 +40,15 @@ impl<'a> BusySlots<'a> {
     /// The batches that hold slots, in the order of their starts, without speculative attempts. O(rows of the
     /// log).
     pub fn running(self) -> impl Iterator<Item = Holding<'a>> {
-        let rows = self.0.into_iter().flat_map(|ledger| {
+        self.running_from(RowId(0)).map(|(_, holding)| holding)
+    }
+
+    /// The batches that hold slots, from this row on, with their rows, in the order of their starts, without
+    /// speculative attempts. O(rows of the log from there on).
+    pub fn running_from(self, from: RowId) -> impl Iterator<Item = (RowId, Holding<'a>)> {
+        let rows = self.0.into_iter().flat_map(move |ledger| {
             let is_first = |(id, row): &(_, &Row)| row.is_running() && !ledger.is_speculative(*id);
-            let running = ledger.log.iter_enumerated().filter(is_first);
+            let running = ledger.log.iter_from(from).filter(is_first);
             running.map(move |(id, row)| (ledger, id, row))
         });
         rows.map(|(ledger, id, row): (&Ledger, _, &Row)| {
@@ -49,8 +56,25 @@ impl<'a> BusySlots<'a> {
             let waits = ledger.state.is_early(&ledger.instance, task.phase);
             let began = ledger.went.get(&id).copied().unwrap_or(task.start).max(task.start + task.startup);
             let since = (!waits).then_some(began);
-            Holding { phase: task.phase, first: task.first, count: task.count, since, places: row.places() }
+            let (phase, first, count) = (task.phase, task.first, task.count);
+            (id, Holding { phase, first, count, since, places: row.places() })
         })
+    }
+
+    /// The row of the next batch that starts.
+    pub fn next_row(self) -> RowId {
+        RowId::from(self.0.map_or(0, |ledger| ledger.log.len()))
+    }
+
+    /// Whether a batch still holds its slots.
+    pub fn is_running(self, row: RowId) -> bool {
+        self.0.and_then(|ledger| ledger.log.get(row)).is_some_and(Row::is_running)
+    }
+
+    /// How often running batches have changed otherwise than by starting or ending: their tasks began to
+    /// compute later than they started, or wait again.
+    pub fn changes(self) -> u64 {
+        self.0.map_or(0, |ledger| ledger.row_changes)
     }
 
     /// The number of slots that ApplicationMasters hold, if jobs need them.

@@ -10,7 +10,7 @@ use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, SlotRange, Span, Time};
 
 /// A batch of equal tasks that started together, counted over the whole run: at most 2^32 of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub u32);
 
 impl From<usize> for RowId {

@@ -315,6 +315,7 @@ impl Learning {
         for (group, speed) in estimates.speed.iter_mut_enumerated() {
             *speed = self.speeds[self.number_of[group.index()]];
         }
+        estimates.revision += 1;
         for (phase, _) in self.name_of.iter_enumerated() {
             estimates.task[phase] = self.estimate(instance, phase);
         }

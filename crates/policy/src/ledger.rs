@@ -41,6 +41,8 @@ pub(crate) struct Ledger {
     pub(crate) state: State,
     /// Rows that run, and those that ended and may still change.
     pub(crate) log: Log,
+    /// How often running rows have changed otherwise than by starting or ending.
+    pub(crate) row_changes: u64,
     pub(crate) free: [SlotSet; 2],
     /// The order in which slots are used.
     pub(crate) fastest: Fastest,
@@ -106,6 +108,7 @@ impl Ledger {
                 .with_submission(capabilities.masters.is_some()),
             masters: capabilities.masters.map(Masters::new),
             log: Log::new(),
+            row_changes: 0,
             free,
             fastest: Fastest::default(),
             now: Time::ZERO,
@@ -153,6 +156,7 @@ impl Ledger {
             Report::Began { row, startup } => {
                 if let Some(row) = self.log.get_mut(row) {
                     row.task.startup = startup;
+                    self.row_changes += u64::from(row.is_running());
                 }
             }
             Report::Finished { row, at } => self.finished(row, at, engine, events),
@@ -321,6 +325,7 @@ impl Ledger {
         };
         self.state.release(&self.instance, reduce);
         for &row in self.reduces.iter().flat_map(|r| &r[reduce]) {
+            self.row_changes += 1;
             self.went.insert(row, since.max(self.log[row].task.start));
             engine.order(Order::Go { row, since });
         }
@@ -617,6 +622,7 @@ impl Ledger {
         let job = self.instance.phase(row.phase).job;
         if complete && let Some(reduce) = self.instance.job(job).reduce {
             self.state.hold(&self.instance, reduce);
+            self.row_changes += 1;
             for &row in self.reduces.iter().flat_map(|r| &r[reduce]) {
                 engine.order(Order::Hold(row));
             }

@@ -89,6 +89,16 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         }
     }
 
+    /// Sets the key of a phase, if it was ready. O(log n).
+    pub fn move_to(&mut self, phase: PhaseId, key: K, view: &View<'_>) {
+        let Some(known) = self.known[phase].filter(|known| known.key != key) else { return };
+        self.remove(phase, view);
+        self.known[phase] = Some(QueueEntry { key, is_queued: known.is_queued });
+        if known.is_queued {
+            self.slot_kinds[view.instance.slot_kind_of(phase).index()].insert((key, phase));
+        }
+    }
+
     /// The first phase that can run on the free slot, outside `ask.skip`.
     pub fn first(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
         let mut from = None;
@@ -218,6 +228,25 @@ mod tests {
         let mut flows = ["f", "g", "h"].map(|id| flow(id, uniform(2, 1.0), None));
         flows[0].jobs[0].max_slots.map = Some(1);
         instance(vec![machines("m", 1, 9)], flows.into())
+    }
+
+    #[test]
+    fn a_phase_that_moves_is_found_at_its_new_place() {
+        let instance = three();
+        let mut bench = Bench::new(&instance, 1.0, &[7, 5, 6]);
+        let Bench { instance, state, estimates, queue, .. } = &mut bench;
+        let view = View { instance, state, estimates, held: BusySlots::none(), now: Time::ZERO };
+        queue.move_to(PhaseId(1), 8, &view);
+        queue.move_to(PhaseId(2), 6, &view);
+        assert_eq!([bench.first(&[]), bench.first(&[2]), bench.first(&[0, 2])], [Some(2), Some(0), Some(1)]);
+        // One that was started and comes back has the key that it was moved to.
+        bench.take(0, 1);
+        assert_eq!(bench.first(&[2]), Some(1));
+        let Bench { instance, state, estimates, queue, .. } = &mut bench;
+        let view = View { instance, state, estimates, held: BusySlots::none(), now: Time::ZERO };
+        queue.move_to(PhaseId(0), 1, &view);
+        bench.finish(0, 1);
+        assert_eq!(bench.first(&[]), Some(0));
     }
 
     #[test]

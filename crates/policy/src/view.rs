@@ -78,13 +78,16 @@ pub struct Estimates {
     /// Whether the proportions of the tasks within a phase are known too, as for an ApplicationMaster that
     /// knows the sizes of its splits. A policy that considers single tasks takes them from the instance.
     pub each: bool,
+    /// How often the estimates of all phases were made again. Other changes are of phases that an event of
+    /// the instant names, or that are of the same job.
+    pub revision: u64,
 }
 
 impl Estimates {
     /// The true speeds, without any phase.
     pub fn new(cluster: &Cluster) -> Self {
         let speed = cluster.groups().iter().map(|group| group.speed).collect();
-        Self { task: Table::new(), speed, each: false }
+        Self { task: Table::new(), speed, each: false, revision: 0 }
     }
 
     /// The true means and speeds, without the proportions of single tasks.

@@ -5,8 +5,8 @@
 //! back until its release.
 
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{FlowId, Objective, Seed, Time};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, View};
+use slackline_model::{FlowId, Objective, PhaseId, Seed, Time};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, View};
 
 use crate::auto::evaluate::Evaluator;
 use crate::auto::online::{EstimatedCost, OrderCosts, numbers, portfolio};
@@ -49,8 +49,7 @@ impl Search {
         starts: &[Vec<FlowId>],
         stop: impl Fn() -> bool,
     ) -> Option<SearchResult> {
-        let mut residual = Residual::default();
-        residual.measure(view);
+        let residual = Residual::of(view);
         let mut here = Evaluator::default();
         here.look(view, by_tail(&residual, view));
         // Numbers are by release.
@@ -106,7 +105,9 @@ pub struct InOrder {
     /// The rank of each flow of the document.
     rank: Vec<u32>,
     residual: Residual,
-    serving: ByPlace,
+    /// The rank of its flow, and its place by tail among all phases, of each phase.
+    place: IdTable<PhaseId, (u32, u32)>,
+    serving: ByPlace<(u32, u32)>,
 }
 
 impl InOrder {
@@ -116,7 +117,8 @@ impl InOrder {
         // Flows without work have no position in an order, and no phase that needs one.
         let mut rank = vec![u32::MAX; n];
         (0..).zip(order).for_each(|(at, flow)| rank[flow.index()] = at);
-        Self { rank, residual: Residual::default(), serving: ByPlace::default() }
+        let (residual, place, serving) = Default::default();
+        Self { rank, residual, place, serving }
     }
 
     /// Gives the phases of arriving flows their positions.
@@ -126,7 +128,7 @@ impl InOrder {
             let flow = view.instance.flow_of(phase);
             if arrived.contains(&flow) {
                 let place = view.instance.flow(flow).place.index();
-                self.serving.place[phase] = (self.rank.get(place).copied().unwrap_or(u32::MAX), at);
+                self.place[phase] = (self.rank.get(place).copied().unwrap_or(u32::MAX), at);
             }
         }
     }
@@ -147,7 +149,11 @@ impl Policy for InOrder {
         if !arrived.is_empty() {
             self.place(&arrived, view);
         }
-        self.serving.note(events, view);
+        let Self { place, serving, .. } = self;
+        serving.note(events, view, |phase| place[phase]);
+        for flow in events.iter().filter_map(Event::over) {
+            place.forget(view.instance.flow(flow).phases());
+        }
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {

@@ -71,12 +71,13 @@ pub struct Graph<N = Node> {
 
 impl<N> Graph<N> {
     /// Nodes on `slots` slots of each slot kind; of each pair of `arcs`, the second node waits for the first.
-    /// Nodes that wait for none may run from their `release` on (seconds). O(n log n + arcs log arcs).
+    /// Nodes that wait for none may run from their `release` on (seconds), which is asked for in their order.
+    /// O(n log n + arcs log arcs).
     pub fn new(
         slots: [u32; 2],
         nodes: Vec<N>,
         mut arcs: Vec<(u32, u32)>,
-        release: impl Fn(usize) -> f64,
+        mut release: impl FnMut(usize) -> f64,
     ) -> Self {
         arcs.sort_unstable();
         let (mut first_next, mut waits) = (vec![0; nodes.len() + 1], vec![0; nodes.len()]);
@@ -242,6 +243,8 @@ pub struct Executor<K> {
     ready: Vec<u32>,
     /// Slots by position in `ready`; nodes beyond its end get none.
     given: Vec<u32>,
+    /// How long each of them would take with these slots, by position; infinite without slots.
+    seconds: Vec<f64>,
     /// Ready nodes without work.
     workless: Vec<u32>,
     /// Nodes that have just finished.
@@ -342,11 +345,16 @@ impl<K: Copy + Ord + Default> Executor<K> {
     }
 
     /// The next event: the end of a node, `until`, or an instant that the rule requests.
-    fn step<R: Rule<Key = K>>(&self, until: f64, graph: &Graph<R::Node>, rule: &R) -> Step {
+    fn step<R: Rule<Key = K>>(&mut self, until: f64, graph: &Graph<R::Node>, rule: &R) -> Step {
         let (mut least, mut first) = (f64::INFINITY, None);
-        for (k, (&node, &slots)) in self.ready.iter().zip(&self.given).enumerate() {
+        let Self { left, seconds, .. } = self;
+        let takes = |(&node, &slots): (&u32, &u32)| {
+            if slots > 0 { left[node as usize] / f64::from(slots) } else { f64::INFINITY }
+        };
+        seconds.clear();
+        seconds.extend(self.ready.iter().zip(&self.given).map(takes));
+        for (k, (&seconds, &slots)) in self.seconds.iter().zip(&self.given).enumerate() {
             if slots > 0 {
-                let seconds = self.left[node as usize] / f64::from(slots);
                 let end = match R::ROUNDING {
                     Rounding::Instants => self.now + seconds,
                     Rounding::Steps => seconds,
@@ -384,9 +392,7 @@ impl<K: Copy + Ord + Default> Executor<K> {
             let is_done = match R::ROUNDING {
                 Rounding::Instants => step.first == Some(k) || left <= NEAR * graph.nodes[node].work(),
                 Rounding::Steps => {
-                    step.first.is_some()
-                        && slots > 0
-                        && before / f64::from(slots) <= step.seconds * (1.0 + NEAR)
+                    step.first.is_some() && slots > 0 && self.seconds[k] <= step.seconds * (1.0 + NEAR)
                 }
             };
             if is_done {

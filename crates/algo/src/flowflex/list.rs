@@ -108,12 +108,6 @@ impl<'a> Lister<'a> {
         std::mem::take(&mut self.service.first)
     }
 
-    /// The place of each node under a rule of flows or dates: the smallest is served first.
-    pub fn places(&mut self, rule: Rule<'_>) -> &[Key] {
-        self.service.start(rule, ScheduleEnd::Done);
-        &self.service.priority
-    }
-
     /// Runs up to `until`; whether all is done.
     fn run(&mut self, rule: Rule<'_>, until: ScheduleEnd, rows: Option<&mut Vec<fluid::Row>>) -> bool {
         self.service.start(rule, until);
@@ -152,12 +146,7 @@ struct Service<'a> {
 
 impl<'a> Service<'a> {
     fn new(net: &'a Network) -> Self {
-        let mut by_urgency: Vec<u32> = (0..net.nodes().len() as u32).collect();
-        for flow in &net.flows {
-            let urgency = |k: u32| net.node(k as usize).alone();
-            by_urgency[flow.nodes.clone()]
-                .sort_by(|&a, &b| urgency(b).total_cmp(&urgency(a)).then(a.cmp(&b)));
-        }
+        let by_urgency = by_urgency(net);
         let least: Vec<f64> = net.flows.iter().map(|f| f.cost.eval(f.earliest)).collect();
         let flows = net.flows.iter().enumerate();
         Self {
@@ -199,17 +188,7 @@ impl<'a> Service<'a> {
             Rule::Fifo => Order::Fifo,
             Rule::Fair => Order::Fair,
         };
-        if let Rule::Flows(order) = rule {
-            let nodes = order.iter().flat_map(|&flow| &self.by_urgency[net.flows[flow].nodes.clone()]);
-            for (at, &node) in (0u32..).zip(nodes) {
-                self.priority[node as usize] = Key::new(f64::from(at));
-            }
-        }
-        if let Rule::Due(due) = rule {
-            for ((priority, node), &flow) in self.priority.iter_mut().zip(net.nodes()).zip(&self.flow_of) {
-                *priority = Key::new(due[flow as usize] - node.alone());
-            }
-        }
+        prioritise(net, rule, &self.by_urgency, &mut self.priority);
     }
 
     /// Max-min fair whole shares in each slot kind.
@@ -275,6 +254,43 @@ impl fluid::Rule for Service<'_> {
     fn is_over(&self) -> bool {
         self.is_over || self.at_least > self.limit
     }
+}
+
+/// Nodes of each flow by urgency, the longest path to the end first, concatenated. O(n log n).
+fn by_urgency(net: &Network) -> Vec<u32> {
+    let mut nodes: Vec<u32> = (0..net.nodes().len() as u32).collect();
+    let urgency = |k: u32| net.node(k as usize).alone();
+    for flow in &net.flows {
+        nodes[flow.nodes.clone()].sort_by(|&a, &b| urgency(b).total_cmp(&urgency(a)).then(a.cmp(&b)));
+    }
+    nodes
+}
+
+/// Writes the place of each node under a rule of flows or dates: the smallest is served first. O(n).
+fn prioritise(net: &Network, rule: Rule<'_>, by_urgency: &[u32], priority: &mut [Key]) {
+    match rule {
+        Rule::Flows(order) => {
+            let nodes = order.iter().flat_map(|&flow| &by_urgency[net.flows[flow].nodes.clone()]);
+            for (at, &node) in (0u32..).zip(nodes) {
+                priority[node as usize] = Key::new(f64::from(at));
+            }
+        }
+        Rule::Due(due) => {
+            for (flow, due) in net.flows.iter().zip(due) {
+                for node in flow.nodes.clone() {
+                    priority[node] = Key::new(due - net.node(node).alone());
+                }
+            }
+        }
+        Rule::Fifo | Rule::Fair => {}
+    }
+}
+
+/// The place of each node under a rule of flows or dates: the smallest is served first. O(n log n).
+pub fn places(net: &Network, rule: Rule<'_>) -> Vec<Key> {
+    let mut priority = vec![Key::default(); net.nodes().len()];
+    prioritise(net, rule, &by_urgency(net), &mut priority);
+    priority
 }
 
 /// The objective's value and the sum of all costs.

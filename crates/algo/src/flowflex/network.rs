@@ -130,16 +130,21 @@ impl Network {
     ) -> Self {
         let (mut nodes, mut planned): (Vec<Node>, Vec<NetFlow>) = (Vec::new(), Vec::new());
         let mut arcs: Vec<(u32, u32)> = Vec::new();
+        // Scratch: the nodes before the next one, and the last node of each job of a flow.
+        let (mut before, mut last): (Vec<u32>, Vec<Option<u32>>) = (Vec::new(), Vec::new());
         for id in flows {
             let flow = instance.flow(id);
             let first = nodes.len();
             // The node that is last of each job of the flow, if any of the job is left. A job waits only for
             // others of its flow, whose ids are consecutive.
-            let mut last: Vec<Option<u32>> = vec![None; flow.jobs().len()];
-            let place = |job: JobId| job.index() - flow.jobs().next().map_or(0, JobId::index);
+            last.clear();
+            last.resize(flow.jobs().len(), None);
+            let first_job = flow.jobs().next().map_or(0, JobId::index);
+            let place = |job: JobId| job.index() - first_job;
             for &job_id in instance.topological_of(id) {
                 let job = instance.job(job_id);
-                let mut before: Vec<u32> = job.after.iter().filter_map(|a| last[place(*a)]).collect();
+                before.clear();
+                before.extend(job.after.iter().filter_map(|a| last[place(*a)]));
                 for phase in job.phases() {
                     let Some(work) = remaining.work(phase) else { continue };
                     let slot_kind = instance.slot_kind_of(phase).index();
@@ -147,7 +152,8 @@ impl Network {
                     let cap = remaining.cap(phase).min(slots[slot_kind]).max(1);
                     nodes.push(Node { phase, work: work / speed, cap, slot_kind, tail: 0.0 });
                     arcs.extend(before.iter().map(|&b| (b, node)));
-                    before = vec![node];
+                    before.clear();
+                    before.push(node);
                     last[place(job_id)] = Some(node);
                 }
             }
@@ -159,8 +165,13 @@ impl Network {
                 earliest: 0.0,
             });
         }
-        let flow_of = |node| planned.partition_point(|flow| flow.nodes.end <= node);
-        let graph = Graph::new(slots, nodes, arcs, |node| planned[flow_of(node)].release);
+        let mut flow = 0;
+        // Nodes are asked for in order.
+        let release = |node| {
+            flow += planned[flow..].iter().take_while(|flow| flow.nodes.end <= node).count();
+            planned[flow].release
+        };
+        let graph = Graph::new(slots, nodes, arcs, release);
         let combine = instance.objective().combine;
         let mut net = Self { slots, slot_kind: None, combine, graph, flows: planned };
         net.measure(binding);

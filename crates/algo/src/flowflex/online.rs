@@ -135,10 +135,10 @@ impl FlowFlex {
         let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &EstimatedWork(view));
         self.nodes_planned += net.nodes().len() as u64;
         let of_node = |(node, slots): (usize, u32)| (net.node(node).phase, f64::from(slots));
-        let mut lister = Lister::new(&net);
         let order = match self.found.source() {
             Some(source) if !self.allowance.may_search() => source.order(&net),
             _ => {
+                let mut lister = Lister::new(&net);
                 let (source, order) = search(&net, &mut lister);
                 self.allowance.spend(PRICE * lister.steps());
                 self.found.note(source);
@@ -146,9 +146,11 @@ impl FlowFlex {
             }
         };
         match &mut self.serving {
-            Serving::Targets(_) => lister.first(order.rule(), now).into_iter().map(of_node).collect(),
+            Serving::Targets(_) => {
+                Lister::new(&net).first(order.rule(), now).into_iter().map(of_node).collect()
+            }
             Serving::Order(places) => {
-                places.follow(&net, lister.places(order.rule()), view);
+                places.follow(&net, &list::places(&net, order.rule()), view);
                 SlotsByPhase::default()
             }
         }

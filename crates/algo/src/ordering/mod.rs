@@ -68,6 +68,7 @@ mod entry;
 pub mod estimator;
 mod executor;
 pub mod exhaustive;
+mod johnson_order;
 pub mod online;
 pub mod orders;
 pub mod plan;

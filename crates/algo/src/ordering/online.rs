@@ -1,11 +1,14 @@
 //! MK_JR and MK_TCT_JR as policies: jobs arrive over time and are re-ordered at each arrival.
 
+use std::collections::BTreeSet;
+
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{JobId, PhaseId, PhaseKind};
 use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, View};
 use slackline_relax::johnson::Stages;
 
 use super::estimator::{Estimator, Mode};
+use super::johnson_order::{JohnsonKey, JohnsonOrders};
 use super::orders::{Candidates, Rule, Times, order_of};
 use super::workload::{Job, Split, Workload};
 use crate::epochs::{Allowance, Favourite};
@@ -20,21 +23,46 @@ use crate::epochs::{Allowance, Favourite};
 /// have all slots; phases then share them in the order of their jobs, maps first. Blind to speeds, minima,
 /// weights and deadlines.
 ///
-/// O(n log n) an arrival, n the jobs that are ready and not done, and two estimates if there are two
-/// candidates; O(log n) a decision.
+/// MK_JR: O(changed jobs · log n) an arrival, n the jobs that are ready and not done, and two estimates if
+/// there are two candidates. MK_TCT_JR: O(n log n) an arrival. O(log n) a decision.
 #[derive(Clone, Debug)]
 pub struct Ordering {
     rule: Rule,
     candidates: Candidates,
     estimator: Estimator,
-    /// Jobs that became ready and were not done at the last arrival.
-    active: Vec<JobId>,
-    /// Their places in the order; `None` for jobs that have not become ready or are done.
-    place: IdTable<JobId, Option<u32>>,
-    queue: ReadyQueue<u32>,
+    /// Jobs that became ready and are not done.
+    active: BTreeSet<JobId>,
+    /// Active jobs that became ready or changed since the last arrival; once each.
+    changed: BTreeSet<JobId>,
+    order: Order,
+    queue: ReadyQueue<Place>,
     allowance: Allowance,
     /// Which candidate wins.
     won: Favourite<usize>,
+}
+
+/// The place of a job: its key, or its rank if all jobs are put in order at once; ties by id.
+type Place = (JohnsonKey, u32, JobId);
+
+/// The order of the last arrival.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    johnson: JohnsonOrders,
+    /// The candidate whose order is in force.
+    candidate: usize,
+    /// The ranks of jobs under MK_TCT_JR.
+    rank: IdTable<JobId, u32>,
+    /// The slots and the estimates from which the stages of all jobs were computed.
+    basis: ([u32; 2], u64),
+}
+
+impl Order {
+    /// The place of a phase's job.
+    fn place(&self, phase: PhaseId, view: &View<'_>) -> Place {
+        let job = view.instance.phase(phase).job;
+        let key = self.johnson.keys(job).map_or(JohnsonKey::default(), |keys| keys[self.candidate]);
+        (key, self.rank[job], job)
+    }
 }
 
 /// Jobs that estimates may look at for each event of the run, and at once.
@@ -47,8 +75,9 @@ impl Ordering {
             rule,
             candidates,
             estimator: Estimator::default(),
-            active: Vec::new(),
-            place: IdTable::default(),
+            active: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            order: Order::default(),
             queue: ReadyQueue::new(),
             allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
             won: Favourite::default(),
@@ -57,64 +86,120 @@ impl Ordering {
 
     /// Takes in jobs that became ready; whether there were any.
     fn admit(&mut self, events: &[Event], view: &View<'_>) -> bool {
-        let before = self.active.len();
+        let mut arrived = false;
         for event in events {
-            if let Event::PhaseReady(phase) = *event {
-                let job = view.instance.phase(phase).job;
-                if self.place[job].is_none() {
-                    self.place[job] = Some(u32::MAX);
-                    self.active.push(job);
-                }
+            let (Event::PhaseReady(phase) | Event::TasksDone { phase, .. } | Event::TasksLost { phase, .. }) =
+                *event
+            else {
+                continue;
+            };
+            let job = view.instance.phase(phase).job;
+            if matches!(event, Event::PhaseReady(_)) {
+                arrived |= self.active.insert(job);
+            }
+            if self.active.contains(&job) {
+                self.changed.insert(job);
             }
         }
-        let arrived = self.active.len() > before;
         let over = events.iter().filter_map(Event::over).flat_map(|flow| view.instance.flow(flow).jobs());
         let done =
             events.iter().filter_map(|event| if let Event::JobDone(job) = *event { Some(job) } else { None });
-        self.place.forget(done.chain(over));
+        for job in done.chain(over) {
+            self.active.remove(&job);
+            self.changed.remove(&job);
+            self.order.johnson.remove(job);
+            self.order.rank.forget([job]);
+        }
         arrived
     }
 
     fn reorder(&mut self, view: &View<'_>) {
-        self.active.retain(|&job| self.place[job].is_some());
-        self.active.sort_unstable();
-        let order = if self.allowance.may_search() {
-            let orders = self.candidates.times().iter().map(|&times| self.order(times, view));
-            let mut orders: Vec<Vec<usize>> = orders.collect();
-            orders.dedup();
-            if orders.len() > 1 { self.better(orders, view) } else { orders.swap_remove(0) }
+        let slots = PhaseKind::ALL.map(|kind| view.state.alive(view.instance.cluster().slot_kind_of(kind)));
+        let basis = (slots, view.estimates.revision);
+        if std::mem::replace(&mut self.order.basis, basis) != basis {
+            self.changed.clone_from(&self.active);
+        }
+        match self.rule {
+            Rule::MkJr => self.reorder_changed(view),
+            Rule::MkTctJr => self.reorder_all(view),
+        }
+        self.changed.clear();
+    }
+
+    /// Johnson's rule: only jobs that changed have other places, unless another candidate is better now.
+    fn reorder_changed(&mut self, view: &View<'_>) {
+        for &job in &self.changed {
+            let times = self.candidates.times();
+            let key = |times| JohnsonKey::of(stages(times, job, view));
+            self.order.johnson.insert(job, [key(times[0]), key(times[times.len() - 1])]);
+        }
+        let johnson = &self.order.johnson;
+        let candidate = if !self.allowance.may_search() {
+            self.won.get().unwrap_or(0)
+        } else if johnson.order(0).eq(johnson.order(1)) {
+            0
         } else {
-            self.order(self.candidates.times()[self.won.get().unwrap_or(0)], view)
+            let orders = [0, 1].map(|times| johnson.order(times).collect::<Vec<_>>());
+            self.better(&orders, view)
         };
-        for (place, &i) in (0..).zip(&order) {
-            self.place[self.active[i]] = Some(place);
+        let Self { changed, order, queue, .. } = self;
+        if std::mem::replace(&mut order.candidate, candidate) != candidate {
+            queue.rekey(view, |phase| order.place(phase, view));
+            return;
+        }
+        for &job in &*changed {
+            for phase in view.instance.job(job).phases().filter(|&phase| view.phase(phase).is_ready()) {
+                queue.move_to(phase, order.place(phase, view), view);
+            }
         }
     }
 
-    /// The active jobs, by their index there, in the order of the rule by these times.
-    fn order(&self, times: Times, view: &View<'_>) -> Vec<usize> {
-        let stages: Vec<Stages<f64>> = self.active.iter().map(|&job| stages(times, job, view)).collect();
-        order_of(self.rule, &stages, |[map, reduce]| map + reduce)
+    /// MK_TCT_JR: which jobs are large depends on all jobs.
+    fn reorder_all(&mut self, view: &View<'_>) {
+        let times = self.candidates.times();
+        let candidate = if self.allowance.may_search() {
+            let mut orders: Vec<Vec<JobId>> = times.iter().map(|&times| self.sorted(times, view)).collect();
+            orders.dedup();
+            let best = if orders.len() > 1 { self.better(&orders, view) } else { 0 };
+            orders.swap_remove(best)
+        } else {
+            self.sorted(times[self.won.get().unwrap_or(0)], view)
+        };
+        let Self { order, queue, .. } = self;
+        for (rank, job) in (0..).zip(candidate) {
+            order.rank[job] = rank;
+        }
+        queue.rekey(view, |phase| order.place(phase, view));
     }
 
-    /// The best of some orders by the rule's goal, the first if they are equally good or are beyond what
-    /// can be estimated.
-    fn better(&mut self, mut orders: Vec<Vec<usize>>, view: &View<'_>) -> Vec<usize> {
-        let jobs = self.active.iter().map(|&job| left_of(job, view)).collect();
+    /// The active jobs in the order of the rule by these times.
+    fn sorted(&self, times: Times, view: &View<'_>) -> Vec<JobId> {
+        let jobs: Vec<JobId> = self.active.iter().copied().collect();
+        let stages: Vec<Stages<f64>> = jobs.iter().map(|&job| stages(times, job, view)).collect();
+        let order: Vec<usize> = order_of(self.rule, &stages, |[map, reduce]| map + reduce);
+        order.into_iter().map(|at| jobs[at]).collect()
+    }
+
+    /// Which of some orders of the active jobs is best by the rule's goal: the first if they are equally good
+    /// or are beyond what can be estimated.
+    fn better(&mut self, orders: &[Vec<JobId>], view: &View<'_>) -> usize {
+        let active: Vec<JobId> = self.active.iter().copied().collect();
+        let jobs = active.iter().map(|&job| left_of(job, view)).collect();
         let slots = |kind| view.state.alive(view.instance.cluster().slot_kind_of(kind)).max(1);
         let split = Split::new(slots(PhaseKind::Map), slots(PhaseKind::Reduce));
-        let (Ok(workload), Ok(split)) = (Workload::new(jobs), split) else { return orders.swap_remove(0) };
-        self.allowance.spend((orders.len() * self.active.len()) as u64);
+        let (Ok(workload), Ok(split)) = (Workload::new(jobs), split) else { return 0 };
+        self.allowance.spend((orders.len() * active.len()) as u64);
         let (goal, estimator) = (self.rule.goal(), &mut self.estimator);
-        let mut value = |order: &Vec<usize>| {
-            let order: Vec<JobId> = order.iter().map(|&i| JobId(i as u32)).collect();
+        let number = |job: &JobId| JobId::from(active.partition_point(|other| other < job));
+        let mut value = |order: &Vec<JobId>| {
+            let order: Vec<JobId> = order.iter().map(number).collect();
             let estimate = estimator.run(&workload, &order, split, Mode::WorkConserving);
             goal.key(estimate.makespan(), estimate.total_completion())
         };
         let best = orders.iter().map(&mut value).enumerate().min_by_key(|&(at, key)| (key, at));
         let best = best.map_or(0, |(at, _)| at);
         self.won.won(best);
-        orders.swap_remove(best)
+        best
     }
 }
 
@@ -153,11 +238,6 @@ fn left_of(job: JobId, view: &View<'_>) -> Job {
     Job { map, reduce }
 }
 
-/// The place of a phase's job.
-fn place_of(place: &IdTable<JobId, Option<u32>>, phase: PhaseId, view: &View<'_>) -> u32 {
-    place[view.instance.phase(phase).job].expect("invariant: jobs of ready phases have a place")
-}
-
 impl Policy for Ordering {
     fn name(&self) -> &'static str {
         self.rule.name()
@@ -169,15 +249,11 @@ impl Policy for Ordering {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
         self.allowance.earn(events.len());
-        let arrived = self.admit(events, view);
-        if arrived {
+        if self.admit(events, view) {
             self.reorder(view);
         }
-        let place = &self.place;
-        if arrived {
-            self.queue.rekey(view, |phase| place_of(place, phase, view));
-        }
-        self.queue.update(events, view, |phase| place_of(place, phase, view));
+        let Self { order, queue, .. } = self;
+        queue.update(events, view, |phase| order.place(phase, view));
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {

@@ -9,8 +9,9 @@
 //! 2. Put the flows in the order of the rule ([`orders`]), as if all slots together were one machine. 3. A
 //!    free slot goes to the first flow that can use it, and there to the phase with the longest path to the
 //!    end of the flow; a slow slot is left free while faster ones would do the rest of the phase sooner.
-//! **Guarantee**: none with several slots. **Complexity**: O(n log n) when a flow arrives or is over, n the
-//! phases of the flows that are there; O(log n) a decision.
+//! **Guarantee**: none with several slots. **Complexity**, when a flow arrives or is over, for n phases of the
+//! flows that are there: O(batches and phases of flows that run or changed, log n for each that moves) for
+//! rules whose keys stay as long as a flow does not change; else O(n log n). O(log n) a decision.
 //! **Deviations**: D1. The remaining work of a phase is at least a tenth of its finished work. D2.
 //! `moore` with weights leaves late what has most area over weight. D3. `due` is the earliest date by which
 //! the largest cost stays below a level. D4. Where slots are universal, Johnson's stages are all maps and all

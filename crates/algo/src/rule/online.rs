@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use slackline_model::instance::Flow;
 use slackline_model::params::{Param, Settings, Values};
-use slackline_model::{Key, PhaseId};
+use slackline_model::{FlowId, Key, PhaseId, Time};
 use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, View};
 
-use super::orders::{NAMES, Rule, RuleContext, RuleParams};
+use super::orders::{Candidate, NAMES, Rule, RuleContext, RuleKind, RuleParams};
 use super::residual::Residual;
 use crate::machines::Machines;
 use crate::registry::{Capabilities, PolicyEntry};
@@ -47,34 +47,32 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 
 #[derive(Clone, Debug)]
 pub struct ByRule {
+    order: Order,
+    serving: ByPlace<Place>,
+}
+
+/// The order of a rule at the last arrival or end of a flow.
+#[derive(Clone, Debug)]
+struct Order {
     rule: Rule,
     knobs: RuleParams,
     residual: Residual,
-    serving: ByPlace,
+    /// The rank of each active flow, if all flows are put in order at once.
+    rank: IdTable<FlowId, u32>,
 }
 
 /// Serves the phases that are ready by their places.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ByPlace {
-    /// Place of each phase of a live flow: the rank of its flow, and its place by tail among all phases.
-    pub(crate) place: IdTable<PhaseId, Place>,
-    queue: ReadyQueue<Place>,
+pub(crate) struct ByPlace<K> {
+    queue: ReadyQueue<K>,
     machines: Machines,
 }
 
-impl ByPlace {
-    /// All phases may have other places than before.
-    fn sort(&mut self, view: &View<'_>) {
-        self.queue.rekey(view, |phase| self.place[phase]);
-    }
-
-    /// Takes in events, when the phases of flows that arrived have their places.
-    pub(crate) fn note(&mut self, events: &[Event], view: &View<'_>) {
+impl<K: Ord + Copy> ByPlace<K> {
+    /// Applies the events of an instant. `place` is called when a phase becomes ready.
+    pub(crate) fn note(&mut self, events: &[Event], view: &View<'_>, place: impl FnMut(PhaseId) -> K) {
         self.machines.look_again();
-        self.queue.update(events, view, |phase| self.place[phase]);
-        for flow in events.iter().filter_map(Event::over) {
-            self.place.forget(view.instance.flow(flow).phases());
-        }
+        self.queue.update(events, view, place);
     }
 
     pub(crate) fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
@@ -82,8 +80,44 @@ impl ByPlace {
     }
 }
 
-/// The rank of its flow, and the place of a phase by tail.
-pub(crate) type Place = (u32, u32);
+/// The place of a phase: that of its flow, then the longest tail first. Ties go to the flow that was released
+/// first, then to the lower id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    key: Key,
+    flow: Option<(Time, FlowId)>,
+    tail: Reverse<Key>,
+}
+
+impl Order {
+    /// The place of a phase. O(1).
+    fn place(&self, phase: PhaseId, view: &View<'_>) -> Place {
+        let flow = view.instance.flow_of(phase);
+        let tail = Reverse(Key::new(self.residual.phases[phase].tail));
+        match self.rule.how {
+            RuleKind::Together => Place { tail, ..Place::default() },
+            RuleKind::Key(key) => {
+                let left =
+                    self.residual.of_flow(flow).expect("invariant: flows are measured when they arrive");
+                let candidate = Candidate::of(0, left, view, Time::ZERO);
+                let release = view.instance.flow(flow).release;
+                Place { key: Key::new(key(&candidate)), flow: Some((release, flow)), tail }
+            }
+            RuleKind::TimedKey(_) | RuleKind::Order(_) => {
+                Place { key: Key::new(f64::from(self.rank[flow])), flow: None, tail }
+            }
+        }
+    }
+
+    /// Puts all flows in order. O(n log n).
+    fn rank(&mut self, view: &View<'_>) {
+        self.residual.measure(view);
+        let scene = RuleContext::of(&self.residual, view, []);
+        for (flow, rank) in scene.flows.iter().zip(self.rule.ranks(&scene, self.knobs)) {
+            self.rank[flow.left.flow] = rank;
+        }
+    }
+}
 
 impl ByRule {
     /// The policy with these settings of [`ENTRY`].
@@ -94,28 +128,25 @@ impl ByRule {
             x: settings.real("x"),
             tail: settings.choice("tail") == "yes",
         };
-        Self {
-            rule,
-            knobs,
-            residual: if rule.needs_plans() { Residual::with_plans() } else { Residual::default() },
-            serving: ByPlace::default(),
-        }
+        let residual = if rule.needs_plans() { Residual::with_plans() } else { Residual::default() };
+        let order = Order { rule, knobs, residual, rank: IdTable::default() };
+        Self { order, serving: ByPlace::default() }
     }
 
-    /// The order from now on.
+    /// The order from now on. O(changed · log n) if the keys of flows that do not run stay, else O(n log n).
     fn sort(&mut self, view: &View<'_>) {
-        self.residual.measure(view);
-        let scene = RuleContext::of(&self.residual, view, []);
-        let ranks = self.rule.ranks(&scene, self.knobs);
-        for (flow, &rank) in scene.flows.iter().zip(&ranks) {
-            for phase in view.instance.flow(flow.left.flow).phases() {
-                self.serving.place[phase].0 = rank;
+        let Self { order, serving } = self;
+        if matches!(order.rule.how, RuleKind::TimedKey(_) | RuleKind::Order(_)) {
+            order.rank(view);
+            serving.queue.rekey(view, |phase| order.place(phase, view));
+            return;
+        }
+        order.residual.update(view);
+        for &flow in order.residual.updated() {
+            for phase in view.instance.flow(flow).phases().filter(|&phase| view.phase(phase).is_ready()) {
+                serving.queue.move_to(phase, order.place(phase, view), view);
             }
         }
-        for (at, phase) in (0..).zip(by_tail(&self.residual, view)) {
-            self.serving.place[phase].1 = at;
-        }
-        self.serving.sort(view);
     }
 }
 
@@ -137,12 +168,14 @@ impl Policy for ByRule {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
-        self.residual.note(events, view);
+        self.order.residual.note(events, view);
         let changes = |event: &Event| matches!(event, Event::FlowArrived(_)) || event.over().is_some();
         if events.iter().any(changes) {
             self.sort(view);
         }
-        self.serving.note(events, view);
+        let Self { order, serving } = self;
+        serving.note(events, view, |phase| order.place(phase, view));
+        order.rank.forget(events.iter().filter_map(Event::over));
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {

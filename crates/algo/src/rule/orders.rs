@@ -1,6 +1,6 @@
 //! The table of rules: each puts the live flows in an order, by what is left of them.
 
-use slackline_model::CostFn;
+use slackline_model::{CostFn, Time};
 use slackline_policy::View;
 use slackline_relax::pb;
 
@@ -58,8 +58,11 @@ pub struct Rule {
 /// How a rule orders flows; ties go to the flow that was released first.
 #[derive(Clone, Copy, Debug)]
 pub enum RuleKind {
-    /// The smallest key first.
+    /// The smallest key first. Keys of two flows differ by what they do at any other time, as long as neither
+    /// changes.
     Key(fn(&Candidate<'_>) -> f64),
+    /// The smallest key first. It also changes with the time.
+    TimedKey(fn(&Candidate<'_>) -> f64),
     /// As it says.
     Order(fn(&RuleContext<'_>, RuleParams) -> Vec<usize>),
     /// None is before another: the phase with the longest tail is first, of whichever flow.
@@ -75,7 +78,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "area", how: RuleKind::Key(|flow| over(flow.left.area, flow.weight)) },
     Rule { name: "slope", how: RuleKind::Key(|flow| over(flow.left.area, flow.slope)) },
     Rule { name: "johnson", how: RuleKind::Key(johnson) },
-    Rule { name: "lst", how: RuleKind::Key(|flow| flow.due - flow.left.rem) },
+    Rule { name: "lst", how: RuleKind::TimedKey(|flow| flow.due - flow.left.rem) },
     Rule {
         name: "atc",
         how: RuleKind::Order(|scene, knobs| rules::apparent_tardiness_cost(&scene.jobs(), 1.0, knobs.k)),
@@ -86,7 +89,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule { name: "worth", how: RuleKind::Order(|scene, _| rules::worth(&scene.jobs(), 1.0)) },
     Rule { name: "mk-tct-jr", how: RuleKind::Order(two_classes) },
-    Rule { name: "woha", how: RuleKind::Key(|flow| -flow.left.lag) },
+    Rule { name: "woha", how: RuleKind::TimedKey(|flow| -flow.left.lag) },
     Rule { name: "dmrs", how: RuleKind::Order(by_program) },
     Rule { name: "due", how: RuleKind::Order(by_level) },
     Rule { name: "critical-path", how: RuleKind::Together },
@@ -128,13 +131,31 @@ impl Rule {
     /// The rank of each flow of the scene: the smallest is served first. O(n log n).
     pub fn ranks(self, scene: &RuleContext<'_>, knobs: RuleParams) -> Vec<u32> {
         let order = match self.how {
-            RuleKind::Key(key) => sorted(scene.flows.len(), |at| key(&scene.flows[at])),
+            RuleKind::Key(key) | RuleKind::TimedKey(key) => {
+                sorted(scene.flows.len(), |at| key(&scene.flows[at]))
+            }
             RuleKind::Order(order) => order(scene, knobs),
             RuleKind::Together => return vec![0; scene.flows.len()],
         };
         let mut ranks = vec![0; order.len()];
         (0..).zip(order).for_each(|(rank, at)| ranks[at] = rank);
         ranks
+    }
+}
+
+impl<'a> Candidate<'a> {
+    /// A live flow, with instants from `now` on.
+    pub(super) fn of(number: u32, left: &ResidualWork, view: &View<'a>, now: Time) -> Self {
+        let (flow, now) = (view.instance.flow(left.flow), now.seconds());
+        Self {
+            number,
+            left: *left,
+            release: flow.release.seconds() - now,
+            due: due(left.flow, view) - now,
+            weight: flow.weight,
+            slope: flow.cost.as_linear().map_or(flow.weight, |(slope, _)| slope),
+            cost: &flow.cost,
+        }
     }
 }
 
@@ -146,18 +167,7 @@ impl<'a> RuleContext<'a> {
         announced: impl IntoIterator<Item = Candidate<'a>>,
     ) -> Self {
         let now = view.now.seconds();
-        let candidate = |(number, left): (u32, &ResidualWork)| {
-            let flow = view.instance.flow(left.flow);
-            Candidate {
-                number,
-                left: *left,
-                release: flow.release.seconds() - now,
-                due: due(left.flow, view) - now,
-                weight: flow.weight,
-                slope: flow.cost.as_linear().map_or(flow.weight, |(slope, _)| slope),
-                cost: &flow.cost,
-            }
-        };
+        let candidate = |(number, left): (u32, &ResidualWork)| Candidate::of(number, left, view, view.now);
         let mut flows: Vec<Candidate<'a>> = (0..).zip(&residual.flows).map(candidate).collect();
         flows.extend(announced);
         flows.sort_by(|a, b| a.release.total_cmp(&b.release).then(a.number.cmp(&b.number)));

@@ -166,3 +166,58 @@ fn lag_is_what_the_plan_requires_less_what_was_started() {
         assert_eq!(lags, expected, "deadline {deadline}");
     }
 }
+
+/// Measures when flows come and end, and compares that with a measurement for which nothing is known.
+#[derive(Default)]
+struct Compared {
+    residual: Residual,
+    measured: Rc<RefCell<usize>>,
+}
+
+impl Policy for Compared {
+    fn name(&self) -> &'static str {
+        "compared"
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, _: &mut Vec<Action>) {
+        self.residual.note(events, view);
+        if events.iter().any(|event| matches!(event, Event::FlowArrived(_)) || event.over().is_some()) {
+            let mut anew = self.residual.clone();
+            anew.read_again();
+            anew.measure(view);
+            self.residual.measure(view);
+            assert_eq!(self.residual.flows, anew.flows, "{}", view.now);
+            let phases = |residual: &Residual| -> Vec<(PhaseId, PhaseLeft)> {
+                residual.phases.iter_enumerated().map(|(phase, left)| (phase, *left)).collect()
+            };
+            assert_eq!(phases(&self.residual), phases(&anew), "{}", view.now);
+            *self.measured.borrow_mut() += 1;
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let phase = view.state.ready(ask.slot_kind).find(|&phase| view.runnable(phase) > 0)?;
+        Some(Grant { phase, tasks: u32::MAX })
+    }
+}
+
+#[test]
+fn measuring_what_changed_is_measuring_all() {
+    use slackline_model::{Combine, History, Metric};
+    use slackline_policy::Learning;
+
+    use crate::rule::tests::{UNIVERSAL, workload};
+
+    for seed in 0..6 {
+        let instance = workload(seed, UNIVERSAL, Metric::Response, Combine::Sum);
+        for (learned, slowstart) in [(false, 1.0), (true, 1.0), (false, 0.3), (true, 0.3)] {
+            let mut policy = Compared::default();
+            let measured = Rc::clone(&policy.measured);
+            let mut engine = Sim::new(&instance, Options::exact());
+            let learning = learned.then(|| Learning::new(instance.cluster(), &History::new()));
+            let config = Config { learning, slowstart, ..Config::plain() };
+            slackline_policy::run(&instance, &mut policy, &mut engine, config);
+            assert!(*measured.borrow() > 100, "each of 60 flows comes and ends");
+        }
+    }
+}
