@@ -6,9 +6,11 @@
 //! - [`budget`]: the step budgets of searches.
 
 pub mod budget;
+mod even_line;
 pub mod fluid;
 pub mod rules;
 mod water_line;
 
+pub(crate) use even_line::EvenLine;
 pub(crate) use water_line::water_line_of;
 pub use water_line::{Claim, water_line};

@@ -119,12 +119,28 @@ impl<T: Copy + PartialEq> Favourite<T> {
 
 /// The targets pushed last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Targets(IdTable<PhaseId, f64>);
+pub(crate) struct Targets(IdTable<PhaseId, Target>);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Target {
+    Slots(f64),
+    /// The level of its slot kind.
+    Level,
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self::Slots(0.0)
+    }
+}
 
 impl Targets {
-    /// The last target of a phase.
-    pub(crate) fn of(&self, phase: PhaseId) -> f64 {
-        self.0[phase]
+    /// The last target of a phase; `None` if that is the level of its slot kind.
+    pub(crate) fn of(&self, phase: PhaseId) -> Option<f64> {
+        match self.0[phase] {
+            Target::Slots(slots) => Some(slots),
+            Target::Level => None,
+        }
     }
 
     /// The phases of a finished flow have no target any more.
@@ -136,9 +152,17 @@ impl Targets {
 
     /// Sets the target of a phase, and pushes it if it has changed.
     pub(crate) fn push(&mut self, phase: PhaseId, slots: f64, out: &mut Vec<Action>) {
-        if self.0[phase] != slots {
-            self.0[phase] = slots;
+        if self.0[phase] != Target::Slots(slots) {
+            self.0[phase] = Target::Slots(slots);
             out.push(Action::Target { phase, slots });
+        }
+    }
+
+    /// The target of a phase is the level of its slot kind; pushes that if it has changed.
+    pub(crate) fn share(&mut self, phase: PhaseId, out: &mut Vec<Action>) {
+        if self.0[phase] != Target::Level {
+            self.0[phase] = Target::Level;
+            out.push(Action::Share(phase));
         }
     }
 }
@@ -197,6 +221,10 @@ mod tests {
         targets.push(PhaseId(2), 1.5, &mut out);
         targets.push(PhaseId(2), 1.5, &mut out);
         assert_eq!(out, [Action::Target { phase: PhaseId(2), slots: 1.5 }]);
-        assert_eq!(targets.of(PhaseId(2)), 1.5);
+        assert_eq!(targets.of(PhaseId(2)), Some(1.5));
+        out.clear();
+        targets.share(PhaseId(2), &mut out);
+        targets.share(PhaseId(2), &mut out);
+        assert_eq!((out, targets.of(PhaseId(2))), (vec![Action::Share(PhaseId(2))], None));
     }
 }

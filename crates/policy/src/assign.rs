@@ -4,6 +4,7 @@
 //! phase furthest below its target (`targets`), or to the head of the queue of its machine (`placements`).
 //! Tasks run on the hosts of their input if possible (`locality`: delay scheduling).
 
+mod phase_heap;
 mod placements;
 mod targets;
 
@@ -68,8 +69,11 @@ impl Assigner {
     pub(crate) fn absorb(&mut self, actions: &[Action], ledger: &mut Ledger, engine: &mut dyn Engine) {
         for action in actions {
             match *action {
-                Action::Target { phase, .. } | Action::Place { phase, .. } if !ledger.state.knows(phase) => {}
+                Action::Target { phase, .. } | Action::Share(phase) | Action::Place { phase, .. }
+                    if !ledger.state.knows(phase) => {}
                 Action::Target { phase, slots } => self.targets.set(phase, slots),
+                Action::Share(phase) => self.targets.share(phase, ledger.instance.slot_kind_of(phase)),
+                Action::Level { slot_kind, slots } => self.targets.set_level(slot_kind, slots),
                 Action::Place { machine, phase, first, count } => {
                     self.placements.push(&ledger.instance, machine, phase, first, count);
                 }

@@ -149,6 +149,16 @@ pub enum Action {
         /// How many slots; fractions count when phases are compared.
         slots: f64,
     },
+    /// The target of a phase is the level of its slot kind from now on ([`Style::Targets`]). Only for
+    /// policies that fill early ([`Policy::fills_early`]).
+    Share(PhaseId),
+    /// The target of every phase that shares the level of a slot kind. It changes all of them at once: O(1).
+    Level {
+        /// The slot kind.
+        slot_kind: SlotKind,
+        /// How many slots.
+        slots: f64,
+    },
     /// Appends tasks to the queue of a machine ([`Style::Placements`]). The machine serves its queue from the
     /// head. A head whose phase is not ready yet keeps the slot of the machine idle.
     Place {

@@ -10,17 +10,17 @@
 //! 3. The shares, fractions included, become targets; the assignment layer serves the phase that is
 //!    furthest below its own.
 //!
-//! **Guarantee**: minima and maxima are kept; none on cost. **Complexity**: O(n log n) for n ready phases,
-//! only at instants at which a share can have changed; O(log n) while slots are left over. **Deviations**:
-//! shares stay fractions and ties go to the phase served longest ago, so that more phases than slots still
+//! **Guarantee**: minima and maxima are kept; none on cost. **Complexity**: only at instants at which
+//! a share can have changed, for n ready phases: O(log n) for each changed phase and each phase that the
+//! water-line passes; O(n log n) with minima, with weights, or by flow. **Deviations**: shares stay fractions and ties go to the phase served longest ago, so that more phases than slots still
 //! take turns.
 
 use slackline_model::{PhaseId, SlotKind};
-use slackline_policy::{Action, Event, Policy, Style, View, minima};
+use slackline_policy::{Action, Event, IdTable, Policy, Style, View, minima};
 
 use super::shares::by_flow;
 use super::{BY, ShareUnit, fluid, propose};
-use crate::classic::{Claim, water_line_of};
+use crate::classic::{Claim, EvenLine, water_line_of};
 use crate::epochs::Targets;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 
@@ -56,7 +56,9 @@ struct Shares {
     stale: bool,
     /// Phases whose claims may have changed.
     changed: Vec<PhaseId>,
-    /// The claim of every ready phase, by id.
+    /// The water-line, while it is that of equal claims.
+    even: Option<Even>,
+    /// The claim of every ready phase, by id, while it is not.
     claims: Vec<(PhaseId, Claim)>,
     /// The number of slots that they can use together.
     most: f64,
@@ -67,15 +69,74 @@ struct Shares {
     is_ample: bool,
 }
 
+/// Phases of weight 1 without minima.
+#[derive(Clone, Debug, Default)]
+struct Even {
+    line: EvenLine,
+    level: f64,
+    /// The number of slots that each ready phase can use.
+    most: IdTable<PhaseId, Option<u32>>,
+    /// Phases that the water-line passed; empty between calls.
+    passed: Vec<(PhaseId, u32)>,
+}
+
+impl Even {
+    /// A phase can use this number of slots; `None` if it is not ready.
+    fn set(&mut self, phase: PhaseId, most: Option<u32>) {
+        let before = self.most[phase];
+        if before == most {
+            return;
+        }
+        if let Some(before) = before {
+            self.line.remove(before, phase);
+        }
+        if let Some(most) = most {
+            self.line.insert(most, phase);
+            self.most[phase] = Some(most);
+        } else {
+            self.most.forget([phase]);
+        }
+    }
+
+    /// Divides the slots, and pushes the targets of changed phases and of those that the water-line passed.
+    fn share_out(
+        &mut self,
+        slot_kind: SlotKind,
+        changed: &[PhaseId],
+        view: &View<'_>,
+        targets: &mut Targets,
+        out: &mut Vec<Action>,
+    ) {
+        for &phase in changed {
+            self.set(phase, view.phase(phase).is_ready().then(|| view.usable(phase)));
+        }
+        let Self { line, most, passed, .. } = self;
+        let level = line.settle(view.state.alive(slot_kind), |phase, max| passed.push((phase, max)));
+        let changed = changed.iter().filter_map(|&phase| Some((phase, most[phase]?)));
+        for (phase, most) in passed.drain(..).chain(changed) {
+            if line.is_full(most) {
+                targets.push(phase, f64::from(most), out);
+            } else {
+                targets.share(phase, out);
+            }
+        }
+        if level != self.level && level.is_finite() {
+            out.push(Action::Level { slot_kind, slots: level });
+        }
+        self.level = level;
+    }
+}
+
 impl Shares {
     fn new() -> Self {
-        let (changed, claims) = (Vec::new(), Vec::new());
-        Self { due: true, stale: true, changed, claims, most: 0.0, weightless: 0, is_ample: false }
+        let (changed, claims, even) = (Vec::new(), Vec::new(), None);
+        Self { due: true, stale: true, changed, even, claims, most: 0.0, weightless: 0, is_ample: false }
     }
 
     /// A phase may claim more or less than before.
     fn change(&mut self, phase: PhaseId) {
-        if self.changed.len() > 2 * self.claims.len() {
+        let ready = self.even.as_ref().map_or(self.claims.len(), |even| even.line.len());
+        if self.changed.len() > 2 * ready {
             // Computing all of them costs no more.
             self.stale = true;
             self.changed.clear();
@@ -97,8 +158,25 @@ impl Shares {
         self.most = self.claims.iter().map(|(_, claim)| claim.max).sum();
         self.weightless = self.claims.iter().filter(|(_, claim)| claim.weight == 0.0).count();
         self.is_ample = false;
+        self.even = None;
         // A minimum depends on all other claims.
         self.stale = self.claims.iter().any(|(_, claim)| claim.min > 0.0);
+    }
+
+    /// Keeps the water-line as that of equal claims from now on, if the claims are equal.
+    fn become_even(&mut self) -> bool {
+        let is_even = self.claims.iter().all(|(_, claim)| claim.min == 0.0 && claim.weight == 1.0);
+        if is_even {
+            let mut even = Even { level: f64::NAN, ..Even::default() };
+            self.changed.clear();
+            for &(phase, claim) in &self.claims {
+                even.set(phase, Some(claim.max as u32));
+                self.changed.push(phase);
+            }
+            self.claims.clear();
+            self.even = Some(even);
+        }
+        is_even
     }
 
     /// Recomputes the claims of changed phases, if nothing is guaranteed. O(log n) each, plus moving the
@@ -140,9 +218,10 @@ impl Fair {
             Event::TasksDone { phase, .. } => {
                 let state = view.phase(phase);
                 let left = f64::from(state.unstarted() + state.running());
-                let is_due = left < self.targets.of(phase) || state.is_done();
+                let target = self.targets.of(phase);
                 let shares = self.shares(phase, view);
-                shares.due |= is_due;
+                let level = || shares.even.as_ref().map_or(0.0, |even| even.level);
+                shares.due |= left < target.unwrap_or_else(level) || state.is_done();
                 shares.change(phase);
             }
             Event::PhaseReady(phase) | Event::PhaseDone(phase) => {
@@ -171,12 +250,29 @@ impl Fair {
     fn share_out(&mut self, slot_kind: SlotKind, view: &View<'_>, out: &mut Vec<Action>) {
         let Self { by, targets, slot_kinds } = self;
         let shares = &mut slot_kinds[slot_kind.index()];
-        let capacity = f64::from(view.state.alive(slot_kind));
-        if shares.stale || view.state.guaranteed(slot_kind).next().is_some() {
+        shares.due = false;
+        let weight = |phase| view.instance.flow(view.instance.flow_of(phase)).weight;
+        let is_uneven = |&phase: &PhaseId| view.phase(phase).is_ready() && weight(phase) != 1.0;
+        let guaranteed = view.state.guaranteed(slot_kind).next().is_some();
+        let is_stale =
+            shares.stale || guaranteed || (shares.even.is_some() && shares.changed.iter().any(is_uneven));
+        if is_stale {
             shares.renew(slot_kind, view);
+        }
+        let is_even = if is_stale {
+            *by == ShareUnit::Job && !guaranteed && shares.become_even()
         } else {
+            shares.even.is_some()
+        };
+        if is_even && let Some(even) = &mut shares.even {
+            even.share_out(slot_kind, &shares.changed, view, targets, out);
+            shares.changed.clear();
+            return;
+        }
+        if !is_stale {
             shares.update(view);
         }
+        let capacity = f64::from(view.state.alive(slot_kind));
         let was_ample = shares.is_ample;
         shares.is_ample = *by == ShareUnit::Job && shares.weightless == 0 && shares.most < capacity;
         if shares.is_ample && was_ample {
@@ -197,7 +293,6 @@ impl Fair {
                 }
             }
         }
-        shares.due = false;
         shares.changed.clear();
     }
 }

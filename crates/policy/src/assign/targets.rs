@@ -6,15 +6,14 @@
 //! if the policy requests it. Ties go to the phase that was served longest ago, so that phases with less than
 //! one slot each take turns; then to the lower id.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
-
 use slackline_model::{PhaseId, SlotKind};
 
 use crate::id_table::IdTable;
 use crate::ledger::Ledger;
 use crate::minima::Minima;
 use crate::policy::Policy;
+
+use super::phase_heap::PhaseHeap;
 
 /// How urgently a phase needs a slot; the smallest rank is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,15 +32,38 @@ enum Need {
     Spare,
 }
 
-/// The target and the rank of a phase.
-#[derive(Clone, Copy, Debug, Default)]
+/// The target of a phase.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    Slots(f64),
+    /// The level of its slot kind.
+    Level(SlotKind),
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The target number of slots.
-    target: f64,
+    target: Target,
     /// When the phase was served last.
     served: u64,
-    /// Its rank in the order, if it is in the order.
-    rank: Option<Rank>,
+    /// The index of its portion while slots are shared out.
+    portion: u32,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self { target: Target::Slots(0.0), served: 0, portion: 0 }
+    }
+}
+
+/// The phases of a slot kind that could use a slot, in the order in which they are served.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    /// The target of the phases that share it.
+    level: f64,
+    /// Phases below their minimum, or with a target of their own.
+    single: PhaseHeap<Rank>,
+    /// The others, by running tasks and when they were served last: the order of their ranks at any level.
+    level_with: PhaseHeap<(u32, u64)>,
 }
 
 /// The part of a phase of the slots that are free at an instant.
@@ -62,7 +84,7 @@ pub(super) struct Targets {
     fills_early: bool,
     minima: Minima,
     phases: IdTable<PhaseId, Entry>,
-    order: [BTreeSet<(Rank, PhaseId)>; 2],
+    queues: [Queue; 2],
     clock: u64,
     stale: Vec<PhaseId>,
 }
@@ -74,7 +96,7 @@ impl Targets {
             fills_early: policy.fills_early(),
             minima: Minima::default(),
             phases: IdTable::default(),
-            order: [BTreeSet::new(), BTreeSet::new()],
+            queues: [Queue::default(), Queue::default()],
             clock: 0,
             stale: Vec::new(),
         }
@@ -83,18 +105,37 @@ impl Targets {
     /// Forgets the phases of a finished flow.
     pub(super) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
         self.minima.forget(phases.clone());
+        for queue in &mut self.queues {
+            queue.single.forget(phases.clone());
+            queue.level_with.forget(phases.clone());
+        }
         self.phases.forget(phases);
     }
 
     /// The target number of slots of a phase.
     pub(super) fn of(&self, phase: PhaseId) -> f64 {
-        self.phases[phase].target
+        match self.phases[phase].target {
+            Target::Slots(slots) => slots,
+            Target::Level(slot_kind) => self.queues[slot_kind.index()].level,
+        }
     }
 
     pub(super) fn set(&mut self, phase: PhaseId, slots: f64) {
         assert!(slots >= 0.0 && slots.is_finite(), "a target of {slots} slots");
-        self.phases[phase].target = slots;
+        self.phases[phase].target = Target::Slots(slots);
         self.stale.push(phase);
+    }
+
+    /// The target of the phase is the level of its slot kind.
+    pub(super) fn share(&mut self, phase: PhaseId, slot_kind: SlotKind) {
+        assert!(self.fills_early, "a level for phases whose order depends on it");
+        self.phases[phase].target = Target::Level(slot_kind);
+        self.stale.push(phase);
+    }
+
+    pub(super) fn set_level(&mut self, slot_kind: SlotKind, slots: f64) {
+        assert!(slots >= 0.0 && slots.is_finite(), "a level of {slots} slots");
+        self.queues[slot_kind.index()].level = slots;
     }
 
     /// Brings minima and ranks up to date with the state.
@@ -119,10 +160,24 @@ impl Targets {
         skip: &[PhaseId],
         ledger: &Ledger,
     ) -> Option<(PhaseId, u32)> {
-        let mut order = self.order[slot_kind.index()].iter().filter(|(_, phase)| !skip.contains(phase));
-        let &(rank, phase) = order.next()?;
+        let [first, next] = self.first_two(slot_kind, skip);
+        let (rank, phase) = first?;
         let running = ledger.state.phase(phase).running();
-        Some((phase, self.due(rank, phase, running, order.next().map(|&(next, _)| next))))
+        Some((phase, self.due(rank, phase, running, next.map(|(next, _)| next))))
+    }
+
+    /// The two phases that are served next.
+    fn first_two(&self, slot_kind: SlotKind, skip: &[PhaseId]) -> [Option<(Rank, PhaseId)>; 2] {
+        let queue = &self.queues[slot_kind.index()];
+        let ranked = |((running, served), phase)| (rank_for(queue.level, running, served), phase);
+        let [level_first, level_next] = queue.level_with.first_two(skip).map(|entry| entry.map(ranked));
+        let [first, next] = queue.single.first_two(skip);
+        match (first, level_first) {
+            (_, None) => [first, next],
+            (None, _) => [level_first, level_next],
+            (Some(a), Some(b)) if a < b => [first, next.map_or(level_first, |next| Some(next.min(b)))],
+            (Some(a), Some(_)) => [level_first, level_next.map_or(first, |next| Some(next.min(a)))],
+        }
     }
 
     /// The number of tasks of the first phase after which the next phase is due.
@@ -130,7 +185,7 @@ impl Targets {
         let running = f64::from(running);
         let goal = match rank.need {
             Need::Minimum => f64::from(self.minima.of(phase)),
-            Need::Target => self.phases[phase].target,
+            Need::Target => self.of(phase),
             Need::Spare => return 1,
         };
         let full = (goal - running).ceil().max(1.0);
@@ -155,49 +210,34 @@ impl Targets {
         mut simply_start: impl FnMut(PhaseId) -> bool,
         portions: &mut Vec<Portion>,
     ) -> u64 {
-        let order = std::mem::take(&mut self.order[slot_kind.index()]);
-        let mut untouched = order.iter().copied().peekable();
-        let mut again: BinaryHeap<Reverse<(Rank, PhaseId, usize)>> = BinaryHeap::new();
         let (mut left, mut turns) = (slots, 0);
-        while left > 0 {
-            let of_again = again.peek().map(|&Reverse((rank, phase, _))| (rank, phase));
-            let is_again = match (of_again, untouched.peek()) {
-                (Some(a), Some(b)) => a < *b,
-                (Some(_), None) => true,
-                (None, Some(_)) => false,
-                (None, None) => break,
-            };
-            let (rank, at) = if is_again {
-                let Some(Reverse((rank, _, at))) = again.pop() else { break };
-                (rank, at)
-            } else {
-                let Some((rank, phase)) = untouched.next() else { break };
+        while left > 0
+            && let [Some((rank, phase)), next] = self.first_two(slot_kind, &[])
+        {
+            let mut at = self.phases[phase].portion as usize;
+            if portions.get(at).is_none_or(|portion| portion.phase != phase) {
                 if !simply_start(phase) {
                     break;
                 }
                 let running = ledger.state.phase(phase).running();
                 let runnable = ledger.state.runnable(&ledger.instance, phase);
+                at = portions.len();
                 portions.push(Portion { phase, tasks: 0, running, runnable });
-                (rank, portions.len() - 1)
-            };
-            let next_again = again.peek().map(|Reverse((rank, ..))| *rank);
-            let next = next_again.into_iter().chain(untouched.peek().map(|&(rank, _)| rank)).min();
-            let Portion { phase, running, runnable, .. } = portions[at];
-            let tasks = self.due(rank, phase, running, next).min(left).min(runnable);
+            }
+            let portion = &mut portions[at];
+            let due = self.due(rank, phase, portion.running, next.map(|(rank, _)| rank));
+            let tasks = due.min(left).min(portion.runnable);
             turns += 1;
             self.clock += 1;
-            self.phases[phase].served = self.clock;
             left -= tasks;
-            let portion = &mut portions[at];
             portion.tasks += tasks;
             portion.running += tasks;
             portion.runnable -= tasks;
-            if portion.runnable > 0 {
-                let rank = self.rank_at(phase, &self.phases[phase], portions[at].running);
-                again.push(Reverse((rank, phase, at)));
-            }
+            let entry = &mut self.phases[phase];
+            (entry.served, entry.portion) = (self.clock, at as u32);
+            let running = (portion.runnable > 0).then_some(portion.running);
+            self.enter(phase, slot_kind, running);
         }
-        self.order[slot_kind.index()] = order;
         turns
     }
 
@@ -209,7 +249,6 @@ impl Targets {
         }
         let mut touched = std::mem::take(&mut self.stale);
         ledger.state.drain_touched(&mut touched);
-        touched.retain(|&other| other != phase);
         touched.push(phase);
         // A reduce that waits may bar others from waiting too; their guaranteed slots then go to other
         // phases.
@@ -227,44 +266,47 @@ impl Targets {
         if !ledger.state.knows(phase) {
             return;
         }
-        let entry = self.phases[phase];
-        let rank = self.rank_of(phase, &entry, ledger);
-        if rank == entry.rank {
-            return;
-        }
-        let order = &mut self.order[ledger.instance.slot_kind_of(phase).index()];
-        if let Some(old) = entry.rank {
-            order.remove(&(old, phase));
-        }
-        if let Some(new) = rank {
-            order.insert((new, phase));
-        }
-        self.phases[phase].rank = rank;
+        let is_runnable = ledger.state.runnable(&ledger.instance, phase) > 0;
+        let running = ledger.state.phase(phase).running();
+        let waits = || {
+            !self.fills_early
+                && self.rank_of(phase, running).need == Need::Spare
+                && ledger.state.is_early(&ledger.instance, phase)
+        };
+        let running = (is_runnable && !waits()).then_some(running);
+        self.enter(phase, ledger.instance.slot_kind_of(phase), running);
     }
 
-    fn rank_of(&self, phase: PhaseId, entry: &Entry, ledger: &Ledger) -> Option<Rank> {
-        if ledger.state.runnable(&ledger.instance, phase) == 0 {
-            return None;
-        }
-        let rank = self.rank_at(phase, entry, ledger.state.phase(phase).running());
-        let waits = || {
-            rank.need == Need::Spare && !self.fills_early && ledger.state.is_early(&ledger.instance, phase)
-        };
-        (!waits()).then_some(rank)
+    /// Gives a phase with this number of running tasks its place in the order; without one it has none.
+    fn enter(&mut self, phase: PhaseId, slot_kind: SlotKind, running: Option<u32>) {
+        let Entry { target, served, .. } = self.phases[phase];
+        let shares = |&running: &u32| matches!(target, Target::Level(_)) && running >= self.minima.of(phase);
+        let key = running.filter(shares).map(|running| (running, served));
+        let rank = running.filter(|_| key.is_none()).map(|running| self.rank_of(phase, running));
+        let queue = &mut self.queues[slot_kind.index()];
+        queue.single.set(phase, rank);
+        queue.level_with.set(phase, key);
     }
 
     /// The rank of a phase that has `running` running tasks.
-    fn rank_at(&self, phase: PhaseId, entry: &Entry, running: u32) -> Rank {
-        let running = f64::from(running);
-        let (min, target) = (f64::from(self.minima.of(phase)), entry.target);
-        let (need, ratio) = if running < min {
-            (Need::Minimum, running / min)
-        } else if running < target {
-            (Need::Target, running / target)
-        } else {
-            // A phase without a target counts as if it wanted half a slot: it is served last, but not never.
-            (Need::Spare, (running + 1.0) / target.max(0.5))
-        };
-        Rank { need, ratio: ratio.to_bits(), served: entry.served }
+    fn rank_of(&self, phase: PhaseId, running: u32) -> Rank {
+        let (min, served) = (self.minima.of(phase), self.phases[phase].served);
+        if running < min {
+            let ratio = (f64::from(running) / f64::from(min)).to_bits();
+            return Rank { need: Need::Minimum, ratio, served };
+        }
+        rank_for(self.of(phase), running, served)
     }
+}
+
+/// The rank of a phase with this target that is not below its minimum.
+fn rank_for(target: f64, running: u32, served: u64) -> Rank {
+    let running = f64::from(running);
+    let (need, ratio) = if running < target {
+        (Need::Target, running / target)
+    } else {
+        // A phase without a target counts as if it wanted half a slot: it is served last, but not never.
+        (Need::Spare, (running + 1.0) / target.max(0.5))
+    };
+    Rank { need, ratio: ratio.to_bits(), served }
 }

@@ -549,26 +549,37 @@ proptest! {
     fn slots_that_are_alike_are_shared_out_as_in_turns(
         counts in prop::collection::vec(1u32..40, 1..8),
         slots in 1u32..40,
-        rounds in prop::collection::vec((0u32..8, prop::collection::vec(0u32..40, 8)), 1..6),
+        rounds in prop::collection::vec((0u32..8, prop::collection::vec(0u32..40, 8), 0u32..40), 1..6),
     ) {
+        // The same targets, of their own and as a level that phases share.
         let instance = maps(slots, &counts);
         let policy = || Listed::pushing(Style::Targets, Vec::new());
-        let mut layers = [(Batch::Speed, false), (Batch::Machine, true)].map(|(batch, faults)| {
+        let kinds = [(Batch::Speed, false), (Batch::Machine, true), (Batch::Speed, false), (Batch::Machine, true)];
+        let mut layers = kinds.map(|(batch, faults)| {
             Layer::on(Scripted::new(batch, faults), &instance, policy(), Waits::NONE)
         });
         prop_assert!(layers[0].ledger.are_alike(SlotKind::Any) && !layers[1].ledger.are_alike(SlotKind::Any));
-        for (ends, quarters) in rounds {
+        for (ends, quarters, level) in rounds {
+            let mut number = 0;
             let shares = layers.each_mut().map(|layer| {
+                let level = f64::from(level) / 4.0;
+                let has_level = number >= 2;
+                number += 1;
                 for (phase, &quarters) in (0..counts.len() as u32).zip(&quarters) {
-                    layer.want(target(phase, f64::from(quarters) / 4.0));
+                    layer.want(match (quarters % 3 == 0, has_level) {
+                        (true, true) => Action::Share(PhaseId(phase)),
+                        (true, false) => target(phase, level),
+                        (false, _) => target(phase, f64::from(quarters) / 4.0),
+                    });
                 }
+                layer.want(Action::Level { slot_kind: SlotKind::Any, slots: level });
                 let shares = layer.shares::<8>();
                 if ends < counts.len() as u32 {
                     layer.end_all(PhaseId(ends));
                 }
                 (shares, layer.assigner.decisions)
             });
-            prop_assert_eq!(shares[0], shares[1]);
+            prop_assert!(shares.iter().all(|other| *other == shares[0]), "{shares:?}");
         }
     }
 }
