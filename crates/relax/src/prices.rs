@@ -25,6 +25,8 @@ use program::{Cut, Program, Scale, Scratch};
 
 /// The largest budget: cells times waves times kinds of slots, times steps. About half a second.
 pub const BUDGET: usize = 40_000_000;
+/// About how long a step takes for one.
+pub(crate) const CELL_NANOS: usize = 12;
 /// The part of the budget that finds the length of steps, and good first prices.
 const TRIAL: f64 = 0.3;
 /// Intervals of prices, and cells in each, for that.
