@@ -48,86 +48,123 @@ Start here:
 Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input, \
 130 a run was stopped."
 )]
+struct Program;
+
+/// The program and its verb.
+#[derive(Debug)]
 pub(crate) struct Cli {
-    #[command(subcommand)]
     verb: Verb,
 }
 
-#[derive(Debug, Subcommand)]
-enum Verb {
+/// The table of verbs: an enum that reads them, and their commands one by one. Thirty commands with all their
+/// flags take more time and memory than most verbs, and one is used.
+macro_rules! verbs {
+    ($($(#[doc = $about:literal])+ $verb:ident $name:literal ($args:ty),)+) => {
+        #[derive(Debug, Subcommand)]
+        enum Verb {
+            $($(#[doc = $about])+ #[command(name = $name)] $verb($args),)+
+        }
+
+        impl Verb {
+            const NAMES: &[&str] = &[$($name),+];
+
+            /// Every command, with flags if `has_flags` says so of its name.
+            fn commands(has_flags: impl Fn(&str) -> bool) -> impl Iterator<Item = clap::Command> {
+                let command = move |name: &'static str, about: &'static str, add: AddFlags| {
+                    let command = clap::Command::new(name);
+                    if has_flags(name) { add(command) } else { command }.about(about.trim_start())
+                };
+                let all: [(_, _, AddFlags); _] =
+                    [$(($name, concat!($($about),+), <$args as clap::Args>::augment_args)),+];
+                all.into_iter().map(move |(name, about, add)| command(name, about, add))
+            }
+        }
+    };
+}
+
+/// Adds the flags of a verb to its command.
+type AddFlags = fn(clap::Command) -> clap::Command;
+
+verbs! {
     /// Run several policies on one workload, side by side
-    Compare(analyse::compare::Compare),
+    Compare "compare" (analyse::compare::Compare),
     /// Run one policy and write down who ran what, where and when
-    Simulate(analyse::simulate::Simulate),
+    Simulate "simulate" (analyse::simulate::Simulate),
     /// Plan a workload before anything runs: slots, tasks or progress
-    Plan(research::plan::PlanVerb),
+    Plan "plan" (research::plan::PlanVerb),
     /// Decide whether a schedule is feasible and costs what it says
-    Check(data::check::Check),
+    Check "check" (data::check::Check),
     /// Say why a flow or a job waits, and what would make its deadline
-    Explain(analyse::explain::Explain),
+    Explain "explain" (analyse::explain::Explain),
     /// Find the best split of slots, or the smallest cluster that does
-    Tune(research::tune::Tune),
+    Tune "tune" (research::tune::Tune),
     /// Bound from below what any schedule of a workload can cost
-    Bound(research::bound::Bound),
+    Bound "bound" (research::bound::Bound),
     /// Turn a trace into a workload document
-    Import(data::import::Import),
+    Import "import" (data::import::Import),
     /// Write a workload or a schedule for others: timelines, charts, CSV
-    Export(data::export::Export),
+    Export "export" (data::export::Export),
     /// Make a synthetic workload
-    Generate(data::generate::Generate),
+    Generate "generate" (data::generate::Generate),
     /// Really run flows under any policy, on this machine or elsewhere
-    Run(run::run::Run),
+    Run "run" (run::run::Run),
     /// Stay, and run the flows that people submit at any time
-    Serve(service::serve::Serve),
+    Serve "serve" (service::serve::Serve),
     /// Submit a flow file to a service, once or again and again
-    Submit(service::submit::Submit),
+    Submit "submit" (service::submit::Submit),
     /// Show what is submitted to a service, and how far it is
-    Queue(service::queue::Queue),
+    Queue "queue" (service::queue::Queue),
     /// Watch a service on the terminal
-    Top(service::top::Top),
+    Top "top" (service::top::Top),
     /// Stop a submission, or a flow of it
-    Cancel(service::submission::Cancel),
+    Cancel "cancel" (service::submission::Cancel),
     /// Start nothing more of a submission, or of a flow of it
-    Hold(service::submission::Hold),
+    Hold "hold" (service::submission::Hold),
     /// Let a submission go on that is held
-    Unhold(service::submission::Unhold),
+    Unhold "unhold" (service::submission::Unhold),
     /// Give a submission another deadline, weight or priority
-    Change(service::submission::Change),
+    Change "change" (service::submission::Change),
     /// Show, pause or remove what a service submits again and again
-    Recurrences(service::schedules::Recurrences),
+    Recurrences "recurrences" (service::schedules::Recurrences),
     /// Let a service begin nothing new, or begin again
-    Drain(service::drain::Drain),
+    Drain "drain" (service::drain::Drain),
     /// Say who may ask a service over a network
-    Token(service::token::Token),
+    Token "token" (service::token::Token),
     /// Drive the jobs that others submit to a Hadoop cluster
-    Attach(setup::attach::Attach),
+    Attach "attach" (setup::attach::Attach),
     /// Run tasks for a run on another machine, which starts it there
-    Agent(run::agent::Agent),
+    Agent "agent" (run::agent::Agent),
     /// Show how far a run is, while it goes on or after it was stopped
-    Status(run::status::Status),
+    Status "status" (run::status::Status),
     /// Print what the attempts of a job said, and why they failed
-    Logs(run::logs::Logs),
+    Logs "logs" (run::logs::Logs),
     /// Remove what ended runs keep and histories know, but not outputs
-    Clean(run::clean::Clean),
+    Clean "clean" (run::clean::Clean),
     /// Show what jobs took in earlier runs
-    History(run::history::History),
+    History "history" (run::history::History),
     /// List the programs that jobs can run without anything installed
-    Programs(run::programs::Programs),
+    Programs "programs" (run::programs::Programs),
     /// Make the figures of the papers again
-    Repro(research::repro::Repro),
+    Repro "repro" (research::repro::Repro),
     /// List the policies, what they take and their parameters
-    Policies(research::policies::Policies),
+    Policies "policies" (research::policies::Policies),
     /// Show the defaults that are in force, and where they come from
-    Config(setup::config::Config),
+    Config "config" (setup::config::Config),
     /// Print a completion script for a shell
-    Completions(setup::completions::Completions),
+    Completions "completions" (setup::completions::Completions),
     /// Print the manual page of the program or of a verb
-    Man(setup::man::Man),
+    Man "man" (setup::man::Man),
 }
 
 /// The command line with everything that these tables name.
 pub(crate) fn command(tables: &Tables) -> clap::Command {
-    Cli::command().mut_subcommands(|verb| {
+    command_with(tables, |_| true)
+}
+
+/// The same, but only verbs with these names have their flags.
+fn command_with(tables: &Tables, has_flags: impl Fn(&str) -> bool) -> clap::Command {
+    let program = Program::command().subcommand_required(true).arg_required_else_help(true);
+    program.subcommands(Verb::commands(has_flags)).mut_subcommands(|verb| {
         let verb = policy::with_policies(verb, &tables.policies);
         let verb = engine::with_engines(verb, &tables.engines);
         let verb = import_args::with_importers(verb, &tables.importers);
@@ -135,6 +172,15 @@ pub(crate) fn command(tables: &Tables) -> clap::Command {
         // What is no number is refused with the reason, and is not taken for a flag.
         verb.mut_args(|arg| if takes_value(&arg) { arg.allow_negative_numbers(true) } else { arg })
     })
+}
+
+/// The command line for these arguments. The verb that they begin with has its flags; no verb has for the help
+/// and the version of the program; else all have, for suggestions.
+fn command_of(tables: &Tables, arguments: &[OsString]) -> clap::Command {
+    const NONE: [&str; 4] = ["-h", "--help", "-V", "--version"];
+    let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or(NONE[0]);
+    let is_enough = Verb::NAMES.contains(&first) || NONE.contains(&first);
+    command_with(tables, |name| name == first || !is_enough)
 }
 
 fn takes_value(arg: &Arg) -> bool {
@@ -169,16 +215,17 @@ pub(crate) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Parsed, clap::Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let mut command = help::shown(defaults.apply(command(tables)), &arguments, &tables.importers);
+    let mut command =
+        help::shown(defaults.apply(command_of(tables, &arguments)), &arguments, &tables.importers);
     let mut matches =
         command.try_get_matches_from_mut(arguments).map_err(|error| naming_policies(error, tables))?;
     let remark = defaults.remark(&matches);
-    let verb = matches.subcommand_name().map(str::to_owned);
-    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| {
-        let verb = verb.as_deref().and_then(|verb| command.find_subcommand(verb).cloned());
+    let name = matches.subcommand_name().map(str::to_owned);
+    let verb = Verb::from_arg_matches_mut(&mut matches).map_err(|error| {
+        let verb = name.as_deref().and_then(|verb| command.find_subcommand(verb).cloned());
         error.format(&mut verb.unwrap_or(command))
     })?;
-    Ok(Parsed { cli, remark })
+    Ok(Parsed { cli: Cli { verb }, remark })
 }
 
 /// An error with the policies there are, if it is about one that is missing.

@@ -66,6 +66,7 @@ pub(crate) fn audit(ledger: &Ledger) {
 fn audit_phases(ledger: &Ledger, counts: &Table<PhaseId, Counts>) {
     let instance = &ledger.instance;
     let mut waiting = [0; 2];
+    let mut wants_slots = [false; 2];
     for (phase, info) in instance.phases().iter_enumerated() {
         let name = instance.phase_name(phase);
         let (state, found) = (ledger.state.phase(phase), &counts[phase]);
@@ -74,6 +75,7 @@ fn audit_phases(ledger: &Ledger, counts: &Table<PhaseId, Counts>) {
         let done = found.done + passed;
         assert_eq!((state.running(), state.done()), (found.running, done), "{name}: running, done");
         assert_eq!(state.unstarted() + state.running() + state.done(), state.total(), "{name}: tasks add up");
+        wants_slots[instance.slot_kind_of(phase).index()] |= state.wants_slots();
         assert!(state.running() <= info.cap, "{name} is above its cap");
         let pending: u32 = ledger.state.phase(phase).pending().map(|(_, count)| count).sum();
         assert_eq!(pending, state.unstarted(), "{name}: pending tasks");
@@ -95,6 +97,7 @@ fn audit_phases(ledger: &Ledger, counts: &Table<PhaseId, Counts>) {
         let listed = ledger.state.ready(instance.slot_kind_of(phase)).any(|p| p == phase);
         assert_eq!(listed, state.is_ready(), "{name}: list of ready phases");
     }
+    assert_eq!(ledger.state.wants_slots(), wants_slots, "kinds of slots that phases want");
     for &slot_kind in instance.cluster().slot_kinds() {
         assert_eq!(
             ledger.state.waiting(slot_kind),

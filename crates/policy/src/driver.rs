@@ -456,6 +456,9 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         };
         let mut deciding = Deciding { policy: *policy, estimates };
         assigner.assign(ledger, engine.as_engine(), &mut deciding, events, scope);
+        if self.offers == Offers::Heartbeat {
+            engine.want_offers(ledger.state.wants_slots());
+        }
     }
 
     /// Finished rows and flows leave, and the driver forgets them.

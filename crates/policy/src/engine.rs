@@ -51,6 +51,13 @@ pub trait Engine {
     /// Requests [`Report::Woken`] at that time.
     fn wake_at(&mut self, at: Time);
 
+    /// For each slot kind, whether tasks wait for slots. Until this changes, the engine may leave out offers of
+    /// slots of the other kinds ([`Offers::Heartbeat`]), except at instants with other reports. Before the first
+    /// call it makes all offers.
+    fn want_offers(&mut self, slot_kinds: [bool; 2]) {
+        let _ = slot_kinds;
+    }
+
     /// A free slot stays free because every task that could start there would end after its machine leaves
     /// ([`Report::Ends`]).
     fn blocked_by_deadline(&mut self) {}

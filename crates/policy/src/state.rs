@@ -63,6 +63,8 @@ pub struct State {
     passing: VecDeque<PhaseId>,
     /// Ready phases with tasks left, by slot kind.
     ready: [BTreeSet<PhaseId>; 2],
+    /// The number of phases that want slots, by slot kind.
+    wanting: [u32; 2],
     /// Ready phases that may have a guarantee, by slot kind.
     guaranteed: [BTreeSet<PhaseId>; 2],
     /// Ready reduce phases whose maps are not all done.
@@ -138,6 +140,23 @@ impl State {
     #[inline]
     pub fn knows_flow(&self, flow: FlowId) -> bool {
         self.flows.contains(flow)
+    }
+
+    /// For each slot kind, whether a phase wants slots. Without one, free slots have no use.
+    pub(crate) fn wants_slots(&self) -> [bool; 2] {
+        self.wanting.map(|phases| phases > 0)
+    }
+
+    /// Changes a phase, and counts whether it wants slots.
+    fn change(&mut self, instance: &Instance, phase: PhaseId, change: impl FnOnce(&mut PhaseState)) {
+        let state = &mut self.phases[phase];
+        let before = state.wants_slots();
+        change(state);
+        let after = state.wants_slots();
+        if before != after {
+            let wanting = &mut self.wanting[instance.slot_kind_of(phase).index()];
+            *wanting = if after { *wanting + 1 } else { *wanting - 1 };
+        }
     }
 
     /// Ready phases that have tasks left (running ones included), in the order of their ids.
@@ -311,9 +330,8 @@ impl State {
 
     /// A ready phase has to wait for the ApplicationMaster of its job.
     pub(crate) fn stop(&mut self, instance: &Instance, phase: PhaseId) {
-        let state = &mut self.phases[phase];
-        if state.ready {
-            state.ready = false;
+        if self.phases[phase].ready {
+            self.change(instance, phase, |state| state.ready = false);
             self.unlist(instance, phase);
             self.early.remove(&phase);
             self.stopped.insert(phase);
@@ -369,9 +387,7 @@ impl State {
             self.passing.push_back(phase);
             return;
         }
-        let state = &mut self.phases[phase];
-        state.ready = true;
-        state.ready_since = now;
+        self.change(instance, phase, |state| (state.ready, state.ready_since) = (true, now));
         self.list(instance, phase);
         if self.is_early(instance, phase) {
             self.early.insert(phase);
@@ -425,12 +441,13 @@ impl State {
     pub(crate) fn take_exactly(&mut self, instance: &Instance, phase: PhaseId, take: TaskRange) {
         let info = instance.phase(phase);
         let early = self.waits_for_maps(instance, info);
-        let state = &mut self.phases[phase];
-        state.pending.take(take);
-        state.unstarted -= take.count;
-        state.running += take.count;
+        self.change(instance, phase, |state| {
+            state.pending.take(take);
+            state.unstarted -= take.count;
+            state.running += take.count;
+            state.waiting += if early { take.count } else { 0 };
+        });
         if early {
-            state.waiting += take.count;
             self.waiting[instance.cluster().slot_kind_of(info.kind).index()] += take.count;
         }
         self.touched.push(phase);
@@ -538,7 +555,7 @@ impl State {
         self.flows_left -= 1;
         self.over.push(flow);
         for phase in instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()) {
-            self.phases[phase].ready = false;
+            self.change(instance, phase, |state| state.ready = false);
             self.unlist(instance, phase);
             self.early.remove(&phase);
             self.stopped.remove(&phase);
@@ -576,7 +593,7 @@ impl State {
             state.waiting -= tasks.count;
             self.waiting[instance.slot_kind_of(phase).index()] -= tasks.count;
         }
-        self.again(phase, tasks, events);
+        self.again(instance, phase, tasks, events);
     }
 
     /// The output of finished maps was lost; they must run again, and their reduces may have to stop.
@@ -589,18 +606,16 @@ impl State {
         events: &mut Vec<Event>,
     ) {
         let failed = self.flows[instance.flow_of(map)].failed;
-        let state = &mut self.phases[map];
-        state.done -= tasks.count;
-        if !state.ready && !failed {
-            state.ready = true;
-            state.ready_since = now;
+        self.phases[map].done -= tasks.count;
+        if !self.phases[map].ready && !failed {
+            self.change(instance, map, |state| (state.ready, state.ready_since) = (true, now));
             self.list(instance, map);
             events.push(Event::PhaseReady(map));
         }
-        self.again(map, tasks, events);
+        self.again(instance, map, tasks, events);
         let Some(reduce) = instance.job(instance.phase(map).job).reduce else { return };
         if self.phases[map].done < self.maps_needed(map) && self.phases[reduce].ready {
-            self.phases[reduce].ready = false;
+            self.change(instance, reduce, |state| state.ready = false);
             self.unlist(instance, reduce);
             self.early.remove(&reduce);
         } else if self.phases[reduce].ready {
@@ -609,14 +624,15 @@ impl State {
         self.touched.push(reduce);
     }
 
-    fn again(&mut self, phase: PhaseId, tasks: TaskRange, events: &mut Vec<Event>) {
-        let state = &mut self.phases[phase];
-        state.unstarted += tasks.count;
+    fn again(&mut self, instance: &Instance, phase: PhaseId, tasks: TaskRange, events: &mut Vec<Event>) {
         let attempt = tasks.attempt.checked_add(1).unwrap_or_else(|| {
             self.hopeless = true;
             u16::MAX
         });
-        state.pending.insert(TaskRange { attempt, ..tasks });
+        self.change(instance, phase, |state| {
+            state.unstarted += tasks.count;
+            state.pending.insert(TaskRange { attempt, ..tasks });
+        });
         self.touched.push(phase);
         events.push(Event::TasksLost { phase, count: tasks.count });
     }

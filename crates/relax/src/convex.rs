@@ -15,8 +15,8 @@ use slackline_model::CostFn;
 
 use crate::pb;
 
-/// Steps of the ascent.
-const STEPS: usize = 300;
+/// Most steps of the ascent.
+pub(crate) const STEPS: usize = 300;
 
 /// A flow: its earliest completion and its cost.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{CostFn, FlowId, Instance};
 
+use crate::budget::Budget;
 use crate::per_flow::FlowBound;
 use crate::prefix_area::{Deadlines, latest};
 use crate::tails::Slice;
@@ -20,6 +21,8 @@ use crate::tails::Slice;
 /// Most runs of the deadline test over all slices; fewer for larger instances.
 const TESTS: usize = 4000;
 const SLICE_RUNS: usize = 4_000_000;
+/// About how long a test takes for a slice.
+const SLICE_NANOS: usize = 300;
 
 /// A choice of levels and the lower bound on the cost of any choice.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +36,12 @@ pub struct Choice {
 }
 
 /// Branch and bound; `None` unless all costs are step functions (or constant).
-pub fn choose(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> Option<Choice> {
+pub fn choose(
+    instance: &Instance,
+    slices: &[Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+    budget: &mut Budget,
+) -> Option<Choice> {
     let mut levels: TiVec<FlowId, Vec<(f64, f64)>> = TiVec::new();
     for (flow, bound) in instance.flows().iter().zip(flows) {
         levels.push(of_flow(&flow.cost, bound.earliest)?);
@@ -41,7 +49,8 @@ pub fn choose(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, Flo
     let mut order: Vec<FlowId> = levels.keys().filter(|&f| levels[f].len() > 1).collect();
     let stake = |f: FlowId| levels[f][levels[f].len() - 1].1 - levels[f][0].1;
     order.sort_by(|&a, &b| stake(b).total_cmp(&stake(a)).then(a.cmp(&b)));
-    let tests = (SLICE_RUNS / slices.len().max(1)).min(TESTS);
+    let wanted = SLICE_RUNS.min(slices.len() * TESTS);
+    let tests = (budget.grant(wanted, SLICE_NANOS) / slices.len().max(1)).min(TESTS);
     let mut search = Search {
         levels: &levels,
         deadlines: Deadlines::new(instance, slices, flows),

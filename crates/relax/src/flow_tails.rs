@@ -7,6 +7,7 @@
 use slackline_model::id::TiSlice;
 use slackline_model::{FlowId, Instance, SlotKind};
 
+use crate::budget::Budget;
 use crate::flow::{Grid, finish_cuts, just_after, special_points};
 use crate::minisum;
 use crate::per_flow::FlowBound;
@@ -15,27 +16,41 @@ use crate::transport::{self, Problem};
 
 /// Most pairs of slice and slot.
 const PAIRS: usize = 400_000;
-/// Most slots.
-const SLOTS: usize = 400;
+/// About how long the simplex method takes for one.
+const PAIR_NANOS: usize = 3000;
+/// Most slots, and fewest: with less, the bound says little.
+const SLOTS: std::ops::RangeInclusive<usize> = 8..=400;
 
 /// A lower bound on the sum of costs: the transportation problem of slices and at most 400 slots, for each
-/// kind of slots and for all together, the largest of them.
-pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+/// kind of slots and for all together, the largest of them. `None` if the budget allows too few slots.
+pub fn bound(
+    instance: &Instance,
+    slices: &[Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+    budget: &mut Budget,
+) -> Option<f64> {
+    let least = slices.len() * SLOTS.start();
+    let pairs = budget.grant(PAIRS.max(least), PAIR_NANOS);
+    if pairs < least {
+        return None;
+    }
+    let pairs = pairs.min(PAIRS);
     let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let slices: Vec<&Slice> =
             slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)).collect();
-        of_slices(instance, slices, flows, minisum::capacity(instance.cluster(), slot_kinds))
+        of_slices(instance, slices, flows, minisum::capacity(instance.cluster(), slot_kinds), pairs)
     };
-    minisum::of_slot_kind_sets(instance.cluster(), of_slot_kinds)
+    Some(minisum::of_slot_kind_sets(instance.cluster(), of_slot_kinds))
 }
 
-/// The problem of some slices on machines of this capacity. A flow without any of these slices costs as much
-/// as alone.
+/// The problem of some slices on machines of this capacity, with about `pairs` pairs of slice and slot at most.
+/// A flow without any of these slices costs as much as alone.
 fn of_slices(
     instance: &Instance,
     mut slices: Vec<&Slice>,
     flows: &TiSlice<FlowId, FlowBound>,
     capacity: f64,
+    pairs: usize,
 ) -> f64 {
     let mut totals = vec![0.0; flows.len()];
     for s in &slices {
@@ -46,7 +61,8 @@ fn of_slices(
     if slices.is_empty() {
         return fixed;
     }
-    let cuts = cuts(instance, &slices, flows, capacity);
+    let most = (pairs / slices.len()).clamp(*SLOTS.start(), *SLOTS.end());
+    let cuts = cuts(instance, &slices, flows, capacity, most);
     let end = cuts[cuts.len() - 1];
     let loss = |s: &Slice| {
         let cost = &instance.flow(s.flow).cost;
@@ -69,17 +85,17 @@ fn of_slices(
     fixed + transport::solve(&problem).bound
 }
 
-/// Slots of equal length, and cuts at the changes of costs.
+/// At most `most` slots: slots of equal length, and cuts at the changes of costs.
 fn cuts(
     instance: &Instance,
     slices: &[&Slice],
     flows: &TiSlice<FlowId, FlowBound>,
     capacity: f64,
+    most: usize,
 ) -> Vec<f64> {
     let work: f64 = slices.iter().map(|s| s.work).sum();
     let head = slices.iter().map(|s| flows[s.flow].release + s.head).fold(0.0, f64::max);
     let end = (head + work / capacity) * (1.0 + 1e-9);
-    let most = (PAIRS / slices.len().max(1)).clamp(8, SLOTS);
     let costs = instance.flows().iter_enumerated().map(|(id, flow)| (flows[id].earliest, &flow.cost));
     let mut cuts = special_points(costs, end, Grid { ratio: 0.0, slots_max: most });
     if cuts.len() > most / 2 {

@@ -60,6 +60,7 @@
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
+mod budget;
 pub mod convex;
 pub mod deadlines;
 pub mod flow;
@@ -85,6 +86,7 @@ pub mod transport;
 use slackline_model::id::TiSlice;
 use slackline_model::{Combine, FlowId, Instance, Metric};
 
+pub use budget::Budget;
 pub use paths::Paths;
 pub use per_flow::{FlowBound, per_flow};
 
@@ -157,24 +159,20 @@ pub fn task_bounds(instance: &Instance) -> Vec<Bound> {
     bounds_until(instance, Form::Tasks, &|| false)
 }
 
-/// [`task_bounds`] whose `prices` takes about 50 ms, or a fifth of the time of a simulation where that is
-/// more.
+/// [`task_bounds`] whose searches take about 50 ms, or a fifth of the time of a simulation if that is more.
+/// The limit is a count of steps that follows from the instance, so that the same instance has the same bounds.
 pub fn quick_task_bounds(instance: &Instance) -> Vec<Bound> {
-    let budget = usize::try_from(instance.n_tasks()).unwrap_or(usize::MAX).clamp(QUICK, prices::BUDGET);
-    bounds_within(instance, Form::Tasks, budget, &|| false)
+    bounds_within(instance, Form::Tasks, Budget::quick(instance), &|| false)
 }
-
-/// The budget of `prices` that takes 50 ms.
-const QUICK: usize = 4_000_000;
 
 /// The bounds that hold for schedules of a form, but without those that take long (`flow-tails`,
 /// `levels`, `prices`) once `stop` says so; it is asked before each of them, and before every step of
 /// `prices`.
 pub fn bounds_until(instance: &Instance, form: Form, stop: &dyn Fn() -> bool) -> Vec<Bound> {
-    bounds_within(instance, form, prices::BUDGET, stop)
+    bounds_within(instance, form, Budget::full(), stop)
 }
 
-fn bounds_within(instance: &Instance, form: Form, budget: usize, stop: &dyn Fn() -> bool) -> Vec<Bound> {
+fn bounds_within(instance: &Instance, form: Form, mut budget: Budget, stop: &dyn Fn() -> bool) -> Vec<Bound> {
     let paths = Paths::of(instance);
     let flows = per_flow::with_paths(instance, &paths);
     let combined = |flows: &TiSlice<FlowId, FlowBound>, bound: &dyn Fn(&FlowBound) -> f64| {
@@ -200,10 +198,17 @@ fn bounds_within(instance: &Instance, form: Form, budget: usize, stop: &dyn Fn()
             }
         }
         Combine::Sum => {
-            minisum_bounds(instance, &slices, &strong, &mut list);
-            minisum_searches(instance, &slices, &strong, stop, &mut list);
+            minisum_bounds(instance, &slices, &strong, &mut budget, &mut list);
+            let limits = Limits { budget: &mut budget, stop };
+            minisum_searches(instance, &slices, &strong, limits, &mut list);
             if form == Form::Tasks
-                && let Some(proof) = prices::bound(instance, &paths, &strong, budget, stop)
+                && let Some(proof) = prices::bound(
+                    instance,
+                    &paths,
+                    &strong,
+                    budget.rest(prices::BUDGET, prices::CELL_NANOS),
+                    stop,
+                )
             {
                 let search = Search::Prices { steps: proof.steps, horizon: proof.horizon };
                 list.push(Bound { name: "prices", value: proof.bound, form, search: Some(search) });
@@ -221,7 +226,12 @@ pub fn level_choice(instance: &Instance) -> Option<flow_levels::Choice> {
     let paths = Paths::of(instance);
     let flows = per_flow::with_paths(instance, &paths);
     let slices = tails::slices(instance, &paths, 8);
-    flow_levels::choose(instance, &slices, &tails::strengthened(instance, &slices, &flows))
+    flow_levels::choose(
+        instance,
+        &slices,
+        &tails::strengthened(instance, &slices, &flows),
+        &mut Budget::full(),
+    )
 }
 
 /// The quick bounds on sums.
@@ -229,6 +239,7 @@ fn minisum_bounds(
     instance: &Instance,
     slices: &[tails::Slice],
     flows: &TiSlice<FlowId, FlowBound>,
+    budget: &mut Budget,
     list: &mut Vec<Bound>,
 ) {
     let costs = || instance.flows().iter().map(|flow| &flow.cost);
@@ -237,11 +248,17 @@ fn minisum_bounds(
         list.push(Bound::new("pb", value));
     }
     if costs().any(slackline_model::CostFn::is_convex) {
-        list.push(Bound::new("mean-busy", minisum::mean_busy(instance, slices, flows)));
+        list.push(Bound::new("mean-busy", minisum::mean_busy(instance, slices, flows, budget)));
     }
     if costs().any(|cost| cost.as_linear().is_none() && cost.is_convex()) {
-        list.push(Bound::new("pb-convex", minisum::pb_convex(instance, slices, flows)));
+        list.push(Bound::new("pb-convex", minisum::pb_convex(instance, slices, flows, budget)));
     }
+}
+
+/// When searches end.
+struct Limits<'a> {
+    budget: &'a mut Budget,
+    stop: &'a dyn Fn() -> bool,
 }
 
 /// The bounds on sums that solve flows or search.
@@ -249,17 +266,19 @@ fn minisum_searches(
     instance: &Instance,
     slices: &[tails::Slice],
     flows: &TiSlice<FlowId, FlowBound>,
-    stop: &dyn Fn() -> bool,
+    Limits { budget, stop }: Limits<'_>,
     list: &mut Vec<Bound>,
 ) {
     if instance.flows().len() > FLOW_FLOWS_MAX || stop() {
         return;
     }
-    if instance.flows().iter().any(|flow| flow.cost.as_linear().is_none()) {
-        list.push(Bound::new("flow-tails", flow_tails::bound(instance, slices, flows)));
+    if instance.flows().iter().any(|flow| flow.cost.as_linear().is_none())
+        && let Some(value) = flow_tails::bound(instance, slices, flows, budget)
+    {
+        list.push(Bound::new("flow-tails", value));
     }
     if !stop()
-        && let Some(choice) = flow_levels::choose(instance, slices, flows)
+        && let Some(choice) = flow_levels::choose(instance, slices, flows, budget)
     {
         let search = Some(Search::Levels { complete: choice.complete });
         list.push(Bound { search, ..Bound::new("levels", choice.bound) });

@@ -17,6 +17,7 @@
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{Cluster, FlowId, Instance, SlotKind};
 
+use crate::budget::Budget;
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
 use crate::tails::{self, Slice};
@@ -79,7 +80,7 @@ fn total(sloped: f64, terms: usize, costs: &TiSlice<FlowId, LinearCost>) -> f64 
 }
 
 /// The largest bound over the slot kinds with slots, and over those of a typed cluster together.
-pub(crate) fn of_slot_kind_sets(cluster: &Cluster, of_slot_kinds: impl Fn(&[SlotKind]) -> f64) -> f64 {
+pub(crate) fn of_slot_kind_sets(cluster: &Cluster, of_slot_kinds: impl FnMut(&[SlotKind]) -> f64) -> f64 {
     let slot_kinds = cluster.slot_kinds();
     let single = slot_kinds.chunks(1).filter(|slot_kind| cluster.slots(slot_kind[0]) > 0);
     single
@@ -95,12 +96,19 @@ pub(crate) fn capacity(cluster: &Cluster, slot_kinds: &[SlotKind]) -> f64 {
 
 /// Most evaluations of one flow or slice by the ascents of [`pb_convex`] and [`mean_busy`].
 const EVALUATIONS: usize = 300_000;
+/// About how long one takes.
+const EVALUATION_NANOS: usize = 40;
 /// Steps of the ascent of [`mean_busy`], which begins near its end.
 const MEAN_BUSY_STEPS: usize = 100;
 
 /// The bound of [`convex::bound`] with the closed-form program for each set of slot kinds, the largest of
 /// them. O(n log n) per step.
-pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+pub fn pb_convex(
+    instance: &Instance,
+    slices: &[Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+    budget: &mut Budget,
+) -> f64 {
     let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let shares = shares(instance, slices, slot_kinds);
         let capacity = capacity(instance.cluster(), slot_kinds);
@@ -111,7 +119,8 @@ pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
             tail: share.tail,
         };
         let mut jobs: Vec<pb::Job> = shares.iter_enumerated().map(job).collect();
-        let steps = EVALUATIONS / jobs.len().max(1);
+        let wanted = EVALUATIONS.min(jobs.len() * convex::STEPS);
+        let steps = budget.grant(wanted, EVALUATION_NANOS) / jobs.len().max(1);
         convex::bound(&costs(instance, flows), horizon(flows, &shares, capacity), steps, |slopes| {
             for (job, &slope) in jobs.iter_mut().zip(slopes) {
                 job.weight = slope;
@@ -129,14 +138,20 @@ pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
 /// Preemptive WSPT on one machine of speed P minimises Σ w_j M_j. As w_j M_j is the sum of
 /// (w_j/V_j) · work · time over the work of the flow, each phase may have its own release r_j + head_i. In the
 /// limit of the ascent it is at least [`pb()`].
-pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+pub fn mean_busy(
+    instance: &Instance,
+    slices: &[Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+    budget: &mut Budget,
+) -> f64 {
     let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let shares = shares(instance, slices, slot_kinds);
         let capacity = capacity(instance.cluster(), slot_kinds);
         let own: Vec<&Slice> = slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)).collect();
         let item = |s: &&Slice| Item { release: flows[s.flow].release + s.head, length: s.work / capacity };
         let mut machine = FastMachine::new(own.iter().map(item).collect());
-        let steps = (EVALUATIONS / own.len().max(1)).min(MEAN_BUSY_STEPS);
+        let wanted = EVALUATIONS.min(own.len() * MEAN_BUSY_STEPS);
+        let steps = budget.grant(wanted, EVALUATION_NANOS) / own.len().max(1);
         convex::bound(&costs(instance, flows), horizon(flows, &shares, capacity), steps, |slopes| {
             let busy = |(id, share): (FlowId, &Share)| {
                 if share.work > 0.0 { share.tail } else { flows[id].earliest }

@@ -25,6 +25,8 @@ use program::{Cut, Program, Scale, Scratch};
 
 /// The largest budget: cells times waves times kinds of slots, times steps. About half a second.
 pub const BUDGET: usize = 40_000_000;
+/// The time of a step for each cell, about.
+pub(crate) const CELL_NANOS: usize = 12;
 /// The part of the budget that finds the length of steps and good first prices.
 const TRIAL: f64 = 0.3;
 /// Intervals of prices, and cells in each, of this part.

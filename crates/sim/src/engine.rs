@@ -60,8 +60,8 @@ pub struct Sim<'a> {
     arrivals: Arrivals<'a>,
     tracked: BTreeMap<RowId, TrackedBatch>,
     heartbeats: Option<Heartbeats>,
-    /// Machines whose offers are in the reports being made.
-    offered: BTreeSet<MachineId>,
+    /// Scratch: machines whose offers come next in the reports.
+    offering: Vec<MachineId>,
     failures: Failures,
     /// Whether machines may fail or leave.
     machines_may_go: bool,
@@ -138,7 +138,7 @@ impl<'a> Sim<'a> {
             arrivals: arrivals.peekable(),
             tracked: BTreeMap::new(),
             heartbeats,
-            offered: BTreeSet::new(),
+            offering: Vec::new(),
             failures,
             left: BTreeSet::new(),
             in_vain: 0,
@@ -213,13 +213,15 @@ impl<'a> Sim<'a> {
                     }
                 }
                 Pending::Offer(machine) => {
-                    // Another event of this instant may have requested the offer of the machine again.
-                    let offers = self.heartbeats.as_mut().is_some_and(|h| h.offer(machine));
-                    if offers && self.offered.insert(machine) {
-                        reports.push(Report::Offer(machine));
+                    if self.heartbeats.as_mut().is_some_and(|h| h.take_queued(machine)) {
+                        self.offering.push(machine);
                     }
                 }
-                Pending::Look(_) if !reports.is_empty() || self.next_arrival() == Some(self.now) => {
+                Pending::Look(_)
+                    if !reports.is_empty()
+                        || self.next_arrival() == Some(self.now)
+                        || self.next_offer() == Some(self.now) =>
+                {
                     // Slots count as idle when the driver has left them idle.
                     self.queue.push(self.now, pending);
                     return true;
@@ -251,7 +253,7 @@ impl<'a> Sim<'a> {
         let tracked = self.tracked.remove(&row).expect("invariant: a batch that ends is tracked");
         self.leave(&tracked, true);
         if let Some(heartbeats) = &mut self.heartbeats {
-            heartbeats.freed(tracked.machine, tracked.slots);
+            heartbeats.freed(tracked.machine, tracked.spot.slot_kind, tracked.slots);
         }
         if let Some(due) = self.due.get_mut(&tracked.spot.phase)
             && *due > 0
@@ -302,8 +304,8 @@ impl<'a> Sim<'a> {
     /// The ApplicationMaster of a job checks for slow attempts, after all other reports of the instant.
     fn look(&mut self, job: JobId, reports: &mut Vec<Report>) {
         let Some(seconds) = &mut self.seconds else { return };
-        let heartbeats = self.heartbeats.as_ref();
-        let is_idle = |machine| heartbeats.is_none_or(|heartbeats| heartbeats.is_idle(machine));
+        let (heartbeats, now) = (self.heartbeats.as_ref(), self.now);
+        let is_idle = |machine| heartbeats.is_none_or(|heartbeats| heartbeats.is_idle(machine, now));
         let (wanted, again) = seconds.look(job, self.now, is_idle);
         let since = self.now;
         let second = |(row, slot): (RowId, u32)| Second { row, name: u64::from(row.0), slot, since };
@@ -317,7 +319,7 @@ impl<'a> Sim<'a> {
         if let Some(machine) = self.leave_master(job)
             && let Some(heartbeats) = &mut self.heartbeats
         {
-            heartbeats.freed(machine, 1);
+            heartbeats.freed(machine, SlotKind::Any, 1);
         }
         reports.push(Report::MasterGone(job));
     }
@@ -333,9 +335,9 @@ impl<'a> Sim<'a> {
 
     /// A batch or an ApplicationMaster was stopped: its machine offers the free slots even if nothing else
     /// happens.
-    fn killed_on(&mut self, machine: MachineId, slots: u32) {
+    fn killed_on(&mut self, machine: MachineId, slot_kind: SlotKind, slots: u32) {
         if let Some(heartbeats) = &mut self.heartbeats
-            && heartbeats.killed(machine, slots)
+            && heartbeats.killed(machine, slot_kind, slots)
         {
             let at = heartbeats.next(machine, self.now);
             self.queue.push(at, Pending::Offer(machine));
@@ -454,12 +456,21 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// Lets machines with free slots offer them if an event may give work.
-    fn arm(&mut self) {
+    /// When the next machine offers free slots.
+    fn next_offer(&self) -> Option<Time> {
+        self.heartbeats.as_ref()?.next_offer(self.now)
+    }
+
+    /// Machines that report now offer free slots. An event that may give work begins a round of offers; until
+    /// the driver knows of it, it is unknown which slots are wanted.
+    fn offer(&mut self, reports: &mut Vec<Report>) {
         let Some(heartbeats) = &mut self.heartbeats else { return };
-        for machine in heartbeats.arm() {
-            self.queue.push(heartbeats.next(machine, self.now), Pending::Offer(machine));
+        let gives_work = reports.iter().any(gives_work);
+        if gives_work {
+            heartbeats.begin_round(self.now);
         }
+        heartbeats.take_due(self.now, gives_work, &mut self.offering);
+        reports.extend(self.offering.drain(..).map(Report::Offer));
     }
 
     /// The ApplicationMaster of a job holds a slot, if it does not already.
@@ -471,7 +482,7 @@ impl<'a> Sim<'a> {
             seconds.take(SlotKind::Any, slot);
         }
         if let Some(heartbeats) = &mut self.heartbeats {
-            heartbeats.started(machine, 1);
+            heartbeats.started(machine, SlotKind::Any, 1);
         }
     }
 
@@ -536,18 +547,15 @@ impl Engine for Sim<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        self.offered.clear();
         while self.in_vain < self.in_vain_max && self.wakes_in_vain < WAKES_IN_VAIN {
-            let next = [self.queue.next_time(), self.next_arrival()].into_iter().flatten().min()?;
+            let next = [self.queue.next_time(), self.next_arrival(), self.next_offer()];
+            let next = next.into_iter().flatten().min()?;
             self.now = next;
             if !self.settle(reports) {
                 return Some(self.now);
             }
             self.arrive(reports);
-            if self.heartbeats.is_some() && reports.iter().any(gives_work) {
-                self.arm();
-                self.settle(reports);
-            }
+            self.offer(reports);
             if !reports.is_empty() {
                 return Some(self.now);
             }
@@ -565,7 +573,7 @@ impl Engine for Sim<'_> {
             let (slot_kind, slot) = (live.slot_kind_of(start.phase), start.places[0].first);
             let (machine, _) = live.cluster().machine_of(slot_kind, slot);
             if let Some(heartbeats) = &mut self.heartbeats {
-                heartbeats.started(machine, start.count);
+                heartbeats.started(machine, slot_kind, start.count);
             }
             let ends = ends.map(|at| (at, self.reported(machine, at)));
             report = ends.map(|(_, reported)| reported);
@@ -617,7 +625,7 @@ impl Engine for Sim<'_> {
                 let Some(tracked) = self.tracked.remove(&row) else { return };
                 self.ending -= u32::from(tracked.ends.is_some());
                 self.leave(&tracked, false);
-                self.killed_on(tracked.machine, tracked.slots);
+                self.killed_on(tracked.machine, tracked.spot.slot_kind, tracked.slots);
             }
         }
     }
@@ -653,7 +661,7 @@ impl Engine for Sim<'_> {
                     seconds.forget(job);
                 }
                 if let Some(machine) = self.leave_master(job) {
-                    self.killed_on(machine, 1);
+                    self.killed_on(machine, SlotKind::Any, 1);
                 }
                 return;
             }
@@ -663,6 +671,12 @@ impl Engine for Sim<'_> {
 
     fn wake_at(&mut self, at: Time) {
         self.queue.push(at.max(self.now), Pending::Wake);
+    }
+
+    fn want_offers(&mut self, slot_kinds: [bool; 2]) {
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.want(slot_kinds);
+        }
     }
 
     fn may_bring_flows(&mut self) -> bool {

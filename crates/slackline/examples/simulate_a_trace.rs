@@ -10,6 +10,7 @@ use std::path::Path;
 
 use slackline::import::{SlotOptions, Source, WorkloadOptions};
 use slackline::report::{Figures, Row, View, comparison, headline};
+use slackline::simulate::QuickBound;
 use slackline::{Options, Registry, SideBySide, compare};
 
 /// Job, submit time, gap; bytes of map input, shuffle and output.
@@ -35,8 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names = ["fifo", "fair", "edf"];
     let policies =
         names.iter().map(|name| Registry::standard().parse(name)).collect::<Result<Vec<_>, _>>()?;
-    let bound = slackline::relax::best(instance);
-    let compared = compare(instance, &policies, &Options::exact(), Some(bound), SideBySide::default());
+    let bound = QuickBound::default();
+    let compared = compare(instance, &policies, &Options::exact(), Some(&bound), SideBySide::default());
     let rows = compared.iter().map(|one| Row {
         policy: one.policy.spec().to_owned(),
         result: one.result.as_ref().map(Figures::of_simulation).map_err(ToString::to_string),

@@ -23,7 +23,6 @@ mod streaming;
 mod workload_options;
 
 use slackline_model::Instance;
-use slackline_model::schedule::Clock;
 use slackline_relax::{Bound, Form, Search};
 use slackline_trace::{Bounds, NamedBound};
 
@@ -45,13 +44,6 @@ pub fn bounds(instance: &Instance) -> Bounds {
     let bounds: Vec<_> = bounds.into_iter().map(named).collect();
     let best = bounds.iter().map(|bound| bound.value).filter(|value| value.is_finite()).reduce(f64::max);
     Bounds { objective: instance.objective(), bounds, best }
-}
-
-/// The best lower bound that is fast compared with a simulation. `None` if durations are distorted, because a
-/// bound holds only for the durations of the workload.
-pub fn quick_bound(instance: &Instance, clock: Clock) -> Option<f64> {
-    let bounds = (clock == Clock::Exact).then(|| slackline_relax::quick_task_bounds(instance));
-    bounds.into_iter().flatten().map(|bound| bound.value).filter(|value| value.is_finite()).reduce(f64::max)
 }
 
 fn named(bound: Bound) -> NamedBound {

@@ -3,6 +3,7 @@
 mod crowding;
 mod final_row;
 mod prepare;
+mod quick_bound;
 mod streaming;
 mod writing;
 
@@ -26,6 +27,7 @@ pub(crate) use prepare::check_instance;
 pub use prepare::{GRAIN, prepare};
 #[cfg(feature = "import")]
 pub(crate) use prepare::{WrongOption, check_cluster, check_horizon, check_number, slowest};
+pub use quick_bound::QuickBound;
 pub use streaming::{NoWriter, NotStreamed, Streamed, needs_whole, simulate_stream};
 pub(crate) use writing::{Leave, simulate_watched};
 pub use writing::{NotWritten, RowWriter, simulate_to};
@@ -233,8 +235,8 @@ pub struct Timings {
 /// Simulates `policy` on an instance, and validates the result. The schedule has all rows. Phases that are
 /// given only as work are cut into tasks first, as [`prepare`] does with [`GRAIN`].
 ///
-/// `bound` is a lower bound on the cost of any schedule of the instance. It is ignored if durations are
-/// distorted, because it holds for the true ones. `progress` receives the number of finished tasks.
+/// `bound` is the lower bound that the schedule claims. It is neither computed nor claimed if durations are
+/// distorted ([`Options::clock`]), because it holds for the true ones. `progress` receives the number of finished tasks.
 ///
 /// # Errors
 /// An instance that cannot be simulated, or not with these options; an invalid schedule; a policy that could
@@ -243,7 +245,7 @@ pub fn simulate(
     instance: &Instance,
     policy: &PolicySpec,
     options: &Options,
-    bound: Option<f64>,
+    bound: Option<&QuickBound>,
     progress: Option<&mut dyn FnMut(u64)>,
 ) -> Result<Simulated, SimulateError> {
     let watch = Watch { progress, ..Watch::default() };
@@ -260,7 +262,7 @@ pub fn simulate_figures(
     instance: &Instance,
     policy: &PolicySpec,
     options: &Options,
-    bound: Option<f64>,
+    bound: Option<&QuickBound>,
     watch: Watch<'_>,
 ) -> Result<Simulated, SimulateError> {
     simulate_watched(instance, policy, options, bound, watch, Leave::Dropped).map_err(NotWritten::simulation)

@@ -167,7 +167,10 @@ impl Defaults {
         for (verb, flag, value) in self.flags() {
             let value = value.clone();
             command = command.mut_subcommand(verb, |verb| {
-                verb.mut_arg(flag, |arg| arg.required(false).default_value(value))
+                // Only the verb of the command line has its flags.
+                let has_flag = verb.get_arguments().any(|arg| arg.get_id() == flag);
+                let default = |arg: clap::Arg| arg.required(false).default_value(value);
+                if has_flag { verb.mut_arg(flag, default) } else { verb }
             });
         }
         command

@@ -46,6 +46,11 @@ impl PhaseState {
         self.waiting
     }
 
+    /// Whether some of its tasks could start on free slots, as far as the phase itself is concerned.
+    pub(crate) fn wants_slots(&self) -> bool {
+        self.ready && self.unstarted > 0
+    }
+
     /// Whether its tasks may start.
     pub fn is_ready(&self) -> bool {
         self.ready

@@ -420,7 +420,7 @@ fn a_machine_offers_its_slots_once_an_instant() {
     let mut sim = beating(&instance, 10);
     assert_eq!(next(&mut sim), (at(0), vec![arrived(&instance, 0), Report::Offer(M0)]));
     assert_eq!(next(&mut sim), (at(3), vec![arrived(&instance, 1)]));
-    assert_eq!(next(&mut sim), (at(10), vec![Report::Offer(M0), arrived(&instance, 2)]));
+    assert_eq!(next(&mut sim), (at(10), vec![arrived(&instance, 2), Report::Offer(M0)]));
     assert_eq!(poll(&mut sim), None);
 }
 

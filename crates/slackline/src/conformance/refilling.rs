@@ -90,6 +90,10 @@ impl Engine for Refilling<'_> {
         self.sim.wake_at(at);
     }
 
+    fn want_offers(&mut self, slot_kinds: [bool; 2]) {
+        self.sim.want_offers(slot_kinds);
+    }
+
     fn may_bring_flows(&mut self) -> bool {
         self.sim.may_bring_flows()
     }

@@ -11,7 +11,8 @@ use super::{Figures, choices, claim_figures};
 use crate::import::{ImportError, StreamedWorkload};
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{
-    NotStreamed, NotWritten, Options, RowWriter, Simulated, Streamed, simulate_stream, simulate_to,
+    NotStreamed, NotWritten, Options, QuickBound, RowWriter, Simulated, Streamed, simulate_stream,
+    simulate_to,
 };
 
 /// A writer of one schedule in lines.
@@ -48,7 +49,7 @@ pub fn simulate_lines(
     instance: &Instance,
     policy: &PolicySpec,
     options: &Options,
-    bound: Option<f64>,
+    bound: Option<&QuickBound>,
     progress: Option<&mut dyn FnMut(u64)>,
     meta: &mut Meta,
 ) -> Result<Simulated, NotWritten> {

@@ -16,7 +16,7 @@ use slackline_policy::unfinished::Unfinished;
 use slackline_policy::{Driver, Engine, FlowEnd, Policy, Sink};
 use slackline_sim::Sim;
 
-use super::{Crowding, FinalRow, GRAIN, Options, SimulateError, Simulated, Watch, prepare};
+use super::{Crowding, FinalRow, GRAIN, Options, QuickBound, SimulateError, Simulated, Watch, prepare};
 use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
@@ -105,7 +105,7 @@ pub fn simulate_to(
     instance: &Instance,
     policy: &PolicySpec,
     options: &Options,
-    bound: Option<f64>,
+    bound: Option<&QuickBound>,
     progress: Option<&mut dyn FnMut(u64)>,
     out: &mut dyn RowWriter,
 ) -> Result<Simulated, NotWritten> {
@@ -121,7 +121,7 @@ pub(crate) fn simulate_watched(
     instance: &Instance,
     policy: &PolicySpec,
     options: &Options,
-    bound: Option<f64>,
+    bound: Option<&QuickBound>,
     watch: Watch<'_>,
     mut leave: Leave<'_>,
 ) -> Result<Simulated, NotWritten> {
@@ -183,7 +183,8 @@ pub(crate) fn simulate_watched(
     }
     assert_eq!(figures.minima, minima, "the first line says what the driver promised");
     schedule.claim_times(instance, |flow| times[flow].unwrap_or_default());
-    schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
+    let bound = bound.filter(|_| options.clock() == Clock::Exact);
+    schedule.claim_bound(bound.and_then(|bound| bound.get(instance)));
     let judged = judged.finish(instance, &mut schedule).map_err(SimulateError::Infeasible)?;
     let crowding = Crowding::of(instance, &schedule);
     if !matches!(leave, Leave::Kept) {

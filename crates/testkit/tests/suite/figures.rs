@@ -1,7 +1,7 @@
 //! Dropped rows are judged like kept ones. The figures of a simulation do not depend on what happens to its
 //! rows. A judge that receives the rows one by one accepts no schedule that a judge of all rows refuses.
 
-use slackline::simulate::{Knowledge, Watch, simulate_figures};
+use slackline::simulate::{Knowledge, QuickBound, Watch, simulate_figures};
 use slackline::{Options, PolicySpec, Registry, Simulated, simulate};
 use slackline_judge::{FlowFacts, Metrics, Report, Stream, Violation};
 use slackline_model::id::TiVec;
@@ -53,7 +53,7 @@ fn figures_are_those_of_the_schedule_that_is_kept() {
     let policies = harness::registered(&Registry::standard());
     for seed in test_seeds(33) {
         let (instance, options) = drawn(seed);
-        let bound = Some(slackline::relax::best(&instance));
+        let bound = Some(&QuickBound::default());
         for policy in &policies {
             let mut kept = simulate(&instance, policy, &options, bound, None).unwrap();
             let mut figures = simulate_figures(&instance, policy, &options, bound, Watch::default()).unwrap();

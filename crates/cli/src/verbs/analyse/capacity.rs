@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use anyhow::{anyhow, bail};
 use slackline::PolicySpec;
 use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, SearchStep, Values, search};
-use slackline::import::{SlotOptions, WorkloadOptions, grain_span, quick_bound};
+use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
 use slackline::report::capacity as report;
 use slackline::report::page::{Collector, Page};
 use slackline::report::{Row, headline};
-use slackline::simulate::{FinalRow, Options, Watch, simulate_figures};
+use slackline::simulate::{FinalRow, Options, QuickBound, Watch, simulate_figures};
 use slackline_model::Instance;
 use slackline_task::base::system::on_stop_signal;
 use slackline_trace::Importers;
@@ -185,9 +185,9 @@ fn drawn<'a>(
 ) -> anyhow::Result<Page<'a>> {
     let mut collector = Collector::new(instance);
     let mut collect = |row: FinalRow<'_>| collector.take(row);
-    let bound = quick_bound(instance, options.clock());
+    let bound = QuickBound::default();
     let watch = Watch { left: Some(&mut collect), ..Watch::default() };
-    let simulated = simulate_figures(instance, policy, options, bound, watch)
+    let simulated = simulate_figures(instance, policy, options, Some(&bound), watch)
         .map_err(|error| anyhow!("{}: {error}", policy.spec()))?;
     let row = Row::of_simulation(instance, &simulated);
     Ok(page.with_policy(row, Some(collector.finish_simulation(&simulated))))

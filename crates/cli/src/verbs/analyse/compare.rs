@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         past: &past,
         is_shown: !is_averaged && !is_swept,
     };
-    let Results { mut sizes, first_loaded } = sweep.run(of_first.take())?;
+    let Results { mut sizes, first_drawn } = sweep.run(of_first.take())?;
     if let Some(by) = args.by {
         refuse_without_groups(by, &sizes[0], &samples.title())?;
     }
@@ -92,8 +92,8 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         [only] => result_writer.write(only)?,
         several => result_writer.write_sizes(several)?,
     }
-    if let Some(loaded) = &first_loaded {
-        result_writer.write_page(loaded, &mut sizes)?;
+    if let Some(sample) = &first_drawn {
+        result_writer.write_page(&sample.loaded, &mut sizes)?;
     }
     let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
     let infeasible = |row: &Row| row.result.is_err();

@@ -10,7 +10,8 @@ use clap::Args;
 use slackline::certificates::{Certificates, certify};
 
 use slackline::PolicySpec;
-use slackline::import::{Loaded, RecordedOptions, quick_bound};
+use slackline::import::{Loaded, RecordedOptions};
+use slackline::parallel;
 use slackline::report::number::counted;
 use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
@@ -18,11 +19,12 @@ use slackline::report::{
     self, Figures, Row, View, comparison, flows, headline, rules_chosen, simulate_lines, write_schedule,
 };
 use slackline::simulate::{
-    FinalRow, NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures,
+    FinalRow, NotWritten, Options, QuickBound, SimulateError, Simulated, Watch, simulate, simulate_figures,
 };
 
 use slackline::policy::unfinished::Unfinished;
 use slackline_model::Instance;
+use slackline_model::schedule::Clock;
 
 use crate::args::history::HistoryFile;
 use crate::args::output::{Form, SimulationForm};
@@ -106,26 +108,17 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     warn_of_load(instance);
-    let bound = quick_bound(instance, options.clock());
+    let bound = QuickBound::default();
     let progress = Progress::new(1, instance.n_tasks());
     let mut report_progress = |done| progress.at(0, done);
     let policy = args.timeout.of(args.policy.clone());
     let mut collector = args.report.is_asked().then(|| Collector::new(instance));
-    let result = match args.output.form() {
-        SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut report_progress)?,
-        SimulationForm::Of(form) if form == Form::Json || args.certificates => {
-            simulate(instance, &policy, &options, bound, Some(&mut report_progress))
-        }
-        SimulationForm::Of(_) => {
-            let mut collect =
-                |row: FinalRow<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
-            let watch =
-                Watch { progress: Some(&mut report_progress), left: Some(&mut collect), ..Watch::default() };
-            simulate_figures(instance, &policy, &options, bound, watch)
-        }
-    };
+    let simulation =
+        Simulation { args, policy: &policy, loaded: &loaded, past: &past, options: &options, bound: &bound };
+    let compute_bound = || (options.clock() == Clock::Exact).then(|| bound.get(instance));
+    let (_, result) = parallel::both(compute_bound, || simulation.run(&mut report_progress, &mut collector));
     drop(progress);
-    let mut simulated = match result {
+    let mut simulated = match result? {
         Ok(simulated) => simulated,
         Err(problem @ SimulateError::Refused(_)) => bail!("{}: {problem}", args.policy.spec()),
         Err(problem) => {
@@ -220,33 +213,61 @@ fn recorded(args: &Simulate, loaded: &Loaded, past: &HistoryFile) -> RecordedOpt
     options
 }
 
-/// Simulates and writes the schedule line by line meanwhile.
-fn lines(
-    args: &Simulate,
-    policy: &PolicySpec,
-    loaded: &Loaded,
-    past: &HistoryFile,
-    options: &Options,
-    bound: Option<f64>,
-    progress: &mut dyn FnMut(u64),
-) -> anyhow::Result<Result<Simulated, SimulateError>> {
-    let instance = &loaded.instance;
-    let mut meta = loaded.meta_before(recorded(args, loaded, past), args.shape.root_seed());
-    let mut found = None;
-    let written = out::data(args.output.file(), |out| {
-        match simulate_lines(out, instance, policy, options, bound, Some(progress), &mut meta) {
-            Ok(simulated) => found = Some(Ok(simulated)),
-            Err(NotWritten::Output(error)) => return Err(error),
-            Err(NotWritten::NotSimulated(problem)) => {
-                found = Some(Err(problem));
-                return Err(io::Error::other("there is no schedule"));
+/// What is simulated, and how.
+#[derive(Clone, Copy)]
+struct Simulation<'a> {
+    args: &'a Simulate,
+    policy: &'a PolicySpec,
+    loaded: &'a Loaded,
+    past: &'a HistoryFile,
+    options: &'a Options,
+    bound: &'a QuickBound,
+}
+
+impl Simulation<'_> {
+    /// Simulates, and keeps the rows that the form of the output needs.
+    fn run(
+        self,
+        progress: &mut dyn FnMut(u64),
+        collector: &mut Option<Collector<'_>>,
+    ) -> anyhow::Result<Result<Simulated, SimulateError>> {
+        let Self { args, policy, loaded, options, .. } = self;
+        let (instance, bound) = (&loaded.instance, Some(self.bound));
+        Ok(match args.output.form() {
+            SimulationForm::Lines => self.lines(progress)?,
+            SimulationForm::Of(form) if form == Form::Json || args.certificates => {
+                simulate(instance, policy, options, bound, Some(progress))
             }
+            SimulationForm::Of(_) => {
+                let mut collect =
+                    |row: FinalRow<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
+                let watch = Watch { progress: Some(progress), left: Some(&mut collect), ..Watch::default() };
+                simulate_figures(instance, policy, options, bound, watch)
+            }
+        })
+    }
+
+    /// Simulates and writes the schedule line by line meanwhile.
+    fn lines(self, progress: &mut dyn FnMut(u64)) -> anyhow::Result<Result<Simulated, SimulateError>> {
+        let Self { args, policy, loaded, past, options, bound } = self;
+        let mut meta = loaded.meta_before(recorded(args, loaded, past), args.shape.root_seed());
+        let mut found = None;
+        let written = out::data(args.output.file(), |out| {
+            let (instance, bound) = (&loaded.instance, Some(bound));
+            match simulate_lines(out, instance, policy, options, bound, Some(progress), &mut meta) {
+                Ok(simulated) => found = Some(Ok(simulated)),
+                Err(NotWritten::Output(error)) => return Err(error),
+                Err(NotWritten::NotSimulated(problem)) => {
+                    found = Some(Err(problem));
+                    return Err(io::Error::other("there is no schedule"));
+                }
+            }
+            Ok(())
+        });
+        match found {
+            Some(Err(problem)) => Ok(Err(problem)),
+            found => written.and_then(|()| found.context("no schedule was made")),
         }
-        Ok(())
-    });
-    match found {
-        Some(Err(problem)) => Ok(Err(problem)),
-        found => written.and_then(|()| found.context("no schedule was made")),
     }
 }
 

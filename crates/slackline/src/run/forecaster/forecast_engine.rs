@@ -122,6 +122,10 @@ impl Engine for ForecastEngine<'_> {
         self.sim.wake_at(at);
     }
 
+    fn want_offers(&mut self, slot_kinds: [bool; 2]) {
+        self.sim.want_offers(slot_kinds);
+    }
+
     fn blocked_by_deadline(&mut self) {
         self.sim.blocked_by_deadline();
     }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
-use slackline::import::{Loaded, RecordedOptions, quick_bound};
+use slackline::import::{Loaded, RecordedOptions};
 use slackline::parallel::processors;
 use slackline::recorded::{self, Distance};
 use slackline::report::number::{Unit, number};
 use slackline::report::page::Drawn;
 use slackline::report::{self, Figures, Row, comparison, headline, write_schedule};
 use slackline::simulate::{FinalRow, SimulateError};
-use slackline_model::schedule::TaskRows;
+use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Instance, Objective};
 use slackline_trace::Meta;
 
@@ -29,6 +29,9 @@ use crate::terminal::progress::Progress;
 pub(super) struct Setting<'a> {
     pub(super) args: &'a Compare,
     pub(super) source: &'a Source,
+    pub(super) seed: u64,
+    /// The name of the sample, where there are several.
+    pub(super) name: Option<String>,
     pub(super) past: &'a HistoryFile,
     pub(super) policies: &'a [PolicySpec],
     pub(super) progress: &'a Progress,
@@ -62,12 +65,10 @@ pub(super) fn round(
     base: usize,
     is_drawn: bool,
 ) -> anyhow::Result<Round> {
-    let Sample { ref name, seed, ref loaded } = *sample;
-    let Setting { args, source, past, policies, progress, late, .. } = *setting;
+    let Sample { loaded, bound, .. } = sample;
+    let Setting { args, source, past, policies, progress, late, seed, .. } = *setting;
     let instance = &loaded.instance;
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
-    // A bound holds for the durations of the workload, not for distorted ones.
-    let bound = quick_bound(instance, options.clock());
     let page_rows = is_drawn.then(|| PageRows::new(instance, policies.len()));
     let collect_row =
         |k: usize, row: FinalRow<'_>| page_rows.iter().for_each(|page_rows| page_rows.take(k, row));
@@ -104,21 +105,23 @@ pub(super) fn round(
         left: is_drawn.then_some(&collect_row),
         recorded: loaded.recorded.as_ref(),
     };
-    let compared = compare(instance, policies, &options, bound, how);
+    let compared = compare(instance, policies, &options, Some(bound), how);
     if let Some(error) = unwritten.into_inner() {
         return Err(error);
     }
     let objective = headline::objective(instance.objective());
     let headlines = format!("{}{objective}, ", headline::lines(source.short_name(), instance));
+    // A bound holds for the durations of the workload, not for distorted ones.
+    let is_exact = options.clock() == Clock::Exact;
     let mut options = loaded.options.clone();
     args.simulation.options().record(&mut options, past.sha256.as_deref());
     Ok(Round {
-        name: name.clone(),
+        name: setting.name.clone(),
         machines: instance.cluster().n_machines(),
         flows: instance.flows().len() as u64,
         cluster: headline::cluster(instance),
         rows: rows(setting, instance, &compared),
-        bound,
+        bound: is_exact.then(|| bound.get(instance)).flatten(),
         headlines,
         objective: instance.objective(),
         options,

@@ -4,6 +4,7 @@
 use slackline::import::{ImportError, Loaded, PieceSpan, Source, WorkloadOptions};
 use slackline::report::number::counted;
 use slackline::report::spread;
+use slackline::simulate::QuickBound;
 use slackline_trace::sha256;
 
 /// The samples that are asked for.
@@ -14,12 +15,20 @@ pub(super) struct Samples<'a> {
     pub(super) seeds: &'a [u64],
 }
 
-/// One of them, ready to be simulated.
+/// A workload, or a piece of one. Samples that differ only in the seed of the simulation share it.
 pub(super) struct Sample {
-    /// The file or the piece, where there are several; with the seed, where there are several of those too.
-    pub(super) name: Option<String>,
-    pub(super) seed: u64,
+    /// The name of the piece, where workloads are cut.
+    piece: Option<String>,
     pub(super) loaded: Loaded,
+    /// The bound of the prepared workload.
+    pub(super) bound: QuickBound,
+}
+
+impl Sample {
+    /// Whether the same file gives another workload with another seed.
+    pub(super) fn depends_on_seed(&self) -> bool {
+        self.loaded.options.contains_key("seed")
+    }
 }
 
 impl Samples<'_> {
@@ -54,12 +63,14 @@ impl Samples<'_> {
             }
         };
         let sample = |(piece, shaped): (Option<String>, slackline::import::Shaped)| {
-            Ok(Sample { name: self.name(source, piece, seed), seed, loaded: shaped.into_loaded()? })
+            Ok(Sample { piece, loaded: shaped.into_loaded()?, bound: QuickBound::default() })
         };
         pieces.into_iter().map(sample).collect()
     }
 
-    fn name(&self, source: &Source, piece: Option<String>, seed: u64) -> Option<String> {
+    /// The file or the piece, where there are several; with the seed, where there are several of those too.
+    pub(super) fn name(&self, source: &Source, sample: &Sample, seed: u64) -> Option<String> {
+        let piece = sample.piece.clone();
         let file = (self.sources.len() > 1).then(|| source.short_name().to_owned());
         let seed = (self.are_named() && self.seeds.len() > 1).then(|| format!("seed {seed}"));
         let parts: Vec<String> = [file, piece, seed].into_iter().flatten().collect();

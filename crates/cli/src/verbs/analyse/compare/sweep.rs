@@ -1,11 +1,12 @@
 //! Runs all samples on all sizes of the cluster, one round after the other.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::bail;
 use slackline::PolicySpec;
-use slackline::import::{Loaded, Source, WorkloadOptions};
+use slackline::import::{Source, WorkloadOptions};
 
 use super::flags::Compare;
 use super::round::{Round, Setting, round};
@@ -27,8 +28,8 @@ pub(super) struct Sweep<'a> {
 
 pub(super) struct Results {
     pub(super) sizes: Vec<Vec<Round>>,
-    /// The workload of the first round, if it is drawn.
-    pub(super) first_loaded: Option<Loaded>,
+    /// The sample of the first round, if it is drawn.
+    pub(super) first_drawn: Option<Rc<Sample>>,
 }
 
 impl Sweep<'_> {
@@ -39,24 +40,25 @@ impl Sweep<'_> {
         // Pieces are about as many in each file.
         let n_samples = of_first.as_ref().map_or(1, Vec::len) * samples.sources.len() * samples.seeds.len();
         let (mut progress, mut reported) = (None, BTreeSet::new());
-        let mut results = Results { sizes: Vec::new(), first_loaded: None };
+        let mut results = Results { sizes: Vec::new(), first_drawn: None };
         let seeds = || samples.seeds.iter().copied();
         for shape in shapes {
             let is_first_size = results.sizes.is_empty();
             let late: Vec<AtomicBool> = policies.iter().map(|_| AtomicBool::new(false)).collect();
             let mut rounds: Vec<Round> = Vec::new();
-            for (source, seed) in
-                samples.sources.iter().flat_map(|source| seeds().map(move |seed| (source, seed)))
+            let mut last: (usize, Vec<Rc<Sample>>) = (0, Vec::new());
+            for (file, seed) in
+                (0..samples.sources.len()).flat_map(|file| seeds().map(move |seed| (file, seed)))
             {
-                let found = match of_first.take() {
-                    Some(first) => first,
-                    None => samples.of(source, shape, seed)?,
-                };
-                for mut sample in self.with_deadlines(found, source, seed)? {
-                    sample.loaded.prepare(args.simulation.grain)?;
+                let source = &samples.sources[file];
+                let is_known = last.0 == file && last.1.iter().any(|sample| !sample.depends_on_seed());
+                if !is_known {
+                    last = (file, self.prepared(of_first.take(), source, shape, seed)?);
+                }
+                for sample in &last.1 {
                     if rounds.is_empty() {
                         if is_first_size {
-                            warn_of_seeds(args, &sample.loaded);
+                            warn_of_seeds(args, sample);
                         }
                         warn_of_load(&sample.loaded.instance);
                     }
@@ -66,12 +68,15 @@ impl Sweep<'_> {
                     let runs = policies.len() * n_samples * shapes.len();
                     let tasks = sample.loaded.instance.n_tasks();
                     let progress = progress.get_or_insert_with(|| Progress::new(runs, tasks));
-                    let setting = Setting { args, source, past, policies, progress, late: &late, is_shown };
+                    let name = samples.name(source, sample, seed);
+                    let late = late.as_slice();
+                    let setting =
+                        Setting { args, source, seed, name, past, policies, progress, late, is_shown };
                     let base = (results.sizes.len() * n_samples + rounds.len()) * policies.len();
-                    let is_drawn = args.report.is_asked() && results.first_loaded.is_none();
-                    rounds.push(round(&setting, &sample, base, is_drawn)?);
+                    let is_drawn = args.report.is_asked() && results.first_drawn.is_none();
+                    rounds.push(round(&setting, sample, base, is_drawn)?);
                     if is_drawn {
-                        results.first_loaded = Some(sample.loaded);
+                        results.first_drawn = Some(Rc::clone(sample));
                     }
                 }
             }
@@ -81,6 +86,25 @@ impl Sweep<'_> {
             results.sizes.push(rounds);
         }
         Ok(results)
+    }
+
+    /// The samples of a file with a seed, ready to be simulated; `loaded` if they are loaded already.
+    fn prepared(
+        &self,
+        loaded: Option<Vec<Sample>>,
+        source: &Source,
+        shape: &WorkloadOptions,
+        seed: u64,
+    ) -> anyhow::Result<Vec<Rc<Sample>>> {
+        let loaded = match loaded {
+            Some(loaded) => loaded,
+            None => self.samples.of(source, shape, seed)?,
+        };
+        let prepare = |mut sample: Sample| {
+            sample.loaded.prepare(self.args.simulation.grain)?;
+            Ok(Rc::new(sample))
+        };
+        self.with_deadlines(loaded, source, seed)?.into_iter().map(prepare).collect()
     }
 
     /// With the deadlines of the largest cluster, where deadlines are made and there are several sizes: they
@@ -103,8 +127,8 @@ impl Sweep<'_> {
     }
 }
 
-fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
-    if args.seeds > 1 && !args.simulation.options().draws() && !loaded.options.contains_key("seed") {
+fn warn_of_seeds(args: &Compare, sample: &Sample) {
+    if args.seeds > 1 && !args.simulation.options().draws() && !sample.depends_on_seed() {
         out::warn(
             "nothing here is drawn, so every seed gives the same; see --jitter, --noise and --crash-rate",
         );
