@@ -138,7 +138,8 @@ impl DigestWriter {
     /// The digest of the file, which is complete; `durable` waits until it is on the disk.
     pub(crate) fn finish(self, durable: bool) -> io::Result<Digest> {
         let Self { file, hash, bytes } = self;
-        if durable {
+        // An empty file has no content that a crash could take.
+        if durable && bytes > 0 {
             file.sync_all()?;
         }
         let stamp = Some(Stamp::of(&file.metadata()?));
