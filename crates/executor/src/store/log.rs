@@ -95,8 +95,8 @@ pub struct Kind {
     pub advice: &'static str,
     /// How often a log is tried to open that another process has open; 50 ms apart.
     pub tries: u32,
-    /// The most room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be
-    /// written when others have filled the disk; 0 for none. Where the file system cannot keep room there is
+    /// The most room on the disk, bytes, that an open log keeps for what is appended next, so that it can still
+    /// be written when others have filled the disk; 0 for none. Where the file system cannot keep room there is
     /// none.
     pub reserve: u64,
 }

@@ -210,7 +210,8 @@ impl Forecaster {
         self.outlook.sample(now, freed, k).under(self.by.clone()).checked()
     }
 
-    /// Simulates the samples on all processors (`sample` gives the completions of one), and sets prediction intervals and chances.
+    /// Simulates the samples on all processors (`sample` gives the completions of one), and sets prediction
+    /// intervals and chances.
     ///
     /// # Errors
     /// A sample cannot be simulated. Then there are no prediction intervals.
