@@ -190,6 +190,8 @@ struct Handover {
 pub(crate) struct ProcessEngine {
     work: Work,
     settings: Settings,
+    /// Whether a job states what its attempts take of their machine.
+    is_demand_declared: bool,
     pub(crate) clock: RunClock,
     on_event: EventCallback,
     fleet: Box<dyn Fleet>,
@@ -247,6 +249,7 @@ impl ProcessEngine {
             left_behind: machine_changes::LeftBehind::new(),
         };
         Self {
+            is_demand_declared: work.session.jobs.iter().any(|job| job.limits.demand().is_declared()),
             spares: DirPool::default(),
             next_number: work.session.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost_output::LostOutputs::new(journal::losses(&work.session.attempts)),
@@ -397,6 +400,7 @@ impl ProcessEngine {
 
     /// The work of the engine while there is nothing to report.
     fn go_on(&mut self) {
+        self.warn();
         self.time_out();
         self.run_again();
         self.admit();

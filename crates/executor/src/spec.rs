@@ -6,6 +6,7 @@ pub mod fault;
 pub mod job_cost;
 pub mod job_plan;
 pub mod preflight;
+pub(crate) mod real_names;
 pub mod remaining;
 pub(crate) mod repeated;
 pub mod resolve;

@@ -1,6 +1,7 @@
 //! The files of a state directory: journal, history, logs, outputs and their locks.
 
 pub mod applications;
+pub(crate) mod cleaner;
 pub(crate) mod finished_jobs;
 pub mod history;
 pub mod journal;

@@ -552,7 +552,8 @@ fn an_immutable_file_in_an_output_or_in_the_state_is_a_warning() {
     }
     assert!(succeeds("chattr", &["-i", probe]));
     for left in ["a/_temporary/x", "a/_temporary/parts/x", "a/_temporary/owner"] {
-        let dir = busy("around-immutable", &format!("touch {left}; chattr +i {left}"));
+        let dir =
+            busy("around-immutable", &format!("mkdir -p a/_temporary/parts; touch {left}; chattr +i {left}"));
         is_done_with_a_warning(&dir, "", left);
         assert!(succeeds("chattr", &["-R", "-i", crate::text(&dir)]));
     }

@@ -108,9 +108,7 @@ impl ProcessEngine {
     pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
         let others = self.fleet.foreign_slots();
         let others = || others.iter().filter_map(|other| other.at_work);
-        if !self.work.session.jobs.iter().any(|job| job.limits.demand().is_declared())
-            && !others().any(|(_, demand)| demand.is_declared())
-        {
+        if !self.is_demand_declared && !others().any(|(_, demand)| demand.is_declared()) {
             return true;
         }
         let machine = self.machine_of(id, slot);

@@ -232,8 +232,8 @@ impl ProcessEngine {
         if !job.is_final(id) {
             return Ok(());
         }
-        self.spares.keep(id.job, layout.attempt(job, id, running.number));
         if self.open[id.job as usize] > 1 {
+            self.spares.keep(id.job, layout.attempt(job, id, running.number));
             return Ok(());
         }
         self.lose_damaged_parts(id)?;
@@ -242,14 +242,17 @@ impl ProcessEngine {
         }
         self.spares.forget(id.job);
         let session = &self.work.session;
-        let (_, warning) = session.publisher().publish(id.job, self.next_number).map_err(|error| {
+        session.publisher().publish_soon(id.job, self.next_number).map_err(|error| {
             let output = session.jobs[id.job as usize].output.display();
             Problem { message: format!("output {output}: cannot be completed: {error}"), is_final: true }
-        })?;
-        if let Some(warning) = warning {
+        })
+    }
+
+    /// Reports what could not be removed.
+    pub(super) fn warn(&mut self) {
+        for warning in self.work.session.publish_state.warnings() {
             (self.on_event)(self.now, &RunEvent::Warning(warning));
         }
-        Ok(())
     }
 
     /// Without a journal nothing can be committed any more: the run stops, and can be resumed later.

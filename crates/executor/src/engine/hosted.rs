@@ -125,6 +125,8 @@ impl ProcessEngine {
     /// Kills and records running attempts. Call this at the end of the run, however it ended.
     pub(crate) fn end(&mut self) {
         self.stop_all();
+        self.work.session.publish_state.finish();
+        self.warn();
         // The files of attempts on machines that did not come back.
         self.clear_left_behind();
     }

@@ -2,7 +2,7 @@
 //! failed from the start; other flows run.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
@@ -48,6 +48,7 @@ pub(crate) fn preflight(
     done: &BTreeSet<TaskId>,
     machine: Option<Capacity>,
 ) -> Vec<Obstacle> {
+    let mut writable = BTreeSet::new();
     let of_job = |(job, plan): (usize, &JobPlan)| {
         let index = job as u32;
         if plan.is_complete(index, done) {
@@ -57,7 +58,7 @@ pub(crate) fn preflight(
             .or_else(|| missing_file(plan))
             .or_else(|| missing_input(plan, index, jobs, done))
             .map(|problem| Obstacle::lasting(job, problem))
-            .or_else(|| unwritable(job, &plan.output))
+            .or_else(|| unwritable(job, &plan.output, &mut writable))
     };
     let mut obstacles: Vec<Obstacle> = jobs.iter().enumerate().filter_map(of_job).collect();
     spread(jobs, done, &mut obstacles);
@@ -150,8 +151,9 @@ fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format
     }
 }
 
-/// Whether files can be created in a directory, or the directory itself: creates one and removes it.
-fn unwritable(job: usize, output: &Path) -> Option<Obstacle> {
+/// Whether files can be created in a directory, or the directory itself: creates one and removes it, once for
+/// each existing directory.
+fn unwritable(job: usize, output: &Path, writable: &mut BTreeSet<PathBuf>) -> Option<Obstacle> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
     let there = whole.ancestors().find(|path| path.exists() || path.is_symlink())?;
     if !there.exists() {
@@ -164,6 +166,9 @@ fn unwritable(job: usize, output: &Path) -> Option<Obstacle> {
         );
         return Some(Obstacle::lasting(job, problem));
     }
+    if writable.contains(there) {
+        return None;
+    }
     let tried = if there.is_dir() {
         // Several runs may open at a time, also in one process.
         let k = PROBES.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +180,10 @@ fn unwritable(job: usize, output: &Path) -> Option<Obstacle> {
     } else {
         Err(io::ErrorKind::NotADirectory.into())
     };
-    let error = tried.err()?;
+    let Err(error) = tried else {
+        writable.insert(there.to_owned());
+        return None;
+    };
     let problem = format!("output {}: cannot be made: {}: {error}", output.display(), there.display());
     Some(Obstacle { job, problem, may_pass: may_pass(&error) })
 }

@@ -6,7 +6,7 @@
 //! [`preflight`](mod@crate::spec::preflight) reports it before the run, and only its own flow fails.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, RunDraft, RunWork};
@@ -23,6 +23,7 @@ use slackline_task::shuffle::part::PARTS_MAX;
 use crate::spec::definition::Surroundings;
 use crate::spec::job_cost::JobHistory;
 use crate::spec::job_plan::{Inputs, JobPlan, JobRef, job_of};
+use crate::spec::real_names::{RealNames, plain};
 use crate::spec::{estimate, repeated};
 
 /// The most flows of a workload, and maps of a job: longer lists are surely a mistake.
@@ -229,15 +230,19 @@ fn read_jobs(flows: &[FlowDraft]) -> Vec<Vec<usize>> {
 
 /// The outputs of all jobs, with one name for each directory.
 #[derive(Default)]
-struct Outputs(BTreeMap<PathBuf, String>);
+struct Outputs {
+    by_directory: BTreeMap<PathBuf, String>,
+    names: RealNames,
+}
 
 impl Outputs {
     /// Adds the output of a job, which must not overlap another output.
     fn reserve(&mut self, plan: &JobPlan) -> Result<(), String> {
-        let output = plain(&plan.output);
+        let output = self.names.of(&plan.output);
         // Every output below a directory follows it, and the directory that contains it comes before it.
-        let below = self.0.range(output.clone()..).next().filter(|(other, _)| other.starts_with(&output));
-        let above = output.ancestors().find_map(|path| self.0.get_key_value(path));
+        let below =
+            self.by_directory.range(output.clone()..).next().filter(|(other, _)| other.starts_with(&output));
+        let above = output.ancestors().find_map(|path| self.by_directory.get_key_value(path));
         if let Some((other, by)) = below.or(above) {
             return Err(format!(
                 "found the output {}, which overlaps {} of job {by}; give each job its own directory",
@@ -245,21 +250,22 @@ impl Outputs {
                 other.display()
             ));
         }
-        self.0.insert(output, format!("{}/{}", plan.flow, plan.job));
+        self.by_directory.insert(output, format!("{}/{}", plan.flow, plan.job));
         Ok(())
     }
 
     /// Refuses an input that a job is going to write, or that contains such an output: only `@job` makes a
     /// job wait for it.
     fn check_input(&self, file: &Path, reader: &str) -> Result<(), String> {
-        let path = plain(file);
-        if let Some((_, by)) = path.ancestors().find_map(|path| self.0.get_key_value(path)) {
+        let path = self.names.of(file);
+        if let Some((_, by)) = path.ancestors().find_map(|path| self.by_directory.get_key_value(path)) {
             return Err(format!(
                 "found the input {}, which job {by} is going to write; expected \"@\" and the id of an earlier job of the flow, which waits for it",
                 file.display()
             ));
         }
-        let below = self.0.range(path.clone()..).next().filter(|(other, _)| other.starts_with(&path));
+        let below =
+            self.by_directory.range(path.clone()..).next().filter(|(other, _)| other.starts_with(&path));
         let held = below.filter(|_| path.is_dir()).or_else(|| self.matched(&path));
         let Some((output, by)) = held else { return Ok(()) };
         let whose =
@@ -276,7 +282,7 @@ impl Outputs {
         let text = path.to_str().filter(|text| pattern::is_pattern(text))?;
         let pattern = Pattern::new(text).ok()?;
         let is_matched = |output: &Path| output.ancestors().any(|path| pattern.matches(path));
-        self.0.iter().find(|(output, _)| is_matched(output))
+        self.by_directory.iter().find(|(output, _)| is_matched(output))
     }
 }
 
@@ -285,10 +291,11 @@ impl Outputs {
 /// # Errors
 /// The first of them.
 pub(crate) fn refuse_state(resolved: &ResolvedWorkload, own: [&Path; 2]) -> Result<(), ResolveError> {
-    let own = own.map(plain);
+    let names = RealNames::default();
+    let (own, mirror) = (own.map(plain), resolved.mirror.as_deref().map(plain));
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
-        let output = plain(&plan.output);
-        let is_elsewhere = resolved.mirror.as_deref().is_some_and(|mirror| output.starts_with(plain(mirror)));
+        let output = names.of(&plan.output);
+        let is_elsewhere = mirror.as_ref().is_some_and(|mirror| output.starts_with(mirror));
         let overlaps = |own: &&PathBuf| output.starts_with(own) || own.starts_with(&output);
         if let Some(own) = own.iter().find(overlaps).filter(|_| !is_elsewhere) {
             return Err(ResolveError {
@@ -302,25 +309,6 @@ pub(crate) fn refuse_state(resolved: &ResolvedWorkload, own: [&Path; 2]) -> Resu
         }
     }
     Ok(())
-}
-
-/// One name for all names of a file: absolute, without `..`, and without links in the part that exists.
-fn plain(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let real = absolute.ancestors().find_map(|there| Some((there, std::fs::canonicalize(there).ok()?)));
-    let (mut plain, rest) = match &real {
-        Some((there, real)) => (real.clone(), absolute.strip_prefix(there).unwrap_or(&absolute)),
-        None => (PathBuf::new(), absolute.as_path()),
-    };
-    for part in rest.components() {
-        match part {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 /// Jobs of a flow, each after those whose output it reads; jobs without an order come last, and the instance

@@ -2,7 +2,7 @@
 //! which jobs are up to date when the flow file, the inputs or the outputs change.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -219,7 +219,23 @@ impl FinishedLog {
     /// # Errors
     /// An error of the file system, a full disk for example.
     pub(crate) fn add(&self, made: &FinishedJob) -> Result<(), LogError> {
-        let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
-        self.log.append([text.as_slice()])
+        self.log.append([self.text(made)?.as_slice()])
+    }
+
+    /// Says that a job is finished; it is on disk when [`Self::file_to_force`] was forced out.
+    ///
+    /// # Errors
+    /// An error of the file system, a full disk for example.
+    pub(crate) fn add_unforced(&self, made: &FinishedJob) -> Result<(), LogError> {
+        self.log.append_unforced([self.text(made)?.as_slice()])
+    }
+
+    /// The file, to be forced out by another thread.
+    pub(crate) fn file_to_force(&self) -> io::Result<File> {
+        self.log.file_to_force()
+    }
+
+    fn text(&self, made: &FinishedJob) -> Result<Vec<u8>, LogError> {
+        serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))
     }
 }

@@ -488,15 +488,36 @@ impl Layout {
     /// Removes all files that only served to make the output of a job. Returns a warning about the first file
     /// that cannot be removed: the output is complete without that.
     pub(crate) fn clear_up(&self, job: &JobPlan, index: u32) -> Option<String> {
-        let in_output = temporaries(&job.output).unwrap_or_default();
-        let in_state = [self.maps(index), self.elsewhere(index), self.prepared(index)];
+        self.leftovers(job, index).remove()
+    }
+
+    /// What was only needed to make the output of a job.
+    pub(crate) fn leftovers(&self, job: &JobPlan, index: u32) -> Leftovers {
+        Leftovers {
+            job: format!("{}/{}", job.flow, job.job),
+            output: job.output.clone(),
+            in_state: [self.maps(index), self.elsewhere(index), self.prepared(index)],
+        }
+    }
+}
+
+/// What was only needed to make the output of a job.
+pub(crate) struct Leftovers {
+    job: String,
+    output: PathBuf,
+    in_state: [PathBuf; 3],
+}
+
+impl Leftovers {
+    /// As [`Layout::clear_up`].
+    pub(crate) fn remove(self) -> Option<String> {
+        let in_output = temporaries(&self.output).unwrap_or_default();
         let removed = in_output.into_iter().map(|path| (remove_busy(&path), path));
-        let removed: Vec<_> = removed.chain(in_state.map(|path| (remove(&path), path))).collect();
+        let removed: Vec<_> = removed.chain(self.in_state.map(|path| (remove(&path), path))).collect();
         let (error, path) = removed.into_iter().find_map(|(removed, path)| Some((removed.err()?, path)))?;
         Some(format!(
-            "{}/{} is done, but {} cannot be removed: {error}; no run needs it: remove {} when it is free",
-            job.flow,
-            job.job,
+            "{} is done, but {} cannot be removed: {error}; no run needs it: remove {} when it is free",
+            self.job,
             first_below(&path).display(),
             path.display()
         ))

@@ -8,10 +8,10 @@
 //! Texts have no byte 0. If the last record has its full length and is wrong, a 0 in it distinguishes pages
 //! that never reached the disk from bytes that changed there.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use slackline_task::base::activity::during;
@@ -21,6 +21,8 @@ use slackline_task::base::{clock, regular_file};
 
 /// Bytes before each text.
 const HEAD: usize = 12;
+/// The least space that is reserved for the next appends, bytes.
+const ROOM_MIN: u64 = 4 << 10;
 /// Time between two attempts to open a log that another process has open.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -91,8 +93,8 @@ pub struct Kind {
     pub advice: &'static str,
     /// Number of attempts to open a log that another process has open; 50 ms apart.
     pub tries: u32,
-    /// Bytes on the disk that an open log reserves for the next appends, so that they succeed on a disk that
-    /// other programs have filled; 0 for none. Some file systems cannot reserve.
+    /// The most bytes on the disk that an open log reserves for the next appends, so that they succeed on a disk
+    /// that other programs have filled; 0 for none. Some file systems cannot reserve.
     pub reserve: u64,
 }
 
@@ -106,6 +108,8 @@ pub struct Log {
     kept: Cell<u64>,
     /// Whether an append has left bytes that could not be cut off.
     is_broken: Cell<bool>,
+    /// The directory of a log that was begun and of which nothing is on disk yet.
+    new_in: RefCell<Option<PathBuf>>,
 }
 
 impl Log {
@@ -114,30 +118,27 @@ impl Log {
     /// # Errors
     /// Another process that has it open, a file that is not a log or is damaged, an error of the file system.
     pub fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
-        let is_new = !path.exists();
-        let log = Self::locked_of(kind, path, || regular_file::open_to_append(path))?;
+        let mut log = Self::locked_of(kind, path, || regular_file::open_to_append(path))?;
         let (bytes, end) = log.content()?;
         let cut = |at: u64| {
             log.file.set_len(at)?;
-            if at == 0 {
-                (&log.file).write_all(kind.line.as_bytes())?;
-            }
-            log.file.sync_all()
+            if at == 0 { (&log.file).write_all(kind.line.as_bytes()) } else { log.file.sync_all() }
         };
         if end < bytes.len() || end == 0 {
             cut(end as u64).map_err(|e| log.refused(e))?;
         }
-        if let Some(directory) = path.parent().filter(|_| is_new) {
-            // If a directory cannot be synchronised, its names are as safe as possible.
-            let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        if end == 0 {
+            // A log without a record does not count: its name is forced out with the first record.
+            *log.new_in.get_mut() = path.parent().map(Path::to_owned);
         }
         log.keep_room(end as u64);
         Ok(log)
     }
 
-    /// Reserves space after `end`, if there is any, so that most appends need no new reservation.
+    /// Reserves space after `end`, if there is any, so that most appends need no new reservation. A long log
+    /// belongs to a large run and reserves more.
     fn keep_room(&self, end: u64) {
-        let reserve = self.kind.reserve;
+        let reserve = self.kind.reserve.min((2 * end).max(ROOM_MIN));
         if reserve == 0 || self.kept.get() >= end + reserve / 2 {
             return;
         }
@@ -190,7 +191,14 @@ impl Log {
         let name = format!("{} {}", kind.name, path.display());
         let file = regular_file::open_no_link(path)
             .map_err(|problem| LogError::File { name: name.clone(), problem })?;
-        let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
+        let log = Self {
+            file,
+            name,
+            kind,
+            kept: Cell::new(0),
+            is_broken: Cell::new(false),
+            new_in: RefCell::default(),
+        };
         // A writer retries for a while, so a reader does not prevent its append.
         let is_busy = match log.file.try_lock_shared() {
             Ok(()) => false,
@@ -217,7 +225,14 @@ impl Log {
                 // The process that had it open may have removed or replaced it meanwhile: then the lock is on
                 // a file without a name.
                 Ok(()) if is_at(&file, path).map_err(refused)? => {
-                    return Ok(Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) });
+                    return Ok(Self {
+                        file,
+                        name,
+                        kind,
+                        kept: Cell::new(0),
+                        is_broken: Cell::new(false),
+                        new_in: RefCell::default(),
+                    });
                 }
                 Err(TryLockError::Error(problem)) => return Err(refused(lock_refused(problem))),
                 // That process may be about to close it, or be killed and not quite gone.
@@ -233,6 +248,34 @@ impl Log {
     /// # Errors
     /// An error of the file system, a full disk for example; then no text is appended.
     pub fn append<'a>(&self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), LogError> {
+        self.write(texts, File::sync_data)
+    }
+
+    /// Appends texts that are on disk after the next [`Self::append`], or when the file of
+    /// [`Self::file_to_force`] was forced out. A process that is killed does not lose them. O(bytes).
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub(crate) fn append_unforced<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(), LogError> {
+        self.write(texts, |_| Ok(()))
+    }
+
+    /// The file, to be forced out by another thread.
+    ///
+    /// # Errors
+    /// The system has no more descriptors.
+    pub(crate) fn file_to_force(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    fn write<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a [u8]>,
+        force: fn(&File) -> io::Result<()>,
+    ) -> Result<(), LogError> {
         let mut bytes = Vec::new();
         for text in texts {
             debug_assert!(!text.contains(&0), "texts hold no byte 0");
@@ -247,12 +290,18 @@ impl Log {
         if self.is_broken.get() {
             return Err(self.refused(io::Error::other("an earlier record could not be written")));
         }
-        during("write to", &self.name, || self.append_bytes(&bytes)).map_err(|e| self.refused(e))
+        during("write to", &self.name, || self.append_bytes(&bytes, force)).map_err(|e| self.refused(e))
     }
 
-    fn append_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+    fn append_bytes(&self, bytes: &[u8], force: fn(&File) -> io::Result<()>) -> io::Result<()> {
         let before = self.file.metadata()?.len();
-        let written = (&self.file).write_all(bytes).and_then(|()| self.file.sync_data());
+        let new_in = self.new_in.borrow_mut().take();
+        let force = if new_in.is_some() { File::sync_all } else { force };
+        let written = (&self.file).write_all(bytes).and_then(|()| force(&self.file));
+        if let Some(directory) = new_in {
+            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        }
         match written {
             Ok(()) => self.keep_room(before + bytes.len() as u64),
             Err(_) => self.is_broken.set(self.file.set_len(before).is_err()),
@@ -465,6 +514,7 @@ mod tests {
         }
         let path = dir.path().join("log");
         let log = Log::open(KIND, &path).unwrap();
+        log.append([vec![b'x'; 20_000].as_slice()]).unwrap();
         let mut hog = File::create(dir.path().join("hog")).unwrap();
         while hog.write_all(&[1; 4096]).is_ok() {}
         assert_eq!(hog.write_all(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
@@ -473,7 +523,7 @@ mod tests {
         // Space is reserved again as soon as there is some.
         hog.set_len(500_000).unwrap();
         (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
-        assert_eq!(log.texts().unwrap().len(), 60);
+        assert_eq!(log.texts().unwrap().len(), 61);
         drop((log, hog));
         assert!(mount(&["umount"]));
     }

@@ -39,13 +39,13 @@ impl OutputLocks {
     pub(crate) fn acquire(&self, job: &JobPlan, made: &FinishedJobs) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
         if self.owns(&job.output) {
-            return fs::create_dir_all(staged(&job.output));
+            return Ok(());
         }
         // A rename never replaces a directory with content, so the first run that moves its own there has the
         // lock.
         let beside = job.output.join(format!("{TEMPORARY}.{}", self.owner));
         remove(&beside)?;
-        fs::create_dir_all(beside.join(STAGED))?;
+        fs::create_dir(&beside)?;
         fs::write(beside.join(OWNER), &self.owner)?;
         let moved = fs::rename(&beside, temporary(job));
         if moved.is_err() {
@@ -69,12 +69,12 @@ impl OutputLocks {
     /// [`io::ErrorKind::AlreadyExists`] if it has an owner; an error of the file system.
     fn adopt(&self, job: &JobPlan) -> io::Result<()> {
         let left = temporary(job);
-        if has_owner(&job.output) {
+        if is_staging(&job.output) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         // The run that has left it may still be clearing up.
         let _ = remove_busy(&left);
-        fs::create_dir_all(staged(&job.output))?;
+        fs::create_dir_all(&left)?;
         File::create_new(left.join(OWNER))?.write_all(self.owner.as_bytes())
     }
 
@@ -85,12 +85,12 @@ impl OutputLocks {
     /// It cannot be read.
     pub(crate) fn foreign(&self, job: &JobPlan, made: &FinishedJobs) -> io::Result<Option<String>> {
         let directory = job.definition.output();
-        let is_staging = self.owns(&job.output) && is_staging(&job.output);
+        let is_own = self.owns(&job.output);
         let is_ours = |name: &String| match name.as_str() {
-            TEMPORARY => self.owns(&job.output) || !has_owner(&job.output),
+            TEMPORARY => is_own || !is_staging(&job.output),
             name if name.starts_with(TEMPORARY) => true,
-            // While parts move to their places, some are there already.
-            name => made.owns(&directory, name) || is_staging && is_output(name),
+            // While parts are moved to their places, some are there already.
+            name => made.owns(&directory, name) || is_own && is_output(name),
         };
         Ok(names(&job.output)?.into_iter().find(|name| !is_ours(name)))
     }
@@ -145,15 +145,10 @@ impl OutputLocks {
     }
 }
 
-/// Whether a run owns an output directory, or has parts in it that wait for the other parts.
-fn has_owner(output: &Path) -> bool {
-    output.join(TEMPORARY).join(OWNER).exists()
-}
-
-/// Whether finished parts wait until the output is complete. A directory that could not be removed afterwards
-/// does not count.
+/// Whether a run has an output directory, and finished parts wait until it is whole. A directory that could
+/// not be removed afterwards has no owner.
 pub(crate) fn is_staging(output: &Path) -> bool {
-    staged(output).exists() && has_owner(output)
+    output.join(TEMPORARY).join(OWNER).exists()
 }
 
 /// Whether it is a name of an output.

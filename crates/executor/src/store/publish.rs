@@ -13,6 +13,7 @@ use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
 
 use crate::spec::job_plan::JobPlan;
+use crate::store::cleaner::Cleaner;
 use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog, FinishedPart};
 use crate::store::journal::{Attempt, AttemptOutcome};
 use crate::store::layout::Layout;
@@ -71,12 +72,21 @@ pub(crate) struct PublishState {
     digests: RefCell<Option<BTreeMap<TaskId, Digest>>>,
     /// Removes the output of very many maps.
     remover: RefCell<Remover>,
+    /// Clears up after published jobs.
+    cleaner: RefCell<Cleaner>,
 }
 
 impl PublishState {
-    /// Waits until map output is removed, unless it stays for the next session.
+    /// Waits until the record of finished jobs is on disk and everything is cleared up. Map output stays if
+    /// it is for the next session.
     pub(crate) fn finish(&self) {
         drop(self.remover.take());
+        self.cleaner.borrow_mut().finish();
+    }
+
+    /// Warnings about files that could not be removed since the last call.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.cleaner.borrow().warnings()
     }
 }
 
@@ -164,6 +174,26 @@ impl<'a> Publisher<'a> {
     /// # Errors
     /// An error of the file system; a file in the output that no run of the state directory has made.
     pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(FinishedJob, Option<String>)> {
+        let made = self.put_together(index, next)?;
+        self.log.add(&made).map_err(io::Error::other)?;
+        Ok((made, self.layout.clear_up(&self.jobs[index as usize], index)))
+    }
+
+    /// The same, where another thread forces out the record, once for all jobs that finish meanwhile, and
+    /// then clears up; [`PublishState::warnings`] has the warnings. Until then the parts are still marked as
+    /// those of this run, and a resumed run publishes the job again.
+    ///
+    /// # Errors
+    /// As [`Self::publish`].
+    pub(crate) fn publish_soon(&self, index: u32, next: u64) -> io::Result<()> {
+        let made = self.put_together(index, next)?;
+        self.log.add_unforced(&made).map_err(io::Error::other)?;
+        let left = self.layout.leftovers(&self.jobs[index as usize], index);
+        self.state.cleaner.borrow_mut().take(left, self.log)
+    }
+
+    /// Moves the parts of a job to their places, and gives what is to be recorded of it.
+    fn put_together(&self, index: u32, next: u64) -> io::Result<FinishedJob> {
         let job = &self.jobs[index as usize];
         if let Some((_, problem)) = self.damaged(index).pop_first() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
@@ -178,7 +208,6 @@ impl<'a> Publisher<'a> {
             run: (self.started, next),
             again: false,
         };
-        self.log.add(&made).map_err(io::Error::other)?;
         let directory = made.directory();
         let parts = made.wrote.iter().map(|(name, part)| (directory.join(name), part.clone()));
         self.state.parts.borrow_mut().extend(parts);
@@ -188,7 +217,7 @@ impl<'a> Publisher<'a> {
         {
             self.state.remover.borrow_mut().take(aside);
         }
-        Ok((made, self.layout.clear_up(job, index)))
+        Ok(made)
     }
 
     /// A part that was just published, with its name.

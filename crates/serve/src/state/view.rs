@@ -181,11 +181,12 @@ impl ServiceState {
     }
 
     pub fn service(&self, now: WallTime) -> api::Service {
-        let mut submissions: BTreeMap<String, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         let open = self.submissions.open.values().map(|entry| entry.state.shown());
         for state in open.chain(self.submissions.finished.iter().map(|one| one.state)) {
-            *submissions.entry(state.name().to_owned()).or_default() += 1;
+            *counts.entry(state.name()).or_default() += 1;
         }
+        let submissions = counts.into_iter().map(|(state, count)| (state.to_owned(), count)).collect();
         let machines = self.machines.all.clone();
         api::Service {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -9,8 +9,11 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 
 use crate::attempt::log::{self, Log};
@@ -24,7 +27,13 @@ use crate::shuffle::collect::{CombinerCommand, OpenPartition};
 use crate::shuffle::keys::{Keys, Line, Scratch};
 use crate::shuffle::pairs::Cursor;
 
-/// Bytes of a script that are read to find the end of its first line.
+/// What shells add to a signal that ended a program, for the exit code.
+const OF_SIGNAL: i32 = 128;
+
+/// The shell of commands whose job names none.
+const SHELL_NAME: &str = "sh";
+
+/// How much of a script is read to find the end of its first line, bytes.
 const FIRST_LINE_MOST: u64 = 1024;
 
 /// A command and its environment.
@@ -76,11 +85,36 @@ impl MemoryLimit {
             // Process 0 is the writer itself.
             Self::Grouped(group) => ("echo 0 > \"$1\" || exit 125", group.join(PROCESSES).into_os_string()),
         };
-        let mut limited = Command::new("sh");
+        let mut limited = Command::new(default_shell());
         limited.args(["-c", &format!("{script}; shift; exec \"$@\""), "sh"]).arg(value).arg(program);
         limited
     }
 }
+
+/// The shell of this machine, looked for along `PATH` once: the system would do so for each command.
+fn default_shell() -> &'static Path {
+    static SHELL: OnceLock<PathBuf> = OnceLock::new();
+    SHELL.get_or_init(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut places = std::env::split_paths(&path).map(|directory| directory.join(SHELL_NAME));
+        let is_program = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        };
+        places.find(is_program).unwrap_or_else(|| SHELL_NAME.into())
+    })
+}
+
+/// The words of a command that is the path of a program and its arguments: a shell would only start it.
+/// `None` if it may be anything else.
+fn program_words(command: &str) -> Option<Vec<&str>> {
+    let is_literal = |c: char| c.is_ascii_alphanumeric() || " /._-+:,@=".contains(c);
+    let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
+    let is_path = words.first()?.contains('/') && !words[0].contains('=');
+    (is_path && command.chars().all(is_literal)).then_some(words)
+}
+
+/// Gives a command its standard input.
+pub(crate) type Feeder<'a> = Box<dyn FnOnce(&mut Feed<'_>) -> Result<(), TaskError> + Send + 'a>;
 
 /// The standard input of a command.
 pub(crate) struct Feed<'a> {
@@ -111,10 +145,10 @@ impl Feed<'_> {
 }
 
 impl Streaming {
-    /// Runs the command: `feed` provides its input, `consume` reads its output.
+    /// Runs the command: `feed` gives it input, if it has any, and `consume` takes its output.
     pub(crate) fn run<T>(
         &self,
-        feed: impl FnOnce(&mut Feed<'_>) -> Result<(), TaskError> + Send,
+        feed: Option<Feeder<'_>>,
         consume: impl FnOnce(CommandOutput<'_, ChildStdout>) -> Result<T, TaskError>,
     ) -> Result<T, TaskError> {
         let mut child = self.spawn()?;
@@ -131,19 +165,22 @@ impl Streaming {
             logger
                 .spawn_scoped(scope, || self.log.keep(CommandOutput::new(stderr, &command)))
                 .map_err(no_thread)?;
-            let feeder = thread::Builder::new().spawn_scoped(scope, || {
-                let input = CommandInput::new(stdin, &command).map_err(unfed())?;
+            let command = &command;
+            let write = |feed: Feeder<'_>| {
+                let input = CommandInput::new(stdin, command).map_err(unfed())?;
                 let mut input = Feed { out: BufWriter::with_capacity(1 << 16, input) };
                 feed(&mut input)?;
                 input.close().map_err(unfed())
-            });
-            let feeder = feeder.map_err(no_thread)?;
-            let consumed = consume(CommandOutput::new(stdout, &command));
+            };
+            // Without one the pipe is closed at once.
+            let feeder = feed.map(|feed| thread::Builder::new().spawn_scoped(scope, || write(feed)));
+            let feeder = feeder.transpose().map_err(no_thread)?;
+            let consumed = consume(CommandOutput::new(stdout, command));
             if consumed.is_err() {
                 // Its output is already lost.
                 command.kill();
             }
-            let fed = feeder.join().expect("invariant: feeding does not panic");
+            let fed = feeder.map_or(Ok(()), |it| it.join().expect("invariant: feeding does not panic"));
             if fed.is_err() {
                 command.kill();
             }
@@ -190,7 +227,12 @@ impl Streaming {
     }
 
     fn spawn(&self) -> Result<Child, TaskError> {
-        use std::os::unix::process::CommandExt;
+        if let Some(words) = self.program()
+            && let Ok(child) = self.start(Command::new(words[0]).args(&words[1..]))
+        {
+            return Ok(child);
+        }
+        // The shell says why a program cannot be started, and runs a script without an interpreter.
         let words = self.shell()?;
         let mut command = self.memory.command(&words[0]);
         command.args(&words[1..]).arg("-c").arg(&self.command);
@@ -202,6 +244,19 @@ impl Streaming {
             is_there.map_err(at(CANNOT_ENTER, cwd))?;
             command.current_dir(cwd);
         }
+        self.start(&mut command).map_err(at(CANNOT_START, Path::new(&words[0])))
+    }
+
+    /// The words of the command if it can start without a shell. One in another directory cannot: a shell
+    /// sets PWD there.
+    fn program(&self) -> Option<Vec<&str>> {
+        let is_bare = self.setting.shell.is_none() && self.setting.cwd.is_none();
+        let is_free = matches!(self.memory, MemoryLimit::Free);
+        program_words(&self.command).filter(|_| is_bare && is_free)
+    }
+
+    /// Starts a process with the environment and the pipes of the command.
+    fn start(&self, command: &mut Command) -> io::Result<Child> {
         let _alone = shutdown::starting();
         command
             // Signals to its own group do not reach the worker.
@@ -212,12 +267,16 @@ impl Streaming {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(at(CANNOT_START, Path::new(&words[0])))
     }
 
     /// The program that reads the command, and its options: at least one word.
     fn shell(&self) -> Result<Vec<String>, TaskError> {
-        let Some(shell) = &self.setting.shell else { return Ok(vec!["sh".to_owned()]) };
+        let Some(shell) = &self.setting.shell else {
+            // Another PATH may have another shell.
+            let is_here = !self.setting.env.contains_key("PATH");
+            let shell = if is_here { default_shell().display().to_string() } else { SHELL_NAME.to_owned() };
+            return Ok(vec![shell]);
+        };
         shlex::split(shell).filter(|words| !words.is_empty()).ok_or_else(|| {
             TaskError::Job(format!(
                 "shell: found {shell:?}, expected a program and its options, such as \"bash -o pipefail\""
@@ -226,7 +285,10 @@ impl Streaming {
     }
 
     fn failed(&self, status: ExitStatus) -> TaskError {
-        let exit = status.code().and_then(|code| u8::try_from(code).ok());
+        // A shell between would have told of a signal so.
+        let of_signal = || status.signal().filter(|_| self.program().is_some()).map(|it| OF_SIGNAL + it);
+        let exit = status.code().or_else(of_signal);
+        let exit = exit.and_then(|code| u8::try_from(code).ok());
         let hint = self.script_of_windows(exit).map_or_else(String::new, |script| {
             format!("; the first line of {script} ends with a carriage return: save it with LF line ends")
         });
@@ -271,7 +333,7 @@ impl CombinerCommand for Streaming {
             }
             Ok(())
         };
-        self.run(feed, |stdout| self.each_pair(stdout, take))?;
+        self.run(Some(Box::new(feed)), |stdout| self.each_pair(stdout, take))?;
         Ok(fed)
     }
 }
@@ -344,6 +406,23 @@ fn first_line_ends_with_carriage_return(script: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_path_of_a_program_with_literal_arguments_needs_no_shell() {
+        assert_eq!(
+            program_words("/bin/sort  -k 2,2 --key=1"),
+            Some(vec!["/bin/sort", "-k", "2,2", "--key=1"])
+        );
+        assert_eq!(program_words("./a.sh"), Some(vec!["./a.sh"]));
+        let shells =
+            ["", " ", "true", "A=/x /bin/env", "/bin/a | /bin/b", "/bin/a $X", "/bin/a *", "/bin/a '1'"];
+        for command in
+            shells.into_iter().chain(["/bin/a ~", "/bin/a\n/bin/b", "/bin/a\tb", "/bin/{a,b}", "! /bin/a"])
+        {
+            assert_eq!(program_words(command), None, "{command}");
+        }
+        assert!(default_shell().is_absolute());
+    }
 
     #[test]
     fn a_command_is_in_its_control_group_before_it_begins_or_does_not_begin() {

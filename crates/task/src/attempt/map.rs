@@ -135,7 +135,7 @@ impl Map<'_> {
         let list = InputList::new(command, files, self.spec.setting.cwd.is_some())?;
         let command = self.streaming("command", command, &log, list.variables(&self.spec.directory)?)?;
         let mut part = Part::create(&self.spec.directory, self.index, self.spec.compress)?;
-        command.run(|_| Ok(()), |mut stdout| part.copy(&mut stdout))?;
+        command.run(None, |mut stdout| part.copy(&mut stdout))?;
         for (split, watched) in self.splits.iter().zip(watched) {
             if watched.is_some_and(|watched| !watched.is_same(&split.path)) {
                 return Err(TaskError::changed(&split.path));
@@ -261,7 +261,7 @@ fn run_mapper(
         }
         records.close()
     };
-    mapper.run(feed, |mut stdout| match sink {
+    mapper.run(Some(Box::new(feed)), |mut stdout| match sink {
         Sink::Part(part) => part.copy_lines(&mut stdout),
         Sink::Shuffle(collector) => mapper.each_pair(stdout, |line| collector.push_line(&line)),
         Sink::Sample(_) => Ok(()),

@@ -124,7 +124,7 @@ impl Reduce<'_> {
             record_limit: record_limit(spec.memory_bytes),
         };
         reducer.run(
-            |feed| reducer.feed_pairs(feed, pairs, &mut 0).map(|_| ()),
+            Some(Box::new(|feed| reducer.feed_pairs(feed, pairs, &mut 0).map(|_| ()))),
             |mut stdout| self.part.copy_lines(&mut stdout),
         )?;
         let reported = log.reported();

@@ -137,7 +137,8 @@ impl DigestWriter {
     /// The digest of the complete file; `durable` waits until it is on the disk.
     pub(crate) fn finish(self, durable: bool) -> io::Result<Digest> {
         let Self { file, hash, bytes } = self;
-        if durable {
+        // An empty file has no content that a crash could take.
+        if durable && bytes > 0 {
             file.sync_all()?;
         }
         let stamp = Some(Stamp::of(&file.metadata()?));

@@ -133,7 +133,9 @@ impl ForecastInput {
     /// # Errors
     /// As [`Self::completions`].
     pub fn checked(self) -> Result<Checked, String> {
-        Ok(Checked { instance: self.instance()?, ahead: self })
+        let instance = self.instance()?;
+        // The instance has everything that a simulation needs.
+        Ok(Checked { instance, ahead: Self { draft: Draft::default(), ..self } })
     }
 
     /// The instance of the remaining work; `None` if nothing is left.
