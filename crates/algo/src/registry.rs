@@ -56,8 +56,12 @@ impl PolicyEntry {
 
 impl Capabilities {
     /// Those of most policies: flows and slots as they are, without regard to speeds and minima.
-    pub const PLAIN: Self =
-        Self { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Ignored, minima: false };
+    pub const PLAIN: Self = Self {
+        flows: Flows::Whole,
+        map_reduce_slots: MapReduceSlots::Yes,
+        speeds: Speeds::Ignored,
+        minima: false,
+    };
     /// The same of policies that know which machines are fast.
     pub const WITH_SPEEDS: Self = Self { speeds: Speeds::Known, ..Self::PLAIN };
 }
@@ -70,7 +74,7 @@ pub type MakePolicy = fn(&Cluster, &Objective, &Settings) -> Box<dyn Policy + Se
 pub struct Capabilities {
     /// Flows of several jobs.
     pub flows: Flows,
-    pub typed: Typed,
+    pub map_reduce_slots: MapReduceSlots,
     /// Machines of mixed speed.
     pub speeds: Speeds,
     /// Whether minima are kept.
@@ -90,15 +94,15 @@ slackline_model::named_enum! {
 }
 
 slackline_model::named_enum! {
-    /// How a policy takes typed slots.
+    /// How a policy takes map and reduce slots.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Typed {
+    pub enum MapReduceSlots {
         /// As they are.
         Yes = "as-they-are",
         /// As one instance for each kind.
         PerKind = "per-kind",
         /// Online, it orders by the sum of all slots and gives them out kind by kind, without a guarantee; plans
-        /// are for universal slots.
+        /// are for generic slots.
         OnSum = "on-sum",
     }
 }
@@ -172,8 +176,8 @@ pub enum Refused {
         /// How many jobs it has.
         jobs: usize,
     },
-    #[error("{policy} plans universal slots, found map and reduce slots (simulate takes them)")]
-    TypedSlots { policy: &'static str },
+    #[error("{policy} plans generic slots, found map and reduce slots (simulate takes them)")]
+    MapReduceSlots { policy: &'static str },
     /// Machines differ in speed.
     #[error(
         "{policy} plans allocations, which need machines of one speed, found several (simulate takes them)"

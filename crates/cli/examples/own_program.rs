@@ -23,7 +23,7 @@ const PART: EngineEntry = EngineEntry {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let slots = (processors as f64 * settings.real("fraction")).ceil() as u32;
         let worker = WorkerCommand::this_program().map_err(EngineError::other)?;
-        Ok(Box::new(LocalEngine::new(Slots::Universal(slots), Settings::new(worker))))
+        Ok(Box::new(LocalEngine::new(Slots::Generic(slots), Settings::new(worker))))
     },
 };
 

@@ -42,7 +42,7 @@ fn its_engine_runs_flows() {
     fs::write(dir.join("in.txt"), "to be or not to be\n").unwrap();
     let ran = said(&dir, &["run", "flow.toml", "--engine", "part:fraction=0.01", "--state", "state"]);
     // A hundredth of any number of processors is one slot.
-    assert!(ran.contains("1 machine (1 universal slot)"), "{ran}");
+    assert!(ran.contains("1 machine (1 generic slot)"), "{ran}");
     assert_eq!(fs::read_to_string(dir.join("upper/part-00000")).unwrap(), "BE\t2\nNOT\t1\nOR\t1\nTO\t2\n");
     assert!(said(&dir, &["check", "state/workload.json", "state/schedule.json"]).contains("feasible"));
     // The flag has the same meaning as the parameter, so this is the same run.

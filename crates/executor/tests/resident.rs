@@ -70,7 +70,7 @@ impl Place {
     fn new(dir: &Path) -> Self {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_slackline-agent"));
         let settings = Settings::new(WorkerCommand { program, args: Vec::new() });
-        let engine = LocalEngine { split_bytes: 1 << 10, ..LocalEngine::new(Slots::Universal(2), settings) };
+        let engine = LocalEngine { split_bytes: 1 << 10, ..LocalEngine::new(Slots::Generic(2), settings) };
         Self { dir: dir.to_owned(), engine, started: unix_micros(), log: Log::default() }
     }
 

@@ -116,7 +116,7 @@ fn job(id: &str, after: &[&str], run: RunDraft) -> JobDraft {
 }
 
 fn draft(flows: Vec<FlowDraft>) -> Draft {
-    let slots = Slots::Universal(2);
+    let slots = Slots::Generic(2);
     let machine = MachineDraft { name: "local".to_owned(), count: 1, speed: 1.0, slots, rack: None };
     Draft { machines: vec![machine], flows, ..Draft::default() }
 }

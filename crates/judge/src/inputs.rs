@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::schedule::{MasterRow, Schedule};
+use slackline_model::schedule::{AmRow, Schedule};
 use slackline_model::{Instance, JobId, MachineId, PhaseId, Profile, Span, Time};
 
 use crate::ledger::Ledger;
@@ -63,8 +63,8 @@ pub(crate) fn check_delays(ledger: &Ledger<'_>, schedule: &Schedule, first: &mut
     if (node, rack) == (Span::ZERO, Span::ZERO) {
         return;
     }
-    let up = |master: &MasterRow| Some((master.job, master.up?));
-    let up: BTreeMap<JobId, Time> = schedule.masters.iter().filter_map(up).collect();
+    let up = |am: &AmRow| Some((am.job, am.up?));
+    let up: BTreeMap<JobId, Time> = schedule.ams.iter().filter_map(up).collect();
     for (phase, info) in ledger.instance.phases().iter_enumerated() {
         if info.tasks().is_none_or(|tasks| tasks.splits().is_empty()) {
             continue;

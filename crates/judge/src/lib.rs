@@ -16,7 +16,7 @@
 //! - `segments`: changed settings of a run, and the slots that were available when;
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
-//! - `masters`, `startups`: ApplicationMasters and the starts of tasks under the profile of a simulated
+//! - `ams`, `startups`: ApplicationMasters and the starts of tasks under the profile of a simulated
 //!   cluster;
 //! - `seconds`: speculative attempts;
 //! - `inputs`: the distance of tasks from their input, and their wait for slots near it;
@@ -31,6 +31,7 @@
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
+mod ams;
 mod barrier;
 mod claims;
 mod coverage;
@@ -39,15 +40,14 @@ mod excess;
 mod guarantee;
 mod inputs;
 mod ledger;
-mod masters;
 pub mod metrics;
 mod minima;
 pub mod open_stream;
 mod order;
 mod plan;
-mod seconds;
 mod segments;
 mod slots;
+mod speculation;
 mod startups;
 pub mod stream;
 mod summary;
@@ -151,17 +151,17 @@ fn check_tasks(
     failed: impl Fn(FlowId) -> bool + Copy,
 ) -> Result<Facts, Violation> {
     coverage::check_rows(instance, &schedule.tasks)?;
-    masters::check_rows(instance, schedule)?;
+    ams::check_rows(instance, schedule)?;
     let ledger = Ledger::new(instance, &schedule.tasks);
     coverage::check_tasks(&ledger, failed)?;
-    masters::check_jobs(&ledger, schedule, failed)?;
+    ams::check_jobs(&ledger, schedule, failed)?;
     let timeline = Timeline::new(schedule);
     let progress = Progress::new(&ledger, &timeline);
     let mut first = First::default();
     slots::check_overlaps(&ledger, &mut first);
     segments::check_presence(&ledger, &timeline, &mut first);
-    masters::check_times(&ledger, &progress, schedule, &mut first);
-    seconds::check(&ledger, &progress, schedule, &mut first);
+    ams::check_times(&ledger, &progress, schedule, &mut first);
+    speculation::check(&ledger, &progress, schedule, &mut first);
     inputs::check_delays(&ledger, schedule, &mut first);
     check_each_flow(&ledger, &progress, schedule, &mut first);
     if schedule.minima {
@@ -188,7 +188,7 @@ fn check_allocations(
     failed: impl Fn(FlowId) -> bool + Copy,
 ) -> Result<Facts, Violation> {
     plan::check_rows(instance, &schedule.allocations)?;
-    masters::check_none(schedule)?;
+    ams::check_none(schedule)?;
     let plan = Plan::new(instance, &schedule.allocations);
     plan.check_work(failed)?;
     let mut first = First::default();

@@ -132,7 +132,7 @@ pub(crate) fn check_reduces(
     }
     let waits = waits(ledger, progress);
     // Reduces on reduce slots take no slot from the maps.
-    if ledger.instance.cluster().is_typed() || waits.is_empty() {
+    if ledger.instance.cluster().is_map_reduce() || waits.is_empty() {
         return;
     }
     let of = |segment: usize| {

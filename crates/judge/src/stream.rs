@@ -122,7 +122,7 @@ impl Passing {
     /// Starts a schedule; `None` as for [`Stream::new`], except for minima.
     pub(crate) fn new(instance: &Instance, head: &Schedule) -> Option<Self> {
         let cluster = instance.cluster();
-        let is_bound = head.slowstart < 1.0 && !cluster.is_typed()
+        let is_bound = head.slowstart < 1.0 && !cluster.is_map_reduce()
             || head.profile.is_some()
             || !head.segments.is_empty()
             || head.objective != instance.objective()

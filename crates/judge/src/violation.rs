@@ -10,7 +10,7 @@ mod problems;
 
 pub use names::{Place, Subject, Table};
 pub(crate) use names::{flow_name, job_name};
-pub use problems::{MasterProblem, RowProblem, SecondProblem, SegmentProblem};
+pub use problems::{AmProblem, RowProblem, SegmentProblem, SpeculationProblem};
 
 /// A broken rule. Times are seconds after the start of the workload.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -257,18 +257,18 @@ pub enum Violation {
         earliest: f64,
     },
     /// An invalid speculative attempt.
-    #[error("at {at} s: a second attempt of {task}: {problem}")]
-    Second {
+    #[error("at {at} s: a speculative attempt of {task}: {problem}")]
+    Speculative {
         /// When it starts.
         at: f64,
         /// The task.
         task: Subject,
         /// What is wrong.
-        problem: SecondProblem,
+        problem: SpeculationProblem,
     },
     /// An invalid ApplicationMaster of a job.
     #[error("at {at} s: flow {flow}, job {job}: {problem}")]
-    Master {
+    Am {
         /// When.
         at: f64,
         /// Name of the flow.
@@ -276,7 +276,7 @@ pub enum Violation {
         /// Name of the job.
         job: Box<str>,
         /// What is wrong.
-        problem: MasterProblem,
+        problem: AmProblem,
     },
     /// A phase below its guarantee.
     #[error("at {at} s: {phase} holds {found} slots, expected its minimum of {minimum}{}", taken_by(taker.as_deref()))]
@@ -443,8 +443,8 @@ impl Violation {
             Self::Duration { .. } => "duration",
             Self::Startup { .. } => "startup",
             Self::Delay { .. } => "delay",
-            Self::Second { .. } => "second-attempt",
-            Self::Master { .. } => "master",
+            Self::Speculative { .. } => "speculative-attempt",
+            Self::Am { .. } => "am",
             Self::Minimum { .. } => "minimum",
             Self::FlowRelease { .. } => "flow-release",
             Self::Start { .. } => "start",

@@ -218,8 +218,8 @@ impl Cluster {
             return if none { Err(format!("found no cluster, expected {expected}").into()) } else { Ok(()) };
         }
         let slots = match (self.slots, self.map_slots, self.reduce_slots) {
-            (Some(slots), None, None) => Some(Slots::Universal(slots)),
-            (None, Some(map), Some(reduce)) => Some(Slots::Typed { map, reduce }),
+            (Some(slots), None, None) => Some(Slots::Generic(slots)),
+            (None, Some(map), Some(reduce)) => Some(Slots::MapReduce { map, reduce }),
             (None, None, None) => None,
             _ => {
                 return Err(

@@ -19,9 +19,9 @@ pub const SPEEDS: RangeInclusive<f64> = 1e-6..=1e6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slots {
     /// This many slots, each for a map or a reduce task.
-    Universal(u32),
+    Generic(u32),
     /// Slots of Hadoop 1: each serves one kind only.
-    Typed {
+    MapReduce {
         /// Slots for map tasks.
         map: u32,
         /// Slots for reduce tasks.
@@ -33,8 +33,8 @@ impl Slots {
     /// The slots of a machine, of all kinds.
     pub const fn total(self) -> u32 {
         match self {
-            Self::Universal(slots) => slots,
-            Self::Typed { map, reduce } => map.saturating_add(reduce),
+            Self::Generic(slots) => slots,
+            Self::MapReduce { map, reduce } => map.saturating_add(reduce),
         }
     }
 }
@@ -65,7 +65,7 @@ crate::named_enum! {
         /// Reduce slots.
         Reduce = "reduce",
         /// Generic slots.
-        Any = "universal",
+        Any = "generic",
     }
 }
 
@@ -123,7 +123,7 @@ impl Stretch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     groups: TiVec<GroupId, Group>,
-    typed: bool,
+    map_reduce: bool,
     n_machines: u32,
     slot_kinds: [Vec<Stretch>; 2],
     totals: [u32; 2],
@@ -134,7 +134,7 @@ impl Cluster {
     /// speeds, at least one slot, totals below 2^31.
     pub(crate) fn new(groups: Vec<Group>) -> Self {
         let mut cluster = Self {
-            typed: matches!(groups[0].slots, Slots::Typed { .. }),
+            map_reduce: matches!(groups[0].slots, Slots::MapReduce { .. }),
             groups: TiVec::new(),
             n_machines: 0,
             slot_kinds: [Vec::new(), Vec::new()],
@@ -149,8 +149,8 @@ impl Cluster {
     fn add(&mut self, mut group: Group) {
         group.first = MachineId(self.n_machines);
         let per = match group.slots {
-            Slots::Universal(n) => [(n, 0), (0, 0)],
-            Slots::Typed { map, reduce } => [(map, 0), (reduce, map)],
+            Slots::Generic(n) => [(n, 0), (0, 0)],
+            Slots::MapReduce { map, reduce } => [(map, 0), (reduce, map)],
         };
         for (slot_kind, (per_machine, offset)) in per.into_iter().enumerate() {
             if per_machine > 0 {
@@ -174,12 +174,12 @@ impl Cluster {
     /// allowed, and all numbers of machines and slots fit.
     pub fn can_join(&self, group: &Group) -> bool {
         let per_machine = match group.slots {
-            Slots::Universal(n) => [n, 0],
-            Slots::Typed { map, reduce } => [map, reduce],
+            Slots::Generic(n) => [n, 0],
+            Slots::MapReduce { map, reduce } => [map, reduce],
         };
         let fits =
             |before: u32, more: u32| u64::from(before) + u64::from(more) * u64::from(group.count) < SLOTS_MAX;
-        matches!(group.slots, Slots::Typed { .. }) == self.typed
+        matches!(group.slots, Slots::MapReduce { .. }) == self.map_reduce
             && group.count > 0
             && SPEEDS.contains(&group.speed)
             && fits(self.n_machines, 1)
@@ -213,8 +213,8 @@ impl Cluster {
     }
 
     /// Whether the cluster has map slots and reduce slots (Hadoop 1) rather than generic slots.
-    pub fn is_typed(&self) -> bool {
-        self.typed
+    pub fn is_map_reduce(&self) -> bool {
+        self.map_reduce
     }
 
     /// The number of machines, including those that left: all ids are below it.
@@ -224,12 +224,12 @@ impl Cluster {
 
     /// The slot kinds: map and reduce, or the generic one.
     pub fn slot_kinds(&self) -> &'static [SlotKind] {
-        if self.typed { &[SlotKind::Map, SlotKind::Reduce] } else { &[SlotKind::Any] }
+        if self.map_reduce { &[SlotKind::Map, SlotKind::Reduce] } else { &[SlotKind::Any] }
     }
 
     /// The slot kind that serves phases of `kind`.
     pub fn slot_kind_of(&self, kind: PhaseKind) -> SlotKind {
-        match (self.typed, kind) {
+        match (self.map_reduce, kind) {
             (false, _) => SlotKind::Any,
             (true, PhaseKind::Map) => SlotKind::Map,
             (true, PhaseKind::Reduce) => SlotKind::Reduce,

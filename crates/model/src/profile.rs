@@ -57,7 +57,7 @@ pub const PARAMS: &[Param] = &[
         "speculate-least",
         "10",
         Values::Count(0, u32::MAX as u64),
-        "second attempts of a phase at a time, at most, or",
+        "speculative attempts of a phase at a time, at most, or",
     ),
     Param::new("speculate-total", "0.01", SHARE, "this part of its tasks, or"),
     Param::new("speculate-running", "0.1", SHARE, "this part of its tasks that run, whichever is most"),

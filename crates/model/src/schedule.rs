@@ -43,7 +43,7 @@ pub struct Schedule {
     /// Task rows: what really ran.
     pub tasks: TaskRows,
     /// ApplicationMasters of jobs, if the profile has them, in any order.
-    pub masters: Vec<MasterRow>,
+    pub ams: Vec<AmRow>,
     /// Piecewise constant allocations of a plan; ignored if there are task rows.
     pub allocations: Vec<Allocation>,
 }
@@ -296,7 +296,7 @@ pub struct NewRow {
 
 /// The ApplicationMaster of a job: it requests the slots of the tasks, and holds one itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MasterRow {
+pub struct AmRow {
     /// Its job.
     pub job: JobId,
     /// Its slot, a generic one; `None` if ApplicationMasters need no slot.

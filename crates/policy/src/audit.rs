@@ -4,7 +4,7 @@
 use slackline_model::schedule::Outcome;
 use slackline_model::{PhaseId, PhaseKind, SlotKind, SlotRange, Table};
 
-use crate::ledger::{Ledger, Masters};
+use crate::ledger::{Ams, Ledger};
 use crate::slots::SlotSet;
 
 #[derive(Clone, Default)]
@@ -54,9 +54,9 @@ pub(crate) fn audit(ledger: &Ledger) {
             counts.done += row.count;
         }
     }
-    for slot in ledger.masters.iter().flat_map(Masters::slots) {
+    for slot in ledger.ams.iter().flat_map(Ams::slots) {
         let (busy, range) = (&mut busy[SlotKind::Any.index()], SlotRange { first: slot, len: 1 });
-        assert_eq!(busy.count_in(range), 0, "a slot runs a master and a task");
+        assert_eq!(busy.count_in(range), 0, "a slot runs an AM and a task");
         busy.insert(range);
     }
     audit_phases(ledger, &counts);
@@ -115,7 +115,7 @@ fn passed(ledger: &Ledger, phase: PhaseId) -> u32 {
     let job = instance.job(info.job);
     // The maps were finished at that time, and no reduce needs their output again.
     let maps = job.map.filter(|_| info.kind == PhaseKind::Reduce);
-    let is_submitted = ledger.masters.as_ref().is_none_or(|masters| !masters.is_submitting(info.job));
+    let is_submitted = ledger.ams.as_ref().is_none_or(|ams| !ams.is_submitting(info.job));
     let is_ready = is_submitted
         && !(state.has_failed(job.flow) && state.phase(phase).done() == 0)
         && job.after.iter().all(|&before| state.is_job_done(before))
@@ -140,8 +140,8 @@ fn audit_slots(ledger: &Ledger, busy: &[SlotSet; 2]) {
                 slot_kind.name()
             );
         }
-        let masters = ledger.masters.iter().flat_map(Masters::slots).count() as u32;
-        let alive = alive - masters - ledger.speculative_attempts(slot_kind);
+        let ams = ledger.ams.iter().flat_map(Ams::slots).count() as u32;
+        let alive = alive - ams - ledger.speculative_attempts(slot_kind);
         assert_eq!(ledger.state.alive(slot_kind), alive, "{} slots that are up", slot_kind.name());
     }
 }

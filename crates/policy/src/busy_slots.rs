@@ -3,7 +3,7 @@
 use slackline_model::{JobId, MachineId, PhaseId, SlotKind, SlotRange, Time};
 
 use crate::engine::RowId;
-use crate::ledger::{Ledger, Masters};
+use crate::ledger::{Ams, Ledger};
 use crate::log::Row;
 use crate::speed_order::SpeedClass;
 
@@ -78,19 +78,19 @@ impl<'a> BusySlots<'a> {
     }
 
     /// The number of slots that ApplicationMasters hold, if jobs need them.
-    pub fn masters(self) -> u32 {
-        self.0.and_then(|ledger| ledger.masters.as_ref()).map_or(0, Masters::held)
+    pub fn ams(self) -> u32 {
+        self.0.and_then(|ledger| ledger.ams.as_ref()).map_or(0, Ams::held)
     }
 
     /// Whether jobs need ApplicationMasters that hold slots.
-    pub fn has_masters(self) -> bool {
-        self.0.and_then(|ledger| ledger.masters.as_ref()).is_some_and(Masters::need_slots)
+    pub fn has_ams(self) -> bool {
+        self.0.and_then(|ledger| ledger.ams.as_ref()).is_some_and(Ams::need_slots)
     }
 
     /// The number of slots that the ApplicationMaster of an unfinished job holds: 0 or 1.
-    pub fn master_of(self, job: JobId) -> u32 {
-        let masters = self.0.and_then(|ledger| ledger.masters.as_ref());
-        u32::from(masters.is_some_and(|masters| masters.holds_slot(job)))
+    pub fn am_of(self, job: JobId) -> u32 {
+        let ams = self.0.and_then(|ledger| ledger.ams.as_ref());
+        u32::from(ams.is_some_and(|ams| ams.holds_slot(job)))
     }
 
     /// The number of free slots of a kind.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowTimes, MasterRow, Origin, Rows, TaskRows};
+use slackline_model::schedule::{AmRow, Clock, FlowTimes, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, History, Instance, MachineId, PhaseId, Schedule, SlotKind, Span, Time};
 
 use crate::assign::{Assigner, Deciding};
@@ -91,7 +91,7 @@ pub struct Run {
     /// All rows, in the order in which they started.
     pub tasks: TaskRows,
     /// The ApplicationMasters of jobs, if they need them, in the order in which they left.
-    pub masters: Vec<MasterRow>,
+    pub ams: Vec<AmRow>,
     /// First start of each flow.
     pub started: TiVec<FlowId, Option<Time>>,
     /// Completion of each flow; `None` if it could not be finished.
@@ -151,8 +151,8 @@ pub fn run_unless<E: AsEngine + ?Sized>(
         }
     }
     let figures = driver.close();
-    let RowCollector { tasks, masters, started, completions, .. } = kept;
-    Some(Run { tasks, masters, started, completions, figures })
+    let RowCollector { tasks, ams, started, completions, .. } = kept;
+    Some(Run { tasks, ams, started, completions, figures })
 }
 
 /// Instants between two calls of [`Config::progress`].
@@ -532,8 +532,8 @@ impl Run {
             start: self.started[flow].map(Time::seconds),
             completion: self.completions[flow].map(Time::seconds),
         };
-        let masters = self.masters;
-        Schedule { masters, ..Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times) }
+        let ams = self.ams;
+        Schedule { ams, ..Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times) }
     }
 }
 

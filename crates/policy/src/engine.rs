@@ -43,9 +43,9 @@ pub trait Engine {
     fn order(&mut self, order: Order);
 
     /// Carries out an order for a whole job, if jobs need ApplicationMasters ([`Capabilities::masters`]).
-    fn master(&mut self, order: MasterOrder, live: &Instance) {
+    fn am(&mut self, order: AmOrder, live: &Instance) {
         let _ = live;
-        unreachable!("an engine without masters cannot carry out {order:?}");
+        unreachable!("an engine without AMs cannot carry out {order:?}");
     }
 
     /// Requests [`Report::Woken`] at that time.
@@ -121,20 +121,20 @@ pub struct Capabilities {
     /// The meaning of the task durations of the instance.
     pub lengths: Lengths,
     /// The rules about ApplicationMasters, if jobs need them.
-    pub masters: Option<Masters>,
+    pub ams: Option<Ams>,
 }
 
 impl Capabilities {
     /// Whether a free slot is used as soon as a phase may have it. Only then can a policy promise minima.
     pub fn is_prompt(&self) -> bool {
-        self.offers == Offers::Immediate && self.masters.is_none()
+        self.offers == Offers::Immediate && self.ams.is_none()
     }
 }
 
 /// Each job is submitted first, then gets an ApplicationMaster that must be up while its tasks run, as in
 /// Hadoop. When a policy gives a slot to a job without one, the slot goes to the ApplicationMaster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Masters {
+pub struct Ams {
     /// The number of slots that ApplicationMasters may hold at a time, fewer than all; `None` if they need no
     /// slot.
     pub most: Option<u32>,
@@ -229,10 +229,10 @@ pub enum Order {
 
 /// An order for a whole job. The enum is closed by design, like [`Order`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MasterOrder {
+pub enum AmOrder {
     /// The job may start: submit it to the cluster. The answer is [`Report::Submitted`].
     Submit(JobId),
-    /// Start the ApplicationMaster, on that generic slot if it needs one. The answer is [`Report::MasterUp`].
+    /// Start the ApplicationMaster, on that generic slot if it needs one. The answer is [`Report::AmUp`].
     Start {
         /// The job.
         job: JobId,
@@ -241,7 +241,7 @@ pub enum MasterOrder {
         /// When it was started: now, or earlier if another engine started it.
         since: Time,
     },
-    /// The job ended at `at`, not later than now. The answer is [`Report::MasterGone`], when the slot is
+    /// The job ended at `at`, not later than now. The answer is [`Report::AmGone`], when the slot is
     /// free.
     End {
         /// The job.
@@ -287,7 +287,7 @@ pub enum Report {
     /// A speculative attempt of a running task was started on an idle slot. The answer is a [`Start`] with
     /// its name, or [`Order::Refuse`]. The attempt that ends first counts, and the other is stopped. Only
     /// engines whose machines never leave send this.
-    Second(Second),
+    Speculative(SpeculativeAttempt),
     /// A machine failed with its batches.
     Down(MachineId),
     /// A machine came back without tasks or output.
@@ -313,9 +313,9 @@ pub enum Report {
     /// The cluster has accepted a job.
     Submitted(JobId),
     /// The ApplicationMaster of a job is up: its tasks may start.
-    MasterUp(JobId),
+    AmUp(JobId),
     /// The ApplicationMaster of a finished job has left its slot.
-    MasterGone(JobId),
+    AmGone(JobId),
     /// A machine asks for work ([`Offers::Heartbeat`]).
     Offer(MachineId),
     /// A time requested by [`Engine::wake_at`] has come.
@@ -339,9 +339,9 @@ pub struct Running {
     pub since: Time,
 }
 
-/// A speculative attempt of a running task; see [`Report::Second`].
+/// A speculative attempt of a running task; see [`Report::Speculative`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Second {
+pub struct SpeculativeAttempt {
     /// The row of the first attempt, of that task alone.
     pub row: RowId,
     /// The engine's name for the speculative attempt until it has a row.

@@ -424,7 +424,7 @@ mod tests {
             name: name.into(),
             count,
             speed,
-            slots: Slots::Universal(2),
+            slots: Slots::Generic(2),
             rack: None,
         };
         Instance::new(&Draft {
@@ -502,7 +502,7 @@ mod tests {
                 name: "node".into(),
                 count: 1,
                 speed: 1.0,
-                slots: Slots::Universal(2),
+                slots: Slots::Generic(2),
                 rack: None,
             }],
             flows: vec![draft("a"), draft("b"), draft("c")],
@@ -564,7 +564,7 @@ mod tests {
     }
 
     fn instance_of_one() -> Draft {
-        let slots = Slots::Universal(2);
+        let slots = Slots::Generic(2);
         let machine = MachineDraft { name: "node".into(), count: 1, speed: 1.0, slots, rack: None };
         Draft { machines: vec![machine], ..Draft::default() }
     }

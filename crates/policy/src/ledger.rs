@@ -1,7 +1,7 @@
 //! The ledger of a run: the state, the log of all batches, the free slots, and the orders that follow from
 //! reports under every policy (release early reduces, stop lost tasks).
 
-mod masters;
+mod ams;
 mod speculation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use crate::pending::TaskRange;
 use crate::slots::SlotSet;
 use crate::speed_order::Fastest;
 use crate::state::{Finished, State};
-pub(crate) use masters::Masters;
+pub(crate) use ams::Ams;
 
 /// The rules of a run, which hold under every policy.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ pub(crate) struct Ledger {
     /// Future times at which a policy or the driver wants to be woken.
     wakes: BTreeSet<Time>,
     /// The ApplicationMasters of jobs, if they need them.
-    pub(crate) masters: Option<Masters>,
+    pub(crate) ams: Option<Ams>,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
     /// Scratch: the places of the batch being cut.
@@ -105,8 +105,8 @@ impl Ledger {
         Self {
             state: State::new(cluster, rules.slowstart)
                 .with_lengths(capabilities.lengths)
-                .with_submission(capabilities.masters.is_some()),
-            masters: capabilities.masters.map(Masters::new),
+                .with_submission(capabilities.ams.is_some()),
+            ams: capabilities.ams.map(Ams::new),
             log: Log::new(),
             row_changes: 0,
             free,
@@ -162,7 +162,7 @@ impl Ledger {
             Report::Finished { row, at } => self.finished(row, at, engine, events),
             Report::Failed { row, at, is_final } => self.failed(row, at, is_final, engine, events),
             Report::Running(running) => self.runs_already(running, engine, events),
-            Report::Second(second) => self.start_speculative(second, engine),
+            Report::Speculative(second) => self.start_speculative(second, engine),
             Report::Arrived(arrival) => {
                 let flow = self.instance.admit(*arrival);
                 self.state.arrive(&self.instance, flow, self.now, events);
@@ -170,8 +170,8 @@ impl Ledger {
             }
             Report::Withdrawn(flow) if self.state.knows_flow(flow) => self.give_up(flow, engine, events),
             Report::Submitted(job) => self.submitted(job, events),
-            Report::MasterUp(job) => self.master_up(job, events),
-            Report::MasterGone(job) => self.master_gone(job, events),
+            Report::AmUp(job) => self.am_up(job, events),
+            Report::AmGone(job) => self.am_gone(job, events),
             Report::Down(machine) => self.machine_down(machine, engine, events),
             Report::Up(machine) => self.machine_up(machine, events),
             Report::Joined(group) => self.machines_join(group, events),
@@ -221,8 +221,8 @@ impl Ledger {
                 sink.row(id, &row.task, row.places(), &self.instance);
             }
         }
-        if let Some(masters) = &mut self.masters {
-            masters.take_over().iter().for_each(|row| sink.master(row, &self.instance));
+        if let Some(ams) = &mut self.ams {
+            ams.take_over().iter().for_each(|row| sink.am(row, &self.instance));
         }
     }
 
@@ -259,7 +259,7 @@ impl Ledger {
         let finished = Finished { phase: row.phase, count: row.count, at, now: self.now };
         let before = events.len();
         self.state.finish(&self.instance, finished, events);
-        self.end_masters(&events[before..], engine);
+        self.end_ams(&events[before..], engine);
         self.submit(engine);
         let info = self.instance.phase(row.phase);
         if info.kind == PhaseKind::Map && self.state.phase(row.phase).is_done() {
@@ -305,7 +305,7 @@ impl Ledger {
                 self.kill(id, engine, events);
             }
         }
-        self.kill_masters(flow, engine, events);
+        self.kill_ams(flow, engine, events);
         self.state.give_up(&self.instance, flow, events);
     }
 
@@ -378,7 +378,7 @@ impl Ledger {
     /// any of them will do for a phase.
     pub(crate) fn are_alike(&self, slot_kind: SlotKind) -> bool {
         self.rows_grow()
-            && self.masters.is_none()
+            && self.ams.is_none()
             && self.horizons.is_empty()
             && self.fastest.classes(slot_kind).len() <= 1
     }
@@ -423,7 +423,7 @@ impl Ledger {
         let may_run = |ledger: &Self| {
             let slot_kind = ledger.instance.slot_kind_of(phase);
             slot < ledger.instance.cluster().slot_numbers(slot_kind)
-                && ledger.has_master(ledger.instance.phase(phase).job)
+                && ledger.has_am(ledger.instance.phase(phase).job)
                 && ledger.state.runnable(&ledger.instance, phase) > 0
                 && ledger.state.phase(phase).is_pending(task)
                 && ledger.free[slot_kind.index()].count_in(place) == 1
@@ -568,7 +568,7 @@ impl Ledger {
 
     fn machine_down(&mut self, machine: MachineId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         assert!(self.capabilities.faults != Faults::Never, "a machine went although none ever does");
-        assert!(self.masters.is_none(), "masters on a machine that leaves are not supported");
+        assert!(self.ams.is_none(), "AMs on a machine that leaves are not supported");
         if self.down.contains_key(&machine) {
             return;
         }
@@ -632,7 +632,7 @@ impl Ledger {
     /// After a loss, waiting reduces may hold every generic slot that their maps need: the reduces that
     /// started last are stopped, as in Hadoop.
     fn unblock_maps(&mut self, engine: &mut dyn Engine, events: &mut Vec<Event>) {
-        if self.instance.cluster().is_typed() {
+        if self.instance.cluster().is_map_reduce() {
             return;
         }
         while self.state.waiting(SlotKind::Any) > 0
@@ -655,7 +655,7 @@ impl Ledger {
         for (id, _) in self.log.iter_enumerated().filter(|(_, row)| row.is_running()) {
             self.start_row(id, None, engine);
         }
-        self.hand_over_masters(engine);
+        self.hand_over_ams(engine);
         self.wakes.iter().for_each(|&at| engine.wake_at(at));
     }
 
@@ -666,8 +666,8 @@ impl Ledger {
         for id in running {
             self.end_row(id, self.now, Outcome::Killed);
         }
-        if let Some(masters) = &mut self.masters {
-            masters.abandon(self.now);
+        if let Some(ams) = &mut self.ams {
+            ams.abandon(self.now);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The log of a run: rows of running tasks, and rows of ended tasks that may still change. A row leaves when
 //! it cannot change any more.
 
-use slackline_model::schedule::{MasterRow, NewRow};
+use slackline_model::schedule::{AmRow, NewRow};
 use slackline_model::{FlowId, Instance, SlotRange, Table, Time};
 
 use crate::engine::RowId;
@@ -17,7 +17,7 @@ pub trait Sink {
 
     /// The ApplicationMaster of a job that finished or was stopped; `live` still has the job. Only for
     /// engines whose jobs need ApplicationMasters.
-    fn master(&mut self, _row: &MasterRow, _live: &Instance) {}
+    fn am(&mut self, _row: &AmRow, _live: &Instance) {}
 
     /// A flow that is done or failed, or that is unfinished at the end of the run; its rows have come before.
     /// `live` still has it.

@@ -1,7 +1,7 @@
 //! Collects all rows of a run of a whole instance, under the ids of the instance.
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
+use slackline_model::schedule::{AmRow, NewRow, TaskRows};
 use slackline_model::{FlowId, Instance, SlotRange, Time};
 
 use crate::engine::RowId;
@@ -12,7 +12,7 @@ pub(crate) struct RowCollector<'a> {
     instance: &'a Instance,
     /// Rows in the order of their starts.
     pub(crate) tasks: TaskRows,
-    pub(crate) masters: Vec<MasterRow>,
+    pub(crate) ams: Vec<AmRow>,
     pub(crate) started: TiVec<FlowId, Option<Time>>,
     pub(crate) completions: TiVec<FlowId, Option<Time>>,
 }
@@ -21,13 +21,7 @@ impl<'a> RowCollector<'a> {
     /// For a run in which the flows of `instance` arrive.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let none: TiVec<FlowId, Option<Time>> = vec![None; instance.flows().len()].into();
-        Self {
-            instance,
-            tasks: TaskRows::new(),
-            masters: Vec::new(),
-            started: none.clone(),
-            completions: none,
-        }
+        Self { instance, tasks: TaskRows::new(), ams: Vec::new(), started: none.clone(), completions: none }
     }
 }
 
@@ -37,8 +31,8 @@ impl Sink for RowCollector<'_> {
         self.tasks.set(id.into(), NewRow { phase, ..*row }, places);
     }
 
-    fn master(&mut self, row: &MasterRow, live: &Instance) {
-        self.masters.push(MasterRow { job: live.job_in(self.instance, row.job), ..*row });
+    fn am(&mut self, row: &AmRow, live: &Instance) {
+        self.ams.push(AmRow { job: live.job_in(self.instance, row.job), ..*row });
     }
 
     fn flow(&mut self, end: &FlowEnd, live: &Instance) {

@@ -130,11 +130,11 @@ mod tests {
 
     #[test]
     fn without_slots_in_a_slot_kind_a_group_is_left_out() {
-        let typed = |name: &str, map, reduce, speed| MachineDraft {
-            slots: Slots::Typed { map, reduce },
+        let map_reduce = |name: &str, map, reduce, speed| MachineDraft {
+            slots: Slots::MapReduce { map, reduce },
             ..group(name, 1, speed)
         };
-        let groups = vec![typed("a", 2, 1, 1.0), typed("b", 3, 0, 2.0)];
+        let groups = vec![map_reduce("a", 2, 1, 1.0), map_reduce("b", 3, 0, 2.0)];
         let instance = instance(groups, vec![flow("f", uniform(1, 1.0), None)]);
         let mut fastest = Fastest::default();
         fastest.refresh(instance.cluster(), &Estimates::new(instance.cluster()).speed);

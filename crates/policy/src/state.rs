@@ -240,7 +240,7 @@ impl State {
         let info = instance.phase(phase);
         let room = state.unstarted.min(info.cap.saturating_sub(state.running));
         if info.kind == PhaseKind::Map
-            || instance.cluster().is_typed()
+            || instance.cluster().is_map_reduce()
             || !self.waits_for_maps(instance, info)
         {
             return room;

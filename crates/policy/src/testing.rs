@@ -15,12 +15,12 @@ use crate::view::View;
 
 /// `count` machines with this number of generic slots each, of speed 1.
 pub(crate) fn machines(name: &str, count: u32, slots: u32) -> MachineDraft {
-    MachineDraft { name: name.into(), count, speed: 1.0, slots: Slots::Universal(slots), rack: None }
+    MachineDraft { name: name.into(), count, speed: 1.0, slots: Slots::Generic(slots), rack: None }
 }
 
 /// A machine with map slots and reduce slots.
-pub(crate) fn typed(map: u32, reduce: u32) -> MachineDraft {
-    MachineDraft { slots: Slots::Typed { map, reduce }, ..machines("typed", 1, 0) }
+pub(crate) fn map_reduce(map: u32, reduce: u32) -> MachineDraft {
+    MachineDraft { slots: Slots::MapReduce { map, reduce }, ..machines("map-reduce", 1, 0) }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a job may lack either phase")]
@@ -95,7 +95,7 @@ impl Scripted {
                 faults: if faults { Faults::TasksAndOutput } else { Faults::Never },
                 offers: Offers::Immediate,
                 lengths: Lengths::Known,
-                masters: None,
+                ams: None,
             },
             may_bring_flows: false,
             script: VecDeque::new(),

@@ -53,13 +53,13 @@ pub fn slots(n: u32) -> String {
 
 /// The flows whose ApplicationMasters hold slots, for jobs of a kind.
 pub fn holders(view: &View<'_>, of: impl Fn(JobId) -> bool) -> Vec<String> {
-    let holds = |job: JobId| of(job) && view.held.master_of(job) > 0;
+    let holds = |job: JobId| of(job) && view.held.am_of(job) > 0;
     let flows = view.instance.flows().iter().filter(|flow| flow.jobs().any(holds));
     flows.map(|flow| flow.id.clone()).collect()
 }
 
 /// `the ApplicationMasters of a and b`.
-pub fn masters(flows: &[String]) -> String {
+pub fn ams(flows: &[String]) -> String {
     let s = if flows.len() == 1 { "" } else { "s" };
     format!("the ApplicationMaster{s} of {}", listed(flows))
 }
@@ -112,10 +112,10 @@ impl Stuck<'_> {
     fn no_slot(&self, phase: PhaseId) -> Option<String> {
         let view = &self.view;
         let (job, slot_kind) = (view.instance.phase(phase).job, view.instance.slot_kind_of(phase));
-        if view.state.alive(slot_kind) + view.held.masters() == 0 {
+        if view.state.alive(slot_kind) + view.held.ams() == 0 {
             return Some(self.no_machine(slot_kind));
         }
-        self.policy.limit(job, view).or_else(|| self.no_master(job))
+        self.policy.limit(job, view).or_else(|| self.no_am(job))
     }
 
     /// The machines that had slots of a kind, and when they left.
@@ -140,22 +140,22 @@ impl Stuck<'_> {
     }
 
     /// Why there is no slot for the ApplicationMaster of a job, or none for its tasks beside those of others.
-    fn no_master(&self, job: JobId) -> Option<String> {
+    fn no_am(&self, job: JobId) -> Option<String> {
         let view = &self.view;
-        if !view.held.has_masters() {
+        if !view.held.has_ams() {
             return None;
         }
-        let all = view.held.masters();
+        let all = view.held.ams();
         if all == 0 {
             let has = slots(view.state.alive(SlotKind::Any));
             return Some(format!(
                 "it needs a slot for its ApplicationMaster and one for its tasks, and the cluster has {has}"
             ));
         }
-        let who = masters(&holders(view, |_| true));
+        let who = ams(&holders(view, |_| true));
         let hold = if all == 1 { "holds 1 slot".to_owned() } else { format!("hold {all} slots") };
         let is_full = view.held.free(SlotKind::Any) == 0;
-        match view.held.master_of(job) {
+        match view.held.am_of(job) {
             0 => Some(format!("its ApplicationMaster gets no slot: {who} {hold}, and no more may start")),
             _ => is_full.then(|| format!("no slot is free: {who} {hold}")),
         }

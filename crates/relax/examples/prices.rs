@@ -76,7 +76,7 @@ fn workload(flows: u64, metric: Metric) -> Instance {
         list.push(FlowDraft { release, weight, deadline: Some(deadline), ..named });
     }
     let machine =
-        MachineDraft { name: "m".into(), count: 6, speed: 1.0, slots: Slots::Universal(2), rack: None };
+        MachineDraft { name: "m".into(), count: 6, speed: 1.0, slots: Slots::Generic(2), rack: None };
     let objective = Objective::new(metric, Combine::Sum);
     Instance::new(&Draft { machines: vec![machine], flows: list, objective, ..Draft::default() }).unwrap()
 }

@@ -1,6 +1,6 @@
 //! Johnson's rule, and the fluid two-stage flow shop as a bound.
 //!
-//! Typed slots make a cluster of one-job flows a two-stage flow shop: a job's maps on the map slots,
+//! Map and reduce slots make a cluster of one-job flows a two-stage flow shop: a job's maps on the map slots,
 //! then its reduces on the reduce slots. If each stage were one machine as fast as all its slots
 //! together (the *fluid* model: a stage takes its work over its slots), Johnson's rule (*Optimal two-
 //! and three-stage production schedules with setup times included*, 1954) would order the jobs
@@ -67,7 +67,7 @@ pub fn makespan<T: Copy + PartialOrd + Default + Add<Output = T>>(times: &[Stage
 /// n).
 pub fn fluid_bound(instance: &Instance, paths: &Paths) -> Option<f64> {
     let cluster = instance.cluster();
-    if !cluster.is_typed() {
+    if !cluster.is_map_reduce() {
         return None;
     }
     let time = |phase: Option<PhaseId>, slot_kind: SlotKind| {
@@ -151,9 +151,9 @@ mod tests {
             let instance = instance(slots);
             fluid_bound(&instance, &Paths::of(&instance))
         };
-        assert_eq!(bound(Slots::Universal(3)), None);
+        assert_eq!(bound(Slots::Generic(3)), None);
         // 12 and 10 slot-seconds per job, 4 and 2 per second: stages of 3 and 5 seconds.
-        let value = bound(Slots::Typed { map: 2, reduce: 1 }).unwrap();
+        let value = bound(Slots::MapReduce { map: 2, reduce: 1 }).unwrap();
         assert!(value <= 13.0 && value > 13.0 - 1e-9, "{value}");
     }
 }

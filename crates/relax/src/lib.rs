@@ -11,7 +11,7 @@
 //! | `area` | any | each flow's work over the capacity, for each kind of slot | n | [`per_flow`](mod@per_flow) | FlowFlex §3 (squashed area) |
 //! | `alone` | any | each flow alone on the cluster: heads, work and tails on one fast machine, by slices | n log n | [`per_flow`](mod@per_flow), [`tails`] | docs/math/flowflex.md B7 |
 //! | `tail-hall` | max | a level L whose deadlines EDF on the fast machine misses, by slices | n log n per step, about 40 | [`prefix_area`](mod@prefix_area), [`tails`] | FlowFlex §5.1, B7 |
-//! | `fluid-johnson` | makespan, typed slots | Johnson's order of the two stages as two fast machines | n log n | [`johnson`] | job ordering, formula 3; D4 |
+//! | `fluid-johnson` | makespan, map and reduce slots | Johnson's order of the two stages as two fast machines | n log n | [`johnson`] | job ordering, formula 3; D4 |
 //! | `pb` | sum, linear | the program of mean busy times with earliest completions and tails, in closed form: on mixed speeds at least LP-MapReduce | n log n | [`pb`], [`minisum`] | DMRS §III.A, A1–A4 |
 //! | `mean-busy` | sum, convex | the same and preemptive WSPT under heads, by tangents | n log n per step, at most 100 | [`minisum`], [`convex`], [`preemptive`] | A7 (b), B7 |
 //! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n per step, at most 300 | [`minisum`], [`convex`] | B7 |
@@ -144,7 +144,7 @@ const FLOW_FLOWS_MAX: usize = 1500;
 /// its own.
 ///
 /// `critical-path`, `area` and `alone` (which is at least both) for every objective; `tail-hall` for maxima;
-/// `fluid-johnson` for the makespan on typed slots; for sums `pb` where flows cost in proportion to their
+/// `fluid-johnson` for the makespan on map and reduce slots; for sums `pb` where flows cost in proportion to their
 /// completion, `mean-busy` and `pb-convex` where costs are convex, `flow-tails` for other costs of few flows,
 /// `levels` where all costs are steps. Their maximum is a bound too, their sum is not.
 ///

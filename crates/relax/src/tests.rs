@@ -31,7 +31,7 @@ fn value(instance: &Instance, name: &str) -> f64 {
 #[test]
 fn linear_sums_on_one_slot_are_smiths_rule() {
     let flows = vec![flow("a", 0.0, 1.0, one_phase(3, 1.0)), flow("b", 0.0, 1.0, one_phase(1, 1.0))];
-    let instance = instance(Slots::Universal(1), flows, Metric::Completion, Combine::Sum);
+    let instance = instance(Slots::Generic(1), flows, Metric::Completion, Combine::Sum);
     // b at 1, a at 4.
     assert!((value(&instance, "pb") - 5.0).abs() < 1e-9);
     assert!((best(&instance) - 5.0).abs() < 1e-9);
@@ -40,7 +40,7 @@ fn linear_sums_on_one_slot_are_smiths_rule() {
 #[test]
 fn releases_make_the_busy_time_bound_the_better_one() {
     let flows = (0..4).map(|k| flow(&format!("f{k}"), 10.0 * f64::from(k), 1.0, one_phase(2, 4.0))).collect();
-    let instance = instance(Slots::Universal(1), flows, Metric::Response, Combine::Sum);
+    let instance = instance(Slots::Generic(1), flows, Metric::Response, Combine::Sum);
     // They never meet: 8 s each.
     assert!((value(&instance, "mean-busy") - 32.0).abs() < 1e-9);
     assert!((best(&instance) - 32.0).abs() < 1e-9);
@@ -49,7 +49,7 @@ fn releases_make_the_busy_time_bound_the_better_one() {
 #[test]
 fn maxima_are_bounded_by_prefix_areas() {
     let flows = (0..3).map(|k| flow(&format!("f{k}"), 0.0, 1.0, one_phase(2, 5.0))).collect::<Vec<_>>();
-    let at = |metric| instance(Slots::Universal(2), flows.clone(), metric, Combine::Max);
+    let at = |metric| instance(Slots::Generic(2), flows.clone(), metric, Combine::Max);
     assert!((best(&at(Metric::Makespan)) - 15.0).abs() < 1e-4);
     assert!((value(&at(Metric::Makespan), "alone") - 5.0).abs() < 1e-9);
 }
@@ -59,7 +59,7 @@ fn step_costs_snap_to_a_level() {
     let flows = (0..3)
         .map(|k| FlowDraft { deadline: Some(10.0), ..flow(&format!("f{k}"), 0.0, 7.0, one_phase(2, 5.0)) })
         .collect();
-    let instance = instance(Slots::Universal(2), flows, Metric::Tardy, Combine::Max);
+    let instance = instance(Slots::Generic(2), flows, Metric::Tardy, Combine::Max);
     assert!((best(&instance) - 7.0).abs() < 1e-9);
 }
 
@@ -70,8 +70,8 @@ fn typed_slot_kinds_count_separately_and_together() {
         ..one_phase(maps, 1.0)
     };
     let flows = vec![flow("a", 0.0, 1.0, job(4, 1)), flow("b", 0.0, 1.0, job(4, 1))];
-    let typed = Slots::Typed { map: 1, reduce: 1 };
-    let instance = instance(typed, flows, Metric::Completion, Combine::Sum);
+    let map_reduce = Slots::MapReduce { map: 1, reduce: 1 };
+    let instance = instance(map_reduce, flows, Metric::Completion, Combine::Sum);
     // Maps end at 4 and 8, each reduce a second later.
     assert!((best(&instance) - 14.0).abs() < 1e-9);
 }
@@ -89,17 +89,17 @@ fn makespans_on_typed_slots_are_bounded_by_johnsons_rule() {
         .map(|(j, id)| flow(id, 2.0, 1.0, job(j.0, j.1)))
         .collect();
     let at = |slots| instance(slots, flows.clone(), Metric::Makespan, Combine::Max);
-    let typed = at(Slots::Typed { map: 1, reduce: 1 });
-    assert!((value(&typed, "fluid-johnson") - 28.0).abs() < 1e-9);
-    assert!((value(&typed, "tail-hall") - 23.0).abs() < 1e-3);
-    assert!(bounds(&at(Slots::Universal(2))).iter().all(|bound| bound.name != "fluid-johnson"));
+    let map_reduce = at(Slots::MapReduce { map: 1, reduce: 1 });
+    assert!((value(&map_reduce, "fluid-johnson") - 28.0).abs() < 1e-9);
+    assert!((value(&map_reduce, "tail-hall") - 23.0).abs() < 1e-3);
+    assert!(bounds(&at(Slots::Generic(2))).iter().all(|bound| bound.name != "fluid-johnson"));
 }
 
 #[test]
 fn lateness_may_be_bounded_below_zero() {
     let flows = vec![FlowDraft { deadline: Some(100.0), ..flow("a", 0.0, 1.0, one_phase(1, 1.0)) }];
     for combine in [Combine::Sum, Combine::Max] {
-        let instance = instance(Slots::Universal(1), flows.clone(), Metric::Lateness, combine);
+        let instance = instance(Slots::Generic(1), flows.clone(), Metric::Lateness, combine);
         assert!((best(&instance) + 99.0).abs() < 1e-4, "{combine:?}");
     }
 }
@@ -107,7 +107,7 @@ fn lateness_may_be_bounded_below_zero() {
 #[test]
 fn weights_count_unless_they_are_ignored() {
     let flows = vec![flow("a", 0.0, 5.0, one_phase(1, 2.0))];
-    let weighted = instance(Slots::Universal(1), flows, Metric::Completion, Combine::Sum);
+    let weighted = instance(Slots::Generic(1), flows, Metric::Completion, Combine::Sum);
     let ignored = weighted.clone().with_objective(weighted.objective(), Weights::Ignore).unwrap();
     assert!((best(&weighted) - 10.0).abs() < 1e-9);
     assert!((best(&ignored) - 2.0).abs() < 1e-9);
@@ -116,7 +116,7 @@ fn weights_count_unless_they_are_ignored() {
 #[test]
 fn an_instance_without_flows_costs_nothing() {
     for combine in [Combine::Sum, Combine::Max] {
-        assert_eq!(best(&instance(Slots::Universal(1), Vec::new(), Metric::Response, combine)), 0.0);
+        assert_eq!(best(&instance(Slots::Generic(1), Vec::new(), Metric::Response, combine)), 0.0);
     }
 }
 
@@ -125,9 +125,9 @@ fn an_instance_without_flows_costs_nothing() {
 fn fluid_johnson_leaves_flows_with_costs_of_their_own_alone() {
     let mut own = flow("a", 0.0, 1.0, one_phase(1, 1.0));
     own.cost = Some(CostDraft::Steps(vec![(3.0, 1.0)]));
-    let typed = Slots::Typed { map: 1, reduce: 1 };
+    let map_reduce = Slots::MapReduce { map: 1, reduce: 1 };
     let names = |flows| -> Vec<&'static str> {
-        bounds(&instance(typed, flows, Metric::Makespan, Combine::Max)).iter().map(|b| b.name).collect()
+        bounds(&instance(map_reduce, flows, Metric::Makespan, Combine::Max)).iter().map(|b| b.name).collect()
     };
     assert!(!names(vec![own]).contains(&"fluid-johnson"));
     assert!(names(vec![flow("a", 0.0, 1.0, one_phase(1, 1.0))]).contains(&"fluid-johnson"));
@@ -141,7 +141,7 @@ fn on_mixed_speeds_no_task_is_divided() {
         name: name.into(),
         count: 1,
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let at = |slow: f64, metric, combine| {
@@ -174,7 +174,7 @@ fn on_mixed_speeds_tasks_are_done_half_their_length_before_the_end() {
         name: name.into(),
         count: 1,
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let early = |slow: f64| {
@@ -194,7 +194,7 @@ fn on_mixed_speeds_tasks_are_done_half_their_length_before_the_end() {
 fn due_together(n: u32, slots: u32, metric: Metric) -> Instance {
     let flow =
         |k: u32| FlowDraft { deadline: Some(5.0), ..flow(&format!("f{k}"), 0.0, 2.0, one_phase(1, 5.0)) };
-    instance(Slots::Universal(slots), (0..n).map(flow).collect(), metric, Combine::Sum)
+    instance(Slots::Generic(slots), (0..n).map(flow).collect(), metric, Combine::Sum)
 }
 
 fn prices(instance: &Instance) -> Option<f64> {
@@ -221,7 +221,7 @@ fn prices_hold_for_tasks_in_one_piece_and_are_left_out_elsewhere() {
     uncut.map = Some(TasksDraft::Work { work: 5.0, tasks: None }.into());
     let late = FlowDraft { deadline: Some(1.0), ..flow("f", 0.0, 1.0, uncut) };
     let flows = vec![late, flow("g", 0.0, 1.0, one_phase(1, 1.0))];
-    assert_eq!(prices(&self::instance(Slots::Universal(1), flows, Metric::Response, Combine::Sum)), None);
+    assert_eq!(prices(&self::instance(Slots::Generic(1), flows, Metric::Response, Combine::Sum)), None);
 }
 
 /// Three flows of a map of 1 s and a reduce of 4 s, due at 6 s, on three slots for maps and one for reduces:
@@ -233,9 +233,9 @@ fn flows_are_held_against_the_kind_of_slots_that_has_most_to_do() {
         ..one_phase(1, 1.0)
     };
     let late = |id| FlowDraft { deadline: Some(6.0), ..flow(id, 0.0, 1.0, job()) };
-    let typed = Slots::Typed { map: 3, reduce: 1 };
+    let map_reduce = Slots::MapReduce { map: 3, reduce: 1 };
     for (metric, optimum) in [(Metric::Tardy, 2.0), (Metric::Tardiness, 3.0 + 7.0)] {
-        let instance = instance(typed, ["a", "b", "c"].map(late).into(), metric, Combine::Sum);
+        let instance = instance(map_reduce, ["a", "b", "c"].map(late).into(), metric, Combine::Sum);
         let value = value(&instance, "flow-tails");
         assert!((0.4 * optimum..=optimum).contains(&value), "{metric:?}: {value} of {optimum}");
     }
@@ -249,7 +249,7 @@ fn slots_of_each_speed_have_their_own_prices() {
         name: name.into(),
         count: 1,
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let draft = Draft {
@@ -290,7 +290,7 @@ fn the_first_cell_reaches_down_to_the_head_of_a_short_chain() {
     let other = FlowDraft { deadline: Some(10.0), ..flow("g", 1.0, 1.0, one_phase(1, 9.0)) };
     for metric in [Metric::Tardy, Metric::Tardiness] {
         let flows = vec![both.clone(), other.clone()];
-        let instance = instance(Slots::Universal(2), flows, metric, Combine::Sum);
+        let instance = instance(Slots::Generic(2), flows, metric, Combine::Sum);
         assert_eq!(prices(&instance), Some(0.0), "all are on time: {metric:?}");
     }
 }

@@ -77,12 +77,12 @@ fn flows() -> impl Strategy<Value = Vec<FlowDraft>> {
 
 fn machines(speeds: &'static [f64]) -> impl Strategy<Value = Vec<MachineDraft>> {
     let one = (1u32..3, 1u32..3, 1u32..3, prop::sample::select(speeds));
-    (prop::collection::vec(one, 1..3), any::<bool>()).prop_map(|(list, typed)| {
+    (prop::collection::vec(one, 1..3), any::<bool>()).prop_map(|(list, map_reduce)| {
         let group = |(k, (count, a, b, speed)): (usize, (u32, u32, u32, f64))| MachineDraft {
             name: format!("m{k}"),
             count,
             speed,
-            slots: if typed { Slots::Typed { map: a, reduce: b } } else { Slots::Universal(a) },
+            slots: if map_reduce { Slots::MapReduce { map: a, reduce: b } } else { Slots::Generic(a) },
             rack: None,
         };
         list.into_iter().enumerate().map(group).collect()
@@ -423,7 +423,7 @@ fn a_completion_within_tolerance_of_its_deadline_is_not_late() {
 }
 
 fn slots(n: u32) -> MachineDraft {
-    MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(n), rack: None }
+    MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(n), rack: None }
 }
 
 /// A flow of one map task of 5 s.

@@ -88,7 +88,7 @@ impl Run {
 }
 
 fn machines(slots: u32) -> Vec<MachineDraft> {
-    let slots = Slots::Universal(slots);
+    let slots = Slots::Generic(slots);
     vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }]
 }
 

@@ -11,7 +11,8 @@ use slackline_model::{
 };
 use slackline_policy::Engine;
 use slackline_policy::engine::{
-    Batch, Capabilities, Faults, Lengths, MasterOrder, Masters, Offers, Order, Report, RowId, Second, Start,
+    AmOrder, Ams, Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, SpeculativeAttempt,
+    Start,
 };
 
 use crate::crashes::{Crashes, Failures};
@@ -78,9 +79,9 @@ pub struct Sim<'a> {
     /// Recoveries in the queue.
     recoveries: u32,
     /// The startup times of the cluster, and the rules of the driver that follow from them.
-    starts: Option<(Starts, Masters)>,
+    starts: Option<(Starts, Ams)>,
     /// Slots that ApplicationMasters hold, and their machines.
-    master_on: BTreeMap<JobId, (u32, MachineId)>,
+    am_on: BTreeMap<JobId, (u32, MachineId)>,
     /// Speculative attempts, if the profile has any.
     seconds: Option<Seconds>,
 }
@@ -120,8 +121,8 @@ impl<'a> Sim<'a> {
             (options.heartbeat > Span::ZERO).then(|| Heartbeats::new(cluster, options.heartbeat));
         let starts = options.profile.clone().map(|profile| {
             let starts = Starts::new(profile, options.seed, cluster);
-            let masters = starts.masters(cluster);
-            (starts, masters)
+            let ams = starts.ams(cluster);
+            (starts, ams)
         });
         let rules = options.profile.as_ref().and_then(Profile::speculation);
         let seconds = rules.map(|rules| Seconds::new(rules, cluster));
@@ -130,7 +131,7 @@ impl<'a> Sim<'a> {
         let sim = Self {
             starts,
             seconds,
-            master_on: BTreeMap::new(),
+            am_on: BTreeMap::new(),
             machines_may_go,
             options,
             now: Time::ZERO,
@@ -193,17 +194,17 @@ impl<'a> Sim<'a> {
                     self.ending -= 1;
                     reports.push(Report::Submitted(job));
                 }
-                Pending::MasterUp(job) => {
+                Pending::AmUp(job) => {
                     self.ending -= 1;
                     if let Some((starts, _)) = &mut self.starts {
                         starts.note_up(job, self.now);
                     }
                     if let Some(seconds) = &mut self.seconds {
-                        seconds.master_up(job, self.now);
+                        seconds.am_up(job, self.now);
                     }
-                    reports.push(Report::MasterUp(job));
+                    reports.push(Report::AmUp(job));
                 }
-                Pending::MasterGone(job) => self.master_gone(job, reports),
+                Pending::AmGone(job) => self.am_gone(job, reports),
                 Pending::Wake => {
                     let alone = self.ending == 0 && self.recoveries == 0;
                     let hopeless = alone && self.next_arrival().is_none();
@@ -308,25 +309,26 @@ impl<'a> Sim<'a> {
         let is_idle = |machine| heartbeats.is_none_or(|heartbeats| heartbeats.is_idle(machine, now));
         let (wanted, again) = seconds.look(job, self.now, is_idle);
         let since = self.now;
-        let second = |(row, slot): (RowId, u32)| Second { row, name: u64::from(row.0), slot, since };
-        reports.extend(wanted.into_iter().map(second).map(Report::Second));
+        let second =
+            |(row, slot): (RowId, u32)| SpeculativeAttempt { row, name: u64::from(row.0), slot, since };
+        reports.extend(wanted.into_iter().map(second).map(Report::Speculative));
         self.look_at(job, again);
     }
 
     /// The ApplicationMaster of a job leaves its slot.
-    fn master_gone(&mut self, job: JobId, reports: &mut Vec<Report>) {
+    fn am_gone(&mut self, job: JobId, reports: &mut Vec<Report>) {
         self.ending -= 1;
-        if let Some(machine) = self.leave_master(job)
+        if let Some(machine) = self.leave_am(job)
             && let Some(heartbeats) = &mut self.heartbeats
         {
             heartbeats.freed(machine, SlotKind::Any, 1);
         }
-        reports.push(Report::MasterGone(job));
+        reports.push(Report::AmGone(job));
     }
 
     /// Frees the slot of the ApplicationMaster, if it holds one. Returns its machine.
-    fn leave_master(&mut self, job: JobId) -> Option<MachineId> {
-        let (slot, machine) = self.master_on.remove(&job)?;
+    fn leave_am(&mut self, job: JobId) -> Option<MachineId> {
+        let (slot, machine) = self.am_on.remove(&job)?;
         if let Some(seconds) = &mut self.seconds {
             seconds.leave(SlotKind::Any, slot);
         }
@@ -474,10 +476,10 @@ impl<'a> Sim<'a> {
     }
 
     /// The ApplicationMaster of a job holds a slot, if it does not already.
-    fn hold_for_master(&mut self, job: JobId, slot: Option<u32>, live: &Instance) {
-        let Some(slot) = slot.filter(|_| !self.master_on.contains_key(&job)) else { return };
+    fn hold_for_am(&mut self, job: JobId, slot: Option<u32>, live: &Instance) {
+        let Some(slot) = slot.filter(|_| !self.am_on.contains_key(&job)) else { return };
         let (machine, _) = live.cluster().machine_of(SlotKind::Any, slot);
-        self.master_on.insert(job, (slot, machine));
+        self.am_on.insert(job, (slot, machine));
         if let Some(seconds) = &mut self.seconds {
             seconds.take(SlotKind::Any, slot);
         }
@@ -516,7 +518,7 @@ impl<'a> Sim<'a> {
 
 /// Whether a report may give work to machines with free slots.
 fn gives_work(report: &Report) -> bool {
-    !matches!(report, Report::Offer(_) | Report::Second(_))
+    !matches!(report, Report::Offer(_) | Report::Speculative(_))
 }
 
 /// The factor of one attempt of one task. Each attempt has a separate random stream.
@@ -542,8 +544,8 @@ impl Engine for Sim<'_> {
             (true, true) => Faults::Tasks,
             (true, false) => Faults::TasksAndOutput,
         };
-        let masters = self.starts.as_ref().map(|&(_, masters)| masters);
-        Capabilities { batch, faults, offers, lengths: Lengths::Known, masters }
+        let ams = self.starts.as_ref().map(|&(_, ams)| ams);
+        Capabilities { batch, faults, offers, lengths: Lengths::Known, ams }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -630,37 +632,37 @@ impl Engine for Sim<'_> {
         }
     }
 
-    fn master(&mut self, order: MasterOrder, live: &Instance) {
-        let Some((starts, masters)) = &mut self.starts else {
+    fn am(&mut self, order: AmOrder, live: &Instance) {
+        let Some((starts, ams)) = &mut self.starts else {
             unreachable!("a simulation without a profile cannot carry out {order:?}");
         };
         match order {
-            MasterOrder::Submit(job) => {
+            AmOrder::Submit(job) => {
                 self.queue.push(self.now + starts.submission(job), Pending::Submitted(job));
             }
-            MasterOrder::Start { job, slot, since } => {
-                let up = (since + starts.master(job)).max(self.now);
-                self.queue.push(up, Pending::MasterUp(job));
-                self.hold_for_master(job, slot, live);
+            AmOrder::Start { job, slot, since } => {
+                let up = (since + starts.am(job)).max(self.now);
+                self.queue.push(up, Pending::AmUp(job));
+                self.hold_for_am(job, slot, live);
             }
-            MasterOrder::End { job, slot, at } => {
+            AmOrder::End { job, slot, at } => {
                 starts.forget(job);
                 if let Some(seconds) = &mut self.seconds {
                     seconds.forget(job);
                 }
-                let mut gone = (at + masters.linger).max(self.now);
-                self.hold_for_master(job, slot, live);
-                if let Some(&(_, machine)) = self.master_on.get(&job) {
+                let mut gone = (at + ams.linger).max(self.now);
+                self.hold_for_am(job, slot, live);
+                if let Some(&(_, machine)) = self.am_on.get(&job) {
                     gone = self.reported(machine, gone);
                 }
-                self.queue.push(gone, Pending::MasterGone(job));
+                self.queue.push(gone, Pending::AmGone(job));
             }
-            MasterOrder::Kill(job) => {
+            AmOrder::Kill(job) => {
                 starts.forget(job);
                 if let Some(seconds) = &mut self.seconds {
                     seconds.forget(job);
                 }
-                if let Some(machine) = self.leave_master(job) {
+                if let Some(machine) = self.leave_am(job) {
                     self.killed_on(machine, SlotKind::Any, 1);
                 }
                 return;

@@ -91,8 +91,8 @@ impl Heartbeats {
     /// Machines join, with all slots free.
     pub(crate) fn join(&mut self, group: &Group) {
         let slots = match group.slots {
-            Slots::Universal(n) => [n, 0],
-            Slots::Typed { map, reduce } => [map, reduce],
+            Slots::Generic(n) => [n, 0],
+            Slots::MapReduce { map, reduce } => [map, reduce],
         };
         for _ in 0..group.count {
             self.is_down.push(false);
@@ -232,7 +232,7 @@ mod tests {
 
     /// Machines of two slots, a report every 8 microseconds.
     fn of(count: u32) -> Heartbeats {
-        let slots = Slots::Typed { map: 1, reduce: 1 };
+        let slots = Slots::MapReduce { map: 1, reduce: 1 };
         let machine = MachineDraft { name: "m".into(), count, speed: 1.0, slots, rack: None };
         let instance = Instance::new(&Draft { machines: vec![machine], ..Draft::default() }).unwrap();
         Heartbeats::new(instance.cluster(), Span(8))

@@ -45,7 +45,7 @@ mod tests {
     fn each_phase_is_distorted_by_itself_and_always_the_same() {
         let phase = |seconds| Some(TasksDraft::Uniform { tasks: 2, seconds }.into());
         let job = JobDraft { id: "j".into(), map: phase(8.0), reduce: phase(8.0), ..JobDraft::default() };
-        let slots = Slots::Universal(1);
+        let slots = Slots::Generic(1);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = vec![FlowDraft::new("f", vec![job])];
         let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();

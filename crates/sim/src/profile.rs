@@ -7,7 +7,7 @@ use slackline_model::profile::UniformSpan;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::tasks::Tasks;
 use slackline_model::{Cluster, Instance, JobId, MachineId, PhaseId, Profile, Seed, SlotKind, Span, Time};
-use slackline_policy::engine::Masters;
+use slackline_policy::engine::Ams;
 use slackline_policy::engine::Start;
 
 /// The startup times of one simulation. Each kind has its own random stream, so that none affects another.
@@ -25,17 +25,17 @@ impl Starts {
     /// slots.
     pub(crate) fn new(profile: Profile, seed: Seed, cluster: &Cluster) -> Self {
         let starts = Self { profile, seed, up: BTreeMap::new() };
-        let is_possible = !cluster.is_typed() && cluster.slots(SlotKind::Any) > 1;
-        assert!(starts.profile.am_share() == 0.0 || is_possible, "slots for masters and tasks");
+        let is_possible = !cluster.is_map_reduce() && cluster.slots(SlotKind::Any) > 1;
+        assert!(starts.profile.am_share() == 0.0 || is_possible, "slots for AMs and tasks");
         starts
     }
 
     /// The rules about ApplicationMasters for the driver on that cluster. One may always start, and one slot
     /// always remains.
-    pub(crate) fn masters(&self, cluster: &Cluster) -> Masters {
+    pub(crate) fn ams(&self, cluster: &Cluster) -> Ams {
         let (share, slots) = (self.profile.am_share(), cluster.slots(SlotKind::Any));
         let most = (share > 0.0).then(|| ((share * f64::from(slots)) as u32).clamp(1, slots - 1));
-        Masters { most, linger: self.profile.am_linger() }
+        Ams { most, linger: self.profile.am_linger() }
     }
 
     /// Whether tasks that start together may start to compute or end apart, or get separate speculative
@@ -84,7 +84,7 @@ impl Starts {
     }
 
     /// The time to start the ApplicationMaster of a job.
-    pub(crate) fn master(&self, job: JobId) -> Span {
+    pub(crate) fn am(&self, job: JobId) -> Span {
         self.draw(self.profile.am_start(), "am-start", u64::from(job.0))
     }
 

@@ -20,9 +20,9 @@ pub(crate) enum Pending {
     /// A job is known to the cluster.
     Submitted(JobId),
     /// The ApplicationMaster of a job is up.
-    MasterUp(JobId),
+    AmUp(JobId),
     /// The ApplicationMaster of a job has left its slot, or its leave is reported.
-    MasterGone(JobId),
+    AmGone(JobId),
     /// The driver requested to be woken.
     Wake,
     /// A machine asks for work.
@@ -40,8 +40,8 @@ impl Pending {
             Self::Recovery(machine) => (2, machine.0),
             Self::Member(change) => (3, change),
             Self::Submitted(job) => (4, job.0),
-            Self::MasterUp(job) => (5, job.0),
-            Self::MasterGone(job) => (6, job.0),
+            Self::AmUp(job) => (5, job.0),
+            Self::AmGone(job) => (6, job.0),
             Self::Wake => (7, 0),
             Self::Offer(machine) => (8, machine.0),
             Self::Look(job) => (9, job.0),
@@ -58,8 +58,8 @@ impl Pending {
             2 => Self::Recovery(MachineId(id)),
             3 => Self::Member(id),
             4 => Self::Submitted(JobId(id)),
-            5 => Self::MasterUp(JobId(id)),
-            6 => Self::MasterGone(JobId(id)),
+            5 => Self::AmUp(JobId(id)),
+            6 => Self::AmGone(JobId(id)),
             7 => Self::Wake,
             8 => Self::Offer(MachineId(id)),
             _ => Self::Look(JobId(id)),

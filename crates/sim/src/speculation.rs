@@ -83,7 +83,7 @@ struct Job {
 }
 
 /// Speculative attempts that a check requests: the row of the first attempt, and the slot.
-pub(crate) type SecondAttempts = Vec<(RowId, u32)>;
+pub(crate) type SpeculativeAttempts = Vec<(RowId, u32)>;
 
 /// The ApplicationMasters that check for slow tasks, and the slots.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl Seconds {
     }
 
     /// The ApplicationMaster of a job is up, and checks from now on.
-    pub(crate) fn master_up(&mut self, job: JobId, now: Time) {
+    pub(crate) fn am_up(&mut self, job: JobId, now: Time) {
         self.jobs.entry(job).or_default().since = now;
     }
 
@@ -185,7 +185,7 @@ impl Seconds {
         job: JobId,
         now: Time,
         is_idle: impl Fn(MachineId) -> bool,
-    ) -> (SecondAttempts, Option<Time>) {
+    ) -> (SpeculativeAttempts, Option<Time>) {
         let Some(of) = self.jobs.get(&job).filter(|of| of.next == Some(now)) else {
             return (Vec::new(), None);
         };

@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
     };
     let node =
-        MachineDraft { name: "node".into(), count: 2, speed: 1.0, slots: Slots::Universal(2), rack: None };
+        MachineDraft { name: "node".into(), count: 2, speed: 1.0, slots: Slots::Generic(2), rack: None };
     let flows = vec![flow("nightly", 40, 0.0), flow("query", 3, 12.0), flow("report", 8, 15.0)];
     let instance = Instance::new(&Draft { machines: vec![node], flows, ..Draft::default() })?;
 

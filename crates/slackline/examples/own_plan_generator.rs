@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p slackline --example own_plan_generator`
 //!
-//! A plan generator sees one flow and the cluster and answers with a plan; the master follows it like
+//! A plan generator sees one flow and the cluster and answers with a plan; the AM follows it like
 //! any other. The paper's two lines of configuration are the last two arguments of `Woha::new`.
 #![allow(clippy::print_stdout, reason = "an example shows something")]
 
@@ -44,7 +44,7 @@ fn main() {
         ..FlowDraft::new(id, vec![job(tasks)])
     };
     let node =
-        MachineDraft { name: "node".into(), count: 2, speed: 1.0, slots: Slots::Universal(2), rack: None };
+        MachineDraft { name: "node".into(), count: 2, speed: 1.0, slots: Slots::Generic(2), rack: None };
     let flows = vec![flow("nightly", 40, 300.0), flow("hourly", 12, 80.0), flow("report", 20, 150.0)];
     let draft = Draft { machines: vec![node], flows, ..Draft::default() };
     let instance = Instance::new(&draft).expect("the example is valid");

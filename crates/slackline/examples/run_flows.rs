@@ -38,7 +38,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).ok_or("expected a flow file")?;
     let worker = WorkerCommand { program: std::env::current_exe()?, args: vec!["worker".to_owned()] };
     let engine =
-        LocalEngine::new(Slots::Universal(2), Settings { memory_bytes: 128 << 20, ..Settings::new(worker) });
+        LocalEngine::new(Slots::Generic(2), Settings { memory_bytes: 128 << 20, ..Settings::new(worker) });
     let request = Request::new(
         &file,
         std::fs::read(&file)?,

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(path) => Source::read(Path::new(&path))?,
         None => Source::new("trace.tsv", ROWS),
     };
-    let slots = SlotOptions::Typed { map: 2, reduce: 1 };
+    let slots = SlotOptions::MapReduce { map: 2, reduce: 1 };
     let (machines, deadlines) = (Some(10), Some(3.0));
     let options = WorkloadOptions { machines, slots: Some(slots), deadlines, ..WorkloadOptions::default() };
     let mut loaded = source.load(&options)?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
+use slackline_algo::registry::{Capabilities, Flows, MapReduceSlots, Planner, PolicyEntry, Speeds};
 use slackline_model::params::{Param, Values};
 
 use crate::policy_spec::PlanForm;
@@ -16,7 +16,7 @@ slackline_model::named_enum! {
         /// Flows of several jobs.
         SeveralJobs = "several-jobs",
         /// Map slots and reduce slots.
-        TypedSlots = "typed-slots",
+        MapReduceSlots = "typed-slots",
         /// Machines of different speed.
         MixedSpeeds = "mixed-speeds",
     }
@@ -28,7 +28,7 @@ pub fn planned(can: Capabilities, planner: &Planner) -> BTreeSet<Feature> {
     let rehearsal = matches!(planner, Planner::Rehearsal | Planner::Best);
     let takes = [
         (Feature::SeveralJobs, rehearsal || can.flows == Flows::Whole),
-        (Feature::TypedSlots, rehearsal || can.typed != Typed::OnSum),
+        (Feature::MapReduceSlots, rehearsal || can.map_reduce_slots != MapReduceSlots::OnSum),
         (Feature::MixedSpeeds, PlanForm::of(planner) != PlanForm::Allocations),
     ];
     takes.into_iter().filter_map(|(feature, taken)| taken.then_some(feature)).collect()
@@ -39,8 +39,8 @@ pub fn planned(can: Capabilities, planner: &Planner) -> BTreeSet<Feature> {
 pub struct Sentences {
     /// Flows of several jobs.
     pub flows: &'static str,
-    /// Typed slots.
-    pub typed: &'static str,
+    /// Map and reduce slots.
+    pub map_reduce_slots: &'static str,
     /// Machines of mixed speed.
     pub speeds: &'static str,
     /// The output of `plan`.
@@ -61,10 +61,12 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
             Flows::Whole => "yes",
             Flows::ReadyJobs => "online: every ready job is one of its jobs; plan: one-job flows",
         },
-        typed: match can.typed {
-            Typed::Yes => "yes",
-            Typed::PerKind => "one instance per kind",
-            Typed::OnSum => "online: orders by the kind that has most to do, slots per kind, no guarantee",
+        map_reduce_slots: match can.map_reduce_slots {
+            MapReduceSlots::Yes => "yes",
+            MapReduceSlots::PerKind => "one instance per kind",
+            MapReduceSlots::OnSum => {
+                "online: orders by the kind that has most to do, slots per kind, no guarantee"
+            }
         },
         speeds: match (can.speeds, form) {
             (Speeds::Known, _) => "yes",
@@ -98,7 +100,7 @@ pub fn values(param: &Param) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Feature::{MixedSpeeds, SeveralJobs, TypedSlots};
+    use super::Feature::{MapReduceSlots, MixedSpeeds, SeveralJobs};
     use super::*;
     use crate::Registry;
 
@@ -109,11 +111,11 @@ mod tests {
             let entry = registry.get(name).unwrap();
             planned(entry.capabilities, &entry.planner).into_iter().collect::<Vec<_>>()
         };
-        assert_eq!(of("fifo"), [SeveralJobs, TypedSlots]);
-        assert_eq!(of("flex"), [TypedSlots]);
+        assert_eq!(of("fifo"), [SeveralJobs, MapReduceSlots]);
+        assert_eq!(of("flex"), [MapReduceSlots]);
         assert_eq!(of("flowflex"), [SeveralJobs]);
-        assert_eq!(of("woha-lpf"), [SeveralJobs, TypedSlots, MixedSpeeds]);
-        assert_eq!(of("dmrs"), [TypedSlots, MixedSpeeds]);
+        assert_eq!(of("woha-lpf"), [SeveralJobs, MapReduceSlots, MixedSpeeds]);
+        assert_eq!(of("dmrs"), [MapReduceSlots, MixedSpeeds]);
     }
 
     #[cfg(feature = "report")]
@@ -123,7 +125,7 @@ mod tests {
         let text = crate::report::policies::json(&[registry.get("flex").unwrap()]);
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         let expected = serde_json::json!({
-            "flows": "ready-jobs", "typed_slots": "per-kind", "speeds": "ignored", "plan": "allocations",
+            "flows": "ready-jobs", "map_reduce_slots": "per-kind", "speeds": "ignored", "plan": "allocations",
             "planned": ["typed-slots"], "minima": true,
         });
         assert_eq!(document[0]["capabilities"], expected);

@@ -23,7 +23,7 @@ mod wire;
 
 use std::time::Duration;
 
-use slackline_algo::registry::{Capabilities, Flows, PolicyEntry, Speeds, Typed};
+use slackline_algo::registry::{Capabilities, Flows, MapReduceSlots, PolicyEntry, Speeds};
 use slackline_model::printable::{cut_line, escaped_line};
 use slackline_model::{Cluster, Objective, shell};
 use slackline_policy::Policy;
@@ -40,7 +40,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: Capabilities {
         flows: Flows::Whole,
-        typed: Typed::Yes,
+        map_reduce_slots: MapReduceSlots::Yes,
         speeds: Speeds::Known,
         minima: false,
     },

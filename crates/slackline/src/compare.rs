@@ -162,7 +162,7 @@ mod tests {
         let map = Some(TasksDraft::Uniform { tasks: 5, seconds: 1.0 }.into());
         let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
         let flow = |k| FlowDraft::new(format!("f{k}"), vec![job.clone()]);
-        let slots = Slots::Universal(1);
+        let slots = Slots::Generic(1);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = (0..flows).map(flow).collect();
         Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()

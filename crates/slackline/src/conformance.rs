@@ -38,7 +38,7 @@ const DOCUMENTS: [(&str, &str); 15] = [
     ("pools.toml", include_str!("../instances/pools.toml")),
     ("service-levels.toml", include_str!("../instances/service-levels.toml")),
     ("ties.toml", include_str!("../instances/ties.toml")),
-    ("typed-hadoop1.toml", include_str!("../instances/typed-hadoop1.toml")),
+    ("hadoop1.toml", include_str!("../instances/hadoop1.toml")),
 ];
 
 /// The workloads of the suite, by the names of their documents.

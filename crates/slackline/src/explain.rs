@@ -278,7 +278,7 @@ struct Facts<'a> {
     instance: &'a Instance,
     held: Rows,
     /// The times during which ApplicationMasters held slots.
-    masters: Vec<(f64, f64)>,
+    ams: Vec<(f64, f64)>,
     /// Whether the rows are allocations, which do not distinguish tasks.
     is_plan: bool,
     extents: TiVec<PhaseId, Extent>,
@@ -326,11 +326,10 @@ impl<'a> Facts<'a> {
         let mut flows: TiVec<FlowId, FlowTimes> = vec![FlowTimes::default(); instance.flows().len()].into();
         instance.flows().keys().for_each(|flow| flows[flow] = times(instance, &extents, flow));
         let is_plan = slot_intervals::is_plan(&held);
-        let on_slots = schedule.masters.iter().filter(|row| row.slot.is_some());
-        let masters = on_slots.map(|row| (row.start.seconds(), row.end.seconds())).collect();
+        let on_slots = schedule.ams.iter().filter(|row| row.slot.is_some());
+        let ams = on_slots.map(|row| (row.start.seconds(), row.end.seconds())).collect();
         let last_starts = BTreeMap::new();
-        let mut facts =
-            Self { instance, held: Rows::new(held), masters, is_plan, extents, flows, last_starts };
+        let mut facts = Self { instance, held: Rows::new(held), ams, is_plan, extents, flows, last_starts };
         for row in schedule.flows.iter().filter(|row| row.status == FlowResult::Failed) {
             if let Some(times) = facts.flows.get_mut(row.flow) {
                 times.completed = None;

@@ -59,13 +59,13 @@ pub fn rows(instance: &Instance, schedule: &Schedule, out: &mut dyn RowWriter) -
         known(fits && row.first.checked_add(row.count).is_some(), "a task on a slot that is not there")?;
         out.row(instance, &row.into(), places)?;
     }
-    for row in &schedule.masters {
-        known(instance.jobs().contains(row.job), "the master of a job that is not there")?;
+    for row in &schedule.ams {
+        known(instance.jobs().contains(row.job), "the AM of a job that is not there")?;
         let fits = row.slot.is_none_or(|slot| {
-            !instance.cluster().is_typed() && has_slots(SlotKind::Any, slot.saturating_add(1))
+            !instance.cluster().is_map_reduce() && has_slots(SlotKind::Any, slot.saturating_add(1))
         });
-        known(fits, "a master on a slot that is not there")?;
-        out.master(instance, row)?;
+        known(fits, "an AM on a slot that is not there")?;
+        out.am(instance, row)?;
     }
     schedule.flows.iter().try_for_each(|row| {
         known(instance.flows().contains(row.flow), "a flow that is not there")?;
@@ -97,7 +97,7 @@ pub fn document(
         written = match line {
             ScheduleLine::First(head) => out.begin(instance, &origin(&head)),
             ScheduleLine::Row(row, places) => out.row(instance, &row, &places),
-            ScheduleLine::Master(row) => out.master(instance, &row),
+            ScheduleLine::Am(row) => out.am(instance, &row),
             ScheduleLine::Flow(row) => out.flow(instance, &row),
         };
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

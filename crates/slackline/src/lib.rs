@@ -79,7 +79,7 @@ pub use policy_spec::{PlanForm, PolicySpec};
 pub use registry::Registry;
 pub use simulate::{Options, Simulated, simulate};
 pub use slackline_algo as algo;
-pub use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
+pub use slackline_algo::registry::{Capabilities, Flows, MapReduceSlots, Planner, PolicyEntry, Speeds};
 pub use slackline_model::{self as model, names};
 #[cfg(feature = "import")]
 pub use slackline_trace::{self as trace, atomic_file};

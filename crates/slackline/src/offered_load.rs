@@ -107,7 +107,7 @@ mod tests {
             release,
             ..FlowDraft::new(format!("f{k}"), jobs.clone())
         };
-        let slots = Slots::Universal(10);
+        let slots = Slots::Generic(10);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = releases.iter().enumerate().map(flow).collect();
         let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();

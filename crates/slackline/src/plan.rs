@@ -167,8 +167,8 @@ pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
     if let Some(flow) = several.filter(|_| !takes.contains(&Feature::SeveralJobs)) {
         return Some(Refused::SeveralJobs { policy, flow: flow.id.clone(), jobs: flow.jobs().len() });
     }
-    if !takes.contains(&Feature::TypedSlots) && instance.cluster().is_typed() {
-        return Some(Refused::TypedSlots { policy });
+    if !takes.contains(&Feature::MapReduceSlots) && instance.cluster().is_map_reduce() {
+        return Some(Refused::MapReduceSlots { policy });
     }
     if !takes.contains(&Feature::MixedSpeeds) && instance.cluster().uniform_speed().is_none() {
         return Some(Refused::MixedSpeeds { policy });

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
+use slackline_algo::registry::{Capabilities, Flows, MapReduceSlots, Planner, PolicyEntry, Speeds};
 use slackline_algo::{auto, woha};
 use slackline_model::params::Settings;
 use slackline_model::{Cluster, FlowId, Objective};
@@ -83,7 +83,7 @@ impl PolicySpec {
             name,
             capabilities: Capabilities {
                 flows: Flows::Whole,
-                typed: Typed::Yes,
+                map_reduce_slots: MapReduceSlots::Yes,
                 speeds: Speeds::Ignored,
                 minima: false,
             },

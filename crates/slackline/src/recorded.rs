@@ -162,12 +162,12 @@ fn is_alike(one: &Instance, other: &Instance) -> bool {
 
 /// A warning about the accuracy of simulations of a log, and the options that improve it. Without the
 /// profile, the overhead of Hadoop looks like a gain. Without a simulation of the cluster's own scheduler,
-/// the size of this error is unknown. `beside` are the policies of a comparison, and `is_typed` says whether
+/// the size of this error is unknown. `beside` are the policies of a comparison, and `is_map_reduce` says whether
 /// slots are map slots and reduce slots. Only Hadoop logs contain an execution.
-pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_typed: bool) -> Option<String> {
+pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_map_reduce: bool) -> Option<String> {
     let lacks = |is: fn(&PolicySpec) -> bool| beside.is_some_and(|policies| !policies.iter().any(is));
     // ApplicationMasters hold no slots if slots are typed, as in Hadoop 1.
-    let profile = if is_typed {
+    let profile = if is_map_reduce {
         "--profile hadoop-log:am-share=0 (what Hadoop adds to the time of every job)"
     } else {
         "--profile hadoop-log (what Hadoop adds to the time of every job)"
@@ -304,7 +304,7 @@ fn machines(attempts: &[Attempt<'_>]) -> Vec<MachineDraft> {
         name: name.to_owned(),
         count: 1,
         speed: 1.0,
-        slots: Slots::Universal(free.0.len() as u32),
+        slots: Slots::Generic(free.0.len() as u32),
         rack: None,
     };
     busy.into_iter().map(machine).collect()
@@ -444,7 +444,7 @@ mod tests {
             name: name.into(),
             count: 1,
             speed: 1.0,
-            slots: Slots::Universal(n),
+            slots: Slots::Generic(n),
             rack: None,
         };
         let machines = vec![machine("a", 2), machine("b", 1)];
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(replayed.metrics.makespan, 12.0);
         // If the attempts do not fit on the document's machines, machines are derived from the attempts.
         let mut narrow = draft.clone();
-        narrow.machines[0].slots = Slots::Universal(1);
+        narrow.machines[0].slots = Slots::Generic(1);
         assert_eq!(replay(&narrow).unwrap().metrics.makespan, 12.0);
     }
 

@@ -11,7 +11,7 @@ use crate::registry::Registry;
 fn markdown(registry: &Registry) -> String {
     let mut out = String::from(
         "# Policies\n\nMade from the registry by `cargo xtask bless`; a test fails when it is stale.\n\n\
-         | policy | what it does | source | guarantee | flows of several jobs | typed slots | mixed speeds | `plan` | minima |\n\
+         | policy | what it does | source | guarantee | flows of several jobs | map and reduce slots | mixed speeds | `plan` | minima |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     for entry in registry.described() {
@@ -22,7 +22,7 @@ fn markdown(registry: &Registry) -> String {
             entry.source,
             entry.guarantee,
             can.flows,
-            can.typed,
+            can.map_reduce_slots,
             can.speeds,
             can.plan,
             can.minima,

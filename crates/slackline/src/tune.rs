@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn without_flows_every_method_finds_an_optimal_split() {
-        let slots = Slots::Typed { map: 2, reduce: 2 };
+        let slots = Slots::MapReduce { map: 2, reduce: 2 };
         let machine = MachineDraft { name: "m".into(), count: 5, speed: 1.0, slots, rack: None };
         let instance = Instance::new(&Draft { machines: vec![machine], ..Draft::default() }).unwrap();
         for method in Method::ALL {

@@ -15,7 +15,7 @@ pub(crate) fn doing(there: &ExternalJob) -> String {
     if there.failed {
         return "failed for good".to_owned();
     }
-    match (there.applications.is_empty(), there.master) {
+    match (there.applications.is_empty(), there.am) {
         (true, _) => "is being submitted".to_owned(),
         (false, [None, None]) => "waits for a slot for its ApplicationMaster".to_owned(),
         (false, [_, None]) => "its ApplicationMaster starts".to_owned(),

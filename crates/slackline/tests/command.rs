@@ -21,7 +21,7 @@ fn instance(n: usize) -> Instance {
     let job = || JobDraft { id: "j".into(), map: map(), ..JobDraft::default() };
     let flow = |k: usize| FlowDraft { release: k as f64, ..FlowDraft::new(format!("f{k}"), vec![job()]) };
     let machine =
-        MachineDraft { name: "m".into(), count: 2, speed: 1.0, slots: Slots::Universal(2), rack: None };
+        MachineDraft { name: "m".into(), count: 2, speed: 1.0, slots: Slots::Generic(2), rack: None };
     Instance::new(&Draft { machines: vec![machine], flows: (0..n).map(flow).collect(), ..Draft::default() })
         .unwrap()
 }
@@ -167,7 +167,7 @@ fn a_program_that_is_late_is_an_error_even_if_it_does_not_read() {
         name: "m".into(),
         count: 1,
         speed: 1.0,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     });
     let map = || Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
@@ -417,7 +417,7 @@ fn minima_that_are_promised_and_not_kept_are_found() {
     let first = JobDraft { min_slots: PerPhase::default(), ..job.clone() };
     let flows = vec![FlowDraft::new("a", vec![first]), FlowDraft::new("b", vec![job])];
     let machine =
-        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(2), rack: None };
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(2), rack: None };
     let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
     let hello = r#"read line; echo "{\"protocol\": 1, \"style\": \"order\", \"minima\": true}""#;
     let policy = script(&format!(r#"{hello}; while read -r line; do echo "{{}}"; done"#));

@@ -158,8 +158,8 @@ fn uneven_draft(seed: u64, slots: &dyn Fn(u32) -> Slots, chains: bool) -> Draft 
     Draft { machines, objective, flows, ..Draft::default() }
 }
 
-fn typed(n: u32) -> Slots {
-    Slots::Typed { map: n, reduce: 1 }
+fn map_reduce(n: u32) -> Slots {
+    Slots::MapReduce { map: n, reduce: 1 }
 }
 
 /// The place and time of every task, independent of rows.
@@ -175,9 +175,9 @@ fn tasks(rows: &slackline_model::schedule::TaskRows) -> BTreeMap<(PhaseId, u32),
 /// because `dmrs-identical`, wrong about how long tasks take, cannot tell which slot of a machine came free.
 #[test]
 fn the_plan_is_the_run_if_all_jobs_are_released_at_the_start() {
-    let (universal, typed) = (|_| Slots::Universal(1), |_| typed(1));
+    let (generic, map_reduce) = (|_| Slots::Generic(1), |_| map_reduce(1));
     for seed in 0..30 {
-        let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };
+        let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &generic } else { &map_reduce };
         let instance = Instance::new(&at_the_start(uneven_draft(seed, slots, false))).unwrap();
         for variant in VARIANTS {
             let plan = dmrs::plan(&instance, dmrs::Config { variant, ..dmrs::Config::default() }).unwrap();
@@ -244,10 +244,10 @@ fn every_variant_finishes_under_all_events() {
             ..exact
         },
     ];
-    let universal = Slots::Universal;
+    let generic = Slots::Generic;
     for (world, options) in worlds.iter().enumerate() {
         for seed in 0..6 {
-            let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };
+            let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &generic } else { &map_reduce };
             let instance = uneven(seed, slots, true);
             let options = Options { seed: Seed(seed), ..options.clone() };
             for variant in VARIANTS {
@@ -287,7 +287,7 @@ fn the_queue_of_a_disconnected_machine_moves_and_nothing_is_done_twice() {
         name: name.into(),
         count: 1,
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let (map, reduce) = (phase(&[4.0; 12]), phase(&[3.0; 2]));
@@ -334,7 +334,7 @@ fn the_queue_of_a_disconnected_machine_moves_and_nothing_is_done_twice() {
 fn wrong_speeds_are_survived_and_cost_less_if_the_list_is_rebuilt() {
     let (mut with, mut without, mut right) = (0.0, 0.0, 0.0);
     for seed in 0..10 {
-        let instance = uneven(seed, &Slots::Universal, false);
+        let instance = uneven(seed, &Slots::Generic, false);
         for (reoptimise, known, sum) in [
             (dmrs::Reoptimise::OnDeparture, Known::WrongSpeeds, &mut with),
             (dmrs::Reoptimise::Never, Known::WrongSpeeds, &mut without),

@@ -46,11 +46,7 @@ fn draft(flows: usize) -> Draft {
         ..JobDraft::default()
     };
     let flow = |k| FlowDraft { deadline: Some(60.0), ..FlowDraft::new(format!("f{k}"), vec![job.clone()]) };
-    Draft {
-        machines: machines(Slots::Universal(2)),
-        flows: (0..flows).map(flow).collect(),
-        ..Draft::default()
-    }
+    Draft { machines: machines(Slots::Generic(2)), flows: (0..flows).map(flow).collect(), ..Draft::default() }
 }
 
 fn instance(flows: usize) -> Instance {
@@ -119,7 +115,7 @@ fn options_outside_their_ranges_are_refused_by_name() {
             "option repair: found",
         ),
         (
-            slackline_sim::Options { membership: vec![join(Slots::Universal(1), 1, 1.0)], ..sim() },
+            slackline_sim::Options { membership: vec![join(Slots::Generic(1), 1, 1.0)], ..sim() },
             "option membership: found",
         ),
         (
@@ -133,11 +129,11 @@ fn options_outside_their_ranges_are_refused_by_name() {
         let error = simulated_error(&Options { sim, ..exact() });
         assert!(error.starts_with(expected), "{error}");
     }
-    let mut typed = draft(1);
-    typed.machines = machines(Slots::Typed { map: 1, reduce: 1 });
-    let typed = Instance::new(&typed).unwrap();
+    let mut map_reduce = draft(1);
+    map_reduce.machines = machines(Slots::MapReduce { map: 1, reduce: 1 });
+    let map_reduce = Instance::new(&map_reduce).unwrap();
     let options = Options { sim: sim().with_profile(hadoop()), ..exact() };
-    let error = simulate(&typed, &edf(), &options, None, None).unwrap_err().to_string();
+    let error = simulate(&map_reduce, &edf(), &options, None, None).unwrap_err().to_string();
     assert!(error.starts_with("option profile: found map slots"), "{error}");
     let known = Options { known_releases: true, ..exact() };
     assert!(
@@ -180,7 +176,7 @@ fn options_of_documents_are_refused_by_name() {
         assert!(error.starts_with(expected), "{error}");
     }
     for (machines, each) in [(u32::MAX, u32::MAX), (1, 0), (3, u32::MAX)] {
-        let options = WorkloadOptions { machines: Some(machines), ..slots(SlotOptions::Universal(each)) };
+        let options = WorkloadOptions { machines: Some(machines), ..slots(SlotOptions::Generic(each)) };
         assert!(source.load(&options).is_err(), "{machines} machines of {each}");
     }
     assert!(source.load(&WorkloadOptions { speed: Some(f64::NAN), ..none() }).is_err());
@@ -291,13 +287,13 @@ fn ids_and_schedules_of_another_instance_are_no_reason_to_panic() {
         let flowflex = Registry::standard().parse("flowflex").unwrap();
         let _ = augmented(&small, &flowflex, base);
     }
-    let mut typed = draft(3);
-    typed.machines = machines(Slots::Typed { map: 1, reduce: 1 });
-    let typed = prepare(&Instance::new(&typed).unwrap(), GRAIN).unwrap().into_owned();
+    let mut map_reduce = draft(3);
+    map_reduce.machines = machines(Slots::MapReduce { map: 1, reduce: 1 });
+    let map_reduce = prepare(&Instance::new(&map_reduce).unwrap(), GRAIN).unwrap().into_owned();
     for order in [vec![], vec![JobId(0); 3], vec![JobId(7), JobId(1), JobId(2)]] {
-        assert!(in_order(&typed, order, Mode::Strict).is_err());
+        assert!(in_order(&map_reduce, order, Mode::Strict).is_err());
     }
-    assert!(curve(&typed, &Request::new(Splits::of_total(4).unwrap(), Method::MkSfJr), 0).is_ok());
+    assert!(curve(&map_reduce, &Request::new(Splits::of_total(4).unwrap(), Method::MkSfJr), 0).is_ok());
 }
 
 fn odd_number() -> impl Strategy<Value = f64> {
@@ -343,8 +339,8 @@ fn flow() -> impl Strategy<Value = FlowDraft> {
 
 fn any_draft() -> impl Strategy<Value = Draft> {
     let slots = prop_oneof![
-        odd_count().prop_map(Slots::Universal),
-        (odd_count(), odd_count()).prop_map(|(map, reduce)| Slots::Typed { map, reduce })
+        odd_count().prop_map(Slots::Generic),
+        (odd_count(), odd_count()).prop_map(|(map, reduce)| Slots::MapReduce { map, reduce })
     ];
     let speed = prop_oneof![1 => odd_number(), 9 => prop::sample::select(vec![0.5, 1.0, 2.0])];
     let machine = (odd_count(), speed, slots).prop_map(|(count, speed, slots)| MachineDraft {

@@ -68,7 +68,7 @@ fn the_snippet_simulates_every_workload_as_the_program_does_or_says_what_is_wron
             assert!(!error.to_string().is_empty(), "{}", path.display());
         }
         // A trace says nothing of machines.
-        let (machines, slots) = (Some(4), Some(SlotOptions::Universal(2)));
+        let (machines, slots) = (Some(4), Some(SlotOptions::Generic(2)));
         let options = WorkloadOptions::default();
         let loaded = source.load(&options).or_else(|error| match error {
             ImportError::NoCluster { .. } => {

@@ -115,7 +115,7 @@ fn a_swim_trace_is_a_stream() {
         let bytes = k * 77_000_000;
         writeln!(rows, "job{k}\t{}\t{gap}\t{bytes}\t{shuffle}\t{output}", 5 * k).unwrap();
     }
-    let slots = slackline::import::SlotOptions::Typed { map: 2, reduce: 1 };
+    let slots = slackline::import::SlotOptions::MapReduce { map: 2, reduce: 1 };
     let (machines, seed) = (Some(10), Some(3));
     let shape = WorkloadOptions { machines, slots: Some(slots), seed, ..WorkloadOptions::default() };
     for spec in ["fifo", "fair"] {
@@ -130,7 +130,7 @@ fn flow(id: &str, release: f64, tasks: u32) -> FlowDraft {
 }
 
 fn on_two_slots(flows: Vec<FlowDraft>) -> Draft {
-    let slots = Slots::Universal(2);
+    let slots = Slots::Generic(2);
     let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
     Draft { machines: vec![machine], flows, ..Draft::default() }
 }
@@ -206,7 +206,7 @@ fn options_that_need_the_whole_workload_are_refused() {
     how.slowstart = 0.5;
     let bytes = lines(&on_two_slots(vec![flow("a", 0.0, 1)]));
     let error = streamed("w.jsonl", &bytes, "fifo", &plain, &how).unwrap_err().to_string();
-    assert!(error.contains("universal slots early"), "{error}");
+    assert!(error.contains("generic slots early"), "{error}");
     how.slowstart = 1.0;
     how.crash_rate = Some(slackline::import::CrashRate { between: 100.0, repair: 5.0 });
     let error = streamed("w.jsonl", &bytes, "fifo", &plain, &how).unwrap_err().to_string();

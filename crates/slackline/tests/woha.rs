@@ -59,7 +59,7 @@ fn simulate(instance: &Instance, spec: &str) -> Vec<f64> {
 fn fig2() -> Instance {
     let jobs = || vec![job("J1", &[], 6, 1), job("J2", &["J1"], 1, 2)];
     let flow = |id, deadline| (id, 0.0, Some(deadline), jobs());
-    let slots = Slots::Typed { map: 3, reduce: 3 };
+    let slots = Slots::MapReduce { map: 3, reduce: 3 };
     instance(slots, 1, vec![flow("W1", 9.0), flow("W2", 9.0), flow("W3", 50.0)])
 }
 
@@ -109,7 +109,7 @@ fn hopeless_flows_are_reported_and_do_not_push_others_past_their_deadlines() {
     // Two slots. "late" needs 50 s of both and has 5; "small" needs 10 s and has 40.
     let late = ("late", 0.0, Some(5.0), vec![job("j", &[], 100, 0)]);
     let small = ("small", 0.0, Some(40.0), vec![job("j", &[], 20, 0)]);
-    let instance = instance(Slots::Universal(2), 1, vec![late, small]);
+    let instance = instance(Slots::Generic(2), 1, vec![late, small]);
     let generator = Progress { order: JobOrder::LongestPath, cap: Cap::Search, pooled: false };
     let mut policy = Woha::new("woha", Box::new(generator), Box::new(Lags::default()));
     let schedule = run_with(&instance, &mut policy, Options::exact());
@@ -128,7 +128,7 @@ fn the_last_tasks_of_a_small_flow_do_not_wait_for_a_large_one_that_lags() {
     // Both are late by load: lag in tasks lets the large one catch up first, lag in time does not.
     let large = ("large", 0.0, Some(110.0), vec![job("j", &[], 400, 0)]);
     let small = ("small", 10.0, Some(26.0), vec![job("j", &[], 40, 0), job("k", &["j"], 10, 0)]);
-    let instance = instance(Slots::Universal(4), 1, vec![large, small]);
+    let instance = instance(Slots::Generic(4), 1, vec![large, small]);
     let tasks = simulate(&instance, "woha-lpf:cap=search:lag=tasks:late=follow");
     let time = simulate(&instance, "woha-lpf");
     assert!(tasks[1] > 26.0, "{tasks:?}");
@@ -139,7 +139,7 @@ fn the_last_tasks_of_a_small_flow_do_not_wait_for_a_large_one_that_lags() {
 fn a_flow_that_falls_behind_gives_way_to_one_that_can_be_in_time() {
     // Each could meet its deadline alone; both cannot. The one that is overdue first gives way.
     let one = |id, deadline| (id, 0.0, Some(deadline), vec![job("j", &[], 40, 0)]);
-    let instance = instance(Slots::Universal(4), 1, vec![one("a", 12.0), one("b", 12.0), one("c", 30.0)]);
+    let instance = instance(Slots::Generic(4), 1, vec![one("a", 12.0), one("b", 12.0), one("c", 30.0)]);
     let done = simulate(&instance, "woha-mpf");
     assert_eq!(done.iter().zip([12.0, 12.0, 30.0]).filter(|(done, due)| *done > due).count(), 1, "{done:?}");
 }
@@ -148,7 +148,7 @@ fn a_flow_that_falls_behind_gives_way_to_one_that_can_be_in_time() {
 fn flows_without_deadline_take_what_is_left_and_share_it() {
     let free = |id| (id, 0.0, None, vec![job("j", &[], 20, 0)]);
     let due = ("due", 0.0, Some(20.0), vec![job("j", &[], 20, 0)]);
-    let instance = instance(Slots::Universal(2), 1, vec![free("a"), free("b"), due]);
+    let instance = instance(Slots::Generic(2), 1, vec![free("a"), free("b"), due]);
     // The one with a deadline is served first even where its plan would let it wait.
     assert_eq!(simulate(&instance, "woha-hlf"), [30.0, 30.0, 10.0]);
 }
@@ -168,7 +168,7 @@ fn lists_decide_as_recomputation_does_even_when_tasks_are_lost() {
         let deadline = (k % 4 != 3).then(|| f64::from(k) * 1.5 + 12.0);
         flows.push((name.as_str(), f64::from(k / 2), deadline, jobs));
     }
-    for slots in [Slots::Typed { map: 2, reduce: 1 }, Slots::Universal(3)] {
+    for slots in [Slots::MapReduce { map: 2, reduce: 1 }, Slots::Generic(3)] {
         let instance = instance(slots, 4, flows.clone());
         for slowstart in [1.0, 0.3] {
             let crashes = Crashes::Rate { between: Span(15_000_000), repair: Span(3_000_000) };

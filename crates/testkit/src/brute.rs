@@ -309,7 +309,7 @@ mod tests {
     use slackline_model::{Metric, Objective};
 
     use super::*;
-    use crate::instances::{job, machines as machines_of, universal};
+    use crate::instances::{generic, job, machines as machines_of};
 
     fn best(draft: &Draft) -> f64 {
         brute(&Instance::new(draft).unwrap()).unwrap()
@@ -317,7 +317,7 @@ mod tests {
 
     fn draft(slots: u32, metric: Metric, combine: Combine, flows: Vec<FlowDraft>) -> Draft {
         Draft {
-            machines: universal(slots),
+            machines: generic(slots),
             objective: Objective::new(metric, combine),
             flows,
             ..Draft::default()
@@ -366,7 +366,7 @@ mod tests {
         let flow = |seconds: &[f64]| FlowDraft::new("f", vec![job("j", &[], Some(maps(seconds)), None)]);
         let on = |seconds: &[f64], slow: u32| {
             let machines = [("fast", 4.0, 1), ("slow", 1.0, slow)];
-            let machine = |(name, speed, slots)| machines_of(name, 1, speed, Slots::Universal(slots));
+            let machine = |(name, speed, slots)| machines_of(name, 1, speed, Slots::Generic(slots));
             best(&Draft {
                 machines: machines.map(machine).into(),
                 objective: Objective::new(Metric::Completion, Combine::Sum),

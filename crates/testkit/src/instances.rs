@@ -19,8 +19,8 @@ pub fn machines(name: &str, count: u32, speed: f64, slots: Slots) -> MachineDraf
 }
 
 /// A machine with `n` generic slots.
-pub fn universal(n: u32) -> Vec<MachineDraft> {
-    vec![machines("m", 1, 1.0, Slots::Universal(n))]
+pub fn generic(n: u32) -> Vec<MachineDraft> {
+    vec![machines("m", 1, 1.0, Slots::Generic(n))]
 }
 
 /// A job from its phases.
@@ -36,14 +36,14 @@ pub fn job(id: &str, after: &[&str], map: Option<TasksDraft>, reduce: Option<Tas
 
 /// The clusters: up to 3 slots, on one machine or on several, generic slots or map and reduce slots.
 fn clusters() -> Vec<Vec<MachineDraft>> {
-    let typed = |map, reduce| vec![machines("m", 1, 1.0, Slots::Typed { map, reduce })];
+    let map_reduce = |map, reduce| vec![machines("m", 1, 1.0, Slots::MapReduce { map, reduce })];
     vec![
-        universal(1),
-        vec![machines("m", 2, 1.0, Slots::Universal(1))],
-        universal(3),
-        typed(1, 1),
-        typed(2, 1),
-        typed(1, 2),
+        generic(1),
+        vec![machines("m", 2, 1.0, Slots::Generic(1))],
+        generic(3),
+        map_reduce(1, 1),
+        map_reduce(2, 1),
+        map_reduce(1, 2),
     ]
 }
 
@@ -137,12 +137,12 @@ pub fn mixed_speeds(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
             .into();
     let jobs = jobs_of(&phases);
     let group = |name: &str, speed: f64, slots: Slots| machines(name, 1, speed, slots);
-    let typed = |map: u32, reduce: u32| Slots::Typed { map, reduce };
+    let map_reduce = |map: u32, reduce: u32| Slots::MapReduce { map, reduce };
     let clusters = vec![
-        vec![group("fast", 2.0, Slots::Universal(1)), group("slow", 1.0, Slots::Universal(1))],
-        vec![group("slow", 1.0, Slots::Universal(2)), group("fast", 2.0, Slots::Universal(1))],
-        vec![group("fast", 2.0, typed(1, 1)), group("slow", 1.0, typed(1, 0))],
-        vec![group("fast", 2.0, typed(1, 0)), group("slow", 1.0, typed(0, 1))],
+        vec![group("fast", 2.0, Slots::Generic(1)), group("slow", 1.0, Slots::Generic(1))],
+        vec![group("slow", 1.0, Slots::Generic(2)), group("fast", 2.0, Slots::Generic(1))],
+        vec![group("fast", 2.0, map_reduce(1, 1)), group("slow", 1.0, map_reduce(1, 0))],
+        vec![group("fast", 2.0, map_reduce(1, 0)), group("slow", 1.0, map_reduce(0, 1))],
     ];
     let all = clusters.into_iter().flat_map(move |cluster| {
         dags(n).flat_map(move |dag| {

@@ -90,9 +90,9 @@ fn speeds(instance: &Instance, kind: PhaseKind) -> Vec<f64> {
     let mut speeds = Vec::new();
     for group in instance.cluster().groups() {
         let slots = match (group.slots, kind) {
-            (Slots::Universal(n), _)
-            | (Slots::Typed { map: n, .. }, PhaseKind::Map)
-            | (Slots::Typed { reduce: n, .. }, PhaseKind::Reduce) => n,
+            (Slots::Generic(n), _)
+            | (Slots::MapReduce { map: n, .. }, PhaseKind::Map)
+            | (Slots::MapReduce { reduce: n, .. }, PhaseKind::Reduce) => n,
         };
         for _ in 0..slots * group.count {
             speeds.push(group.speed);
@@ -126,7 +126,7 @@ fn alone(instance: &Instance, flow: FlowId) -> f64 {
         }
     }
     let mut longest = end.into_values().fold(0.0, f64::max);
-    for kinds in if instance.cluster().is_typed() {
+    for kinds in if instance.cluster().is_map_reduce() {
         vec![vec![PhaseKind::Map], vec![PhaseKind::Reduce]]
     } else {
         vec![vec![PhaseKind::Map, PhaseKind::Reduce]]

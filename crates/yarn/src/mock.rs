@@ -128,7 +128,7 @@ impl MockApp {
     }
 
     /// The container of its AM.
-    pub fn master(&self) -> ContainerId {
+    pub fn am(&self) -> ContainerId {
         ContainerId { attempt: AppAttemptId { app: self.id, number: self.life }, epoch: 0, number: 1 }
     }
 

@@ -284,7 +284,7 @@ impl Evaluator {
                 self.keep_point(time);
             }
             instants += 1;
-            for slot_kind in slot_kinds(self.snapshot.universal) {
+            for slot_kind in slot_kinds(self.snapshot.generic) {
                 self.fill(slot_kind.index(), time);
             }
             let Some(next) = self.next_instant() else { break };
@@ -453,7 +453,7 @@ impl Evaluator {
         if fixed.is_long && !self.goes_first(phase) {
             room = room.min(self.snapshot.long_max[slot_kind].saturating_sub(self.now.long[slot_kind]));
         }
-        if self.snapshot.universal && self.is_early(phase) {
+        if self.snapshot.generic && self.is_early(phase) {
             // One slot must stay free of waiting reduces, or their maps cannot run.
             return room.min(self.snapshot.alive[slot_kind].saturating_sub(1 + self.now.waiting[slot_kind]));
         }

@@ -41,7 +41,7 @@ pub struct Snapshot {
     /// When waiting flows go first, by time.
     pub(super) limits: Vec<(Time, u32)>,
     /// Whether slots serve both kinds of phases.
-    pub(super) universal: bool,
+    pub(super) generic: bool,
     pub(super) start: RolloutState,
 }
 
@@ -265,7 +265,7 @@ impl Snapshot {
 
     fn take_slots(&mut self, view: &View<'_>) {
         let cluster = view.instance.cluster();
-        self.universal = !cluster.is_typed();
+        self.generic = !cluster.is_map_reduce();
         for &slot_kind in cluster.slot_kinds() {
             let at = slot_kind.index();
             (self.alive[at], self.long_max[at]) = (view.state.alive(slot_kind), u32::MAX);
@@ -388,6 +388,6 @@ impl RolloutState {
 }
 
 /// The slot kinds.
-pub(super) fn slot_kinds(universal: bool) -> &'static [SlotKind] {
-    if universal { &[SlotKind::Any] } else { &[SlotKind::Map, SlotKind::Reduce] }
+pub(super) fn slot_kinds(generic: bool) -> &'static [SlotKind] {
+    if generic { &[SlotKind::Any] } else { &[SlotKind::Map, SlotKind::Reduce] }
 }

@@ -135,7 +135,7 @@ mod tests {
             flow("short", 4.0, 10.0, vec![job("c", &[], 1.0)]),
         ];
         let machine =
-            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(1), rack: None };
         let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
         let mut engine = Sim::new(&instance, Options::exact());
         let run = slackline_policy::run(&instance, &mut Edf::new(dates), &mut engine, Config::plain());

@@ -260,7 +260,7 @@ mod tests {
             FlowDraft { weight, deadline, ..FlowDraft::new(k.to_string(), vec![job]) }
         };
         let flows = flows.iter().enumerate().map(flow).collect();
-        let slots = Slots::Universal(slots);
+        let slots = Slots::Generic(slots);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
     }

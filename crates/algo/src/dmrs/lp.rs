@@ -113,7 +113,7 @@ impl System {
     }
 
     /// Machines for maps and machines for reduces.
-    pub fn typed(map: Machines, reduce: Machines) -> Self {
+    pub fn map_reduce(map: Machines, reduce: Machines) -> Self {
         let all = Machines::new(map.classes.iter().chain(&reduce.classes).copied());
         Self { map, reduce, all }
     }

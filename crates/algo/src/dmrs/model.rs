@@ -15,8 +15,8 @@ pub fn system(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> System {
         });
         Machines::new(classes)
     };
-    if cluster.is_typed() {
-        System::typed(machines(SlotKind::Map), machines(SlotKind::Reduce))
+    if cluster.is_map_reduce() {
+        System::map_reduce(machines(SlotKind::Map), machines(SlotKind::Reduce))
     } else {
         System::shared(machines(SlotKind::Any))
     }

@@ -38,7 +38,7 @@ pub struct Plan {
     /// linear costs. Up to the rounding of tasks to whole microseconds.
     pub lower_bound: Option<f64>,
     /// The factor of Theorem 1 on Σ w_j C_j, for DMRS itself if the objective is a sum of linear costs,
-    /// slots are universal and no cap binds.
+    /// slots are generic and no cap binds.
     pub ratio: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ pub fn plan(instance: &Instance, config: Config) -> Result<Plan, Refused> {
         value.max(lp::release_bound(&lp_jobs, &system, config.form)) + intercepts.sum::<f64>()
     };
     let linear = model::is_linear(instance);
-    let plain = !instance.cluster().is_typed() && instance.phases().iter().all(is_uncapped);
+    let plain = !instance.cluster().is_map_reduce() && instance.phases().iter().all(is_uncapped);
     let theorem_1 = linear && plain && config.variant == Variant::Full;
     Ok(Plan {
         tasks: rows(&placed),

@@ -491,7 +491,7 @@ mod tests {
             name: name.into(),
             count: 1,
             speed: 1.0,
-            slots: Slots::Universal(1),
+            slots: Slots::Generic(1),
             rack: None,
         };
         let draft = Draft { machines: vec![machine("own"), machine("other")], ..Draft::default() };
@@ -511,7 +511,7 @@ mod tests {
     /// Of two equal tasks on a machine, the first failed when the second ended.
     #[test]
     fn a_task_that_is_still_to_be_done_has_not_ended() {
-        let slots = Slots::Universal(2);
+        let slots = Slots::Generic(2);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let draft = Draft { machines: vec![machine], ..Draft::default() };
         let instance = Instance::new(&draft).unwrap();

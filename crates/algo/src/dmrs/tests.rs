@@ -47,7 +47,7 @@ impl Draw {
 
     fn system(&mut self) -> System {
         if self.below(4) == 0 {
-            System::typed(self.machines(), self.machines())
+            System::map_reduce(self.machines(), self.machines())
         } else {
             System::shared(self.machines())
         }
@@ -214,7 +214,7 @@ fn judged(instance: &Instance, plan: &Plan) {
         metrics: Vec::new(),
         flows: flows.collect(),
         tasks: plan.tasks.clone(),
-        masters: Vec::new(),
+        ams: Vec::new(),
         allocations: Vec::new(),
     };
     slackline_judge::check(instance, &schedule).unwrap();
@@ -227,7 +227,7 @@ fn plans_are_feasible_and_keep_lemma_2_and_theorem_1() {
     let mut draw = Draw(3);
     let (mut worst, mut sum, mut n, mut tightest) = (0.0f64, 0.0, 0, 0.0f64);
     for case in 0..300 {
-        let instance = draw.instance(&Slots::Universal, false);
+        let instance = draw.instance(&Slots::Generic, false);
         let jobs: Vec<Job> = instance.jobs().keys().map(|job| super::model::lp_job(&instance, job)).collect();
         let cluster = instance.cluster();
         let system = super::model::system(cluster, |group| cluster.groups()[group].speed);
@@ -265,9 +265,9 @@ fn plans_are_feasible_and_keep_lemma_2_and_theorem_1() {
 fn caps_and_typed_slots_are_kept() {
     let mut draw = Draw(4);
     for case in 0..200 {
-        let typed = |n| Slots::Typed { map: n, reduce: 1 };
-        let universal = Slots::Universal;
-        let slots: &dyn Fn(u32) -> Slots = if case % 2 == 0 { &typed } else { &universal };
+        let map_reduce = |n| Slots::MapReduce { map: n, reduce: 1 };
+        let generic = Slots::Generic;
+        let slots: &dyn Fn(u32) -> Slots = if case % 2 == 0 { &map_reduce } else { &generic };
         let instance = draw.instance(slots, true);
         let plan = plan(&instance, Config::default()).unwrap();
         judged(&instance, &plan);
@@ -280,9 +280,9 @@ fn plans_of_the_baselines_are_feasible_and_above_the_bound() {
     let mut draw = Draw(5);
     let mut sums = [0.0; 3];
     for case in 0..200 {
-        let typed = |n| Slots::Typed { map: n, reduce: 1 };
-        let universal = Slots::Universal;
-        let slots: &dyn Fn(u32) -> Slots = if case % 2 == 0 { &typed } else { &universal };
+        let map_reduce = |n| Slots::MapReduce { map: n, reduce: 1 };
+        let generic = Slots::Generic;
+        let slots: &dyn Fn(u32) -> Slots = if case % 2 == 0 { &map_reduce } else { &generic };
         let instance = draw.instance(slots, case % 3 == 0);
         for (k, variant) in [Variant::Full, Variant::Identical, Variant::MapOnly].into_iter().enumerate() {
             let plan = plan(&instance, Config { variant, ..Config::default() }).unwrap();
@@ -304,7 +304,7 @@ fn a_task_goes_where_it_ends_first() {
         name: name.into(),
         count: 1,
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let maps = TasksDraft::Uniform { tasks: 9, seconds: 8.0 };
@@ -331,7 +331,7 @@ fn a_task_goes_where_it_ends_first() {
 fn flows_of_several_jobs_are_refused() {
     let job = |id: &str| JobDraft { id: id.into(), map: phase(&[7]), ..JobDraft::default() };
     let machine =
-        MachineDraft { name: "n".into(), count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+        MachineDraft { name: "n".into(), count: 1, speed: 1.0, slots: Slots::Generic(1), rack: None };
     let flows = vec![FlowDraft::new("two", vec![job("a"), job("b")])];
     let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
     let refusal = plan(&instance, Config::default()).unwrap_err();

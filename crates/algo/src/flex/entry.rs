@@ -7,7 +7,7 @@ use slackline_model::{Instance, Span};
 use super::online::{Flex, Hand};
 use super::plan::{Config, Mode};
 use super::plan_instance::{cost_without_minima, plan_instance};
-use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Typed};
+use crate::registry::{Capabilities, Flows, MapReduceSlots, Planner, PolicyEntry, Proposal, Refused};
 
 /// FLEX in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -15,7 +15,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     guarantee: "plan: optimal maxima, a bound for sums; online: none",
     capabilities: Capabilities {
         flows: Flows::ReadyJobs,
-        typed: Typed::PerKind,
+        map_reduce_slots: MapReduceSlots::PerKind,
         minima: true,
         ..Capabilities::PLAIN
     },

@@ -35,7 +35,7 @@ pub struct ModelPlan {
     pub bound: f64,
     /// Whether the cost is the bound, by the documents' tolerance.
     pub optimal: bool,
-    /// Which candidate won; with typed slots one for each kind.
+    /// Which candidate won; with map and reduce slots one for each kind.
     pub winner: String,
     /// Whether a search ran out of its budget.
     pub cut: bool,

@@ -376,8 +376,9 @@ fn workloads() -> impl Strategy<Value = Draft> {
         prop::sample::select(Metric::ALL.to_vec()),
         any::<bool>(),
     )
-        .prop_map(|(flows, (machines, map, reduce, typed, speed), pool, metric, sum)| {
-            let slots = if typed { Slots::Typed { map, reduce } } else { Slots::Universal(map + reduce) };
+        .prop_map(|(flows, (machines, map, reduce, map_reduce, speed), pool, metric, sum)| {
+            let slots =
+                if map_reduce { Slots::MapReduce { map, reduce } } else { Slots::Generic(map + reduce) };
             let draw = |(tasks, seconds, min, more, whole): (u32, u32, u32, u32, bool)| {
                 let work = if whole {
                     TasksDraft::Uniform { tasks, seconds: f64::from(seconds) / 2.0 }
@@ -457,7 +458,7 @@ fn flows_of_several_jobs_and_mixed_speeds_are_refused() {
         name: name.into(),
         count: 1,
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let mut draft = Draft {
@@ -525,7 +526,7 @@ fn the_cost_of_keeping_minima_is_known() {
     let costs = |min, released| {
         let light = FlowDraft { release: released, ..flow("light", 1.0, min) };
         let machine =
-            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(2), rack: None };
+            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(2), rack: None };
         let draft = Draft {
             machines: vec![machine],
             flows: vec![flow("heavy", 9.0, min), light],

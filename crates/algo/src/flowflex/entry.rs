@@ -8,13 +8,13 @@ use slackline_model::{Combine, Instance, Span, tolerance};
 
 use super::online::FlowFlex;
 use super::plan::{Config, plan};
-use crate::registry::{Capabilities, Planner, PolicyEntry, Proposal, Refused, Typed};
+use crate::registry::{Capabilities, MapReduceSlots, Planner, PolicyEntry, Proposal, Refused};
 
 /// FlowFlex in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
     source: "flowflex, sections 4 and 5.2",
     guarantee: "plan: theorems of the paper, a bound; online: none",
-    capabilities: Capabilities { typed: Typed::OnSum, ..Capabilities::PLAIN },
+    capabilities: Capabilities { map_reduce_slots: MapReduceSlots::OnSum, ..Capabilities::PLAIN },
     params: &[
         Param::new(
             "epoch",
@@ -33,7 +33,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "kinds",
             "binding",
             Values::Choice(&["binding", "sum"]),
-            "online, typed slots: orders look at the kind of slots that has most to do, or at both together",
+            "online, map and reduce slots: orders look at the kind of slots that has most to do, or at both together",
         ),
     ],
     planner: Planner::Allocations(propose),
@@ -76,11 +76,12 @@ impl fmt::Display for Promise {
     }
 }
 
-/// What FlowFlex promises of its plans on slots `factor` times as fast as those of the optimum, for universal
+/// What FlowFlex promises of its plans on slots `factor` times as fast as those of the optimum, for generic
 /// slots and flows that are all released at 0. Theorem 4 is for maxima, Theorem 3 for sums; their
 /// corollaries need no faster slots where costs grow in proportion to completions.
 pub fn promise(instance: &Instance, factor: f64) -> Option<Promise> {
-    let theory = !instance.cluster().is_typed() && instance.flows().iter().all(|flow| flow.release.0 == 0);
+    let theory =
+        !instance.cluster().is_map_reduce() && instance.flows().iter().all(|flow| flow.release.0 == 0);
     let proportional = instance
         .flows()
         .iter()

@@ -21,11 +21,11 @@
 //! 7. Online, a quick plan is made each epoch; its order is followed until the next, or its first allocation
 //!    ([`online`]).
 //!
-//! **Guarantee** (of the chains, which are among the candidates; universal slots, all released at 0): with
+//! **Guarantee** (of the chains, which are among the candidates; generic slots, all released at 0): with
 //! slots of speed 2 no more than the optimum at speed 1 for maxima (Theorem 4), so twice the optimum for
 //! maximum weighted completion at speed 1; with speed 3 and the deadlines of the flow at one half no more
 //! than twice the optimum for sums (Theorem 3), so six times for weighted completion. Never worse than the
-//! ready-list schedules of FIFO and Fair, and up to 5,000 nodes than the plans of the baselines. Typed slots:
+//! ready-list schedules of FIFO and Fair, and up to 5,000 nodes than the plans of the baselines. Map and reduce slots:
 //! none but the last two. Called off early (`--budget`): only that the plan is valid.
 //!
 //! **Complexity** for n nodes, m flows, K cuts of time: a list schedule O(n (slots held + log n)), abandoned
@@ -57,7 +57,7 @@
 //!   ever wait; with epochs of no length none does.
 //! - D9 Online, free slots follow the order of the last plan until the next, not the slots that it gave at
 //!   its start (`between=targets`, the paper): what ends within an epoch leaves slots that no target claims.
-//! - D10 Online, on typed slots, orders look at the work of the kind of slots that has most to do and at its
+//! - D10 Online, on map and reduce slots, orders look at the work of the kind of slots that has most to do and at its
 //!   slots only (`kinds=sum` for both together); the paper has slots of one kind.
 //!
 //! **Example**
@@ -74,7 +74,7 @@
 //!     ..JobDraft::default()
 //! };
 //! let machine =
-//!     MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(2), rack: None };
+//!     MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(2), rack: None };
 //! let draft = Draft {
 //!     machines: vec![machine],
 //!     flows: vec![

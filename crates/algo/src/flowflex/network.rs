@@ -66,7 +66,7 @@ pub struct NetFlow {
 /// A planning problem. Flows are in the order of the instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Slots of each slot kind; universal slots are slot kind 0.
+    /// Slots of each slot kind; generic slots are slot kind 0.
     pub slots: [u32; 2],
     /// The slot kind that orders of flows look at; `None` for all together.
     pub slot_kind: Option<usize>,
@@ -79,7 +79,7 @@ pub struct Network {
 /// What there is to run on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Supply {
-    /// Slots of each slot kind; universal slots are slot kind 0.
+    /// Slots of each slot kind; generic slots are slot kind 0.
     pub slots: [u32; 2],
     /// Speed of a slot.
     pub speed: f64,
@@ -234,7 +234,7 @@ impl Network {
     }
 
     /// Whether all slots serve all phases, as the theory of the paper wants it.
-    pub fn is_universal(&self) -> bool {
+    pub fn is_generic(&self) -> bool {
         self.slots[1] == 0
     }
 

@@ -16,7 +16,7 @@
 //! other phase can take them away. So they get slots only once all those maps have started, and only slots
 //! that the plan leaves; those whose maps end soonest first (deviation D7).
 //!
-//! Typed slots: orders come from the kind of slots that has most to do, or from the sum of all slots
+//! Map and reduce slots: orders come from the kind of slots that has most to do, or from the sum of all slots
 //! (deviation D10); slots are given kind by kind. Machine speeds are averaged: the policy ignores which
 //! machine a slot is on. Minima are not kept.
 
@@ -130,7 +130,7 @@ impl FlowFlex {
             speed += cluster.capacity(slot_kind);
             all += f64::from(cluster.slots(slot_kind));
         }
-        let binding = self.binding && cluster.is_typed();
+        let binding = self.binding && cluster.is_map_reduce();
         let (supply, now) = (Supply { slots, speed: speed / all, binding }, view.now.seconds());
         let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &EstimatedWork(view));
         self.nodes_planned += net.nodes().len() as u64;

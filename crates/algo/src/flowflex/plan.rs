@@ -151,7 +151,7 @@ pub struct Plan {
 /// 0. The baselines' plans, for workloads that are not huge.
 /// 1. Orders: FIFO, Fair, every [`Rule`]; for sums the minimum-cost flow at every share of `ALPHAS`; for
 ///    maxima bracket and bisection; for sums of steps the deadlines of a choice of levels. Each is list
-///    scheduled and, on universal slots, run through the stages.
+///    scheduled and, on generic slots, run through the stages.
 /// 2. The best orders are improved by insertion.
 ///
 /// Minima are no part of the paper's model and are not kept.
@@ -204,7 +204,7 @@ struct Ranked {
 struct Planner<'a> {
     net: &'a Network,
     lister: Lister<'a>,
-    /// The paper's scheme, if slots are universal.
+    /// The paper's scheme, if slots are generic.
     scheme: Option<Scheme<'a>>,
     best: Ranked,
     /// The cheapest list schedules of an order, cheapest first.
@@ -217,7 +217,7 @@ impl<'a> Planner<'a> {
         let mut lister = Lister::new(net);
         let candidate = Candidate { source: Source::Fifo, improved: false, realisation: Realisation::List };
         let best = Ranked { cost: lister.cost(list::Rule::Fifo), order: Vec::new(), candidate };
-        Self { net, lister, scheme: net.is_universal().then(|| Scheme::new(net)), best, starts: Vec::new() }
+        Self { net, lister, scheme: net.is_generic().then(|| Scheme::new(net)), best, starts: Vec::new() }
     }
 
     fn candidates(&mut self, grid: Option<Grid>, budget: &mut Budget<'_>) {

@@ -4,7 +4,7 @@
 //! 2. The chains take slots greedily in the order ([`super::deadlines`], Fig. 5).
 //! 3. What each pseudo-job holds is handed to the nodes in it ([`super::shape`], Fig. 9).
 //!
-//! Completions are known after stage 2. For universal slots.
+//! Completions are known after stage 2. For generic slots.
 
 use slackline_model::schedule::Allocation;
 

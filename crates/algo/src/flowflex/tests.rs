@@ -81,7 +81,7 @@ fn schedule(instance: &Instance, allocations: Vec<Allocation>, (cost, bound): (f
         metrics: Vec::new(),
         flows: instance.flows().iter_enumerated().map(row).collect(),
         tasks: TaskRows::new(),
-        masters: Vec::new(),
+        ams: Vec::new(),
         allocations,
     }
 }

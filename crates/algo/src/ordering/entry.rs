@@ -19,7 +19,7 @@ pub const MK_JR: PolicyEntry = PolicyEntry {
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkJr, instance, settings)),
     ..PolicyEntry::new(
         Rule::MkJr.name(),
-        "jobs by Johnson's rule, for the makespan on typed slots; keeps maxima, ignores minima",
+        "jobs by Johnson's rule, for the makespan on map and reduce slots; keeps maxima, ignores minima",
         |_, _, settings| Box::new(Ordering::new(Rule::MkJr, candidates(settings))),
     )
 };
@@ -56,7 +56,7 @@ fn candidates(settings: &Settings) -> Candidates {
     }
 }
 
-/// The offline order where the paper has one: jobs that are there from the start, typed slots, no maxima.
+/// The offline order where the paper has one: jobs that are there from the start, map and reduce slots, no maxima.
 /// Elsewhere the plan is what the policy does if everything goes as it is known.
 fn propose(rule: Rule, instance: &Instance, settings: &Settings) -> Result<Proposal, Refused> {
     let candidates = candidates(settings);

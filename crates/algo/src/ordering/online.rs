@@ -19,7 +19,7 @@ use crate::epochs::{Allowance, Favourite};
 /// else, the ready jobs that are not done are put in order by the work they have left, as estimates have it,
 /// over the slots that are up. Of several candidate orders, the one is kept that would be better if all slots
 /// were free and no other job arrived; where many jobs wait, candidates are compared only as often as events
-/// pay for it, and in between the one that wins most is kept. On universal slots both stages are taken to
+/// pay for it, and in between the one that wins most is kept. On generic slots both stages are taken to
 /// have all slots; phases then share them in the order of their jobs, maps first. Blind to speeds, minima,
 /// weights and deadlines.
 ///
@@ -312,7 +312,7 @@ mod tests {
             let rule = if tct { Rule::MkTctJr } else { Rule::MkJr };
             let times = [Candidates::Best, Candidates::Only(Times::Area), Candidates::Only(Times::Stage)][times];
             let flows = jobs.iter().enumerate().map(|(i, &(map, reduce))| flow(i, map, reduce)).collect();
-            let instance = instance(flows, Slots::Typed { map: 1 << a, reduce: 1 << b });
+            let instance = instance(flows, Slots::MapReduce { map: 1 << a, reduce: 1 << b });
             let workload = Workload::from_instance(&instance).unwrap();
             let split = Split::new(1 << a, 1 << b).unwrap();
             let config = Config { mk_jr: times, mk_tct_jr: times, ..Config::standard() };
@@ -329,16 +329,16 @@ mod tests {
         let mut late = flow(2, (1, 1), (5, 1));
         late.release = 1.0;
         let flows = vec![flow(0, (9, 1), (2, 1)), flow(1, (8, 1), (9, 1)), late];
-        let instance = instance(flows, Slots::Typed { map: 1, reduce: 1 });
+        let instance = instance(flows, Slots::MapReduce { map: 1, reduce: 1 });
         let done: Vec<f64> =
             completions(&instance, Rule::MkJr, Candidates::Best).iter().map(|t| t.seconds()).collect();
         assert_eq!(done, [20.0, 18.0, 7.0]);
     }
 
     #[test]
-    fn universal_slots_are_shared_in_order() {
+    fn generic_slots_are_shared_in_order() {
         let flows = vec![flow(0, (4, 3), (2, 1)), flow(1, (2, 1), (4, 3))];
-        let done = completions(&instance(flows, Slots::Universal(2)), Rule::MkJr, Candidates::Best);
+        let done = completions(&instance(flows, Slots::Generic(2)), Rule::MkJr, Candidates::Best);
         // f1: maps 0-1, reduces 1-7; f0: maps 7-13, reduces 13-14.
         assert_eq!(done.iter().map(|t| t.seconds()).collect::<Vec<_>>(), [14.0, 7.0]);
     }

@@ -29,13 +29,13 @@ pub struct Plan {
     pub completion: TiVec<JobId, Time>,
 }
 
-/// The tasks of all jobs in the order of `rule` on the instance's typed slots. Orders ignore
+/// The tasks of all jobs in the order of `rule` on the instance's map and reduce slots. Orders ignore
 /// speeds; durations are those of the machines.
 ///
 /// O(n log n) for the order of n jobs, O(r log r) for the r rows of the schedule, at most the tasks.
 ///
 /// # Errors
-/// Universal slots; what [`Workload::from_instance`] refuses.
+/// Generic slots; what [`Workload::from_instance`] refuses.
 pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, NotOffline> {
     let workload = Workload::from_instance(instance)?;
     let order = at_split(&workload, split_of(instance.cluster())?, rule, config).order;
@@ -63,8 +63,8 @@ pub fn in_order(instance: &Instance, order: Vec<JobId>, mode: Mode) -> Result<Pl
 
 /// The map and reduce slots of a cluster.
 fn split_of(cluster: &Cluster) -> Result<Split, NotOffline> {
-    if !cluster.is_typed() {
-        return Err(NotOffline::Universal);
+    if !cluster.is_map_reduce() {
+        return Err(NotOffline::Generic);
     }
     Ok(Split::new(cluster.slots(SlotKind::Map), cluster.slots(SlotKind::Reduce))?)
 }
@@ -248,7 +248,7 @@ mod tests {
             jobs in prop::collection::vec(job(), 1..7),
             (map, reduce) in (1u32..4, 1u32..4), count in 1u32..4, tct: bool, strict: bool,
         ) {
-            let instance = instance(&jobs, &[(count, SlotsOf::Typed { map, reduce }, 2.0)]);
+            let instance = instance(&jobs, &[(count, SlotsOf::MapReduce { map, reduce }, 2.0)]);
             let mode = if strict { Mode::Strict } else { Mode::WorkConserving };
             let config = Config { mode, ..Config::standard() };
             let rule = if tct { Rule::MkTctJr } else { Rule::MkJr };
@@ -265,7 +265,7 @@ mod tests {
         /// On machines of several speeds too, though orders ignore them.
         #[test]
         fn plans_on_mixed_speeds_are_feasible(jobs in prop::collection::vec(job(), 1..7), strict: bool) {
-            let slots = SlotsOf::Typed { map: 2, reduce: 1 };
+            let slots = SlotsOf::MapReduce { map: 2, reduce: 1 };
             let instance = instance(&jobs, &[(2, slots, 1.0), (1, slots, 3.5)]);
             let mode = if strict { Mode::Strict } else { Mode::WorkConserving };
             let plan = plan(&instance, Rule::MkJr, Config { mode, ..Config::standard() }).unwrap();
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn equal_tasks_that_start_together_are_one_row() {
         let jobs = [(vec![(1000, 3)], vec![(10, 2)])];
-        let instance = instance(&jobs, &[(100, SlotsOf::Typed { map: 4, reduce: 1 }, 1.0)]);
+        let instance = instance(&jobs, &[(100, SlotsOf::MapReduce { map: 4, reduce: 1 }, 1.0)]);
         let plan = plan(&instance, Rule::MkJr, Config::standard()).unwrap();
         let rows: Vec<_> = plan.tasks.rows().iter().map(|row| (row.first, row.count, row.end)).collect();
         let after = |seconds: u64| Time::ZERO + Span(seconds * 1_000_000);
@@ -288,9 +288,9 @@ mod tests {
     }
 
     #[test]
-    fn universal_slots_are_refused() {
-        let instance = instance(&[(vec![(1, 1)], vec![])], &[(1, SlotsOf::Universal(2), 1.0)]);
+    fn generic_slots_are_refused() {
+        let instance = instance(&[(vec![(1, 1)], vec![])], &[(1, SlotsOf::Generic(2), 1.0)]);
         let refusal = plan(&instance, Rule::MkJr, Config::standard()).unwrap_err();
-        assert!(refusal.to_string().starts_with("found universal slots, expected typed ones"));
+        assert!(refusal.to_string().starts_with("found generic slots, expected map and reduce slots"));
     }
 }

@@ -52,8 +52,10 @@ pub enum NotOffline {
     #[error("found more than 9e18 slot-microseconds of work in all")]
     Work,
     /// Slots serve maps and reduces alike.
-    #[error("found universal slots, expected typed ones: job orders are for map slots and reduce slots")]
-    Universal,
+    #[error(
+        "found generic slots, expected map and reduce slots: job orders are for map slots and reduce slots"
+    )]
+    Generic,
     /// No slots of one kind.
     #[error(transparent)]
     NoSlots(#[from] NoSlots),
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     fn draft(job: JobDraft) -> Draft {
-        let slots = Slots::Typed { map: 2, reduce: 1 };
+        let slots = Slots::MapReduce { map: 2, reduce: 1 };
         let machine = MachineDraft { name: "m".into(), count: 2, speed: 2.0, slots, rack: None };
         Draft { machines: vec![machine], flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() }
     }

@@ -14,7 +14,7 @@
 //! rules whose keys stay as long as a flow does not change; else O(n log n). O(log n) a decision.
 //! **Deviations**: D1. The remaining work of a phase is at least a tenth of its finished work. D2.
 //! `moore` with weights leaves late what has most area over weight. D3. `due` is the earliest date by which
-//! the largest cost stays below a level. D4. Where slots are universal, Johnson's stages are all maps and all
+//! the largest cost stays below a level. D4. Where slots are generic, Johnson's stages are all maps and all
 //! reduces of a flow. D5. A flow without a deadline is due when its cost begins to rise; `woha` has it last.
 //! D6. `woha` computes lag when the others decide, and not whenever a requirement falls due. D7. A flow is
 //! one job to `dmrs`: its floor is its time alone, its rate alone the mean over that time.
@@ -25,7 +25,7 @@
 //! | `srpt`, `wspt`, `lrpt` | the least time left, over its weight; the most time left | response of wide clusters; makespan |
 //! | `area` | the least work over weight, in the kind of slots it needs most | response |
 //! | `slope` | the least work over what a second costs | any cost that grows evenly, such as slowdown |
-//! | `johnson` | Johnson's order of maps and reduces | makespan on typed slots |
+//! | `johnson` | Johnson's order of maps and reduces | makespan on map and reduce slots |
 //! | `lst` | the least slack: due date less time left | largest lateness |
 //! | `atc` | the largest apparent tardiness cost | tardiness |
 //! | `moore`, `worth` | the earliest due date, of those that can be on time; `worth` keeps those first that are worth most for their work (FLEX's schemes for due dates) | tardy |

@@ -174,8 +174,11 @@ impl<'a> RuleContext<'a> {
         let stages = flows.iter().fold([0.0, 0.0], |[map, reduce], flow| {
             [map + flow.left.stages[0], reduce + flow.left.stages[1]]
         });
-        let work =
-            if view.instance.cluster().is_typed() { stages[0].max(stages[1]) } else { stages[0] + stages[1] };
+        let work = if view.instance.cluster().is_map_reduce() {
+            stages[0].max(stages[1])
+        } else {
+            stages[0] + stages[1]
+        };
         let end = flows.iter().map(|flow| flow.release.max(0.0) + flow.left.rem).fold(work, f64::max);
         Self { flows, now, end }
     }

@@ -341,7 +341,7 @@ impl Residual {
             longest_path = longest_path.max(tail);
         }
         let [map, reduce] = stages;
-        let area = if view.instance.cluster().is_typed() { map.max(reduce) } else { map + reduce };
+        let area = if view.instance.cluster().is_map_reduce() { map.max(reduce) } else { map + reduce };
         (ResidualWork { flow, stages, area, rem: area.max(longest_path), overrun, lag: 0.0 }, runs)
     }
 }
@@ -424,9 +424,9 @@ impl Speeds {
     fn of(view: &View<'_>, kind: PhaseKind) -> Self {
         let slot_kind = view.instance.cluster().slot_kind_of(kind);
         let of_group = |group: &slackline_model::cluster::Group| match (group.slots, slot_kind) {
-            (Slots::Universal(n), _) => n,
-            (Slots::Typed { map, .. }, SlotKind::Map | SlotKind::Any) => map,
-            (Slots::Typed { reduce, .. }, SlotKind::Reduce) => reduce,
+            (Slots::Generic(n), _) => n,
+            (Slots::MapReduce { map, .. }, SlotKind::Map | SlotKind::Any) => map,
+            (Slots::MapReduce { reduce, .. }, SlotKind::Reduce) => reduce,
         };
         let groups = view.instance.cluster().groups().iter_enumerated();
         let counted =

@@ -23,7 +23,7 @@ pub(crate) struct Shape {
 }
 
 pub(crate) const UNIVERSAL: Shape =
-    Shape { slots: Slots::Universal(20), load: 0.9, jobs: 3, slack: (1.5, 5.0) };
+    Shape { slots: Slots::Generic(20), load: 0.9, jobs: 3, slack: (1.5, 5.0) };
 
 fn phase(rng: &mut ChaCha8Rng, tasks: u64) -> (f64, PhaseDraft) {
     let tasks = random::integer(rng, 1, tasks) as u32;
@@ -54,8 +54,8 @@ fn chain(id: usize, rng: &mut ChaCha8Rng, shape: Shape) -> (f64, FlowDraft) {
 pub(crate) fn workload(seed: u64, shape: Shape, metric: Metric, combine: Combine) -> Instance {
     let rng = &mut random::rng(Seed(seed), "named", 0);
     let slots = match shape.slots {
-        Slots::Universal(n) => n,
-        Slots::Typed { map, reduce } => map + reduce,
+        Slots::Generic(n) => n,
+        Slots::MapReduce { map, reduce } => map + reduce,
     };
     let mut release = 0.0;
     let flows = (0..60).map(|id| {
@@ -144,7 +144,7 @@ fn least_slack_and_levels_are_for_maxima() {
 
 #[test]
 fn johnson_and_the_critical_path_are_for_the_makespan() {
-    let at_once = Shape { load: 1e6, jobs: 1, slots: Slots::Typed { map: 12, reduce: 6 }, ..UNIVERSAL };
+    let at_once = Shape { load: 1e6, jobs: 1, slots: Slots::MapReduce { map: 12, reduce: 6 }, ..UNIVERSAL };
     check_beats(at_once, (Metric::Makespan, MAX), [&order("johnson"), &order("srpt")], 1.0);
     let chains = Shape { load: 1e6, jobs: 12, ..UNIVERSAL };
     check_beats(chains, (Metric::Makespan, MAX), [&order("critical-path"), &order("area")], 0.99);
@@ -154,7 +154,7 @@ fn johnson_and_the_critical_path_are_for_the_makespan() {
 /// Slots of each speed.
 fn speeds(groups: &[(f64, u32)]) -> Vec<MachineDraft> {
     let group = |&(speed, slots): &(f64, u32)| {
-        let slots = Slots::Universal(slots);
+        let slots = Slots::Generic(slots);
         MachineDraft { name: format!("speed {speed}"), count: 1, speed, slots, rack: None }
     };
     groups.iter().map(group).collect()

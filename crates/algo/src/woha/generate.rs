@@ -8,7 +8,7 @@ use super::priorities::JobOrder;
 use super::request::Request;
 use crate::woha::simulated_plan::{Rehearsal, Workflow};
 
-/// Makes the plan that a master follows. One of the two replaceable parts of WOHA (section III-B);
+/// Makes the plan that an AM follows. One of the two replaceable parts of WOHA (section III-B);
 /// the other is [`super::WorkflowScheduler`].
 pub trait PlanGenerator {
     /// A plan for one flow. It runs where the flow is submitted and does not see other flows.

@@ -14,8 +14,8 @@
 //!    progress requirements: a number of tasks for each time before the deadline.
 //! 3. It may cap the slots of the simulation at the fewest with which the deadline is still met, so that
 //!    the plan does not count on the whole cluster shortly before the deadline.
-//! 4. Order and requirements are the [`plan`], a few kilobytes at most. The master does no analysis.
-//! 5. When a slot is free the master serves the flow that lags most behind its requirement
+//! 4. Order and requirements are the [`plan`], a few kilobytes at most. The AM does no analysis.
+//! 5. When a slot is free the AM serves the flow that lags most behind its requirement
 //!    ([`scheduler`], [`lag`]), and in it the first job of its order that can run ([`online`]).
 //!
 //! **Guarantee**: none: heuristic. If the simulated plan of a flow misses its deadline on the whole cluster,

@@ -17,7 +17,7 @@ use slackline_model::{FlowId, Instance, Span};
 const MAGIC: [u8; 3] = *b"SWP";
 const VERSION: u8 = 1;
 
-/// The plan that the master follows: the scheduling plan of one flow (section IV).
+/// The plan that the AM follows: the scheduling plan of one flow (section IV).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     cap: u32,

@@ -50,14 +50,14 @@ impl Workflow {
     /// The flow of a request with its jobs in `order`; `pooled` counts all slots as one kind.
     pub(super) fn new(request: &Request<'_>, order: &[JobId], pooled: bool) -> Self {
         let instance = request.instance;
-        let typed = instance.cluster().is_typed();
+        let map_reduce = instance.cluster().is_map_reduce();
         let mut slots = [0; 2];
         for &slot_kind in instance.cluster().slot_kinds() {
             let slot_kind_slots = instance.cluster().slots(slot_kind);
             slots[if pooled { 0 } else { slot_kind.index() }] += slot_kind_slots;
         }
         let slot_kind_of = |kind: PhaseKind| {
-            if pooled || !typed { 0 } else { instance.cluster().slot_kind_of(kind).index() }
+            if pooled || !map_reduce { 0 } else { instance.cluster().slot_kind_of(kind).index() }
         };
         let first = order.iter().map(|job| job.0).min().unwrap_or(0);
         let mut rank = vec![0; order.len()];

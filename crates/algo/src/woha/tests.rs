@@ -53,8 +53,8 @@ fn workflows() -> impl Strategy<Value = (Vec<Shape>, Slots)> {
         (a & b, if map.0 + reduce.0 == 0 { (1, map.1) } else { map }, reduce, most)
     });
     let slots = prop_oneof![
-        (1u32..6, 1u32..6).prop_map(|(map, reduce)| Slots::Typed { map, reduce }),
-        (1u32..8).prop_map(Slots::Universal),
+        (1u32..6, 1u32..6).prop_map(|(map, reduce)| Slots::MapReduce { map, reduce }),
+        (1u32..8).prop_map(Slots::Generic),
     ];
     (prop::collection::vec(job, 1..9), slots)
 }
@@ -133,7 +133,7 @@ fn by_tasks(instance: &Instance, order: &[u32], free: [u32; 2], pooled: bool) ->
 
 fn slot_kind_of(instance: &Instance, phase: usize, pooled: bool) -> usize {
     let kind = instance.phases()[PhaseId::from(phase)].kind;
-    if pooled || !instance.cluster().is_typed() { 0 } else { usize::from(kind == PhaseKind::Reduce) }
+    if pooled || !instance.cluster().is_map_reduce() { 0 } else { usize::from(kind == PhaseKind::Reduce) }
 }
 
 /// Slots of each kind under a cap.
@@ -220,7 +220,7 @@ proptest! {
 
 #[test]
 fn damaged_plans_say_what_is_wrong() {
-    let plan = plan(&instance(&[(0, (3, 2), (1, 1), None)], Slots::Universal(2), None), LPF);
+    let plan = plan(&instance(&[(0, (3, 2), (1, 1), None)], Slots::Generic(2), None), LPF);
     let bytes = plan.encode();
     let changed = |at: usize, byte: u8| {
         let mut bytes = bytes.clone();
@@ -246,7 +246,7 @@ fn orders_of_jobs() {
         (8, (1, 1), (0, 0), None),
         (8, (1, 1), (0, 0), None),
     ];
-    let instance = instance(&jobs, Slots::Universal(1), None);
+    let instance = instance(&jobs, Slots::Generic(1), None);
     let estimates = Estimates::mean(&instance);
     let sorted = |order: JobOrder| -> Vec<u32> {
         order.sorted(&request(&instance, &estimates)).into_iter().map(|job| job.0).collect()
@@ -260,7 +260,7 @@ fn orders_of_jobs() {
 #[test]
 fn woha_sec4a_fig2_plans() {
     let jobs = [(0, (6, 1), (1, 1), None), (1, (1, 1), (2, 1), None)];
-    let slots = Slots::Typed { map: 3, reduce: 3 };
+    let slots = Slots::MapReduce { map: 3, reduce: 3 };
     let instance = instance(&jobs, slots, Some(9.0));
     let pooled = |cap| plan(&instance, Progress { cap, pooled: true, ..LPF });
     assert_eq!(pooled(Cap::Fixed(6)).length(), Span(4_000_000));
@@ -274,7 +274,7 @@ fn woha_sec4a_fig2_plans() {
 fn woha_sec6b_plan_sizes() {
     let job = |k: u32| (if k == 0 { 0 } else { 1 << ((k - 1) / 3) }, (30, 11 + k), (12, 97 + 3 * k), None);
     let jobs: Vec<Shape> = (0..33).map(job).collect();
-    let instance = instance(&jobs, Slots::Typed { map: 64, reduce: 32 }, Some(4800.0));
+    let instance = instance(&jobs, Slots::MapReduce { map: 64, reduce: 32 }, Some(4800.0));
     let few = plan(&instance, Progress { cap: Cap::Search, ..LPF });
     assert_eq!(few.tasks(), 33 * 42);
     assert!(few.encode().len() < 2000, "{} bytes", few.encode().len());

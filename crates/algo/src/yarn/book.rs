@@ -27,7 +27,7 @@ type Place = (Key, Rank);
 pub(super) struct Queue {
     pub(super) parent: Option<QueueAt>,
     pub(super) children: Vec<QueueAt>,
-    /// Slots that its applications hold, their masters' included.
+    /// Slots that its applications hold, their AMs' included.
     pub(super) used: u32,
     /// How many of its applications could take a slot of each slot kind.
     open: [u32; 2],
@@ -37,16 +37,16 @@ pub(super) struct Queue {
     turns: Turns,
     /// The limit on running applications of a leaf that results from the slots of their ApplicationMasters,
     /// if there is one.
-    pub(super) masters: Option<MastersMax>,
+    pub(super) ams: Option<AmsMax>,
     /// Users of a leaf that have applications which run.
     users: BTreeMap<UserAt, LeafUser>,
     /// Applications that wait because too many run.
     waiting: BTreeMap<Turn, UserAt>,
 }
 
-/// How many masters there may be in a leaf, and of each user. One may always be there.
+/// How many AMs there may be in a leaf, and of each user. One may always be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MastersMax {
+pub(super) struct AmsMax {
     pub(super) of_all: u32,
     pub(super) of_each: u32,
 }
@@ -67,8 +67,8 @@ pub(super) struct LeafUser {
 pub(super) enum AppsLimit {
     Queue(QueueAt, u32),
     User(String, u32),
-    /// What the masters of a leaf may hold.
-    Masters(QueueAt, u32),
+    /// What the AMs of a leaf may hold.
+    Ams(QueueAt, u32),
 }
 
 /// An application: a job.
@@ -162,9 +162,9 @@ impl Queue {
         self.apps >= self.apps_max
     }
 
-    /// Whether the master of one more application of that user may be there.
-    fn has_room_for_master(&self, user: UserAt) -> bool {
-        let Some(MastersMax { of_all, of_each }) = self.masters else { return true };
+    /// Whether the AM of one more application of that user may be there.
+    fn has_room_for_am(&self, user: UserAt) -> bool {
+        let Some(AmsMax { of_all, of_each }) = self.ams else { return true };
         let of_user = self.users.get(&user).map_or(0, |here| here.apps);
         self.apps == 0 || (self.apps < of_all && of_user < of_each)
     }
@@ -176,7 +176,7 @@ impl Queue {
     }
 
     fn turn(&self, app: &App) -> Turn {
-        (Reverse(if self.masters.is_some() { app.priority } else { 0 }), app.rank)
+        (Reverse(if self.ams.is_some() { app.priority } else { 0 }), app.rank)
     }
 }
 
@@ -228,7 +228,7 @@ impl Book {
             let name = self.users.iter().find(|&(_, &at)| at == app.user).map_or("", |(name, _)| name);
             return Some(AppsLimit::User(name.to_owned(), most));
         }
-        Some(AppsLimit::Masters(app.leaf, self.queues[app.leaf].apps))
+        Some(AppsLimit::Ams(app.leaf, self.queues[app.leaf].apps))
     }
 
     pub(super) fn knows(&self, job: JobId) -> bool {
@@ -291,7 +291,7 @@ impl Book {
     fn has_room(&self, leaf: QueueAt, user: UserAt) -> bool {
         let (runs, most) = self.running[user];
         let queue = &self.queues[leaf];
-        runs < most && queue.has_room_for_master(user) && self.up(leaf).all(|at| !self.queues[at].is_full())
+        runs < most && queue.has_room_for_am(user) && self.up(leaf).all(|at| !self.queues[at].is_full())
     }
 
     fn start(&mut self, job: JobId) {

@@ -10,7 +10,7 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Cluster, JobId, Key, SlotKind};
 use slackline_policy::Policy;
 
-use super::book::{Active, Book, LeafUser, MastersMax, Queue as Line, QueueAt};
+use super::book::{Active, AmsMax, Book, LeafUser, Queue as Line, QueueAt};
 use super::online::{Applicant, Rules, Scheduler};
 use super::{Container, ELSE, FILE, MEMORY, Turns, UserApps, VCORES};
 use crate::registry::PolicyEntry;
@@ -114,15 +114,15 @@ pub struct Queue {
     pub app_priority: u32,
     /// How many of its applications may run at a time.
     pub apps: u32,
-    /// What part of a leaf the masters of its applications may hold (`maximum-am-resource-percent`), where
+    /// What part of a leaf the AMs of its applications may hold (`maximum-am-resource-percent`), where
     /// they hold slots.
-    pub masters: f32,
+    pub ams: f32,
 }
 
-/// What part of a leaf masters may hold unless the file says so.
+/// What part of a leaf AMs may hold unless the file says so.
 pub const MASTERS: f32 = 0.1;
 
-/// MiB of which limits of masters are multiples (`yarn.scheduler.minimum-allocation-mb`).
+/// MiB of which limits of AMs are multiples (`yarn.scheduler.minimum-allocation-mb`).
 const MASTER_STEP: i64 = 1024;
 
 /// A size of a queue.
@@ -158,7 +158,7 @@ impl Queue {
             priority: 0,
             app_priority: 0,
             apps: u32::MAX,
-            masters: MASTERS,
+            ams: MASTERS,
         }
     }
 }
@@ -463,17 +463,17 @@ impl ByCapacity {
 
     /// The limit on ApplicationMasters in a leaf whose memory is now limited to `limit` MiB
     /// (`LeafQueue.calculateAndGetAMResourceLimit` and `getUserAMResourceLimit`).
-    fn masters_max(&self, at: QueueAt, limit: i64, users: u32, one: i64) -> MastersMax {
+    fn ams_max(&self, at: QueueAt, limit: i64, users: u32, one: i64) -> AmsMax {
         let (queue, size) = (&self.hierarchy.queues[at], self.sizes[at]);
-        let masters = |memory: i64, part: f32| {
+        let ams = |memory: i64, part: f32| {
             let memory = (memory as f64 * f64::from(part) + 0.5) as i64;
             let limit = ceil_div(memory, MASTER_STEP).saturating_mul(MASTER_STEP);
             u32::try_from(limit.div_euclid(one)).unwrap_or(u32::MAX)
         };
-        let of_all = masters(size.guaranteed.max(limit), queue.masters);
+        let of_all = ams(size.guaranteed.max(limit), queue.ams);
         let of_user = (queue.user_limit / 100.0).max(1.0 / users.max(1) as f32).min(1.0);
         let factor = if queue.user_limit_factor < 0.0 { 1.0 } else { of_user * queue.user_limit_factor };
-        MastersMax { of_all, of_each: masters(size.guaranteed, queue.masters * factor).min(of_all) }
+        AmsMax { of_all, of_each: ams(size.guaranteed, queue.ams * factor).min(of_all) }
     }
 
     /// The queue that a name stands for.
@@ -532,12 +532,12 @@ impl Rules for ByCapacity {
         self.measure();
     }
 
-    fn limit_masters(&self, book: &mut Book) {
+    fn limit_ams(&self, book: &mut Book) {
         let one = book.container.memory.cast_signed();
         for (at, limit) in self.current_limits(book).into_iter().enumerate() {
             if book.queues[at].children.is_empty() {
                 let users = book.queues[at].asking();
-                book.queues[at].masters = Some(self.masters_max(at, limit, users, one));
+                book.queues[at].ams = Some(self.ams_max(at, limit, users, one));
             }
         }
     }

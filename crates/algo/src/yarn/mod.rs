@@ -11,7 +11,7 @@
 //! **Guarantee**: none on cost. **Complexity**: O(queues + log applications) a container, and the users of a
 //! leaf that want one. **Deviations**: D1. All containers are one slot. D2. An application's requests are its
 //! tasks that could start now, maps before reduces. D3. Everything that Hadoop updates every half second or
-//! at heartbeats of masters is current. D4. What is not modelled is named: preemption, labels, reservations,
+//! at heartbeats of AMs is current. D4. What is not modelled is named: preemption, labels, reservations,
 //! locality delays, groups, queues made by themselves.
 //!
 //! - `book`: applications, users and queues, and what each uses and wants;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::{JobId, MachineId, PhaseId, SlotKind};
-use slackline_policy::unfinished::{holders, listed, masters, slots};
+use slackline_policy::unfinished::{ams, holders, listed, slots};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, View};
 
 use super::Container;
@@ -26,7 +26,7 @@ pub(super) trait Rules {
     fn resize(&mut self, book: &Book, slots: u32);
 
     /// Sets the limits on running applications in the book that result from the slots of ApplicationMasters.
-    fn limit_masters(&self, _book: &mut Book) {}
+    fn limit_ams(&self, _book: &mut Book) {}
 
     /// The path of a queue.
     fn path(&self, at: QueueAt) -> &str;
@@ -90,7 +90,7 @@ impl<R: Rules> Scheduler<R> {
             Ok(leaf) => {
                 let priority = self.rules.priority(leaf, flow.priority);
                 let user = user.unwrap_or(NO_USER);
-                self.limit_masters(view);
+                self.limit_ams(view);
                 self.book.submit(job, leaf, user, priority, view.now, flow.release);
             }
             Err(why) => self.failure = Some(why),
@@ -102,7 +102,7 @@ impl<R: Rules> Scheduler<R> {
         if !self.book.knows(job) {
             return;
         }
-        let mut counts = Counts { used: view.held.master_of(job), ..Counts::default() };
+        let mut counts = Counts { used: view.held.am_of(job), ..Counts::default() };
         for phase in view.instance.job(job).phases() {
             let state = view.phase(phase);
             counts.used += state.running();
@@ -129,30 +129,30 @@ impl<R: Rules> Scheduler<R> {
         }
         let is_in = |job| book.place(job).is_some_and(|(leaf, _)| book.up(leaf).any(|above| above == at));
         let may = slots(most);
-        let of_masters = holders(view, is_in);
-        let holds = |job| is_in(job) && book.counts(job).used > view.held.master_of(job);
+        let of_ams = holders(view, is_in);
+        let holds = |job| is_in(job) && book.counts(job).used > view.held.am_of(job);
         let flows = view.instance.flows().iter().filter(|flow| flow.jobs().any(holds));
         let of_tasks: Vec<&str> = flows.map(|flow| flow.id.as_str()).collect();
-        let who = match (of_masters.len(), of_tasks.is_empty()) {
+        let who = match (of_ams.len(), of_tasks.is_empty()) {
             (_, false) => format!("tasks of {} hold", listed(&of_tasks)),
-            (1, true) => format!("{} holds", masters(&of_masters)),
-            (_, true) => format!("{} hold", masters(&of_masters)),
+            (1, true) => format!("{} holds", ams(&of_ams)),
+            (_, true) => format!("{} hold", ams(&of_ams)),
         };
         Some(format!("queue {path} may have {may}, which {who}"))
     }
 
     fn leave(&mut self, job: JobId, view: &View<'_>) {
-        self.limit_masters(view);
+        self.limit_ams(view);
         for started in self.book.leave(job) {
             self.look(started, view);
         }
     }
 
-    /// Limits the masters of applications where they hold slots: Hadoop does when one comes or goes, or
+    /// Limits the AMs of applications where they hold slots: Hadoop does when one comes or goes, or
     /// machines do.
-    fn limit_masters(&mut self, view: &View<'_>) {
-        if view.held.has_masters() {
-            self.rules.limit_masters(&mut self.book);
+    fn limit_ams(&mut self, view: &View<'_>) {
+        if view.held.has_ams() {
+            self.rules.limit_ams(&mut self.book);
         }
     }
 
@@ -254,7 +254,7 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
                 AppsLimit::User(name, n) => {
                     format!("user {name:?} runs {}, as many as a user may", applications(n))
                 }
-                AppsLimit::Masters(at, n) => {
+                AppsLimit::Ams(at, n) => {
                     let n = applications(n);
                     format!("queue {} runs {n}, as many as its ApplicationMasters have room for", path(at))
                 }
@@ -292,11 +292,11 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
             }
         }
         let slot_kinds = view.instance.cluster().slot_kinds();
-        let slots = slot_kinds.iter().map(|&slot_kind| view.state.alive(slot_kind)).sum::<u32>()
-            + view.held.masters();
+        let slots =
+            slot_kinds.iter().map(|&slot_kind| view.state.alive(slot_kind)).sum::<u32>() + view.held.ams();
         if self.slots.replace(slots) != Some(slots) {
             self.rules.resize(&self.book, slots);
-            self.limit_masters(view);
+            self.limit_ams(view);
             for started in self.book.start_waiting() {
                 self.look(started, view);
             }

@@ -15,27 +15,27 @@ struct Bench<R> {
     rules: R,
     book: Book,
     jobs: u32,
-    has_masters: bool,
+    has_ams: bool,
 }
 
 impl<R: Rules> Bench<R> {
     fn new((rules, book): (R, Book)) -> Self {
-        Self { rules, book, jobs: 0, has_masters: false }
+        Self { rules, book, jobs: 0, has_ams: false }
     }
 
-    fn with_masters(self) -> Self {
-        Self { has_masters: true, ..self }
+    fn with_ams(self) -> Self {
+        Self { has_ams: true, ..self }
     }
 
-    fn limit_masters(&mut self) {
-        if self.has_masters {
-            self.rules.limit_masters(&mut self.book);
+    fn limit_ams(&mut self) {
+        if self.has_ams {
+            self.rules.limit_ams(&mut self.book);
         }
     }
 
     /// An application is over; others may run because of it, which want a lot.
     fn leave(&mut self, job: JobId) {
-        self.limit_masters();
+        self.limit_ams();
         for job in self.book.leave(job) {
             self.want(job, 100);
         }
@@ -56,7 +56,7 @@ impl<R: Rules> Bench<R> {
         let job = JobId(self.jobs);
         self.jobs += 1;
         let priority = self.rules.priority(leaf, priority);
-        self.limit_masters();
+        self.limit_ams();
         self.book.submit(job, leaf, user, priority, Time(u64::from(self.jobs)), Time::ZERO);
         self.want(job, 100);
         job
@@ -392,12 +392,12 @@ fn rules_place_applications_in_their_order() {
 }
 
 #[test]
-fn masters_hold_a_part_of_the_limits_of_a_queue_and_of_a_user() {
+fn ams_hold_a_part_of_the_limits_of_a_queue_and_of_a_user() {
     // 20 slots, half of them guaranteed: ApplicationMasters of all users hold a fifth of the current limit of
     // the queue, which is all, and those of one user a fifth of the guarantee of the queue.
     let mut hierarchy = queues(&[("a", 50.0), ("b", 50.0)]);
-    hierarchy.queues[1].masters = 0.2;
-    let mut bench = by_capacity(20, hierarchy).with_masters();
+    hierarchy.queues[1].ams = 0.2;
+    let mut bench = by_capacity(20, hierarchy).with_ams();
     let ann: Vec<JobId> = (0..4).map(|_| bench.submit(1, "ann")).collect();
     let bob: Vec<JobId> = (0..4).map(|_| bench.submit(1, "bob")).collect();
     assert_eq!(bench.runs(&ann), [true, true, false, false]);
@@ -409,10 +409,10 @@ fn masters_hold_a_part_of_the_limits_of_a_queue_and_of_a_user() {
 }
 
 #[test]
-fn one_master_is_always_there_and_the_most_urgent_next() {
+fn one_am_is_always_there_and_the_most_urgent_next() {
     let mut hierarchy = queues(&[("a", 100.0)]);
-    (hierarchy.queues[1].masters, hierarchy.priority_max) = (0.001, 9);
-    let mut bench = by_capacity(10, hierarchy.clone()).with_masters();
+    (hierarchy.queues[1].ams, hierarchy.priority_max) = (0.001, 9);
+    let mut bench = by_capacity(10, hierarchy.clone()).with_ams();
     let jobs: Vec<JobId> = [None, Some(1), Some(5)]
         .into_iter()
         .map(|priority| bench.submit_urgent(1, "ann", priority))
@@ -420,7 +420,7 @@ fn one_master_is_always_there_and_the_most_urgent_next() {
     assert_eq!(bench.runs(&jobs), [true, false, false]);
     bench.leave(jobs[0]);
     assert_eq!(bench.runs(&jobs[1..]), [false, true]);
-    // Where masters hold no slots there is nothing to limit.
+    // Where AMs hold no slots there is nothing to limit.
     let mut bench = by_capacity(10, hierarchy);
     let jobs: Vec<JobId> = (0..3).map(|_| bench.submit(1, "ann")).collect();
     assert_eq!(bench.runs(&jobs), [true; 3]);

@@ -119,7 +119,7 @@ mod tests {
             flags,
             options(&["--engine=local:map-slots=2,reduce-slots=1,speculate=on", "--split", "1MiB"])
         );
-        assert!(flags.unwrap().contains("Typed { map: 2, reduce: 1 }"));
+        assert!(flags.unwrap().contains("MapReduce { map: 2, reduce: 1 }"));
         assert_eq!(options(&[]), options(&["--engine", "local", "--timeout=none", "--speculate=off"]));
     }
 

@@ -93,18 +93,18 @@ impl Shape {
                 )
             })
         });
-        let typed = self.map_slots.zip(self.reduce_slots);
-        if typed == Some((0, 0)) {
+        let map_reduce = self.map_slots.zip(self.reduce_slots);
+        if map_reduce == Some((0, 0)) {
             bail!("--map-slots: found 0 with --reduce-slots 0, expected at least one slot of either kind");
         }
-        let typed = typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce });
-        let universal = self.slots.map(SlotOptions::Universal);
+        let map_reduce = map_reduce.map(|(map, reduce)| SlotOptions::MapReduce { map, reduce });
+        let generic = self.slots.map(SlotOptions::Generic);
         Ok(WorkloadOptions {
             importers: importers.clone(),
             from: self.import.from.clone(),
             import: self.import.given.clone(),
             machines: machines.transpose()?,
-            slots: typed.or(universal).or(self.total_slots.map(SlotOptions::Total)),
+            slots: map_reduce.or(generic).or(self.total_slots.map(SlotOptions::Total)),
             speed: self.speed,
             metric: self.metric,
             combine: self.combine,

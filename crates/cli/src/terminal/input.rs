@@ -87,9 +87,9 @@ pub(crate) fn warn_of_recorded(
     beside: Option<&[PolicySpec]>,
     has_profile: bool,
 ) -> Option<String> {
-    let is_typed = loaded.instance.cluster().is_typed();
+    let is_map_reduce = loaded.instance.cluster().is_map_reduce();
     let warning =
-        loaded.recorded.as_ref().and_then(|_| recorded::yardstick(beside, has_profile, is_typed))?;
+        loaded.recorded.as_ref().and_then(|_| recorded::yardstick(beside, has_profile, is_map_reduce))?;
     out::warn(&warning);
     Some(warning)
 }

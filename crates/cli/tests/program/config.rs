@@ -71,7 +71,7 @@ fn runs_take_state_history_and_engine() {
     let ran = ran(&command.output().expect("the program starts"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(dir.join("states/night/schedule.json").is_file() && dir.join("past.history").is_file());
-    assert!(ran.out.contains("1 machine (1 universal slot)"), "{}", ran.out);
+    assert!(ran.out.contains("1 machine (1 generic slot)"), "{}", ran.out);
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn a_trace_for_perfetto_is_one_by_its_own_judge() {
         for phase in ["map", "reduce"] {
             assert_eq!(seen.complete.get(phase).copied().unwrap_or(0), of(phase), "{workload} {flags:?}");
         }
-        let masters = document["masters"].as_array().map_or(0, Vec::len);
-        assert_eq!(seen.complete.get("master").copied().unwrap_or(0), masters);
+        let ams = document["ams"].as_array().map_or(0, Vec::len);
+        assert_eq!(seen.complete.get("am").copied().unwrap_or(0), ams);
         assert_eq!(seen.complete.contains_key("startup"), flags.contains(&"hadoop"));
         assert_eq!(seen.spans, document["flows"].as_array().unwrap().len());
         let crashed = flags.contains(&"--crash");

@@ -60,7 +60,7 @@ fn the_bytes_are_those_of_one_machine_and_the_schedule_names_all() {
     for policy in ["fifo", "fair", "dmrs", "auto"] {
         let ran = slackline(&several, &[&RUN[..], &["--policy", policy, "--again"]].concat());
         assert_eq!(ran.code, Some(0), "{policy}: {}{}", ran.out, ran.err);
-        assert!(ran.out.contains("on 3 machines (5 universal slots)"), "{}", ran.out);
+        assert!(ran.out.contains("on 3 machines (5 generic slots)"), "{}", ran.out);
         assert!(results(&several) == results(&one), "{policy}");
         checked(&several);
         assert_eq!(machines(&several), ["n1", "n2", "n3"].map(str::to_owned).into());
@@ -508,7 +508,7 @@ fn the_nodes_of_an_allocation_are_the_machines_of_a_run_in_it() {
     let family = Family::new("fleet-slurm");
     let ran = in_allocation(&family, &dir, &SLURM);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    assert!(ran.out.contains("on 2 machines (3 universal slots)"), "{}", ran.out);
+    assert!(ran.out.contains("on 2 machines (3 generic slots)"), "{}", ran.out);
     assert!(results(&dir) == results(&one));
     assert_eq!(machines(&dir), ["n1", "n2"].map(str::to_owned).into());
     checked(&dir);

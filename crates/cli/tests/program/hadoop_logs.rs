@@ -173,8 +173,8 @@ fn a_log_without_what_it_is_measured_by_is_warned_of() {
     let bare = run(&["compare", LOG, "-p", "recorded,yarn-capacity", "--profile", PROFILE]);
     assert!(bare.err.contains("this lacks the cluster's own scheduler"), "{}", bare.err);
     // With map and reduce slots ApplicationMasters hold none.
-    let typed = run(&["compare", TRACE, "-p", "fifo", "--map-slots", "2", "--reduce-slots", "1"]);
-    assert!(typed.err.contains("--profile hadoop-log:am-share=0 "), "{}", typed.err);
+    let map_reduce = run(&["compare", TRACE, "-p", "fifo", "--map-slots", "2", "--reduce-slots", "1"]);
+    assert!(map_reduce.err.contains("--profile hadoop-log:am-share=0 "), "{}", map_reduce.err);
     let other = run(&["compare", crate::NIGHTLY, "-p", "fifo"]);
     assert!(!other.err.contains("--profile"), "nothing happened there: {}", other.err);
 }
@@ -199,7 +199,7 @@ fn a_workload_without_flows_is_warned_of() {
 }
 
 #[test]
-fn masters_that_hold_most_slots_are_named() {
+fn ams_that_hold_most_slots_are_named() {
     const CROWDED: &str = "ApplicationMasters held two thirds of the slots or more";
     let both = done(&["compare", LOG, "-p", "flex,fair", "--profile", PROFILE]);
     let said = both.split_once(CROWDED).unwrap().1;

@@ -41,7 +41,7 @@ const CAPACITY: &str = "<?xml version='1.0'?><configuration>
 
 #[test]
 fn a_queue_whose_only_slot_an_application_master_holds_is_named() {
-    let dir = scratch("never-master");
+    let dir = scratch("never-am");
     let file = dir.join("capacity-scheduler.xml");
     fs::write(&file, CAPACITY).unwrap();
     let flows = [("fa0", "a", 4), ("fa1", "a", 4), ("fa2", "a", 4)];

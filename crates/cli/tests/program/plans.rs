@@ -89,7 +89,7 @@ fn unsupported_plans_are_refused_with_the_reason() {
     for (workload, policy, reason) in [
         (NIGHTLY, "flex", "flex plans flows of one job, found 4 jobs in flow"),
         (NIGHTLY, "dmrs", "dmrs plans flows of one job, found 4 jobs in flow"),
-        (NIGHTLY, "flowflex", "flowflex plans universal slots, found map and reduce slots"),
+        (NIGHTLY, "flowflex", "flowflex plans generic slots, found map and reduce slots"),
         (
             "testdata/instances/mixed-speeds.toml",
             "fair",

@@ -27,12 +27,12 @@ fn simulations_under_a_profile_pass_and_are_reproducible() {
         fs::write(&files[1], format!("{}9{}", &first[..end], &first[end..])).unwrap();
         let ran = run(&["check", NIGHTLY, text(&files[1])]);
         assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
-        assert!(ran.out.contains("its master"), "{}", ran.out);
+        assert!(ran.out.contains("its AM"), "{}", ran.out);
     }
 }
 
 #[test]
-fn explanations_tell_slots_of_masters_apart() {
+fn explanations_tell_slots_of_ams_apart() {
     let file = scratch("profiles_explain").join("s.json");
     done(&[&["simulate", NIGHTLY, "--output", text(&file), "--machines", "2"][..], &FAIR].concat());
     let ran = run(&["explain", text(&file), "reindex", "--workload", NIGHTLY]);
@@ -44,7 +44,7 @@ fn explanations_tell_slots_of_masters_apart() {
 fn options_that_contradict_a_profile_are_refused() {
     for (flags, expected) in [
         (vec!["--profile", "hadop"], "did you mean \"hadoop\"?"),
-        (vec!["--profile", "hadoop"], "found map slots and reduce slots, expected universal ones"),
+        (vec!["--profile", "hadoop"], "found map slots and reduce slots, expected generic ones"),
         (vec!["--profile", "hadoop", "--slots", "4", "--heartbeat", "3"], "(hadoop:heartbeat=3)"),
         (vec!["--profile", "hadoop", "--slots", "4", "--jitter", "0.5"], "(hadoop:spread=0.5)"),
         (vec!["--profile", "hadoop", "--slots", "4", "--locality-wait", "3"], "(hadoop:node-delay=3)"),

@@ -263,7 +263,7 @@ fn straggling(test: &str, first: &str, second: &str) -> PathBuf {
 }
 
 #[test]
-fn a_second_attempt_that_fails_leaves_the_first_alone() {
+fn a_speculative_attempt_that_fails_leaves_the_first_alone() {
     // The first attempt ends after the failure of the second was recorded, or never.
     let first = "n=0; until ls state/logs/*.log >/dev/null 2>&1; do n=$((n+1)); test $n -lt 600 || exit 3; \
                  sleep 0.05; done; echo first";
@@ -271,7 +271,7 @@ fn a_second_attempt_that_fails_leaves_the_first_alone() {
     let family = Family::new("run-second-fails");
     let ran = family.slackline(&dir, &[&RUN[..], &["--speculate"]].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    for word in ["f/j map 2 failed, a second attempt beside the first: ", "exit status: 7"] {
+    for word in ["f/j map 2 failed, a speculative attempt beside the first: ", "exit status: 7"] {
         assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
     }
     assert_eq!(ran.err.matches(" failed, ").count(), 1, "{}", ran.err);
@@ -282,7 +282,7 @@ fn a_second_attempt_that_fails_leaves_the_first_alone() {
 }
 
 #[test]
-fn a_second_attempt_that_is_faster_is_the_one_that_counts() {
+fn a_speculative_attempt_that_is_faster_is_the_one_that_counts() {
     let hangs = format!("echo first; exec sleep {}", Family::long());
     let dir = straggling("run-second-wins", &hangs, "echo second");
     let family = Family::new("run-second-wins");

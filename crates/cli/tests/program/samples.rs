@@ -51,7 +51,7 @@ fn days_of_a_week_are_averaged_over_and_paired() {
     let table = done(&[&["compare", text(&week), "--each", "day"][..], &policies].concat());
     assert!(
         table.starts_with(
-            "week.toml: 13 flows on 2 machines (2 universal slots)\nsum of response, 3 days from 2026-03-02 to"
+            "week.toml: 13 flows on 2 machines (2 generic slots)\nsum of response, 3 days from 2026-03-02 to"
         ),
         "{table}"
     );

@@ -180,7 +180,7 @@ fn slots_come_and_go_and_the_machine_stays_one() {
         "{status:#}"
     );
     let ran = scene.finishes(&["--slots", "3"]);
-    assert!(ran.out.contains("on 1 machine (4 universal slots)"), "{}", ran.out);
+    assert!(ran.out.contains("on 1 machine (4 generic slots)"), "{}", ran.out);
     let schedule = scene.schedule();
     let places = |segment: &Value| segment["places"][0].as_str().map(str::to_owned);
     let segments: Vec<_> = schedule["segments"].as_array().unwrap().iter().map(places).collect();
@@ -377,7 +377,7 @@ fn hosts_that_join_and_leave_between_are_machines_of_the_run() {
     assert_eq!(machines, [("n1", 1), ("n2", 2), ("n3", 1)].into(), "{status:#}");
     fs::write(scene.dir.join("hosts"), "n1 slots=1\n").unwrap();
     let ran = scene.finishes(&ssh);
-    assert!(ran.out.contains("on 3 machines (4 universal slots)"), "{}", ran.out);
+    assert!(ran.out.contains("on 3 machines (4 generic slots)"), "{}", ran.out);
     let last = scene.schedule()["segments"].as_array().unwrap().last().cloned().unwrap();
     assert_eq!(last["places"], serde_json::json!(["n1/0"]), "{last:#}");
 }

@@ -157,12 +157,12 @@ fn clusters_of_flags_replace_that_of_the_document() {
         let table = done(&[&["bound", CONTRACT], flags].concat());
         table.lines().next().expect("a line").rsplit_once(" on ").expect("a cluster").1.to_owned()
     };
-    assert_eq!(head(&[]), "2 machines (4 universal slots)");
-    assert_eq!(head(&["--machines", "5"]), "5 machines (10 universal slots)");
+    assert_eq!(head(&[]), "2 machines (4 generic slots)");
+    assert_eq!(head(&["--machines", "5"]), "5 machines (10 generic slots)");
     assert_eq!(head(&["--map-slots", "2", "--reduce-slots", "1"]), "2 machines (4 map and 2 reduce slots)");
-    assert_eq!(head(&["--total-slots", "6"]), "6 machines (6 universal slots)");
-    assert_eq!(head(&["--total-slots", "6", "--machines", "3"]), "3 machines (6 universal slots)");
-    assert_eq!(head(&["--speed", "2.5"]), "2 machines (4 universal slots, speed 2.5)");
+    assert_eq!(head(&["--total-slots", "6"]), "6 machines (6 generic slots)");
+    assert_eq!(head(&["--total-slots", "6", "--machines", "3"]), "3 machines (6 generic slots)");
+    assert_eq!(head(&["--speed", "2.5"]), "2 machines (4 generic slots, speed 2.5)");
     assert_eq!(run(&["bound", CONTRACT, "--total-slots", "7", "--machines", "3"]).code, Some(2));
 }
 

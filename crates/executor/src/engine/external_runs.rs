@@ -384,7 +384,7 @@ impl Member {
         let own = |at: u64| self.own_time(Time(at)).0;
         ExternalJob {
             submitted: there.submitted.map(own),
-            master: there.master.map(|at| at.map(own)),
+            am: there.am.map(|at| at.map(own)),
             at_work: there.at_work.iter().map(|&(id, at)| (own_id(first, id), own(at))).collect(),
             ..there
         }

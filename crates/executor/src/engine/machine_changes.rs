@@ -122,7 +122,7 @@ impl ProcessEngine {
         }
         self.work.segment += 1;
         let group =
-            Group { name, count: 1, speed, slots: Slots::Universal(slots), rack: None, first: MachineId(0) };
+            Group { name, count: 1, speed, slots: Slots::Generic(slots), rack: None, first: MachineId(0) };
         for machine in self.machines.cluster.join(group.clone()).map(MachineId) {
             self.machines.ids.insert(number, machine);
             self.machines.capacities.insert(machine, capacity);

@@ -441,7 +441,7 @@ impl Engine for SharedProcessEngine {
             batch: Batch::Task,
             faults: if lock(&self.mux).changes() { Faults::Tasks } else { Faults::Never },
             offers: Offers::Immediate,
-            masters: None,
+            ams: None,
             lengths: Lengths::Guessed,
         }
     }

@@ -131,10 +131,10 @@ fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
     match (count("slots"), count("map-slots"), count("reduce-slots")) {
         (None, None, None) => {
             let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            Ok(Slots::Universal(u32::try_from(processors).unwrap_or(1)))
+            Ok(Slots::Generic(u32::try_from(processors).unwrap_or(1)))
         }
-        (Some(slots), None, None) => Ok(Slots::Universal(slots)),
-        (None, Some(map), Some(reduce)) => Ok(Slots::Typed { map, reduce }),
+        (Some(slots), None, None) => Ok(Slots::Generic(slots)),
+        (None, Some(map), Some(reduce)) => Ok(Slots::MapReduce { map, reduce }),
         (Some(slots), ..) => wrong("slots", slots, "slots, or map-slots and reduce-slots, not both"),
         (None, Some(map), None) => wrong("map-slots", map, "reduce-slots with it"),
         (None, None, Some(reduce)) => wrong("reduce-slots", reduce, "map-slots with it"),

@@ -101,8 +101,8 @@ fn live(path: &Path) -> Option<Announcement> {
 pub(crate) fn half(slots: Slots) -> Slots {
     let half = |slots: u32| (slots / 2).max(1);
     match slots {
-        Slots::Universal(slots) => Slots::Universal(half(slots)),
-        Slots::Typed { map, reduce } => Slots::Typed { map: half(map), reduce: half(reduce) },
+        Slots::Generic(slots) => Slots::Generic(half(slots)),
+        Slots::MapReduce { map, reduce } => Slots::MapReduce { map: half(map), reduce: half(reduce) },
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn half_of_one_slot_is_one() {
-        assert_eq!(half(Slots::Universal(5)), Slots::Universal(2));
-        assert_eq!(half(Slots::Typed { map: 1, reduce: 4 }), Slots::Typed { map: 1, reduce: 2 });
+        assert_eq!(half(Slots::Generic(5)), Slots::Generic(2));
+        assert_eq!(half(Slots::MapReduce { map: 1, reduce: 4 }), Slots::MapReduce { map: 1, reduce: 2 });
     }
 }

@@ -35,7 +35,7 @@ impl Host {
     /// The same as documents have it.
     pub(crate) fn draft(&self) -> MachineDraft {
         let (name, speed) = (self.name.clone(), self.speed.unwrap_or(1.0));
-        MachineDraft { name, count: 1, speed, slots: Slots::Universal(self.slots), rack: None }
+        MachineDraft { name, count: 1, speed, slots: Slots::Generic(self.slots), rack: None }
     }
 }
 

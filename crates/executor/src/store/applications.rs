@@ -23,7 +23,7 @@ pub struct ExternalJob {
     /// The time of its submission.
     pub submitted: Option<u64>,
     /// Since when its ApplicationMaster has a container, and since when it requests other containers.
-    pub master: [Option<u64>; 2],
+    pub am: [Option<u64>; 2],
     /// Whether it has finally failed.
     pub failed: bool,
     /// Number of its containers for tasks.
@@ -67,7 +67,7 @@ mod tests {
             run: 7,
             applications: vec!["application_1_0001".to_owned()],
             submitted: Some(1),
-            master: [Some(2), None],
+            am: [Some(2), None],
             at_work: vec![(TaskId::map(0, 3), 5)],
             ..ExternalJob::default()
         };

@@ -170,8 +170,8 @@ impl Segment {
     /// Number of its slots, of all kinds.
     pub fn slots(&self) -> u32 {
         let slots = self.machines.iter().map(|machine| match machine.slots {
-            Slots::Universal(slots) => machine.count * slots,
-            Slots::Typed { map, reduce } => machine.count * (map + reduce),
+            Slots::Generic(slots) => machine.count * slots,
+            Slots::MapReduce { map, reduce } => machine.count * (map + reduce),
         });
         slots.sum()
     }
@@ -273,8 +273,8 @@ impl JoinedMachine {
     /// The machine of a workload.
     pub(crate) fn of(machine: &MachineDraft) -> Self {
         let slots = match machine.slots {
-            Slots::Universal(slots) => slots,
-            Slots::Typed { map, reduce } => map + reduce,
+            Slots::Generic(slots) => slots,
+            Slots::MapReduce { map, reduce } => map + reduce,
         };
         let (slots, apart) = (slots * machine.count, machine.count > 1);
         Self { name: machine.name.clone(), slots, speed: machine.speed, apart }
@@ -284,7 +284,7 @@ impl JoinedMachine {
     pub(crate) fn draft(self) -> MachineDraft {
         let Self { name, slots, speed, apart } = self;
         let (count, slots) = if apart { (slots, 1) } else { (1, slots) };
-        MachineDraft { name, count, speed, slots: Slots::Universal(slots), rack: None }
+        MachineDraft { name, count, speed, slots: Slots::Generic(slots), rack: None }
     }
 }
 
@@ -597,7 +597,7 @@ mod tests {
         let journal = Journal::open(&path).unwrap();
         let machine =
             |name: &str, slots| MachineDraft { name: name.into(), count: 1, speed: 1.0, slots, rack: None };
-        let first = machine("a", Slots::Typed { map: 2, reduce: 1 });
+        let first = machine("a", Slots::MapReduce { map: 2, reduce: 1 });
         let options = BTreeMap::from([("policy".to_owned(), "edf".to_owned())]);
         let setup = Setup { options: options.clone(), ..Setup::default() };
         let workload = Draft {
@@ -618,7 +618,7 @@ mod tests {
         journal.begin(&head).unwrap();
         journal.joined(&JoinedMachine { name: "b".into(), slots: 3, speed: 2.0, apart: false }, 17).unwrap();
         let head = journal.read().unwrap().head.unwrap();
-        let second = MachineDraft { speed: 2.0, ..machine("b", Slots::Universal(3)) };
+        let second = MachineDraft { speed: 2.0, ..machine("b", Slots::Generic(3)) };
         assert_eq!(head.workload.machines, [first.clone(), second.clone()]);
         let segment =
             |start, machines| Segment { start, options: options.clone(), machines, ..Segment::default() };

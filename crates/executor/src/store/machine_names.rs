@@ -6,8 +6,8 @@ use slackline_model::draft::MachineDraft;
 /// The suffix of a machine's name if a machine of that name has another number of slots now.
 pub(crate) fn suffix(slots: Slots) -> String {
     match slots {
-        Slots::Universal(slots) => format!(" ({slots} slots)"),
-        Slots::Typed { map, reduce } => format!(" ({map} map and {reduce} reduce slots)"),
+        Slots::Generic(slots) => format!(" ({slots} slots)"),
+        Slots::MapReduce { map, reduce } => format!(" ({map} map and {reduce} reduce slots)"),
     }
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn former_name(machine: &MachineDraft) -> &str {
 
 pub(crate) fn whole(machine: &MachineDraft) -> Slots {
     match machine.slots {
-        Slots::Universal(slots) => Slots::Universal(slots * machine.count),
-        typed @ Slots::Typed { .. } => typed,
+        Slots::Generic(slots) => Slots::Generic(slots * machine.count),
+        map_reduce @ Slots::MapReduce { .. } => map_reduce,
     }
 }

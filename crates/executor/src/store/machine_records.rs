@@ -18,16 +18,16 @@ struct MachineRecord {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum SlotsRecord {
-    Universal(u32),
-    Typed { map: u32, reduce: u32 },
+    Generic(u32),
+    MapReduce { map: u32, reduce: u32 },
 }
 
 pub(crate) fn serialize<S: serde::Serializer>(machines: &[MachineDraft], to: S) -> Result<S::Ok, S::Error> {
     let record = |machine: &MachineDraft| {
         let MachineDraft { name, count, speed, slots, rack } = machine.clone();
         let slots = match slots {
-            Slots::Universal(slots) => SlotsRecord::Universal(slots),
-            Slots::Typed { map, reduce } => SlotsRecord::Typed { map, reduce },
+            Slots::Generic(slots) => SlotsRecord::Generic(slots),
+            Slots::MapReduce { map, reduce } => SlotsRecord::MapReduce { map, reduce },
         };
         MachineRecord { name, count, speed, slots, rack }
     };
@@ -38,8 +38,8 @@ pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<V
     let machine = |record: MachineRecord| {
         let MachineRecord { name, count, speed, slots, rack } = record;
         let slots = match slots {
-            SlotsRecord::Universal(slots) => Slots::Universal(slots),
-            SlotsRecord::Typed { map, reduce } => Slots::Typed { map, reduce },
+            SlotsRecord::Generic(slots) => Slots::Generic(slots),
+            SlotsRecord::MapReduce { map, reduce } => Slots::MapReduce { map, reduce },
         };
         MachineDraft { name, count, speed, slots, rack }
     };

@@ -42,7 +42,7 @@ impl MachineSlots {
 
     /// Adds a machine that has joined.
     pub fn add(&mut self, name: &str, slots: u32) {
-        let (name, slots) = (name.to_owned(), Slots::Universal(slots));
+        let (name, slots) = (name.to_owned(), Slots::Generic(slots));
         self.groups.push(MachineDraft { name, count: 1, speed: 1.0, slots, rack: None });
     }
 
@@ -56,7 +56,7 @@ impl MachineSlots {
     pub fn at(&self, kind: PhaseKind, slot: u32) -> Option<MachineSlot<'_>> {
         let Located { group, nth, slot } = locate(&self.groups, kind, slot)?;
         let before = match (group.slots, kind) {
-            (Slots::Typed { map, .. }, PhaseKind::Reduce) => map,
+            (Slots::MapReduce { map, .. }, PhaseKind::Reduce) => map,
             _ => 0,
         };
         let nth = (group.count > 1).then_some(nth);
@@ -94,9 +94,9 @@ fn locate(groups: &[MachineDraft], kind: PhaseKind, slot: u32) -> Option<Located
 /// The number of slots of a machine that serve a kind of tasks.
 fn serving(kind: PhaseKind, slots: Slots) -> u32 {
     match (slots, kind) {
-        (Slots::Universal(slots), _) => slots,
-        (Slots::Typed { map, .. }, PhaseKind::Map) => map,
-        (Slots::Typed { reduce, .. }, PhaseKind::Reduce) => reduce,
+        (Slots::Generic(slots), _) => slots,
+        (Slots::MapReduce { map, .. }, PhaseKind::Map) => map,
+        (Slots::MapReduce { reduce, .. }, PhaseKind::Reduce) => reduce,
     }
 }
 
@@ -110,11 +110,11 @@ impl WholeCluster {
     /// The cluster of these segments. Machines have their latest speeds. O(machines²).
     pub fn of<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Self {
         let groups: Vec<&MachineDraft> = segments.into_iter().flat_map(|segment| &segment.machines).collect();
-        let is_typed = groups.iter().all(|group| matches!(group.slots, Slots::Typed { .. }));
+        let is_map_reduce = groups.iter().all(|group| matches!(group.slots, Slots::MapReduce { .. }));
         let mut machines: Vec<MachineDraft> = Vec::new();
         for group in groups {
             let slots = match group.slots {
-                Slots::Typed { map, reduce } if !is_typed => Slots::Universal(map + reduce),
+                Slots::MapReduce { map, reduce } if !is_map_reduce => Slots::Generic(map + reduce),
                 slots => slots,
             };
             let name = former_name(group);
@@ -149,7 +149,7 @@ impl WholeCluster {
             if known.name == name {
                 // Slots for reduces come after those for maps if both are generic slots.
                 let before = match (group.slots, known.slots, kind) {
-                    (Slots::Typed { map, .. }, Slots::Universal(_), PhaseKind::Reduce) => map,
+                    (Slots::MapReduce { map, .. }, Slots::Generic(_), PhaseKind::Reduce) => map,
                     _ => 0,
                 };
                 return Some(first + nth * each + before + slot);
@@ -161,10 +161,11 @@ impl WholeCluster {
 
     /// The slots of a segment, by [`SlotKind::index`]; `None` for all slots. O(slots · machines).
     pub(crate) fn slots(&self, segment: &Segment) -> Option<[Vec<SlotRange>; 2]> {
-        let is_typed = self.machines.iter().any(|machine| matches!(machine.slots, Slots::Typed { .. }));
+        let is_map_reduce =
+            self.machines.iter().any(|machine| matches!(machine.slots, Slots::MapReduce { .. }));
         let mut numbers = [BTreeSet::new(), BTreeSet::new()];
         for (kind, slot_kind) in [(PhaseKind::Map, SlotKind::Map), (PhaseKind::Reduce, SlotKind::Reduce)] {
-            let slot_kind = if is_typed { slot_kind } else { SlotKind::Any };
+            let slot_kind = if is_map_reduce { slot_kind } else { SlotKind::Any };
             let all: u32 =
                 segment.machines.iter().map(|group| group.count * serving(kind, group.slots)).sum();
             let here = (0..all).filter_map(|slot| self.slot_of(segment, kind, slot));
@@ -172,7 +173,7 @@ impl WholeCluster {
         }
         let all =
             |kind| self.machines.iter().map(|group| group.count * serving(kind, group.slots)).sum::<u32>();
-        let expected = [all(PhaseKind::Map), if is_typed { all(PhaseKind::Reduce) } else { 0 }];
+        let expected = [all(PhaseKind::Map), if is_map_reduce { all(PhaseKind::Reduce) } else { 0 }];
         let found = [0, 1].map(|kind| numbers[kind].len() as u32);
         (found != expected).then(|| numbers.map(ranges))
     }
@@ -181,9 +182,9 @@ impl WholeCluster {
 /// The larger number of slots of either kind.
 fn most(a: Slots, b: Slots) -> Slots {
     match (a, b) {
-        (Slots::Universal(a), Slots::Universal(b)) => Slots::Universal(a.max(b)),
-        (Slots::Typed { map, reduce }, Slots::Typed { map: maps, reduce: reduces }) => {
-            Slots::Typed { map: map.max(maps), reduce: reduce.max(reduces) }
+        (Slots::Generic(a), Slots::Generic(b)) => Slots::Generic(a.max(b)),
+        (Slots::MapReduce { map, reduce }, Slots::MapReduce { map: maps, reduce: reduces }) => {
+            Slots::MapReduce { map: map.max(maps), reduce: reduce.max(reduces) }
         }
         // The segments agree in their kind of slots here.
         (a, _) => a,
@@ -225,18 +226,21 @@ mod tests {
             slots,
             rack: None,
         };
-        let universal = vec![
-            machine("a", 1, Slots::Universal(2)),
-            machine("b", 3, Slots::Universal(4)),
-            machine("c", 1, Slots::Universal(1)),
+        let generic = vec![
+            machine("a", 1, Slots::Generic(2)),
+            machine("b", 3, Slots::Generic(4)),
+            machine("c", 1, Slots::Generic(1)),
         ];
-        let typed = |map, reduce| Slots::Typed { map, reduce };
-        let typed =
-            vec![machine("a", 2, typed(2, 1)), machine("b", 1, typed(1, 0)), machine("c", 1, typed(0, 3))];
+        let map_reduce = |map, reduce| Slots::MapReduce { map, reduce };
+        let map_reduce = vec![
+            machine("a", 2, map_reduce(2, 1)),
+            machine("b", 1, map_reduce(1, 0)),
+            machine("c", 1, map_reduce(0, 3)),
+        ];
         let maps = Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
         let flows =
             vec![FlowDraft::new("f", vec![JobDraft { id: "j".into(), map: maps, ..JobDraft::default() }])];
-        for machines in [universal, typed] {
+        for machines in [generic, map_reduce] {
             let places = MachineSlots::of(&machines);
             let instance =
                 Instance::new(&Draft { machines, flows: flows.clone(), ..Draft::default() }).unwrap();
@@ -281,10 +285,10 @@ mod tests {
 
     #[test]
     fn a_machine_is_one_machine_when_its_slots_change() {
-        let some = |slots| segment(&[("local", 1, Slots::Universal(slots))]);
+        let some = |slots| segment(&[("local", 1, Slots::Generic(slots))]);
         let all = [some(2), some(4), some(1)];
         let whole = WholeCluster::of(&all);
-        assert_eq!(named(&whole), [("local", 1, Slots::Universal(4))]);
+        assert_eq!(named(&whole), [("local", 1, Slots::Generic(4))]);
         for kind in BOTH {
             assert_eq!(all.each_ref().map(|one| slots(&whole, one, kind).len()), [2, 4, 1]);
         }
@@ -297,7 +301,7 @@ mod tests {
 
     #[test]
     fn machines_that_join_and_leave_keep_their_slots() {
-        let one = Slots::Universal(1);
+        let one = Slots::Generic(1);
         let all = [
             segment(&[("b", 2, one), ("c", 3, one), ("d", 1, one)]),
             segment(&[("a", 1, one), ("c", 2, one), ("d", 2, one)]),
@@ -311,21 +315,21 @@ mod tests {
         assert_eq!(whole.slots(&all[1]), Some([vec![range(2, 2), range(5, 3)], Vec::new()]));
         // A machine that a service renames, because another number of its slots is there now, is the same
         // machine.
-        let renamed = segment(&[("a (3 slots)", 1, Slots::Universal(3)), ("a", 1, Slots::Universal(2))]);
+        let renamed = segment(&[("a (3 slots)", 1, Slots::Generic(3)), ("a", 1, Slots::Generic(2))]);
         let whole = WholeCluster::of([&renamed]);
-        assert_eq!(named(&whole), [("a", 1, Slots::Universal(3))]);
+        assert_eq!(named(&whole), [("a", 1, Slots::Generic(3))]);
         assert_eq!(slots(&whole, &renamed, PhaseKind::Map), [0, 1, 2, 0, 1]);
     }
 
     #[test]
     fn slots_of_a_kind_become_slots_for_both_where_some_are() {
-        let typed = |map, reduce| segment(&[("local", 1, Slots::Typed { map, reduce })]);
-        let all = [typed(2, 1), segment(&[("local", 1, Slots::Universal(2))])];
+        let map_reduce = |map, reduce| segment(&[("local", 1, Slots::MapReduce { map, reduce })]);
+        let all = [map_reduce(2, 1), segment(&[("local", 1, Slots::Generic(2))])];
         let whole = WholeCluster::of(&all);
-        assert_eq!(named(&whole), [("local", 1, Slots::Universal(3))]);
+        assert_eq!(named(&whole), [("local", 1, Slots::Generic(3))]);
         assert_eq!(BOTH.map(|kind| slots(&whole, &all[0], kind)), [vec![0, 1], vec![2]]);
-        let whole = WholeCluster::of([&typed(2, 1), &typed(1, 3)]);
-        assert_eq!(named(&whole), [("local", 1, Slots::Typed { map: 2, reduce: 3 })]);
-        assert_eq!(whole.slots(&typed(2, 1)), Some([vec![range(0, 2)], vec![range(0, 1)]]));
+        let whole = WholeCluster::of([&map_reduce(2, 1), &map_reduce(1, 3)]);
+        assert_eq!(named(&whole), [("local", 1, Slots::MapReduce { map: 2, reduce: 3 })]);
+        assert_eq!(whole.slots(&map_reduce(2, 1)), Some([vec![range(0, 2)], vec![range(0, 1)]]));
     }
 }

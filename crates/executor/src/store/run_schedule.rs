@@ -342,7 +342,7 @@ mod tests {
             name: name.to_owned(),
             count: 1,
             speed: 1.0,
-            slots: Slots::Universal(1),
+            slots: Slots::Generic(1),
             rack: None,
         };
         let segment = |start, names: &[&str]| Segment {

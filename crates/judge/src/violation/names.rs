@@ -73,8 +73,8 @@ slackline_model::named_enum! {
         Tasks = "tasks",
         /// `allocations`.
         Allocations = "allocations",
-        /// `masters`.
-        Masters = "masters",
+        /// `ams`.
+        Ams = "ams",
     }
 }
 

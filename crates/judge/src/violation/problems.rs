@@ -16,14 +16,14 @@ pub enum RowProblem {
     #[error("found job number {0}, expected one of the workload")]
     UnknownJob(u32),
     /// An ApplicationMaster of a job, although the profile of the cluster has none or there is no profile.
-    #[error("found the master of a job, expected a `profile` that has them, and tasks")]
-    NoMasters,
+    #[error("found the AM of a job, expected a `profile` that has them, and tasks")]
+    NoAms,
     /// An ApplicationMaster without a slot, or with a slot although ApplicationMasters need none.
     #[error("found {} slot, expected {}", if *.0 { "a" } else { "no" }, if *.0 { "none (am-share=0)" } else { "one" })]
-    MasterSlot(bool),
+    AmSlot(bool),
     /// An ApplicationMaster that was up before its start or after its end.
-    #[error("found a master that is up at {0} s, expected that between its start and its end")]
-    MasterUp(f64),
+    #[error("found an AM that is up at {0} s, expected that between its start and its end")]
+    AmUp(f64),
     /// Tasks that begin after their end.
     #[error(
         "found {startup} s from the start to the tasks' own code, expected at most the {length} s to the end"
@@ -114,7 +114,7 @@ pub enum SegmentProblem {
 /// The problem of a speculative attempt. Times are seconds.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SecondProblem {
+pub enum SpeculationProblem {
     /// The profile has no speculative attempts.
     #[error("expected none (speculate=0)")]
     Unexpected,
@@ -148,7 +148,7 @@ pub enum SecondProblem {
     },
     /// The attempt started when its ApplicationMaster did not check for slow tasks.
     #[error(
-        "expected that at {since} s or a multiple of {every} s later, when its master looks (speculate, speculate-pause)"
+        "expected that at {since} s or a multiple of {every} s later, when its AM looks (speculate, speculate-pause)"
     )]
     Look {
         /// The first check of the ApplicationMaster.
@@ -173,15 +173,15 @@ pub enum SecondProblem {
 /// The problem of the ApplicationMaster of a job. Times are seconds.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum MasterProblem {
+pub enum AmProblem {
     /// Tasks of the job ran without an ApplicationMaster.
-    #[error("found tasks and no master, expected one")]
+    #[error("found tasks and no AM, expected one")]
     Missing,
     /// A second ApplicationMaster.
-    #[error("found a second master, expected one")]
+    #[error("found a second AM, expected one")]
     Twice,
     /// The ApplicationMaster was stopped although its flow is done, or is done although its job is not.
-    #[error("found a master that is {found}, expected {expected}")]
+    #[error("found an AM that is {found}, expected {expected}")]
     Outcome {
         /// How it ended.
         found: &'static str,
@@ -190,14 +190,14 @@ pub enum MasterProblem {
     },
     /// The ApplicationMaster started before its job can have been submitted.
     #[error(
-        "its master starts, expected that not before {earliest} s, when the job can have been submitted (submit)"
+        "its AM starts, expected that not before {earliest} s, when the job can have been submitted (submit)"
     )]
     Early {
         /// The earliest allowed start.
         earliest: f64,
     },
     /// The ApplicationMaster took less or more time to start than the profile allows.
-    #[error("its master is up after {found} s, expected {least} to {most} s (am-start)")]
+    #[error("its AM is up after {found} s, expected {least} to {most} s (am-start)")]
     Start {
         /// Seconds from its start to when it was up.
         found: f64,
@@ -207,19 +207,19 @@ pub enum MasterProblem {
         most: f64,
     },
     /// The ApplicationMaster left its slot sooner or later after its job than the profile allows.
-    #[error("its master ends, expected that at {expected} s, after the end of the job (am-linger)")]
+    #[error("its AM ends, expected that at {expected} s, after the end of the job (am-linger)")]
     End {
         /// When it should have left.
         expected: f64,
     },
     /// A task had a slot when the ApplicationMaster was not up.
-    #[error("{task} has a slot while the master of its job is not up")]
+    #[error("{task} has a slot while the AM of its job is not up")]
     Without {
         /// The task.
         task: Subject,
     },
     /// The ApplicationMaster holds a slot together with another holder.
-    #[error("its master on {place} overlaps {}", .other.as_ref().map_or_else(|| "the master of another job".to_owned(), ToString::to_string))]
+    #[error("its AM on {place} overlaps {}", .other.as_ref().map_or_else(|| "the AM of another job".to_owned(), ToString::to_string))]
     Overlap {
         /// The slot.
         place: Place,
@@ -227,7 +227,7 @@ pub enum MasterProblem {
         other: Option<Box<Subject>>,
     },
     /// ApplicationMasters hold more slots than allowed.
-    #[error("its master starts, found {found} slots held by masters, expected at most {most} (am-share)")]
+    #[error("its AM starts, found {found} slots held by AMs, expected at most {most} (am-share)")]
     TooMany {
         /// The number at that time.
         found: u64,

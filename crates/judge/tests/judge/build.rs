@@ -12,13 +12,13 @@ pub(crate) fn machines(name: &str, count: u32, slots: Slots) -> MachineDraft {
     MachineDraft { name: name.into(), count, speed: 1.0, slots, rack: None }
 }
 
-/// Two machines of two universal slots.
+/// Two machines of two generic slots.
 pub(crate) fn two_by_two() -> Vec<MachineDraft> {
-    vec![machines("node", 2, Slots::Universal(2))]
+    vec![machines("node", 2, Slots::Generic(2))]
 }
 
-pub(crate) fn typed(map: u32, reduce: u32) -> Vec<MachineDraft> {
-    vec![machines("node", 1, Slots::Typed { map, reduce })]
+pub(crate) fn map_reduce(map: u32, reduce: u32) -> Vec<MachineDraft> {
+    vec![machines("node", 1, Slots::MapReduce { map, reduce })]
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a job takes its phases as options")]
@@ -142,7 +142,7 @@ pub(crate) fn empty(instance: &Instance) -> Schedule {
         metrics: Vec::new(),
         flows: Vec::new(),
         tasks: TaskRows::new(),
-        masters: Vec::new(),
+        ams: Vec::new(),
         allocations: Vec::new(),
     }
 }

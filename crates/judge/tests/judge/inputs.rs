@@ -4,7 +4,7 @@ use slackline_judge::check;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, SplitDraft, TasksDraft};
 use slackline_model::profile::Profile;
-use slackline_model::schedule::{MasterRow, NewRow, Outcome, Schedule, TaskRows};
+use slackline_model::schedule::{AmRow, NewRow, Outcome, Schedule, TaskRows};
 use slackline_model::{Instance, JobId, PhaseId, SlotRange, Span, Time};
 
 use crate::build::{claim, empty, flow, instance, machines};
@@ -14,7 +14,7 @@ use crate::build::{claim, empty, flow, instance, machines};
 fn racks() -> Instance {
     let machine = |name, count, rack: &str| MachineDraft {
         rack: Some(rack.into()),
-        ..machines(name, count, Slots::Universal(1))
+        ..machines(name, count, Slots::Generic(1))
     };
     let split = |count, hosts: &[&str]| SplitDraft {
         count,
@@ -26,7 +26,7 @@ fn racks() -> Instance {
     instance(vec![machine("m", 2, "a"), machine("n", 1, "b")], vec![flow])
 }
 
-/// A master without a slot, up at 5 s; containers start at once.
+/// An AM without a slot, up at 5 s; containers start at once.
 const PROFILE: &str =
     "hadoop:submit=0:am-start=5:am-linger=0:am-share=0:heartbeat=0:am-heartbeat=0:container-start=0";
 
@@ -44,7 +44,7 @@ fn found(rows: &[Row], settings: &str) -> String {
         tasks.push(row, &[SlotRange { first: slot, len: 1 }]);
     }
     let last = rows.iter().map(|row| row.3).fold(0.0, f64::max);
-    let master = MasterRow {
+    let am = AmRow {
         job: JobId(0),
         slot: None,
         start: Time::ZERO,
@@ -53,7 +53,7 @@ fn found(rows: &[Row], settings: &str) -> String {
         outcome: Outcome::Done,
     };
     let profile = Profile::parse(&format!("{PROFILE}{settings}")).unwrap();
-    let bare = Schedule { profile, masters: vec![master], tasks, ..empty(&instance) };
+    let bare = Schedule { profile, ams: vec![am], tasks, ..empty(&instance) };
     match check(&instance, &claim(&instance, bare, &[])) {
         Ok(_) => "feasible".to_owned(),
         Err(violation) => format!("{}: {violation}", violation.kind()),
@@ -78,7 +78,7 @@ fn tasks_may_start_anywhere_when_they_have_waited() {
     let said = |at| found(&starts(at, [10.0; 3]), DELAYS);
     assert_eq!(said([5.0, 8.0, 10.0]), "feasible");
     assert_eq!(said([5.0, 8.5, 10.5]), "feasible");
-    // Without one near its input the phase waits from when its master is up.
+    // Without one near its input the phase waits from when its AM is up.
     assert_eq!(said([20.0, 8.0, 10.0]), "feasible");
     assert_eq!(found(&starts([5.0; 3], [10.0; 3]), ""), "feasible");
 }
@@ -108,7 +108,7 @@ fn a_task_that_did_not_wait_for_its_rack_is_found() {
 }
 
 #[test]
-fn second_attempts_do_not_wait() {
+fn speculative_attempts_do_not_wait() {
     let speculates = ":node-delay=60:speculate=1:straggler-share=0.1:straggler-factor=5";
     let stopped = (1, Outcome::Killed);
     let rows = [

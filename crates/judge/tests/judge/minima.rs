@@ -7,7 +7,7 @@ use slackline_model::{Draft, Instance, Schedule};
 
 use crate::build::*;
 
-/// Flows of that many maps of 10 s, release and map minimum on `slots` universal slots.
+/// Flows of that many maps of 10 s, release and map minimum on `slots` generic slots.
 fn guaranteed(slots: u32, flows: &[(u32, f64, u32)]) -> Instance {
     pooled(slots, &flows.iter().map(|&(n, r, m)| (n, r, m, false)).collect::<Vec<_>>(), 0)
 }
@@ -21,7 +21,7 @@ fn pooled(slots: u32, flows: &[(u32, f64, u32, bool)], pool: u32) -> Instance {
         f
     });
     let draft = Draft {
-        machines: vec![machines("m", 1, Slots::Universal(slots))],
+        machines: vec![machines("m", 1, Slots::Generic(slots))],
         flows: flows.collect(),
         pools: vec![PoolDraft { id: "p".into(), min_slots: PerPhase { map: Some(pool), reduce: None } }],
         ..Draft::default()
@@ -130,7 +130,7 @@ fn reduces_are_guaranteed_slots_once_their_maps_are_done() {
     let mut a = flow("a", uniform(1, 10.0), uniform(1, 5.0));
     a.jobs[0].min_slots.reduce = Some(1);
     let instance =
-        instance(vec![machines("m", 1, Slots::Universal(2))], vec![a, flow("b", uniform(4, 10.0), None)]);
+        instance(vec![machines("m", 1, Slots::Generic(2))], vec![a, flow("b", uniform(4, 10.0), None)]);
     let runs = |reduce: f64, b: [(f64, u32); 2]| {
         vec![
             run("a/a/map", 0, (0, 1), (0.0, 10.0)),
@@ -148,10 +148,10 @@ fn reduces_are_guaranteed_slots_once_their_maps_are_done() {
 
 #[test]
 fn a_reduce_barred_from_slots_is_guaranteed_none() {
-    // With one universal slot no reduce may be early, so maps may go first at any minimum.
+    // With one generic slot no reduce may be early, so maps may go first at any minimum.
     let mut a = flow("a", uniform(2, 10.0), uniform(1, 5.0));
     a.jobs[0].min_slots.reduce = Some(1);
-    let instance = instance(vec![machines("m", 1, Slots::Universal(1))], vec![a]);
+    let instance = instance(vec![machines("m", 1, Slots::Generic(1))], vec![a]);
     let runs = [
         run("a/a/map", 0, (0, 1), (0.0, 10.0)),
         run("a/a/map", 1, (0, 1), (10.0, 20.0)),
@@ -165,7 +165,7 @@ fn an_early_reduce_that_may_take_a_slot_is_guaranteed_it() {
     let mut a = flow("a", uniform(2, 10.0), uniform(1, 5.0));
     a.jobs[0].min_slots.reduce = Some(1);
     let instance =
-        instance(vec![machines("m", 1, Slots::Universal(3))], vec![a, flow("b", uniform(3, 10.0), None)]);
+        instance(vec![machines("m", 1, Slots::Generic(3))], vec![a, flow("b", uniform(3, 10.0), None)]);
     let mut runs = vec![
         run("a/a/map", 0, (0, 1), (0.0, 10.0)),
         run("b/b/map", 0, (1, 2), (0.0, 10.0)),
@@ -184,7 +184,7 @@ fn a_loss_leaves_minima_uncertain() {
     let mut a = flow("a", uniform(1, 10.0), uniform(1, 5.0));
     a.jobs[0].min_slots.reduce = Some(1);
     let instance =
-        instance(vec![machines("m", 1, Slots::Universal(2))], vec![a, flow("b", uniform(3, 10.0), None)]);
+        instance(vec![machines("m", 1, Slots::Generic(2))], vec![a, flow("b", uniform(3, 10.0), None)]);
     let schedule = |outcome| {
         let mut runs = vec![
             run("a/a/map", 0, (0, 1), (0.0, 10.0)).attempt(0, outcome),
@@ -227,7 +227,7 @@ fn a_phase_without_length_is_guaranteed_nothing() {
         ..flow(id, uniform(4, seconds), None)
     };
     let instance = Instance::new(&Draft {
-        machines: vec![machines("m", 1, Slots::Universal(2))],
+        machines: vec![machines("m", 1, Slots::Generic(2))],
         flows: vec![in_pool("a", 0.0), in_pool("b", 10.0), flow("c", uniform(1, 10.0), None)],
         pools: vec![PoolDraft { id: "p".into(), min_slots: PerPhase { map: Some(2), reduce: None } }],
         ..Draft::default()

@@ -42,10 +42,7 @@ fn the_example_of_the_contract() {
 fn capacity_at_every_instant() {
     let (instance, schedule) = broken(1, ("a/a/map", 0.0, 10.0, 3));
     let message = refuses(&instance, &schedule, "capacity");
-    assert!(
-        message.starts_with("at 0 s: ") && message.contains("found 5 universal slots in use"),
-        "{message}"
-    );
+    assert!(message.starts_with("at 0 s: ") && message.contains("found 5 generic slots in use"), "{message}");
 }
 
 #[test]
@@ -77,12 +74,12 @@ fn work_done_exactly() {
 
 #[test]
 fn one_speed_for_all_machines() {
-    let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, Slots::Universal(2)) };
+    let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, Slots::Generic(2)) };
     let one = |list| instance(list, vec![flow("a", uniform(2, 10.0), None)]);
     let single = one(vec![fast.clone()]);
     accepts(&single, &plan(&single, &[("a/a/map", 0.0, 5.0, 2)]));
     refuses(&single, &plan(&single, &[("a/a/map", 0.0, 10.0, 2)]), "work");
-    let mixed = one(vec![fast, machines("slow", 1, Slots::Universal(2))]);
+    let mixed = one(vec![fast, machines("slow", 1, Slots::Generic(2))]);
     refuses(&mixed, &plan(&mixed, &[("a/a/map", 0.0, 5.0, 2)]), "speed");
 }
 

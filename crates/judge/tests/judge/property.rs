@@ -26,7 +26,7 @@ fn cases() -> impl Strategy<Value = Case> {
 fn build(case: &Case) -> Instance {
     let machines = case.machines.iter().enumerate().map(|(i, &(slots, speed))| MachineDraft {
         speed,
-        ..machines(["m", "n"][i], 1, Slots::Universal(slots))
+        ..machines(["m", "n"][i], 1, Slots::Generic(slots))
     });
     let each = |list: &Vec<u8>| {
         let seconds: Vec<f64> = list.iter().map(|&s| f64::from(s)).collect();

@@ -8,7 +8,7 @@ use crate::build::{Run, accepts, early, flow, instance, machines, refuses, run, 
 
 /// A job of four maps of 10 s and two reduces of 5 s on four slots.
 fn one() -> Instance {
-    let slots = vec![machines("node", 1, Slots::Universal(4))];
+    let slots = vec![machines("node", 1, Slots::Generic(4))];
     instance(slots, vec![flow("f", uniform(4, 10.0), uniform(2, 5.0))])
 }
 
@@ -93,9 +93,9 @@ fn nothing_starts_on_a_slot_that_is_not_available() {
         "at 0 s: flow f, job f, map task 1 starts on node slot 1, expected a slot that is available in segment 0"
     );
     refuses(&instance, &with(4, 1), "slot-absent");
-    let mut typed = with(2, 2);
-    typed.segments[1].slots = None;
-    accepts(&instance, &typed);
+    let mut map_reduce = with(2, 2);
+    map_reduce.segments[1].slots = None;
+    accepts(&instance, &map_reduce);
 }
 
 #[test]

@@ -235,8 +235,8 @@ fn durations_too_long_and_too_short() {
 
 #[test]
 fn mixed_speeds_and_single_durations_are_distinguished_within_a_row() {
-    let fast = MachineDraft { speed: 4.0, ..machines("fast", 1, Slots::Universal(2)) };
-    let slow = MachineDraft { speed: 2.0, ..machines("slow", 1, Slots::Universal(2)) };
+    let fast = MachineDraft { speed: 4.0, ..machines("fast", 1, Slots::Generic(2)) };
+    let slow = MachineDraft { speed: 2.0, ..machines("slow", 1, Slots::Generic(2)) };
     let each = TasksDraft::Each(vec![8.0, 8.0, 4.0, 4.0]);
     let instance = instance(vec![fast, slow], vec![flow("a", Some(each.into()), None)]);
     accepts(&instance, &tasks(&instance, &[run("a/a/map", 0, (0, 4), (0.0, 2.0))]));
@@ -247,7 +247,7 @@ fn mixed_speeds_and_single_durations_are_distinguished_within_a_row() {
 
 #[test]
 fn typed_slots_are_slot_kinds_of_their_own() {
-    let instance = instance(typed(2, 1), vec![flow("a", uniform(2, 10.0), uniform(2, 5.0))]);
+    let instance = instance(map_reduce(2, 1), vec![flow("a", uniform(2, 10.0), uniform(2, 5.0))]);
     let schedule = |second: (u32, u32)| {
         let runs = [
             run("a/a/map", 0, (0, 2), (0.0, 10.0)),
@@ -263,7 +263,7 @@ fn typed_slots_are_slot_kinds_of_their_own() {
 
 #[test]
 fn early_reduces_wait_for_the_last_map() {
-    let instance = instance(typed(2, 2), vec![flow("a", uniform(4, 10.0), uniform(2, 5.0))]);
+    let instance = instance(map_reduce(2, 2), vec![flow("a", uniform(4, 10.0), uniform(2, 5.0))]);
     let schedule = |slowstart: f64, start: f64, end: f64| {
         let runs = [
             run("a/a/map", 0, (0, 2), (0.0, 10.0)),
@@ -291,8 +291,8 @@ fn early_reduces_wait_for_the_last_map() {
 }
 
 #[test]
-fn early_reduces_leave_a_universal_slot_to_the_maps() {
-    let one = vec![machines("node", 1, Slots::Universal(2))];
+fn early_reduces_leave_a_generic_slot_to_the_maps() {
+    let one = vec![machines("node", 1, Slots::Generic(2))];
     let instance = instance(one, vec![flow("a", uniform(2, 10.0), uniform(2, 5.0))]);
     let runs = |second: f64| {
         vec![
@@ -317,7 +317,7 @@ fn early_reduces_leave_a_universal_slot_to_the_maps() {
 #[test]
 fn tasks_of_no_length_overlap_nothing() {
     let flows = vec![flow("a", uniform(3, 0.0), uniform(1, 0.0)), flow("b", uniform(1, 10.0), None)];
-    let instance = instance(vec![machines("m", 1, Slots::Universal(1))], flows);
+    let instance = instance(vec![machines("m", 1, Slots::Generic(1))], flows);
     let zero = |first| run("a/a/map", first, (0, 1), (5.0, 5.0));
     let runs = [
         run("b/b/map", 0, (0, 1), (0.0, 10.0)),
@@ -355,7 +355,7 @@ fn recurring_flows_are_flows_of_their_own() {
 
 #[test]
 fn a_cluster_of_two_billion_slots_costs_what_its_rows_do() {
-    let huge = vec![machines("m", 1_000_000, Slots::Universal(2_000))];
+    let huge = vec![machines("m", 1_000_000, Slots::Generic(2_000))];
     let instance = instance(huge, vec![flow("a", uniform(2_000_000_000, 1.0), None)]);
     let half = 1_000_000_000;
     let runs = [run("a/a/map", 0, (0, half), (0.0, 1.0)), run("a/a/map", half, (half - 1, half), (1.0, 2.0))];
@@ -375,7 +375,7 @@ fn pauses() -> Instance {
     ];
     let f = FlowDraft { release: 1.0, ..FlowDraft::new("f", jobs) };
     let g = FlowDraft { release: 4.0, ..flow("g", uniform(4, 0.0), None) };
-    instance(vec![machines("m", 1, Slots::Universal(2))], vec![f, g])
+    instance(vec![machines("m", 1, Slots::Generic(2))], vec![f, g])
 }
 
 fn pauses_run() -> Vec<Run> {
@@ -429,9 +429,9 @@ fn a_phase_without_length_that_has_rows_is_held_to_them() {
 
 #[test]
 fn without_work_nothing_need_run_at_any_speeds() {
-    let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, Slots::Universal(1)) };
+    let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, Slots::Generic(1)) };
     let flows = vec![FlowDraft { release: 3.0, ..flow("a", uniform(1, 0.0), None) }];
-    let instance = instance(vec![machines("m", 1, Slots::Universal(1)), fast], flows);
+    let instance = instance(vec![machines("m", 1, Slots::Generic(1)), fast], flows);
     accepts(&instance, &tasks(&instance, &[]));
 }
 
@@ -439,7 +439,7 @@ fn without_work_nothing_need_run_at_any_speeds() {
 fn work_that_was_not_cut_needs_no_row_if_there_is_none() {
     let nothing = Some(TasksDraft::Work { work: 0.0, tasks: None }.into());
     let flows = vec![flow("a", uniform(1, 2.0), nothing)];
-    let instance = instance(vec![machines("m", 1, Slots::Universal(1))], flows);
+    let instance = instance(vec![machines("m", 1, Slots::Generic(1))], flows);
     let schedule = tasks(&instance, &[run("a/a/map", 0, (0, 1), (0.0, 2.0))]);
     assert_eq!(slackline_judge::completions(&instance, &schedule), [Some(2.0)]);
     accepts(&instance, &schedule);

@@ -122,9 +122,9 @@ fn below(n: usize, rng: &mut ChaCha8Rng) -> usize {
 
 fn machines(rng: &mut ChaCha8Rng) -> Vec<MachineDraft> {
     let slots = if chance(rng, 0.5) {
-        Slots::Universal(integer(rng, 1, 4) as u32)
+        Slots::Generic(integer(rng, 1, 4) as u32)
     } else {
-        Slots::Typed { map: integer(rng, 1, 2) as u32, reduce: integer(rng, 1, 2) as u32 }
+        Slots::MapReduce { map: integer(rng, 1, 2) as u32, reduce: integer(rng, 1, 2) as u32 }
     };
     vec![MachineDraft { name: "m".to_owned(), count: 1, speed: 1.0, slots, rack: None }]
 }

@@ -75,7 +75,7 @@ fn decisions(size: Size) {
 fn instance(flows: usize, come: usize) -> Instance {
     let rng = &mut random::rng(Seed(1), "rollouts", 0);
     let machine =
-        MachineDraft { name: "m".into(), count: 10, speed: 1.0, slots: Slots::Universal(10), rack: None };
+        MachineDraft { name: "m".into(), count: 10, speed: 1.0, slots: Slots::Generic(10), rack: None };
     let release = |id: usize| (id + 1).saturating_sub(flows) as f64;
     let flows = (0..flows + come).map(|id| FlowDraft { release: release(id), ..chain(id, rng) }).collect();
     Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() })

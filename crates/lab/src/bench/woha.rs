@@ -189,7 +189,7 @@ fn flow_of_1400_tasks(unit: f64, map: u32, reduce: u32) -> Instance {
     };
     let mut flow = FlowDraft::new("w", (0..33).map(job).collect());
     flow.deadline = Some(9000.0);
-    let slots = Slots::Typed { map, reduce };
+    let slots = Slots::MapReduce { map, reduce };
     let node = MachineDraft { name: "n".into(), count: 1, speed: 1.0, slots, rack: None };
     Instance::new(&Draft { machines: vec![node], flows: vec![flow], ..Draft::default() })
         .expect("the flow is valid")

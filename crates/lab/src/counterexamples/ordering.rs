@@ -37,7 +37,7 @@ fn instance(shapes: &[Shape], map_slots: u32, reduce_slots: u32) -> Result<Insta
             JobDraft { id: "job".to_owned(), map: phase(map), reduce: phase(reduce), ..JobDraft::default() };
         FlowDraft::new(format!("J{}", k + 1), vec![job])
     };
-    let slots = Slots::Typed { map: map_slots, reduce: reduce_slots };
+    let slots = Slots::MapReduce { map: map_slots, reduce: reduce_slots };
     let node = MachineDraft { name: "node".to_owned(), count: 1, speed: 1.0, slots, rack: None };
     let flows = shapes.iter().enumerate().map(flow).collect();
     let draft = Draft { machines: vec![node], flows, ..Draft::default() };

@@ -44,7 +44,7 @@ fn workflow(k: u64) -> Result<Instance, String> {
         name: "node".to_owned(),
         count: 1,
         speed: 1.0,
-        slots: Slots::Universal(SLOTS),
+        slots: Slots::Generic(SLOTS),
         rack: None,
     };
     Instance::new(&Draft { machines: vec![node], flows: vec![flow], ..Draft::default() })

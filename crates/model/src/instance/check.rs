@@ -82,16 +82,16 @@ fn cluster(draft: &Draft, problems: &mut Problems) -> Option<Cluster> {
         problems.add("cluster.machines", "found no machines, expected at least one");
         return None;
     }
-    let typed = matches!(draft.machines[0].slots, Slots::Typed { .. });
+    let map_reduce = matches!(draft.machines[0].slots, Slots::MapReduce { .. });
     let mut totals = [0u64; 3];
     for (i, machine) in draft.machines.iter().enumerate() {
         let path = |field: &str| format!("cluster.machines[{i}].{field}");
-        check_machine(machine, typed, &path, problems);
+        check_machine(machine, map_reduce, &path, problems);
         let count = u64::from(machine.count);
         totals[2] = totals[2].saturating_add(count);
         match machine.slots {
-            Slots::Universal(n) => totals[0] = totals[0].saturating_add(count * u64::from(n)),
-            Slots::Typed { map, reduce } => {
+            Slots::Generic(n) => totals[0] = totals[0].saturating_add(count * u64::from(n)),
+            Slots::MapReduce { map, reduce } => {
                 totals[0] = totals[0].saturating_add(count * u64::from(map));
                 totals[1] = totals[1].saturating_add(count * u64::from(reduce));
             }
@@ -119,7 +119,7 @@ fn cluster(draft: &Draft, problems: &mut Problems) -> Option<Cluster> {
 
 fn check_machine(
     machine: &MachineDraft,
-    typed: bool,
+    map_reduce: bool,
     path: &impl Fn(&str) -> String,
     problems: &mut Problems,
 ) {
@@ -131,15 +131,15 @@ fn check_machine(
         problems.add(path("speed"), format!("found {}, expected a number from 1e-6 to 1e6", machine.speed));
     }
     match machine.slots {
-        Slots::Universal(0) => problems.add(path("slots"), "found 0 slots, expected at least 1"),
-        Slots::Typed { map: 0, reduce: 0 } => {
+        Slots::Generic(0) => problems.add(path("slots"), "found 0 slots, expected at least 1"),
+        Slots::MapReduce { map: 0, reduce: 0 } => {
             problems.add(path("slots"), "found neither map nor reduce slots, expected at least 1 slot");
         }
-        Slots::Universal(_) if typed => {
-            problems.add(path("slots"), "found universal slots where other machines have { map, reduce }; a cluster is all universal or all typed");
+        Slots::Generic(_) if map_reduce => {
+            problems.add(path("slots"), "found generic slots where other machines have { map, reduce }; a cluster is all generic slots or all map and reduce slots");
         }
-        Slots::Typed { .. } if !typed => {
-            problems.add(path("slots"), "found { map, reduce } where other machines have universal slots; a cluster is all universal or all typed");
+        Slots::MapReduce { .. } if !map_reduce => {
+            problems.add(path("slots"), "found { map, reduce } where other machines have generic slots; a cluster is all generic slots or all map and reduce slots");
         }
         _ => {}
     }

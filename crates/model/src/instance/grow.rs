@@ -199,7 +199,7 @@ mod tests {
             JobDraft { id: id.into(), after, map: phase(), reduce: phase(), ..JobDraft::default() }
         };
         let flow = |&id: &&str| FlowDraft::new(id, vec![job("b", &["a"]), job("a", &[])]);
-        let slots = Slots::Universal(2);
+        let slots = Slots::Generic(2);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = names.iter().map(flow).collect();
         Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
@@ -243,7 +243,7 @@ mod tests {
             let map = Some(TasksDraft::Uniform { tasks: 2, seconds: 1.0 }.into());
             let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
             let flow = FlowDraft { pool: Some(pool.to_owned()), ..FlowDraft::new("f", vec![job]) };
-            let slots = Slots::Universal(2);
+            let slots = Slots::Generic(2);
             let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
             let draft = Draft { machines: vec![machine], pools, flows: vec![flow], ..Draft::default() };
             Instance::new(&draft).unwrap().excerpt(FlowId(0))

@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn draft(flows: Vec<FlowDraft>) -> Draft {
-        let slots = Slots::Universal(2);
+        let slots = Slots::Generic(2);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         Draft { machines: vec![machine], flows, ..Draft::default() }
     }

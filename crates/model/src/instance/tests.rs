@@ -26,7 +26,7 @@ fn job(id: &str, after: &[&str]) -> JobDraft {
 
 fn draft(jobs: Vec<JobDraft>) -> Draft {
     Draft {
-        machines: vec![machines(2, Slots::Typed { map: 2, reduce: 1 })],
+        machines: vec![machines(2, Slots::MapReduce { map: 2, reduce: 1 })],
         flows: vec![FlowDraft::new("f", jobs)],
         ..Draft::default()
     }
@@ -75,7 +75,7 @@ fn slot_kinds_number_slots_machine_by_machine() {
         name: "big".into(),
         count: 1,
         speed: 4.0,
-        slots: Slots::Typed { map: 3, reduce: 0 },
+        slots: Slots::MapReduce { map: 3, reduce: 0 },
         rack: None,
     });
     let instance = Instance::new(&d).unwrap();
@@ -157,8 +157,8 @@ fn broken_drafts_are_refused_with_a_path() {
     refused(|d| d.flows[0].id = " f".into(), "flows[0].id");
     refused(|d| d.machines[0].count = 0, "cluster.machines[0].count");
     refused(|d| d.machines[0].speed = 0.0, "cluster.machines[0].speed");
-    refused(|d| d.machines[0].slots = Slots::Typed { map: 0, reduce: 0 }, "cluster.machines[0].slots");
-    refused(|d| d.machines.push(machines(1, Slots::Universal(2))), "cluster.machines[1].slots");
+    refused(|d| d.machines[0].slots = Slots::MapReduce { map: 0, reduce: 0 }, "cluster.machines[0].slots");
+    refused(|d| d.machines.push(machines(1, Slots::Generic(2))), "cluster.machines[1].slots");
     refused(|d| d.machines.clear(), "cluster.machines");
     refused(
         |d| {
@@ -193,7 +193,7 @@ fn broken_drafts_are_refused_with_a_path() {
 #[test]
 fn a_phase_that_no_machine_can_run_is_refused() {
     let mut d = draft(vec![job("a", &[])]);
-    d.machines[0].slots = Slots::Typed { map: 2, reduce: 0 };
+    d.machines[0].slots = Slots::MapReduce { map: 2, reduce: 0 };
     assert!(problem(&d).starts_with("flows[0].jobs[0].reduce: "));
 }
 

@@ -40,7 +40,7 @@ impl Schedule {
             metrics: Vec::new(),
             flows: Vec::new(),
             tasks: TaskRows::new(),
-            masters: Vec::new(),
+            ams: Vec::new(),
             allocations: Vec::new(),
         }
     }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::engine::{Batch, Report};
 use crate::testing::{
-    Listed, Scripted, absorb, failed, finished, flow, instance, ledger, machines, range, seconds, splits,
-    typed, uniform,
+    Listed, Scripted, absorb, failed, finished, flow, instance, ledger, machines, map_reduce, range, seconds,
+    splits, uniform,
 };
 use proptest::prelude::*;
 use slackline_model::draft::{MachineDraft, PerPhase};
@@ -146,7 +146,7 @@ fn only_machines_that_offer_get_work() {
 #[test]
 fn each_kind_of_slot_is_asked_for() {
     let jobs = vec![flow("f", uniform(3, 1.0), None), flow("g", None, uniform(3, 1.0))];
-    let instance = instance(vec![typed(2, 1)], jobs);
+    let instance = instance(vec![map_reduce(2, 1)], jobs);
     let mut layer = Layer::new(&instance, Listed::granting(&[(1, 9), (0, 9)]));
     assert_eq!(layer.assign(), [(0, 0, 2), (1, 0, 1)]);
 }

@@ -8,15 +8,15 @@ use slackline_model::schedule::Outcome;
 use slackline_model::{SlotKind, SlotRange, Time};
 
 use super::Ledger;
-use crate::engine::{Engine, Faults, Order, RowId, Second};
+use crate::engine::{Engine, Faults, Order, RowId, SpeculativeAttempt};
 use crate::event::Event;
 use crate::pending::TaskRange;
 
 impl Ledger {
     /// A speculative attempt runs. The ledger accepts it if its slot is free and only the first attempt runs,
     /// and refuses it otherwise.
-    pub(super) fn start_speculative(&mut self, second: Second, engine: &mut dyn Engine) {
-        let Second { row, name, slot, since } = second;
+    pub(super) fn start_speculative(&mut self, second: SpeculativeAttempt, engine: &mut dyn Engine) {
+        let SpeculativeAttempt { row, name, slot, since } = second;
         let place = SlotRange { first: slot, len: 1 };
         let Some(taken) = self.may_run_beside(row, place) else {
             engine.order(Order::Refuse(name));

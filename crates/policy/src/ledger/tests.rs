@@ -1,10 +1,10 @@
 //! The ledger against a scripted engine: batches, ends, failures, machines; every step audited.
 
 use super::*;
-use crate::engine::Second;
+use crate::engine::SpeculativeAttempt;
 use crate::testing::{
-    FLOW, Scripted, Started, absorb, failed, finished, flow, instance, job, launch, ledger, machines, range,
-    seconds, typed, uniform,
+    FLOW, Scripted, Started, absorb, failed, finished, flow, instance, job, launch, ledger, machines,
+    map_reduce, range, seconds, uniform,
 };
 use slackline_model::draft::{FlowDraft, MachineDraft, TasksDraft};
 use slackline_model::{JobId, Span};
@@ -173,7 +173,7 @@ fn a_failed_batch_runs_again() {
 
 /// A speculative attempt for that row, on that slot.
 fn second(row: u32, slot: u32) -> Report {
-    Report::Second(Second { row: RowId(row), name: 7, slot, since: seconds(2) })
+    Report::Speculative(SpeculativeAttempt { row: RowId(row), name: 7, slot, since: seconds(2) })
 }
 
 /// Two maps run on the first two slots of four, and a speculative attempt of the first on the last; now is 2
@@ -187,7 +187,7 @@ fn with_second(instance: &Instance, engine: &mut Scripted) -> Ledger {
 }
 
 #[test]
-fn a_second_attempt_is_a_row_beside_the_first() {
+fn a_speculative_attempt_is_a_row_beside_the_first() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Task, false);
     let ledger = with_second(&instance, &mut engine);
@@ -200,7 +200,7 @@ fn a_second_attempt_is_a_row_beside_the_first() {
 }
 
 #[test]
-fn a_second_attempt_that_may_not_run_is_refused() {
+fn a_speculative_attempt_that_may_not_run_is_refused() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Task, false);
     let mut ledger = with_second(&instance, &mut engine);
@@ -378,7 +378,7 @@ fn output_of_maps_is_lost_with_its_machine_while_a_reduce_needs_it() {
 
 /// Two machines with one map slot each and one machine with two reduce slots, and a job that fills them.
 fn apart() -> Instance {
-    let machine = |name: &str, map, reduce| MachineDraft { name: name.into(), ..typed(map, reduce) };
+    let machine = |name: &str, map, reduce| MachineDraft { name: name.into(), ..map_reduce(map, reduce) };
     let machines = vec![machine("a", 1, 0), machine("b", 1, 0), machine("c", 0, 2)];
     instance(machines, vec![flow("f", uniform(2, 1.0), uniform(2, 1.0))])
 }
@@ -420,7 +420,7 @@ fn a_reduce_that_ended_is_not_held() {
 #[test]
 fn reduces_on_slots_of_their_own_kind_need_not_make_room() {
     let job = vec![flow("f", uniform(1, 1.0), uniform(1, 1.0))];
-    let machines = vec![typed(1, 0), MachineDraft { name: "b".into(), ..typed(1, 1) }];
+    let machines = vec![map_reduce(1, 0), MachineDraft { name: "b".into(), ..map_reduce(1, 1) }];
     let instance = instance(machines, job);
     let mut engine = Scripted::new(Batch::Machine, true);
     let mut ledger = ledger(&instance, 1.0, &mut engine);
@@ -434,7 +434,7 @@ fn reduces_on_slots_of_their_own_kind_need_not_make_room() {
 #[test]
 fn a_reduce_computes_from_the_last_time_it_was_released() {
     let job = vec![flow("f", uniform(1, 1.0), uniform(1, 1.0))];
-    let machines = vec![typed(1, 0), MachineDraft { name: "b".into(), ..typed(1, 1) }];
+    let machines = vec![map_reduce(1, 0), MachineDraft { name: "b".into(), ..map_reduce(1, 1) }];
     let instance = instance(machines, job);
     let mut engine = Scripted::new(Batch::Machine, true);
     let mut ledger = ledger(&instance, 1.0, &mut engine);

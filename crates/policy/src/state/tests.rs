@@ -1,7 +1,7 @@
 //! Tests the rules of precedence, readiness and attempts, one at a time.
 
 use super::*;
-use crate::testing::{FLOW, flow, instance, job, machines, seconds, typed, uniform};
+use crate::testing::{FLOW, flow, instance, job, machines, map_reduce, seconds, uniform};
 use slackline_model::draft::{FlowDraft, PerPhase};
 
 const MAP: PhaseId = PhaseId(0);
@@ -163,7 +163,7 @@ fn slow_start_of_zero_lets_reduces_in_at_once_and_a_hundredth_rounds_up() {
 }
 
 #[test]
-fn early_reduces_leave_one_universal_slot_to_the_maps() {
+fn early_reduces_leave_one_generic_slot_to_the_maps() {
     let instance = job_on(2);
     let (mut state, _) = arrived(&instance, 0.0);
     assert_eq!(state.runnable(&instance, REDUCE), 1);
@@ -177,7 +177,7 @@ fn early_reduces_leave_one_universal_slot_to_the_maps() {
 #[test]
 fn early_reduces_may_hold_all_slots_of_their_own_kind() {
     let job = vec![flow("f", uniform(4, 1.0), uniform(2, 1.0))];
-    let instance = instance(vec![typed(1, 2)], job);
+    let instance = instance(vec![map_reduce(1, 2)], job);
     let (mut state, _) = arrived(&instance, 0.0);
     assert_eq!((state.alive(SlotKind::Map), state.alive(SlotKind::Reduce)), (1, 2));
     state.take(&instance, REDUCE, 1);

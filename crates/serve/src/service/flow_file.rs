@@ -196,7 +196,7 @@ fn unrunnable(draft: &Draft, source: &SourceMap) -> Result<(), String> {
         name: "any".to_owned(),
         count: 1,
         speed: 1.0,
-        slots: Slots::Universal(1 << 20),
+        slots: Slots::Generic(1 << 20),
         rack: None,
     }];
     let mut problems = Vec::new();

@@ -190,8 +190,8 @@ impl Host for ServiceHost {
         let _ = self.ports.looks.send(ForecastRequest::Machines(up.collect()));
         let shown = machines.iter().map(|SharedMachine { draft, is_up }| {
             let slots = match draft.slots {
-                Slots::Universal(slots) => slots,
-                Slots::Typed { map, reduce } => map + reduce,
+                Slots::Generic(slots) => slots,
+                Slots::MapReduce { map, reduce } => map + reduce,
             };
             api::Machine {
                 machine: draft.name.clone(),

@@ -12,7 +12,7 @@ fn instance(speeds: &[f64], releases: &[f64]) -> Instance {
         name: format!("m{k}"),
         count: 1,
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let map = Some(TasksDraft::Uniform { tasks: 4, seconds: 3.0 }.into());
@@ -206,7 +206,7 @@ fn capabilities_follow_from_the_options() {
         faults: Faults::Never,
         offers: Offers::Immediate,
         lengths: Lengths::Known,
-        masters: None,
+        ams: None,
     };
     assert_eq!(of(Options::exact()), plain);
     let jitter = Options { jitter: 0.1, ..Options::exact() };
@@ -486,7 +486,7 @@ fn chain(jobs: &[(u32, f64)]) -> Instance {
     };
     let jobs = jobs.iter().enumerate().map(job).collect();
     let machine =
-        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(1), rack: None };
     Instance::new(&Draft {
         machines: vec![machine],
         flows: vec![FlowDraft::new("f", jobs)],

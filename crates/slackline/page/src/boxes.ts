@@ -30,10 +30,10 @@ export function orderOf(model: Model): Order {
   return { rowOfFlow, rowOfJob, flows, jobs };
 }
 
-/** A box for each attempt, on its slots, and thin ones for masters. */
+/** A box for each attempt, on its slots, and thin ones for ams. */
 export function slotBoxes(model: Model, ran: Ran): Boxes {
-  const bars = ran.bars!, masters = ran.masters.filter((master) => master.slot !== null);
-  const n = bars.start.length, boxes = empty(n + masters.length);
+  const bars = ran.bars!, ams = ran.ams.filter((master) => master.slot !== null);
+  const n = bars.start.length, boxes = empty(n + ams.length);
   for (let k = 0; k < n; k++) {
     const phase = bars.phase[k];
     boxes.start[k] = bars.start[k];
@@ -43,7 +43,7 @@ export function slotBoxes(model: Model, ran: Ran): Boxes {
     boxes.flow[k] = model.flowOfPhase(phase);
     boxes.phase[k] = phase;
   }
-  masters.forEach((master, at) => {
+  ams.forEach((master, at) => {
     const k = n + at;
     boxes.start[k] = master.start;
     boxes.end[k] = master.end;

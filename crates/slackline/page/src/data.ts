@@ -22,7 +22,7 @@ export interface Ran {
   wait: number[]; took: number[]; cost: (number | null)[] | null;
   start: number[]; held: number[];
   slot_kinds: Curve[]; largest: number[]; shares: Curve[];
-  bars: Bars | null; masters: Master[]; choices: Choice[];
+  bars: Bars | null; ams: Master[]; choices: Choice[];
   explained: Explained[]; spans: number | null;
 }
 

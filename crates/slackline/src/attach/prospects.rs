@@ -26,7 +26,7 @@ pub fn prospects(status: &Status, policy: &PolicySpec) -> BTreeMap<String, f64> 
         name: "slots".into(),
         count: status.slots.saturating_sub(status.taken).max(1),
         speed: 1.0,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let flows = runs.iter().filter_map(|one| flow(one, now)).collect();

@@ -354,7 +354,7 @@ mod tests {
         let map = Some(TasksDraft::Uniform { tasks: 10, seconds: 6.0 }.into());
         let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
         let flow = FlowDraft { deadline: Some(deadline), ..FlowDraft::new("f", vec![job]) };
-        let slots = Slots::Universal(1);
+        let slots = Slots::Generic(1);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         Draft { machines: vec![machine], flows: vec![flow], ..Draft::default() }
     }

@@ -104,14 +104,14 @@ impl Knob {
 
     fn of_machine(&self, slots: Slots, value: u32) -> Result<Slots, String> {
         match (self, slots) {
-            (Self::Slots, Slots::Universal(_)) => Ok(Slots::Universal(value)),
-            (Self::MapSlots, Slots::Typed { reduce, .. }) => Ok(Slots::Typed { map: value, reduce }),
-            (Self::ReduceSlots, Slots::Typed { map, .. }) => Ok(Slots::Typed { map, reduce: value }),
-            (_, Slots::Universal(_)) => Err(format!(
+            (Self::Slots, Slots::Generic(_)) => Ok(Slots::Generic(value)),
+            (Self::MapSlots, Slots::MapReduce { reduce, .. }) => Ok(Slots::MapReduce { map: value, reduce }),
+            (Self::ReduceSlots, Slots::MapReduce { map, .. }) => Ok(Slots::MapReduce { map, reduce: value }),
+            (_, Slots::Generic(_)) => Err(format!(
                 "found machines whose slots are for maps and reduces alike, expected {} of them",
                 self.name()
             )),
-            (_, Slots::Typed { .. }) => {
+            (_, Slots::MapReduce { .. }) => {
                 Err("found machines with map and reduce slots, expected map-slots or reduce-slots".to_owned())
             }
         }
@@ -344,11 +344,11 @@ mod tests {
 
     #[test]
     fn slots_are_of_the_kind_that_machines_have() {
-        assert_eq!(Knob::Slots.of_machine(Slots::Universal(3), 5), Ok(Slots::Universal(5)));
-        let typed = Slots::Typed { map: 2, reduce: 1 };
-        assert_eq!(Knob::MapSlots.of_machine(typed, 5), Ok(Slots::Typed { map: 5, reduce: 1 }));
-        assert_eq!(Knob::ReduceSlots.of_machine(typed, 5), Ok(Slots::Typed { map: 2, reduce: 5 }));
-        assert!(Knob::Slots.of_machine(typed, 5).is_err());
-        assert!(Knob::MapSlots.of_machine(Slots::Universal(3), 5).is_err());
+        assert_eq!(Knob::Slots.of_machine(Slots::Generic(3), 5), Ok(Slots::Generic(5)));
+        let map_reduce = Slots::MapReduce { map: 2, reduce: 1 };
+        assert_eq!(Knob::MapSlots.of_machine(map_reduce, 5), Ok(Slots::MapReduce { map: 5, reduce: 1 }));
+        assert_eq!(Knob::ReduceSlots.of_machine(map_reduce, 5), Ok(Slots::MapReduce { map: 2, reduce: 5 }));
+        assert!(Knob::Slots.of_machine(map_reduce, 5).is_err());
+        assert!(Knob::MapSlots.of_machine(Slots::Generic(3), 5).is_err());
     }
 }

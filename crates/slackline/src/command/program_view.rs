@@ -23,8 +23,8 @@ fn group_of(group: &cluster::Group) -> wire::Group<'_> {
         first: group.first.0,
         count: group.count,
         slots: match group.slots {
-            cluster::Slots::Universal(slots) => wire::Slots::Universal(slots),
-            cluster::Slots::Typed { map, reduce } => wire::Slots::Typed { map, reduce },
+            cluster::Slots::Generic(slots) => wire::Slots::Generic(slots),
+            cluster::Slots::MapReduce { map, reduce } => wire::Slots::MapReduce { map, reduce },
         },
         rack: group.rack.as_deref(),
     }

@@ -63,9 +63,9 @@ pub(super) struct Group<'a> {
 #[serde(untagged)]
 pub(super) enum Slots {
     /// For tasks of either kind.
-    Universal(u32),
+    Generic(u32),
     /// For each kind.
-    Typed {
+    MapReduce {
         /// For map tasks.
         map: u32,
         /// For reduce tasks.

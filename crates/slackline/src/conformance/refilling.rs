@@ -7,7 +7,7 @@ use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::tasks::Tasks;
 use slackline_model::{Instance, PhaseId, Seed, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, Running, Start};
+use slackline_policy::engine::{AmOrder, Capabilities, Order, Report, RowId, Running, Start};
 use slackline_sim::Sim;
 
 /// The simulator, with starts that no policy ordered.
@@ -82,8 +82,8 @@ impl Engine for Refilling<'_> {
         self.sim.order(order);
     }
 
-    fn master(&mut self, order: MasterOrder, live: &Instance) {
-        self.sim.master(order, live);
+    fn am(&mut self, order: AmOrder, live: &Instance) {
+        self.sim.am(order, live);
     }
 
     fn wake_at(&mut self, at: Time) {

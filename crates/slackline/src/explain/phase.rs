@@ -83,7 +83,7 @@ pub struct Blocked {
     /// The slot-seconds that were idle.
     pub idle: f64,
     /// The slot-seconds that ApplicationMasters held, including its own (under a profile).
-    pub masters: f64,
+    pub ams: f64,
     /// The slot-seconds that the phase held.
     pub own: f64,
     /// The slot-seconds of other jobs, in descending order; ties by id.
@@ -104,7 +104,7 @@ pub struct Blocker {
 impl Blocked {
     /// All slot-seconds during this time.
     pub fn slot_seconds(&self) -> f64 {
-        self.idle + self.masters + self.own + self.others.iter().map(|other| other.slot_seconds).sum::<f64>()
+        self.idle + self.ams + self.own + self.others.iter().map(|other| other.slot_seconds).sum::<f64>()
     }
 
     /// The sum over disjoint times.
@@ -113,7 +113,7 @@ impl Blocked {
         for part in parts {
             sum.seconds += part.seconds;
             sum.idle += part.idle;
-            sum.masters += part.masters;
+            sum.ams += part.ams;
             sum.own += part.own;
             for other in &part.others {
                 add(&mut others, *other);
@@ -239,10 +239,10 @@ impl Facts<'_> {
         let all = blocked.seconds * f64::from(self.instance.cluster().slots(slot_kind));
         let held: f64 = blocked.others.iter().map(|other| other.slot_seconds).sum();
         if slot_kind == SlotKind::Any {
-            let during = self.masters.iter().filter(|held| held.0 < to && held.1 > from);
-            blocked.masters = during.map(|held| wanting.within(held.0, held.1)).sum();
+            let during = self.ams.iter().filter(|held| held.0 < to && held.1 > from);
+            blocked.ams = during.map(|held| wanting.within(held.0, held.1)).sum();
         }
-        blocked.idle = all - blocked.own - blocked.masters - held;
+        blocked.idle = all - blocked.own - blocked.ams - held;
         // Rounding errors of the sums are not idle slots.
         if blocked.idle < 1e-9 * all {
             blocked.idle = 0.0;

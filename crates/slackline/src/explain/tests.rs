@@ -31,7 +31,7 @@ fn schedule() -> Schedule {
         metrics: Vec::new(),
         flows: Vec::new(),
         tasks: TaskRows::new(),
-        masters: Vec::new(),
+        ams: Vec::new(),
         allocations: Vec::new(),
     }
 }
@@ -96,7 +96,7 @@ fn a_flow_behind_another_is_late_because_of_it() {
     assert_eq!(found.waits, waits(20.0, 0.0, 15.0, 0.0, 20.0));
     let job = instance.flow(flow(&instance, "a")).jobs().next().unwrap();
     let others = vec![Blocker { job, slot_seconds: 40.0, waiting: 0.0 }];
-    assert_eq!(found.blocked, Blocked { seconds: 20.0, idle: 0.0, masters: 0.0, own: 0.0, others });
+    assert_eq!(found.blocked, Blocked { seconds: 20.0, idle: 0.0, ams: 0.0, own: 0.0, others });
     let deadline = found.deadline.unwrap();
     assert_eq!((deadline.verdict, deadline.lateness), (Verdict::Slots, Some(15.0)));
     assert_eq!((deadline.least, deadline.alone, deadline.start_by), (15.0, 15.0, Some(5.0)));

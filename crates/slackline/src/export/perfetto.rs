@@ -5,7 +5,7 @@
 //! | a machine | a process |
 //! | a slot | a thread of it, with an id that is unique in the trace |
 //! | a task on a slot | a complete event (`X`), with its start-up as a slice in it |
-//! | an ApplicationMaster that holds a slot | a complete event of category `master` |
+//! | an ApplicationMaster that holds a slot | a complete event of category `am` |
 //! | a flow | an async slice (`b`, `e`) of process `flows`, release to completion; its deadline (`n`) |
 //!
 //! Times are whole microseconds after second 0. Events are in the order of the rows; the format requires no
@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use slackline_model::schedule::{FlowResult, FlowRow, MasterRow, NewRow, Origin, Outcome};
+use slackline_model::schedule::{AmRow, FlowResult, FlowRow, NewRow, Origin, Outcome};
 use slackline_model::{FlowId, Instance, SlotKind, SlotRange, Span, Time};
 
 use super::{SlotNumbers, phase_words};
@@ -182,14 +182,14 @@ impl<W: Write> RowWriter for Perfetto<W> {
         Ok(())
     }
 
-    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()> {
+    fn am(&mut self, live: &Instance, row: &AmRow) -> io::Result<()> {
         let job = live.job(row.job);
         self.ends_at(job.flow, row.end);
         let Some(slot) = row.slot else { return Ok(()) };
         let track = self.track(live, SlotKind::Any, slot)?;
-        let name = json(&format!("{}/{} master", live.flow(job.flow).id, job.id));
+        let name = json(&format!("{}/{} AM", live.flow(job.flow).id, job.id));
         let arguments = format!(r#""flow":{},"job":{}"#, json(&live.flow(job.flow).id), json(&job.id));
-        let category = category("master", row.outcome);
+        let category = category("am", row.outcome);
         let length = row.end.since(row.start);
         let slice = Slice { name: &name, category: &category, start: row.start, length, track };
         self.slice(&slice, &arguments)?;

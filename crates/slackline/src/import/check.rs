@@ -147,7 +147,7 @@ impl<'a> ScheduleDocument<'a> {
                 (ScheduleLine::Row(row, places), Some(stream)) => stream.row(row, &places).is_ok(),
                 (ScheduleLine::Flow(row), Some(stream)) => stream.flow(&row).is_ok(),
                 // Jobs with ApplicationMasters share slots; the stream reports this before it starts.
-                (ScheduleLine::Master(_), _) | (_, None) => false,
+                (ScheduleLine::Am(_), _) | (_, None) => false,
             };
             if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };

@@ -140,7 +140,7 @@ fn for_any_cluster(draft: &Draft) -> Draft {
             job.map = Some(TasksDraft::Uniform { tasks: 1, seconds: 0.0 }.into());
         }
     }
-    let machine = |name| MachineDraft { name, count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+    let machine = |name| MachineDraft { name, count: 1, speed: 1.0, slots: Slots::Generic(1), rack: None };
     draft.machines = hosts.into_iter().map(machine).collect();
     draft
 }

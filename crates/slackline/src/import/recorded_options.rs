@@ -62,11 +62,11 @@ impl WorkloadOptions {
         put(&mut options, "from", self.from.as_ref());
         put(&mut options, "machines", self.machines);
         match self.slots {
-            Some(SlotOptions::Typed { map, reduce }) => {
+            Some(SlotOptions::MapReduce { map, reduce }) => {
                 put(&mut options, "map-slots", Some(map));
                 put(&mut options, "reduce-slots", Some(reduce));
             }
-            Some(SlotOptions::Universal(slots)) => put(&mut options, "slots", Some(slots)),
+            Some(SlotOptions::Generic(slots)) => put(&mut options, "slots", Some(slots)),
             Some(SlotOptions::Total(slots)) => put(&mut options, "total-slots", Some(slots)),
             None => {}
         }
@@ -93,8 +93,8 @@ impl WorkloadOptions {
             known.set(param.name, &text).map_err(|problem| problem.to_string())?;
             import.push((param.name.to_owned(), text));
         }
-        let typed = reader.count("map-slots")?.zip(reader.count("reduce-slots")?);
-        let universal = reader.count("slots")?.map(SlotOptions::Universal);
+        let map_reduce = reader.count("map-slots")?.zip(reader.count("reduce-slots")?);
+        let generic = reader.count("slots")?.map(SlotOptions::Generic);
         let total = reader.count("total-slots")?.filter(|&total| total > 0).map(SlotOptions::Total);
         let options = Self {
             importers: importers.clone(),
@@ -102,7 +102,10 @@ impl WorkloadOptions {
             import,
             parameters: Parameters::default(),
             machines: reader.count("machines")?.filter(|&machines| machines > 0),
-            slots: typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce }).or(universal).or(total),
+            slots: map_reduce
+                .map(|(map, reduce)| SlotOptions::MapReduce { map, reduce })
+                .or(generic)
+                .or(total),
             speed: reader.number("speed", 1e-6..=1e6)?,
             metric: reader.take("metric", Metric::from_name, "a metric")?,
             combine: reader.take("combine", Combine::from_name, "sum or max")?,
@@ -203,12 +206,12 @@ mod tests {
         };
         let recorded = WorkloadOptions {
             machines: Some(3),
-            slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
+            slots: Some(SlotOptions::MapReduce { map: 2, reduce: 1 }),
             ..import(&[("split", "1"), ("reduces-max", "none")])
         };
-        let given = WorkloadOptions { slots: Some(SlotOptions::Universal(4)), ..import(&[("split", "2")]) };
+        let given = WorkloadOptions { slots: Some(SlotOptions::Generic(4)), ..import(&[("split", "2")]) };
         let both = given.or(recorded);
-        assert_eq!((both.machines, both.slots), (Some(3), Some(SlotOptions::Universal(4))));
+        assert_eq!((both.machines, both.slots), (Some(3), Some(SlotOptions::Generic(4))));
         assert_eq!(both.import, import(&[("split", "2"), ("reduces-max", "none")]).import);
     }
 

@@ -267,7 +267,7 @@ mod tests {
         let given = WorkloadOptions {
             from: Some("swim".to_owned()),
             machines: Some(600),
-            slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
+            slots: Some(SlotOptions::MapReduce { map: 2, reduce: 1 }),
             speed: Some(0.1),
             metric: Some(Metric::Tardiness),
             combine: Some(Combine::Max),

@@ -46,14 +46,14 @@ pub struct WorkloadOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotOptions {
     /// Slots of each kind on each machine.
-    Typed {
+    MapReduce {
         /// Map slots.
         map: u32,
         /// Reduce slots.
         reduce: u32,
     },
     /// Slots of each machine, for maps and reduces alike.
-    Universal(u32),
+    Generic(u32),
     /// Slots in total, for maps and reduces alike. They are spread evenly over the machines, or there is one
     /// machine per slot.
     Total(u32),
@@ -104,8 +104,10 @@ impl WorkloadOptions {
         {
             for machine in &mut draft.machines {
                 match self.slots {
-                    Some(SlotOptions::Typed { map, reduce }) => machine.slots = Slots::Typed { map, reduce },
-                    Some(SlotOptions::Universal(slots)) => machine.slots = Slots::Universal(slots),
+                    Some(SlotOptions::MapReduce { map, reduce }) => {
+                        machine.slots = Slots::MapReduce { map, reduce }
+                    }
+                    Some(SlotOptions::Generic(slots)) => machine.slots = Slots::Generic(slots),
                     Some(SlotOptions::Total(_)) | None => {}
                 }
                 machine.speed = self.speed.unwrap_or(machine.speed);
@@ -132,14 +134,14 @@ impl WorkloadOptions {
         let count = self.machines.or(total).or(before.as_ref().map(|machine| machine.count));
         let count = count.ok_or_else(|| missing(MissingOption::Machines))?;
         let slots = match self.slots {
-            Some(SlotOptions::Typed { map, reduce }) => Some(Slots::Typed { map, reduce }),
-            Some(SlotOptions::Universal(slots)) => Some(Slots::Universal(slots)),
+            Some(SlotOptions::MapReduce { map, reduce }) => Some(Slots::MapReduce { map, reduce }),
+            Some(SlotOptions::Generic(slots)) => Some(Slots::Generic(slots)),
             Some(SlotOptions::Total(total)) if total % count != 0 => {
                 let problem =
                     format!("found {total} slots for {count} machines, expected a multiple of {count}");
                 return Err(ImportError::option("total-slots", problem));
             }
-            Some(SlotOptions::Total(total)) => Some(Slots::Universal(total / count)),
+            Some(SlotOptions::Total(total)) => Some(Slots::Generic(total / count)),
             None => before.as_ref().map(|machine| machine.slots),
         };
         let slots = slots.ok_or_else(|| missing(MissingOption::Slots))?;

@@ -117,7 +117,7 @@ fn properties(file: &File, root: &Element) -> Result<Properties, TraceError> {
 struct Defaults {
     user_limit: f32,
     user_limit_factor: f32,
-    masters: f32,
+    ams: f32,
     apps: u32,
     /// Whether percentages must add up to 100.
     is_legacy: bool,
@@ -131,14 +131,14 @@ impl Defaults {
         };
         let user_limit = real("minimum-user-limit-percent", 100.0)?;
         let user_limit_factor = real("user-limit-factor", 1.0)?;
-        let masters = real("maximum-am-resource-percent", MASTERS)?;
+        let ams = real("maximum-am-resource-percent", MASTERS)?;
         let apps = match properties.take("max-parallel-apps") {
             Some((text, place)) => file.number("max-parallel-apps", &text, place, "a whole number")?,
             None => u32::MAX,
         };
         let legacy = properties.take("legacy-queue-mode.enabled");
         let is_legacy = legacy.is_none_or(|(text, _)| !text.eq_ignore_ascii_case("false"));
-        Ok(Self { user_limit, user_limit_factor, masters, apps, is_legacy })
+        Ok(Self { user_limit, user_limit_factor, ams, apps, is_legacy })
     }
 }
 
@@ -359,7 +359,7 @@ impl Reader<'_> {
         };
         queue.user_limit = real("minimum-user-limit-percent", defaults.user_limit)?;
         queue.user_limit_factor = real("user-limit-factor", defaults.user_limit_factor)?;
-        queue.masters = real("maximum-am-resource-percent", defaults.masters)?;
+        queue.ams = real("maximum-am-resource-percent", defaults.ams)?;
         let mut whole = |name: &str| match properties.of(&path, name) {
             Some((text, place)) => {
                 file.number::<i32>(&format!("{path}.{name}"), &text, place, "a whole number").map(Some)

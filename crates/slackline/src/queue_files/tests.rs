@@ -99,12 +99,12 @@ fn absolute_capacities_are_memory() {
 }
 
 #[test]
-fn masters_have_a_part_of_each_queue() {
+fn ams_have_a_part_of_each_queue() {
     let queues = [("root.queues", "a,b"), ("root.a.capacity", "50"), ("root.b.capacity", "50")];
     let parts = |more: &[(&'static str, &'static str)]| {
         let (hierarchy, remarks) = capacity(&[&queues, more].concat()).unwrap();
         assert!(remarks.is_empty(), "{remarks:?}");
-        hierarchy.queues[1..].iter().map(|queue| queue.masters).collect::<Vec<_>>()
+        hierarchy.queues[1..].iter().map(|queue| queue.ams).collect::<Vec<_>>()
     };
     assert_eq!(parts(&[]), [0.1, 0.1]);
     let more = [("maximum-am-resource-percent", "0.3"), ("root.b.maximum-am-resource-percent", "0.5")];

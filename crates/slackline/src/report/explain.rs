@@ -196,7 +196,7 @@ impl ExplainInput<'_> {
         // Time with some of the slots counts as waiting only as far as all slots would have shortened it.
         let lost = (explanation.waits.lost - explanation.waits.none).clamp(0.0, starts.below);
         let own = starts.cap + starts.last;
-        let waited = starts.none + starts.submission + starts.masters + starts.containers + lost;
+        let waited = starts.none + starts.submission + starts.ams + starts.containers + lost;
         // For a late flow, its own work counts only as far as it exceeds the time that the deadline allows.
         // For other flows it is a reason if there is almost no waiting.
         let excess = match explanation.deadline.as_ref().filter(|of| of.verdict != Verdict::Met) {
@@ -216,7 +216,7 @@ impl ExplainInput<'_> {
                 starts.submission,
                 starts.submission,
             ),
-            ("the start of its ApplicationMasters", false, starts.masters, starts.masters),
+            ("the start of its ApplicationMasters", false, starts.ams, starts.ams),
             ("the start of its containers", false, starts.containers, starts.containers),
             ("too few slots", true, starts.below, lost),
             ("its own work, with all the slots it could use or its last tasks running", true, own, excess),
@@ -292,7 +292,7 @@ impl ExplainInput<'_> {
         if self.there.is_some() {
             let there = [
                 ("its jobs not submitted yet", starts.submission),
-                ("its ApplicationMasters start", starts.masters),
+                ("its ApplicationMasters start", starts.ams),
                 ("its containers start", starts.containers),
             ];
             entries.splice(0..0, there);
@@ -345,7 +345,7 @@ impl ExplainInput<'_> {
         let values: Vec<Option<f64>> = shown
             .clone()
             .map(|other| other.slot_seconds)
-            .chain([rest, blocked.masters, blocked.own, blocked.idle])
+            .chain([rest, blocked.ams, blocked.own, blocked.idle])
             .map(Some)
             .collect();
         let mut cells = column(&values, Unit::Measure).into_iter();
@@ -366,7 +366,7 @@ impl ExplainInput<'_> {
         let others = blocked.others.len().saturating_sub(BLOCKERS);
         let last = [
             (counted(others as u64, "other job"), rest, others > 0),
-            ("ApplicationMasters".to_owned(), blocked.masters, blocked.masters > 0.0),
+            ("ApplicationMasters".to_owned(), blocked.ams, blocked.ams > 0.0),
             ("itself".to_owned(), blocked.own, blocked.own > 0.0),
             ("no job".to_owned(), blocked.idle, blocked.idle > 0.0),
         ];
@@ -418,12 +418,12 @@ impl ExplainInput<'_> {
         }
         let why = "Slots that no job holds while there are tasks to start are kept for minima or for input nearby, \
                    are less than the policy gives out, wait for a heartbeat, or are on machines that are down.";
-        let masters = if blocked.masters > 0.0 {
+        let ams = if blocked.ams > 0.0 {
             " Tasks of a job whose ApplicationMaster is not up yet cannot use them."
         } else {
             ""
         };
-        fitted(&format!("{why}{masters}"), view.width)
+        fitted(&format!("{why}{ams}"), view.width)
     }
 
     /// A table of the phases: those on the chain, then the others.

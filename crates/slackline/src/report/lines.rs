@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin};
+use slackline_model::schedule::{AmRow, FlowRow, NewRow, Origin};
 use slackline_model::{Instance, SlotRange};
 use slackline_trace::documents::schedule::status;
 use slackline_trace::{Diagnostic, Meta, ScheduleLines};
@@ -30,8 +30,8 @@ impl<W: Write> RowWriter for Lines<'_, W> {
         self.lines.row(live, row, places)
     }
 
-    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()> {
-        self.lines.master(live, row)
+    fn am(&mut self, live: &Instance, row: &AmRow) -> io::Result<()> {
+        self.lines.am(live, row)
     }
 
     fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {

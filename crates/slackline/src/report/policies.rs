@@ -13,7 +13,7 @@ fn cells(entry: &PolicyEntry) -> [(&'static str, &'static str); 9] {
     [
         ("policy", entry.name),
         ("flows of jobs", can.flows),
-        ("typed slots", can.typed),
+        ("map and reduce slots", can.map_reduce_slots),
         ("mixed speeds", can.speeds),
         ("plan gives", can.plan),
         ("minima", can.minima),
@@ -32,7 +32,7 @@ fn short(text: &str) -> &str {
 pub fn table(entries: &[&PolicyEntry], view: &View) -> String {
     // Sentences are shown below the table, and the rest in the details.
     const SHOWN: [&str; 6] =
-        ["policy", "flows of jobs", "typed slots", "mixed speeds", "plan gives", "minima"];
+        ["policy", "flows of jobs", "map and reduce slots", "mixed speeds", "plan gives", "minima"];
     let mut table = Table::new(&SHOWN.map(|name| (name, Align::Left)));
     for entry in entries {
         let shown = cells(entry).into_iter().filter(|(name, _)| SHOWN.contains(name));
@@ -95,7 +95,7 @@ fn document(entry: &PolicyEntry) -> Value {
     json!({
         "name": entry.name, "summary": entry.summary, "source": entry.source, "guarantee": entry.guarantee,
         "capabilities": {
-            "flows": can.flows.name(), "typed_slots": can.typed.name(), "speeds": can.speeds.name(),
+            "flows": can.flows.name(), "map_reduce_slots": can.map_reduce_slots.name(), "speeds": can.speeds.name(),
             "plan": PlanForm::of(&entry.planner).name(), "planned": planned, "minima": can.minima,
         },
         "parameters": params.collect::<Vec<_>>(),

@@ -345,7 +345,7 @@ mod tests {
             policy: policy.into(),
             result: Ok(costs.map(|cost| Figures { cost, ..Figures::default() }).to_vec()),
         };
-        let refused = Runs { policy: "dmrs".into(), result: Err("typed slots".into()) };
+        let refused = Runs { policy: "dmrs".into(), result: Err("map and reduce slots".into()) };
         let mut all = [
             runs("fifo", [Some(3.0), Some(5.0), None]),
             refused,

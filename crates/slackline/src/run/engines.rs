@@ -181,10 +181,13 @@ mod tests {
     #[test]
     fn the_local_engine_is_made_from_its_parameters() {
         let four =
-            r#"{"engine": "local", "slots": "Universal(4)", "split": "1048576", "task-memory": "134217728"}"#;
+            r#"{"engine": "local", "slots": "Generic(4)", "split": "1048576", "task-memory": "134217728"}"#;
         assert_eq!(options("local:slots=4,split=1MiB").unwrap(), four);
-        let typed = options("local:map-slots=2,reduce-slots=1").unwrap();
-        assert!(typed.contains("Typed { map: 2, reduce: 1 }") && typed.contains("67108864"), "{typed}");
+        let map_reduce = options("local:map-slots=2,reduce-slots=1").unwrap();
+        assert!(
+            map_reduce.contains("MapReduce { map: 2, reduce: 1 }") && map_reduce.contains("67108864"),
+            "{map_reduce}"
+        );
         assert_eq!(options("local"), options("local:slots=processors,timeout=none"));
     }
 

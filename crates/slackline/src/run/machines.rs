@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn draft(name: &str, count: u32) -> MachineDraft {
-        MachineDraft { name: name.into(), count, speed: 2.0, slots: Slots::Universal(2), rack: None }
+        MachineDraft { name: name.into(), count, speed: 2.0, slots: Slots::Generic(2), rack: None }
     }
 
     fn attempt(slot: u32, ended: AttemptOutcome) -> Attempt {

@@ -243,17 +243,17 @@ impl RunModel {
         let mut behind = BTreeMap::new();
         let Some(profile) = &self.setting.profile else { return behind };
         let middle = |range: UniformSpan| f64::midpoint(range.least.seconds(), range.most.seconds());
-        let master = middle(profile.submit()) + middle(profile.am_start());
+        let am = middle(profile.submit()) + middle(profile.am_start());
         let (mut all, mut done) = (vec![0; self.flows.len()], vec![0; self.flows.len()]);
         self.phases().for_each(|entry| all[entry.phase.0 as usize] += count(entry.draft));
         self.done.iter().for_each(|id| done[id.job as usize] += 1);
         for ((all, done), flow) in all.into_iter().zip(done).zip(&self.flows) {
             if 0 < done && done < all {
-                behind.insert(flow.as_str(), master);
+                behind.insert(flow.as_str(), am);
             }
         }
         for id in self.running.keys() {
-            behind.insert(&self.flows[id.job as usize], master + middle(profile.container_start()));
+            behind.insert(&self.flows[id.job as usize], am + middle(profile.container_start()));
         }
         behind
     }

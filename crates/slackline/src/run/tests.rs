@@ -275,7 +275,7 @@ fn a_run_that_resumes_is_prepared_once_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("in"), "line").unwrap();
     let settings = Settings::new(WorkerCommand::this_program().unwrap());
-    let engine = OneAtATime(LocalEngine::new(Slots::Universal(1), settings), Arc::default());
+    let engine = OneAtATime(LocalEngine::new(Slots::Generic(1), settings), Arc::default());
     let directory = Some(dir.path().to_owned());
     let request = || Request { directory: directory.clone(), ..request(&dir.path().join("state")) };
     let started = Run::open(&engine, request(), &mut Silent).unwrap().record().started;

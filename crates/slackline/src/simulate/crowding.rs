@@ -15,9 +15,8 @@ impl Crowding {
     /// The crowding of a schedule; `None` if no ApplicationMaster holds a slot. O(m log m) for m
     /// ApplicationMasters.
     pub(crate) fn of(instance: &Instance, schedule: &Schedule) -> Option<Self> {
-        let holding = schedule.masters.iter().filter(|master| master.slot.is_some());
-        let mut changes: Vec<(Time, i64)> =
-            holding.flat_map(|master| [(master.start, 1), (master.end, -1)]).collect();
+        let holding = schedule.ams.iter().filter(|am| am.slot.is_some());
+        let mut changes: Vec<(Time, i64)> = holding.flat_map(|am| [(am.start, 1), (am.end, -1)]).collect();
         changes.sort_unstable();
         let slots = i64::from(instance.cluster().slots(SlotKind::Any));
         let (mut held, mut crowding) = (0, Self::default());
@@ -65,14 +64,14 @@ jobs = [{ id = "j", map = { tasks = 1, seconds = 10.0 } }]
     }
 
     #[test]
-    fn seconds_with_masters_on_most_slots_are_counted() {
+    fn seconds_with_ams_on_most_slots_are_counted() {
         const PROFILE: &str =
             "hadoop:submit=0:am-start=4:am-linger=1:heartbeat=0:am-heartbeat=0:container-start=0";
         // Both ApplicationMasters start at once. The last slot runs one map after the other: 4 s + 10 s, and
         // 10 s more after the first job has ended.
-        let found = crowding(PROFILE).expect("masters");
+        let found = crowding(PROFILE).expect("ams");
         assert_eq!((found.most, found.all), (15.0, 15.0));
-        let limited = crowding(&format!("{PROFILE}:am-share=0.4")).expect("masters");
+        let limited = crowding(&format!("{PROFILE}:am-share=0.4")).expect("ams");
         assert_eq!((limited.most, limited.all), (0.0, 0.0));
         assert_eq!(crowding("plain"), None);
     }

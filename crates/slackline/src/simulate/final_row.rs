@@ -1,6 +1,6 @@
 //! The final rows of a simulation, for its observers.
 
-use slackline_model::schedule::{MasterRow, NewRow};
+use slackline_model::schedule::{AmRow, NewRow};
 use slackline_model::{Schedule, SlotRange};
 
 /// A row that is final, with the ids of the workload.
@@ -9,7 +9,7 @@ pub enum FinalRow<'a> {
     /// Attempts of tasks, and the slots that they held.
     Row(&'a NewRow, &'a [SlotRange]),
     /// The ApplicationMaster of a job that has ended.
-    Master(&'a MasterRow),
+    Am(&'a AmRow),
 }
 
 impl FinalRow<'_> {
@@ -18,8 +18,8 @@ impl FinalRow<'_> {
         for row in schedule.tasks.rows() {
             emit(FinalRow::Row(&NewRow::from(row), schedule.tasks.places(row)));
         }
-        for master in &schedule.masters {
-            emit(FinalRow::Master(master));
+        for am in &schedule.ams {
+            emit(FinalRow::Am(am));
         }
     }
 }

@@ -266,8 +266,8 @@ fn check_profile(
         let found = "found machines that die, expected none: the death of an ApplicationMaster on them is not simulated";
         return wrong("profile", found);
     }
-    if profile.am_share() > 0.0 && cluster.is_typed() {
-        let found = "found map slots and reduce slots, expected universal ones, which ApplicationMasters can hold too \
+    if profile.am_share() > 0.0 && cluster.is_map_reduce() {
+        let found = "found map slots and reduce slots, expected generic ones, which ApplicationMasters can hold too \
                      (or am-share=0)";
         return wrong("profile", found);
     }

@@ -58,9 +58,9 @@ pub enum NotStreamed<E> {
 pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
     let none = std::iter::empty();
     let faults = Sim::of_stream(empty.cluster(), none, options.sim.clone()).capabilities().faults;
-    if options.slowstart < 1.0 && !empty.cluster().is_typed() {
+    if options.slowstart < 1.0 && !empty.cluster().is_map_reduce() {
         Some(
-            "reduces that take universal slots early (--slowstart) can only be judged with all others"
+            "reduces that take generic slots early (--slowstart) can only be judged with all others"
                 .to_owned(),
         )
     } else if faults == Faults::TasksAndOutput {
@@ -68,7 +68,7 @@ pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
             "machines that take finished output with them (crashes) can only be judged as a whole".to_owned(),
         )
     } else if options.sim.profile.is_some() {
-        Some("masters of jobs, which share slots (--profile), can only be judged with all others".to_owned())
+        Some("AMs of jobs, which share slots (--profile), can only be judged with all others".to_owned())
     } else if !options.plans.is_empty() {
         Some("plans made elsewhere are of flows that are known beforehand".to_owned())
     } else {

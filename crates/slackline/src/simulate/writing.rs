@@ -7,7 +7,7 @@ use std::io;
 use slackline_judge::{Report, Stream, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{
-    Clock, FlowResult, FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows,
+    AmRow, Clock, FlowResult, FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows,
 };
 use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
 use slackline_policy::driver::Figures;
@@ -46,7 +46,7 @@ pub trait RowWriter {
     ///
     /// # Errors
     /// See [`Self::begin`].
-    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()> {
+    fn am(&mut self, live: &Instance, row: &AmRow) -> io::Result<()> {
         let _ = (live, row);
         Ok(())
     }
@@ -160,7 +160,7 @@ pub(crate) fn simulate_watched(
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
     let left = watch.left.map(|left| left as &mut dyn FnMut(FinalRow<'_>));
-    let mut leaving = Leaving { instance, leave, judged, masters: Vec::new(), times, left, failed: &failed };
+    let mut leaving = Leaving { instance, leave, judged, ams: Vec::new(), times, left, failed: &failed };
     let empty = instance.without_flows();
     let mut driver = Driver::new(empty, built.as_mut(), &mut engine, &mut leaving, config);
     while failed.get().is_none() {
@@ -176,8 +176,8 @@ pub(crate) fn simulate_watched(
     }
     let timings = options.timed_by(&stopwatch, &mut figures);
     leaving.flows_that_never_came();
-    let Leaving { leave, judged, masters, times, .. } = leaving;
-    schedule.masters = masters;
+    let Leaving { leave, judged, ams, times, .. } = leaving;
+    schedule.ams = ams;
     if let Some(error) = failed.into_inner() {
         return Err(error);
     }
@@ -189,7 +189,7 @@ pub(crate) fn simulate_watched(
     let crowding = Crowding::of(instance, &schedule);
     if !matches!(leave, Leave::Kept) {
         schedule.tasks = TaskRows::new();
-        schedule.masters = Vec::new();
+        schedule.ams = Vec::new();
     }
     let failed = schedule.flows.iter().filter(|row| row.status == FlowResult::Failed).count();
     Ok(Simulated { crowding, timings, ..simulated(schedule, judged, figures, built.as_ref(), failed) })
@@ -258,7 +258,7 @@ struct Leaving<'a, 'o, 'f> {
     leave: Leave<'o>,
     judged: Judged<'a>,
     /// The ApplicationMasters so far. They are validated at the end.
-    masters: Vec<MasterRow>,
+    ams: Vec<AmRow>,
     /// By flow that has ended: its times.
     times: TiVec<FlowId, Option<FlowTimes>>,
     /// Receives each row.
@@ -296,14 +296,14 @@ impl Leaving<'_, '_, '_> {
         }
     }
 
-    fn take_master(&mut self, row: &MasterRow, live: &Instance) -> Result<(), NotWritten> {
-        let known = MasterRow { job: live.job_in(self.instance, row.job), ..*row };
+    fn take_am(&mut self, row: &AmRow, live: &Instance) -> Result<(), NotWritten> {
+        let known = AmRow { job: live.job_in(self.instance, row.job), ..*row };
         if let Some(left) = &mut self.left {
-            left(FinalRow::Master(&known));
+            left(FinalRow::Am(&known));
         }
-        self.masters.push(known);
+        self.ams.push(known);
         match &mut self.leave {
-            Leave::To(out) => Ok(out.master(live, row)?),
+            Leave::To(out) => Ok(out.am(live, row)?),
             Leave::Kept | Leave::Dropped => Ok(()),
         }
     }
@@ -341,9 +341,9 @@ impl Sink for Leaving<'_, '_, '_> {
         }
     }
 
-    fn master(&mut self, row: &MasterRow, live: &Instance) {
+    fn am(&mut self, row: &AmRow, live: &Instance) {
         if self.failed.get().is_none() {
-            let taken = self.take_master(row, live);
+            let taken = self.take_am(row, live);
             self.note(taken);
         }
     }

@@ -86,13 +86,13 @@ fn assemble(mut draft: Draft) -> Draft {
 fn arb_machines() -> impl Strategy<Value = Vec<MachineDraft>> {
     let speeds = prop_oneof![2 => Just(vec![1.0, 1.0, 1.0]), 1 => Just(vec![2.0, 1.0, 0.5]), 1 => Just(vec![3.0, 3.0, 3.0])];
     let groups = prop::collection::vec((1..3u32, 1..3u32, 0..3u32), 1..4);
-    (prop::bool::ANY, speeds, groups).prop_map(|(typed, speeds, groups)| {
+    (prop::bool::ANY, speeds, groups).prop_map(|(map_reduce, speeds, groups)| {
         let group = |(k, (count, a, b)): (usize, (u32, u32, u32))| {
-            let slots = match (typed, k) {
+            let slots = match (map_reduce, k) {
                 // The first group has slots of both kinds, so that every phase can run somewhere.
-                (true, 0) => Slots::Typed { map: a, reduce: b.max(1) },
-                (true, _) => Slots::Typed { map: a, reduce: b },
-                (false, _) => Slots::Universal(a + b / 2),
+                (true, 0) => Slots::MapReduce { map: a, reduce: b.max(1) },
+                (true, _) => Slots::MapReduce { map: a, reduce: b },
+                (false, _) => Slots::Generic(a + b / 2),
             };
             let rack = (k != 1).then(|| "r".to_owned());
             MachineDraft { rack, ..machines(&format!("m{k}"), count, speeds[k], slots) }
@@ -233,8 +233,8 @@ mod tests {
         note("own costs", flows.iter().any(|f| f.cost.is_some()));
         note("recurrences", flows.iter().any(|f| f.repeat.is_some_and(|r| r.times > 1)));
         note("pools", flows.iter().any(|f| f.pool.is_some()));
-        let typed = matches!(draft.machines[0].slots, Slots::Typed { .. });
-        note(if typed { "typed slots" } else { "universal slots" }, true);
+        let map_reduce = matches!(draft.machines[0].slots, Slots::MapReduce { .. });
+        note(if map_reduce { "map and reduce slots" } else { "generic slots" }, true);
         note("mixed speeds", draft.machines.iter().any(|m| m.speed != draft.machines[0].speed));
         for flow in flows {
             let n = flow.jobs.len();
@@ -291,8 +291,8 @@ mod tests {
             "several flows",
             "tasks of no length",
             "ties",
-            "typed slots",
-            "universal slots",
+            "map and reduce slots",
+            "generic slots",
             "weight 0",
             "weights",
             "wide DAGs",

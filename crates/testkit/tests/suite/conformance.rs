@@ -33,7 +33,7 @@ fn not_in_the_table(instance: &Instance, policy: &PolicySpec) -> Option<&'static
     let moldable = policy.spec().contains("jobs=moldable");
     match policy.name() {
         "flex" if several => Some("jobs"),
-        "flowflex" if instance.cluster().is_typed() => Some("typed"),
+        "flowflex" if instance.cluster().is_map_reduce() => Some("map-reduce"),
         "flex" if mixed => Some("speeds"),
         "flex" if moldable && (pools || minima && staged) => Some("minima"),
         "fifo" | "fair" | "edf" | "flex" | "flowflex" => mixed.then_some("speeds"),
@@ -49,7 +49,7 @@ fn not_in_the_table(instance: &Instance, policy: &PolicySpec) -> Option<&'static
 fn reason(refused: &Refused) -> &'static str {
     match refused {
         Refused::SeveralJobs { .. } => "jobs",
-        Refused::TypedSlots { .. } => "typed",
+        Refused::MapReduceSlots { .. } => "map-reduce",
         Refused::MixedSpeeds { .. } => "speeds",
         Refused::Minima { .. } => "minima",
         Refused::NotCut { .. } => "uncut",

@@ -272,7 +272,7 @@ fn damaged_files_are_read_or_refused() {
         try_all(&importer, 400.0, &(file, values, any::<bool>()), |(file, values, has_cluster)| {
             let mut options = options(Some(&importer));
             if has_cluster {
-                (options.machines, options.slots) = (Some(3), Some(SlotOptions::Universal(2)));
+                (options.machines, options.slots) = (Some(3), Some(SlotOptions::Generic(2)));
             }
             let source = Source::new("damaged", file);
             if recurs_often(&source, &importer) {

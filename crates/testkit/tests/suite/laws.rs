@@ -7,7 +7,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, TasksDraft};
 use slackline_model::{Combine, Instance, Metric, Schedule, Span};
 use slackline_testkit::harness::{self, Setup};
-use slackline_testkit::instances::{job, universal};
+use slackline_testkit::instances::{generic, job};
 
 fn run(draft: &Draft, policy: &PolicySpec, setup: &Setup) -> Schedule {
     let instance = Instance::new(draft).unwrap().cut(Span(5_000_000));
@@ -151,8 +151,8 @@ proptest! {
         let mut larger = draft.clone();
         let at = at % larger.machines.len();
         match &mut larger.machines[at].slots {
-            Slots::Universal(n) => *n += 1,
-            Slots::Typed { map, reduce } => {
+            Slots::Generic(n) => *n += 1,
+            Slots::MapReduce { map, reduce } => {
                 *map += 1;
                 *reduce += 1;
             }
@@ -178,7 +178,7 @@ proptest! {
             release: f64::from(release),
             ..FlowDraft::new(format!("f{k}"), vec![job("j", &[], Some(tasks(maps + 1, seconds)), (reduces > 0).then(|| tasks(reduces, 1)))])
         };
-        let draft = Draft { machines: universal(1), flows: flows.iter().enumerate().map(flow).collect(), ..Draft::default() };
+        let draft = Draft { machines: generic(1), flows: flows.iter().enumerate().map(flow).collect(), ..Draft::default() };
         let schedule = run(&draft, &Registry::standard().parse(policy).unwrap(), &Setup::plain());
         let mut order: Vec<usize> = (0..flows.len()).collect();
         order.sort_by_key(|&k| (flows[k].0, k));
@@ -205,9 +205,9 @@ proptest! {
         }
         let at = |speed: f64| {
             let mut draft = draft.clone();
-            draft.machines = universal(1);
+            draft.machines = generic(1);
             draft.machines[0].speed = speed;
-            assert!(matches!(draft.machines[0].slots, Slots::Universal(1)));
+            assert!(matches!(draft.machines[0].slots, Slots::Generic(1)));
             run(&draft, &policy, &Setup::plain())
         };
         let (slow, fast) = (at(1.0), at(2.0));

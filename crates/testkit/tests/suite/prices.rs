@@ -19,8 +19,10 @@ pub(crate) fn draft(seed: u64, metric: Metric) -> Draft {
     let draw = |what: &str, part: u64, below: u64| Seed(seed).stream(what, part) % below;
     let kind = draw("slots", 0, 4);
     let slots = match kind {
-        0 => Slots::Typed { map: 1 + draw("maps", 0, 2) as u32, reduce: 1 + draw("reduces", 0, 2) as u32 },
-        n => Slots::Universal(1 + (n % 3) as u32),
+        0 => {
+            Slots::MapReduce { map: 1 + draw("maps", 0, 2) as u32, reduce: 1 + draw("reduces", 0, 2) as u32 }
+        }
+        n => Slots::Generic(1 + (n % 3) as u32),
     };
     let two_speeds = kind == 3;
     let (more, least) = if two_speeds { (1, 2.0) } else { (2, 1.0) };
@@ -52,7 +54,7 @@ pub(crate) fn draft(seed: u64, metric: Metric) -> Draft {
             ..FlowDraft::new(format!("f{f}"), (0..jobs).map(job).collect())
         }
     };
-    let fast = two_speeds.then(|| machines("fast", 1, 2.0, Slots::Universal(1 + draw("fast", 0, 2) as u32)));
+    let fast = two_speeds.then(|| machines("fast", 1, 2.0, Slots::Generic(1 + draw("fast", 0, 2) as u32)));
     Draft {
         machines: [machines("m", 1, 1.0, slots)].into_iter().chain(fast).collect(),
         objective: Objective::new(metric, Combine::Sum),

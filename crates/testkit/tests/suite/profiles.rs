@@ -7,7 +7,7 @@ use slackline::simulate::{Options, simulate};
 use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, SplitDraft, TasksDraft};
-use slackline_model::schedule::{MasterRow, Outcome, TaskRow};
+use slackline_model::schedule::{AmRow, Outcome, TaskRow};
 use slackline_model::{Draft, Instance, JobId, Profile, Schedule, Seed, Span};
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{job, machines};
@@ -47,7 +47,7 @@ fn two(n: usize) -> Instance {
     let short = FlowDraft::new("g", vec![job("j", &[], uniform(1, 1.0), None)]);
     let flows = vec![long, short][..n].to_vec();
     Instance::new(&Draft {
-        machines: vec![machines("m", 1, 1.0, Slots::Universal(2))],
+        machines: vec![machines("m", 1, 1.0, Slots::Generic(2))],
         flows,
         ..Draft::default()
     })
@@ -67,60 +67,60 @@ fn rows(schedule: &Schedule) -> Vec<(u32, f64, f64, f64)> {
 }
 
 /// (job, slot, start, up, end) of the ApplicationMasters.
-fn masters(schedule: &Schedule) -> Vec<(JobId, Option<u32>, f64, f64, f64)> {
-    let of = |row: &MasterRow| {
+fn ams(schedule: &Schedule) -> Vec<(JobId, Option<u32>, f64, f64, f64)> {
+    let of = |row: &AmRow| {
         assert_eq!(row.outcome, Outcome::Done);
         (row.job, row.slot, row.start.seconds(), row.up.unwrap().seconds(), row.end.seconds())
     };
-    schedule.masters.iter().map(of).collect()
+    schedule.ams.iter().map(of).collect()
 }
 
 #[test]
-fn a_job_is_submitted_and_its_master_started_before_its_tasks() {
+fn a_job_is_submitted_and_its_am_started_before_its_tasks() {
     let schedule = run(&two(1), "fifo", &fixed(""), 0);
     // The ApplicationMaster keeps one of the two slots, so that maps and reduce follow each other.
     assert_eq!(rows(&schedule), [(1, 6.0, 8.0, 18.0), (1, 18.0, 20.0, 30.0), (1, 30.0, 32.0, 37.0)]);
-    assert_eq!(masters(&schedule), [(JobId(0), Some(0), 1.0, 6.0, 41.0)]);
+    assert_eq!(ams(&schedule), [(JobId(0), Some(0), 1.0, 6.0, 41.0)]);
     assert_eq!((schedule.flows[0].start, schedule.flows[0].completion), (Some(6.0), Some(37.0)));
 }
 
 /// The largest number of ApplicationMasters at a time.
-fn most_masters(schedule: &Schedule) -> usize {
-    let masters = masters(schedule);
-    let at = |now: f64| masters.iter().filter(|&&(_, _, start, _, end)| start <= now && now < end).count();
-    masters.iter().map(|&(_, _, start, ..)| at(start)).max().unwrap_or(0)
+fn most_ams(schedule: &Schedule) -> usize {
+    let ams = ams(schedule);
+    let at = |now: f64| ams.iter().filter(|&&(_, _, start, _, end)| start <= now && now < end).count();
+    ams.iter().map(|&(_, _, start, ..)| at(start)).max().unwrap_or(0)
 }
 
 #[test]
-fn queues_limit_masters_as_hadoop_does() {
+fn queues_limit_ams_as_hadoop_does() {
     let flow = |k: u32| FlowDraft::new(format!("f{k}"), vec![job("j", &[], uniform(3, 20.0), None)]);
-    let machines = vec![machines("m", 1, 1.0, Slots::Universal(20))];
+    let machines = vec![machines("m", 1, 1.0, Slots::Generic(20))];
     let instance = Instance::new(&Draft { machines, flows: (0..5).map(flow).collect(), ..Draft::default() });
     let instance = instance.unwrap();
-    assert_eq!(most_masters(&run(&instance, "fifo", &fixed(":am-linger=0"), 0)), 5);
+    assert_eq!(most_ams(&run(&instance, "fifo", &fixed(":am-linger=0"), 0)), 5);
     // A tenth of 20 slots, which is the default.
-    assert_eq!(most_masters(&run(&instance, "yarn-capacity", &fixed(":am-linger=0"), 0)), 2);
+    assert_eq!(most_ams(&run(&instance, "yarn-capacity", &fixed(":am-linger=0"), 0)), 2);
     let none = run(&instance, "yarn-capacity", &fixed(":am-share=0"), 0);
-    assert_eq!(most_masters(&none), 5, "they hold no slots");
+    assert_eq!(most_ams(&none), 5, "they hold no slots");
 }
 
 #[test]
-fn a_master_waits_until_another_has_gone() {
+fn a_am_waits_until_another_has_gone() {
     let schedule = run(&two(2), "fifo", &fixed(""), 0);
-    assert_eq!(masters(&schedule)[1], (JobId(1), Some(0), 41.0, 46.0, 53.0));
+    assert_eq!(ams(&schedule)[1], (JobId(1), Some(0), 41.0, 46.0, 53.0));
     assert_eq!(rows(&schedule)[3], (1, 46.0, 48.0, 49.0));
 }
 
 #[test]
-fn masters_that_hold_no_slot_take_time_all_the_same() {
+fn ams_that_hold_no_slot_take_time_all_the_same() {
     let schedule = run(&two(2), "fifo", &fixed(":am-share=0"), 0);
     // Both maps start at once, in one row.
     assert_eq!(rows(&schedule)[..2], [(0, 6.0, 8.0, 18.0), (0, 18.0, 20.0, 25.0)]);
-    assert_eq!(masters(&schedule)[1], (JobId(0), None, 1.0, 6.0, 29.0));
+    assert_eq!(ams(&schedule)[1], (JobId(0), None, 1.0, 6.0, 29.0));
 }
 
 #[test]
-fn a_master_hears_of_slots_by_its_heartbeats() {
+fn a_am_hears_of_slots_by_its_heartbeats() {
     let schedule = run(&two(1), "fifo", &fixed(":am-heartbeat=5"), 0);
     // The ApplicationMaster is up at 6 and learns of slots at 6, 11, 16, 21, …; a container then starts in 2
     // s.
@@ -130,7 +130,7 @@ fn a_master_hears_of_slots_by_its_heartbeats() {
 #[test]
 fn machines_give_slots_by_their_heartbeats() {
     let schedule = run(&two(1), "fifo", &fixed(":heartbeat=4"), 0);
-    assert_eq!(masters(&schedule), [(JobId(0), Some(0), 4.0, 9.0, 47.0)]);
+    assert_eq!(ams(&schedule), [(JobId(0), Some(0), 4.0, 9.0, 47.0)]);
     assert_eq!(rows(&schedule), [(1, 12.0, 14.0, 24.0), (1, 24.0, 26.0, 36.0), (1, 36.0, 38.0, 43.0)]);
 }
 
@@ -152,7 +152,7 @@ fn uneven(slots: u32) -> Instance {
 
 /// One flow on machines of one slot each.
 fn one_flow(flow: FlowDraft, slots: u32) -> Instance {
-    let machines = vec![machines("m", slots, 1.0, Slots::Universal(1))];
+    let machines = vec![machines("m", slots, 1.0, Slots::Generic(1))];
     Instance::new(&Draft { machines, flows: vec![flow], ..Draft::default() }).unwrap()
 }
 
@@ -170,7 +170,7 @@ fn twins(schedule: &Schedule) -> Vec<(u32, u16, f64, f64, Outcome)> {
 }
 
 #[test]
-fn a_slow_task_is_tried_again_on_an_idle_slot_when_its_master_looks() {
+fn a_slow_task_is_tried_again_on_an_idle_slot_when_its_am_looks() {
     // The ApplicationMaster is up at 6 s and checks each 4 s. The others are done at 18 s, the last map would
     // be at 68 s.
     let schedule = run(&uneven(5), "fifo", &fixed(":speculate=4"), 0);
@@ -225,7 +225,7 @@ fn the_attempt_that_ends_first_counts() {
 fn racks() -> Instance {
     let machine = |name, count, rack: &str| MachineDraft {
         rack: Some(rack.to_owned()),
-        ..machines(name, count, 1.0, Slots::Universal(1))
+        ..machines(name, count, 1.0, Slots::Generic(1))
     };
     let maps = TasksDraft::Splits(vec![SplitDraft { hosts: vec!["m-0".to_owned()], ..split(4, 10.0) }]);
     let flows = vec![FlowDraft::new("f", vec![job("j", &[], Some(maps), None)])];
@@ -262,7 +262,7 @@ fn tasks_away_from_their_input_take_longer() {
 #[test]
 fn a_reduce_that_took_its_slot_early_starts_its_container_meanwhile() {
     let flow = FlowDraft::new("f", vec![job("j", &[], uniform(2, 10.0), uniform(1, 5.0))]);
-    let machines = vec![machines("m", 1, 1.0, Slots::Universal(4))];
+    let machines = vec![machines("m", 1, 1.0, Slots::Generic(4))];
     let instance = Instance::new(&Draft { machines, flows: vec![flow], ..Draft::default() }).unwrap();
     let mut setup = Setup::plain();
     setup.slowstart = 0.0;
@@ -296,7 +296,7 @@ fn day(flows: u32) -> Instance {
         release: f64::from(k) * 30.0,
         ..FlowDraft::new(format!("f{k}"), vec![job("j", &[], uniform(8, 10.0), uniform(2, 5.0))])
     };
-    let machines = vec![machines("m", 4, 1.0, Slots::Universal(2))];
+    let machines = vec![machines("m", 4, 1.0, Slots::Generic(2))];
     Instance::new(&Draft { machines, flows: (0..flows).map(flow).collect(), ..Draft::default() }).unwrap()
 }
 

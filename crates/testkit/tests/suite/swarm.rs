@@ -61,7 +61,7 @@ pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
 pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
     let rng = &mut random::rng(seed, "profile", 0);
     let cluster = instance.cluster();
-    if cluster.is_typed() || cluster.slots(SlotKind::Any) < 2 {
+    if cluster.is_map_reduce() || cluster.slots(SlotKind::Any) < 2 {
         return None;
     }
     let mut setup = setup_of(seed, instance);
@@ -298,7 +298,7 @@ fn birdcage() -> Instance {
     guaranteed.min_slots = PerPhase::both(2);
     let flow = |id: &str, job| FlowDraft::new(id, vec![job]);
     let flows = vec![flow("a", job("j", &[], Some(plain), None)), flow("b", guaranteed)];
-    let machines = vec![machines("m", 3, 1.0, Slots::Universal(1))];
+    let machines = vec![machines("m", 3, 1.0, Slots::Generic(1))];
     Instance::new(&Draft { machines, flows, ..Draft::default() }).unwrap()
 }
 

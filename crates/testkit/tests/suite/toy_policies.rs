@@ -9,7 +9,7 @@ use slackline_model::{FlowId, Instance, Key, MachineId, PhaseId, Schedule, Seed,
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 use slackline_sim::{Crash, Crashes};
 use slackline_testkit::harness::{self, Setup};
-use slackline_testkit::instances::{job, machines, universal};
+use slackline_testkit::instances::{generic, job, machines};
 
 /// FLEX, FlowFlex: every epoch, slots in proportion to the work left.
 struct Epochs {
@@ -236,7 +236,7 @@ fn all_styles_finish_random_workloads_under_all_events() {
 fn targets_change_at_epochs() {
     // Two slots. While a has 8 s of work left and b 2 s, a holds more. Only the epoch changes this, no event.
     let draft = Draft {
-        machines: universal(4),
+        machines: generic(4),
         flows: vec![
             single("a", job("j", &[], Some(maps(12, 1.0)), None)),
             single("b", job("j", &[], Some(maps(4, 1.0)), None)),
@@ -252,7 +252,7 @@ fn targets_change_at_epochs() {
 #[test]
 fn priorities_change_at_every_assignment() {
     let draft = Draft {
-        machines: universal(1),
+        machines: generic(1),
         flows: vec![
             single("a", job("j", &[], Some(maps(3, 1.0)), None)),
             single("b", job("j", &[], Some(maps(3, 1.0)), None)),
@@ -269,8 +269,8 @@ fn priorities_change_at_every_assignment() {
 fn placements_use_fast_machines() {
     let draft = Draft {
         machines: vec![
-            machines("fast", 1, 4.0, Slots::Universal(1)),
-            machines("slow", 1, 1.0, Slots::Universal(1)),
+            machines("fast", 1, 4.0, Slots::Generic(1)),
+            machines("slow", 1, 1.0, Slots::Generic(1)),
         ],
         flows: vec![single("f", job("j", &[], Some(maps(5, 4.0)), None))],
         ..Draft::default()
@@ -286,7 +286,7 @@ fn a_machine_whose_next_task_waits_for_a_cap_is_woken() {
     let mut capped = job("j", &[], Some(maps(2, 3.0)), None);
     capped.max_slots = PerPhase::both(1);
     let draft = Draft {
-        machines: vec![machines("m", 2, 1.0, Slots::Universal(1))],
+        machines: vec![machines("m", 2, 1.0, Slots::Generic(1))],
         flows: vec![single("f", capped)],
         ..Draft::default()
     };
@@ -297,7 +297,7 @@ fn a_machine_whose_next_task_waits_for_a_cap_is_woken() {
 #[test]
 fn a_policy_that_plans_by_epochs_gives_up_on_dead_machines() {
     let flow = single("f", job("j", &[], Some(maps(2, 3.0)), None));
-    let draft = Draft { machines: universal(1), flows: vec![flow], ..Draft::default() };
+    let draft = Draft { machines: generic(1), flows: vec![flow], ..Draft::default() };
     let instance = Instance::new(&draft).unwrap();
     let mut setup = Setup::plain();
     let dead = Crash { machine: MachineId(0), at: Time(4_000_000), back: None };
@@ -309,7 +309,7 @@ fn a_policy_that_plans_by_epochs_gives_up_on_dead_machines() {
 
 #[test]
 fn seven_of_a_hundred_maps_are_seven_hundredths() {
-    let slots = Slots::Typed { map: 1, reduce: 1 };
+    let slots = Slots::MapReduce { map: 1, reduce: 1 };
     let flow = single("f", job("j", &[], Some(maps(100, 1.0)), Some(maps(1, 1.0))));
     let draft = Draft { machines: vec![machines("m", 1, 1.0, slots)], flows: vec![flow], ..Draft::default() };
     let instance = Instance::new(&draft).unwrap();
@@ -328,7 +328,7 @@ fn a_fixed_order_is_johnsons() {
         single(id, job("j", &[], Some(maps(1, map)), Some(maps(1, reduce))))
     };
     let draft = Draft {
-        machines: vec![machines("m", 1, 1.0, Slots::Typed { map: 1, reduce: 1 })],
+        machines: vec![machines("m", 1, 1.0, Slots::MapReduce { map: 1, reduce: 1 })],
         flows: vec![one("a", 5.0, 2.0), one("b", 1.0, 6.0), one("c", 3.0, 3.0)],
         ..Draft::default()
     };
@@ -348,7 +348,7 @@ fn local(splits: &[(u32, f64, &str)], besides: Option<f64>) -> Instance {
     if let Some(seconds) = besides {
         flows.insert(0, single("besides", job("j", &[], Some(maps(1, seconds)), None)));
     }
-    let machines = vec![machines("m", 2, 1.0, Slots::Universal(1))];
+    let machines = vec![machines("m", 2, 1.0, Slots::Generic(1))];
     Instance::new(&Draft { machines, flows, ..Draft::default() }).unwrap()
 }
 

@@ -130,7 +130,7 @@ fn machines(params: &Params) -> Vec<MachineDraft> {
         name: name.to_owned(),
         count: params.count(name),
         speed,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     });
     groups.collect()

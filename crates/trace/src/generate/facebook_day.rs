@@ -105,7 +105,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
     let slots = |name: &str, work: f64| {
         params.count_given(name).unwrap_or_else(|| (work / per_slot).ceil().clamp(1.0, 1e6) as u32)
     };
-    let slots = Slots::Typed { map: slots("map-slots", work[0]), reduce: slots("reduce-slots", work[1]) };
+    let slots = Slots::MapReduce { map: slots("map-slots", work[0]), reduce: slots("reduce-slots", work[1]) };
     Ok(Draft {
         flows,
         machines: nodes(machines, slots),

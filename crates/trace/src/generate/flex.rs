@@ -28,7 +28,7 @@ use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
     name: "flex-4.1",
-    summary: "FLEX section 4.1: small and large independent jobs with slot minima on universal slots",
+    summary: "FLEX section 4.1: small and large independent jobs with slot minima on generic slots",
     params: &[
         Param::new("jobs", "10", Values::Count(1, 100_000), "jobs, all released at 0"),
         Param::new("total-slots", "100", Values::Count(1, 1_000_000), "slots of the cluster"),
@@ -81,7 +81,7 @@ fn make(params: &Params, seed: Seed) -> Draft {
     });
     Draft {
         flows: flows.collect(),
-        machines: nodes(slots, Slots::Universal(1)),
+        machines: nodes(slots, Slots::Generic(1)),
         objective: objective(params, Metric::Response),
         ..Draft::default()
     }

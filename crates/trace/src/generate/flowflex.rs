@@ -26,7 +26,7 @@ use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
     name: "flowflex-5.1",
-    summary: "FlowFlex section 5.1: flows of malleable jobs with random precedence on universal slots",
+    summary: "FlowFlex section 5.1: flows of malleable jobs with random precedence on generic slots",
     params: &[
         Param::new("total-slots", "25", Values::Count(1, 1_000_000), "slots of the cluster"),
         Param::new("flows", "5..20", Values::Counts(1, 100_000), "flows, all released at 0"),
@@ -62,7 +62,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
     });
     let mut draft = Draft {
         flows: flows.collect(),
-        machines: nodes(slots, Slots::Universal(1)),
+        machines: nodes(slots, Slots::Generic(1)),
         objective: Objective::new(Metric::Completion, Combine::Sum),
         ..Draft::default()
     };

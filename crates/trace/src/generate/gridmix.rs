@@ -26,7 +26,7 @@ use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
     name: "flowflex-5.2",
-    summary: "FlowFlex section 5.2: flows of Gridmix-like map and reduce jobs on typed slots",
+    summary: "FlowFlex section 5.2: flows of Gridmix-like map and reduce jobs on map and reduce slots",
     params: &[
         Param::new("flows", "10", Values::Counts(1, 100_000), "flows"),
         Param::new("jobs", "2..10", Values::Counts(1, 1000), "jobs of a flow"),

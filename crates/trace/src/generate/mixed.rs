@@ -55,8 +55,8 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("total-slots", "40", Values::Count(1, 100_000), "slots of the cluster"),
         Param::new(
             "slots",
-            "universal",
-            Values::Choice(&["universal", "typed"]),
+            "generic",
+            Values::Choice(&["generic", "map-reduce"]),
             "slots for any task, or two of three for maps and the others for reduces",
         ),
         Param::new(
@@ -176,12 +176,12 @@ fn machines(params: &Params) -> Vec<MachineDraft> {
         ..nodes(slots, kind(1)).remove(0)
     };
     let (maps, speeds) = (total - total / 3, if params.choice("speeds") == "mixed" { 4 } else { 1 });
-    let universal: fn(u32) -> Slots = Slots::Universal;
-    let map: fn(u32) -> Slots = |n| Slots::Typed { map: n, reduce: 0 };
-    let reduce: fn(u32) -> Slots = |n| Slots::Typed { map: 0, reduce: n };
+    let generic: fn(u32) -> Slots = Slots::Generic;
+    let map: fn(u32) -> Slots = |n| Slots::MapReduce { map: n, reduce: 0 };
+    let reduce: fn(u32) -> Slots = |n| Slots::MapReduce { map: 0, reduce: n };
     let kinds = match params.choice("slots") {
-        "typed" => vec![("map", map, maps), ("reduce", reduce, (total / 3).max(1))],
-        _ => vec![("node", universal, total)],
+        "map-reduce" => vec![("map", map, maps), ("reduce", reduce, (total / 3).max(1))],
+        _ => vec![("node", generic, total)],
     };
     let mut all = Vec::new();
     for (name, kind, slots) in kinds {

@@ -18,7 +18,7 @@ pub(super) fn nodes(count: u32, slots: Slots) -> Vec<MachineDraft> {
 
 /// Nodes with map and reduce slots by the parameters `machines`, `map-slots` and `reduce-slots`.
 pub(super) fn typed_nodes(params: &Params) -> Vec<MachineDraft> {
-    let slots = Slots::Typed { map: params.count("map-slots"), reduce: params.count("reduce-slots") };
+    let slots = Slots::MapReduce { map: params.count("map-slots"), reduce: params.count("reduce-slots") };
     nodes(params.count("machines"), slots)
 }
 

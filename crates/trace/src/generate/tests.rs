@@ -52,9 +52,9 @@ const CASES: &[(&str, Pairs)] = &[
     ("dmrs", &[("mix", "elephants"), ("elephants", "18"), ("fast", "0"), ("map-rate", "0")]),
     ("dmrs", &[("mix", "elephants"), ("elephants", "0"), ("slow", "0"), ("speed", "0.5")]),
     ("mixed", &[]),
-    ("mixed", &[("arrivals", "bursts"), ("shape", "fork"), ("slots", "typed"), ("speeds", "mixed")]),
+    ("mixed", &[("arrivals", "bursts"), ("shape", "fork"), ("slots", "map-reduce"), ("speeds", "mixed")]),
     ("mixed", &[("arrivals", "together"), ("shape", "chain"), ("jobs", "8..20"), ("weights", "0.1..10")]),
-    ("mixed", &[("elephants", "2"), ("shape", "layers"), ("total-slots", "3"), ("slots", "typed")]),
+    ("mixed", &[("elephants", "2"), ("shape", "layers"), ("total-slots", "3"), ("slots", "map-reduce")]),
     ("mixed", &[("flows", "1"), ("shape", "single"), ("total-slots", "1"), ("map-only", "1")]),
     ("facebook-day", &[("jobs", "200"), ("maps", "50000")]),
     ("facebook-day", &[("jobs", "50"), ("maps", "5000"), ("durations", "each"), ("machines", "2")]),
@@ -366,7 +366,7 @@ fn purdue_is_the_papers_tables() {
     assert_eq!(row(18), ("J18", "grep", (480, 9.0), (120, 11.0)));
     assert_eq!(row(30), ("J30", "sequence-count", (320, 38.0), (150, 21.0)));
     assert_eq!(draft.machines[0].count, 19);
-    assert_eq!(draft.machines[0].slots, Slots::Typed { map: 3, reduce: 1 });
+    assert_eq!(draft.machines[0].slots, Slots::MapReduce { map: 3, reduce: 1 });
     let ten = generate("purdue", &[("jobs", "10")], 0);
     assert_eq!(ten.flows, draft.flows[..10]);
     let spread = generate("purdue", &[("spread", "normal")], 0);
@@ -524,7 +524,7 @@ fn offered(draft: &Draft, seconds: f64) -> f64 {
 fn mixed_flows_arrive_at_the_offered_load() {
     let base: Pairs = &[("flows", "4000"), ("load", "0.9")];
     let more: [Pairs; 3] =
-        [&[], &[("slots", "typed"), ("speeds", "mixed")], &[("arrivals", "bursts"), ("burst", "4")]];
+        [&[], &[("slots", "map-reduce"), ("speeds", "mixed")], &[("arrivals", "bursts"), ("burst", "4")]];
     for settings in more {
         let draft = generate("mixed", &[base, settings].concat(), 3);
         within(offered(&draft, draft.flows.last().unwrap().release), 0.85, 0.96);

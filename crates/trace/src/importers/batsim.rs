@@ -157,7 +157,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
         name: "host".to_owned(),
         count,
         speed: 1.0,
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let machines = workload.nb_res.filter(|count| *count > 0).map(host).into_iter().collect();
@@ -250,7 +250,7 @@ mod tests {
             found,
             [("0", 1.5, tasks(2, 2.5)), ("w!1", 0.0, tasks(1, 10.5)), ("2", 3.0, tasks(1, 7.0))]
         );
-        assert_eq!((draft.machines[0].count, draft.machines[0].slots), (4, Slots::Universal(1)));
+        assert_eq!((draft.machines[0].count, draft.machines[0].slots), (4, Slots::Generic(1)));
         let said: Vec<_> = imported.diagnostics.iter().map(|d| (d.what.as_str(), d.count)).collect();
         assert_eq!(
             said,

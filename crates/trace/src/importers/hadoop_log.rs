@@ -143,7 +143,7 @@ struct ImportedAttempt {
 pub(super) struct Log {
     jobs: Vec<ImportedJob>,
     drop_failed: bool,
-    typed: bool,
+    map_reduce: bool,
     /// Whether times are counted from the start of the log, and not from 1970 on.
     is_relative: bool,
     pub(super) diagnostics: Diagnostics,
@@ -152,8 +152,8 @@ pub(super) struct Log {
 impl Log {
     pub(super) fn new(settings: &Settings) -> Self {
         let drop_failed = settings.choice(FAILED_JOBS.name) == "drop";
-        let (typed, is_relative, diagnostics) = (false, false, Diagnostics::default());
-        Self { jobs: Vec::new(), drop_failed, typed, is_relative, diagnostics }
+        let (map_reduce, is_relative, diagnostics) = (false, false, Diagnostics::default());
+        Self { jobs: Vec::new(), drop_failed, map_reduce, is_relative, diagnostics }
     }
 
     /// The same for a log whose times are counted from its start.
@@ -181,7 +181,7 @@ impl Log {
             job.line,
             "with input in known places, which are not looked at",
         );
-        self.typed |= is_of_hadoop_1(&job.id);
+        self.map_reduce |= is_of_hadoop_1(&job.id);
         self.jobs.extend(convert_job(job, diagnostics));
     }
 
@@ -194,7 +194,7 @@ impl Log {
         self.jobs.sort_by_key(|job| job.submitted);
         let first = self.jobs.first().map_or(0, |job| job.submitted);
         let zero = if self.is_relative { 0 } else { first };
-        let machines = cluster::machines(&self.jobs, self.typed, topology, &mut self.diagnostics);
+        let machines = cluster::machines(&self.jobs, self.map_reduce, topology, &mut self.diagnostics);
         let flows = workflow::flows(self.jobs, &mut self.diagnostics);
         let mut draft = Draft { start: start(zero), machines, ..Draft::default() };
         let (mut marks, mut pools) = (Vec::new(), BTreeSet::new());

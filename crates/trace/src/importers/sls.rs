@@ -287,7 +287,7 @@ mod tests {
         assert_eq!((flows[0].jobs[0].recorded.len(), flows[2].jobs[0].recorded.len()), (0, 3));
         assert_eq!((flows[2].pool.as_deref(), flows[2].user.as_deref()), (Some("q"), Some("ann")));
         let slots: Vec<_> = imported.draft.machines.iter().map(|m| (m.name.as_str(), m.slots)).collect();
-        assert_eq!(slots, [("n1", Slots::Universal(2)), ("n2", Slots::Universal(1))]);
+        assert_eq!(slots, [("n1", Slots::Generic(2)), ("n2", Slots::Generic(1))]);
         assert_eq!(imported.draft.start, None);
     }
 
@@ -299,7 +299,7 @@ mod tests {
         let found: Vec<_> =
             imported.draft.machines.iter().map(|m| (m.name.as_str(), m.rack.as_deref(), m.slots)).collect();
         let expected = [("n1", "r1", 2), ("n2", "r1", 10), ("n3", "r2", 4)];
-        assert_eq!(found, expected.map(|(name, rack, slots)| (name, Some(rack), Slots::Universal(slots))));
+        assert_eq!(found, expected.map(|(name, rack, slots)| (name, Some(rack), Slots::Generic(slots))));
         let error = |nodes| read(JOBS, &[("nodes", nodes)]).unwrap_err().to_string();
         assert!(
             error("{\"nodes\":[{\"node\":\"a\",\"memory-mb\":5}]}")
@@ -344,7 +344,7 @@ mod tests {
         let source = std::io::Cursor::new(JOBS.as_bytes().to_vec());
         let mut stream = crate::WorkloadStream::open("t.json", source, None, &options).unwrap();
         let machines: Vec<_> = stream.head().machines.iter().map(|m| (m.name.as_str(), m.slots)).collect();
-        assert_eq!(machines, [("n1", Slots::Universal(2)), ("n2", Slots::Universal(10))]);
+        assert_eq!(machines, [("n1", Slots::Generic(2)), ("n2", Slots::Generic(10))]);
         let mut flows = Vec::new();
         while let Some((flow, _)) = stream.next_flow().unwrap() {
             flows.push((flow.id, flow.release, flow.jobs.len()));

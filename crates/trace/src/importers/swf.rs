@@ -253,7 +253,7 @@ impl Header {
             name: "node".to_owned(),
             count: u32::try_from(nodes).ok()?,
             speed: 1.0,
-            slots: Slots::Universal(u32::try_from(slots).ok()?),
+            slots: Slots::Generic(u32::try_from(slots).ok()?),
             rack: None,
         })
     }
@@ -311,7 +311,7 @@ mod tests {
             draft.start.as_ref().map(ToString::to_string).unwrap(),
             "2026-03-01T00:00:00+01:00[Europe/Berlin]"
         );
-        assert_eq!((draft.machines[0].count, draft.machines[0].slots), (4, Slots::Universal(4)));
+        assert_eq!((draft.machines[0].count, draft.machines[0].slots), (4, Slots::Generic(4)));
         let said: Vec<_> =
             imported.diagnostics.iter().map(|d| (d.what.as_str(), d.first.unwrap().line)).collect();
         assert_eq!(
@@ -333,7 +333,7 @@ mod tests {
     fn several_cores_may_be_one_slot() {
         let draft = read(LOG, "3").unwrap().draft;
         assert_eq!(draft.flows.iter().map(|flow| tasks(flow).0).collect::<Vec<_>>(), [2, 1, 3, 1]);
-        assert_eq!((draft.machines[0].count, draft.machines[0].slots), (4, Slots::Universal(1)));
+        assert_eq!((draft.machines[0].count, draft.machines[0].slots), (4, Slots::Generic(1)));
     }
 
     #[test]

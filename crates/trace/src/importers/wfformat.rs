@@ -234,7 +234,7 @@ mod tests {
                 name: "n".into(),
                 count: 4,
                 speed: 1.0,
-                slots: slackline_model::cluster::Slots::Universal(4),
+                slots: slackline_model::cluster::Slots::Generic(4),
                 rack: None,
             };
             imported.draft.machines.push(node);

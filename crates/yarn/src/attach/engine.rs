@@ -225,13 +225,13 @@ impl<'w> AttachEngine<'w> {
     fn start_ams(&mut self) {
         let most = am_limit(self.ledger.slots(), self.config.rules.am_share);
         let open = || self.apps.iter().filter(|(_, known)| known.ended.is_none());
-        let masters = open().filter(|(_, known)| known.stage != Stage::Held).count();
+        let ams = open().filter(|(_, known)| known.stage != Stage::Held).count();
         let mut held: Vec<(u32, &DrivenApp)> = open()
             .filter(|(_, known)| known.stage == Stage::Held)
             .map(|(&number, known)| (number, known))
             .collect();
         held.sort_by_key(|(_, known)| known.urgency());
-        let released = held.into_iter().take(most.saturating_sub(masters)).map(|(number, _)| number);
+        let released = held.into_iter().take(most.saturating_sub(ams)).map(|(number, _)| number);
         for number in released.collect::<Vec<_>>() {
             let Some(known) = self.apps.get_mut(&number) else { continue };
             known.stage = Stage::Starting;

@@ -54,7 +54,7 @@ pub(crate) fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
         count,
         speed: 1.0,
         // Each slot is a machine, since each may be taken separately.
-        slots: Slots::Universal(1),
+        slots: Slots::Generic(1),
         rack: None,
     };
     let up = nodes.iter().filter(|node| node.is_up()).map(|node| (node, slots(node)));
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masters_leave_a_slot_for_tasks() {
+    fn ams_leave_a_slot_for_tasks() {
         assert_eq!(am_limit(8, 0.5), 4);
         assert_eq!(am_limit(8, 1.0), 7);
         assert_eq!(am_limit(8, 0.01), 1);

@@ -161,7 +161,7 @@ impl ContainerLedger {
         offers: Offers::Immediate,
         lengths: Lengths::Guessed,
         // Running AMs hold slots, which the ledger reports as down.
-        masters: None,
+        ams: None,
     };
 
     /// A ledger of free slots on these hosts, in the order of the machines.

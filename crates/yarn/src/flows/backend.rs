@@ -169,7 +169,7 @@ impl Backend for YarnBackend {
             ("engine".to_owned(), format!("yarn://{}", self.config.address)),
             ("queue".to_owned(), self.config.queue.clone()),
             ("split".to_owned(), self.config.split_bytes.to_string()),
-            ("slots".to_owned(), format!("Universal({slots})")),
+            ("slots".to_owned(), format!("Generic({slots})")),
         ]);
         // Where YARN decides by itself, its own settings limit the AMs.
         let share = if self.config.by_cluster { 1.0 } else { self.config.am_share };

@@ -186,7 +186,7 @@ impl FlowJob {
         let failed = self.stage == JobStage::Failed;
         ExternalJob {
             submitted: self.submitted.map(|at| at.0),
-            master: self.am_started.map(|at| at.map(|at| at.0)),
+            am: self.am_started.map(|at| at.map(|at| at.0)),
             failed,
             at_work: open
                 .filter(|_| !failed)

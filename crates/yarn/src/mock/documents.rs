@@ -141,14 +141,14 @@ fn one_app(app: &MockApp, shape: Shape, path: &[&str]) -> Answer {
             });
             Answer::json(&list(shape, "appAttempts", "appAttempt", lives.collect()))
         }
-        ["appattempts", attempt, "containers"] if *attempt == app.master().attempt.to_string() => {
-            let master = app.has_am.then(|| container(&app.master().to_string(), 0, "127.0.0.2", 1));
+        ["appattempts", attempt, "containers"] if *attempt == app.am().attempt.to_string() => {
+            let am = app.has_am.then(|| container(&app.am().to_string(), 0, "127.0.0.2", 1));
             let tasks = app.running().map(|attempt| {
                 let priority = if attempt.id.task.kind == PhaseKind::Map { 20 } else { 10 };
                 container(&attempt.container.to_string(), priority, &attempt.host, attempt.started_ms)
             });
             // This list has no object around it.
-            let list = list(shape, "containers", "container", master.into_iter().chain(tasks).collect());
+            let list = list(shape, "containers", "container", am.into_iter().chain(tasks).collect());
             Answer::json(if list["containers"].is_object() { &list["containers"] } else { &list })
         }
         _ => Answer::missing("java.lang.Exception: not found"),
@@ -197,7 +197,7 @@ fn application(app: &MockApp, shape: Shape) -> Value {
         "logAggregationStatus": "DISABLED", "unmanagedApplication": false, "amNodeLabelExpression": "",
     });
     if app.has_am {
-        let logs = format!("http://127.0.0.2:8042/node/containerlogs/{}/me", app.master());
+        let logs = format!("http://127.0.0.2:8042/node/containerlogs/{}/me", app.am());
         document["amContainerLogs"] = logs.into();
         document["amHostHttpAddress"] = "127.0.0.2:8042".into();
     }

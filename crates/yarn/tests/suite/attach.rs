@@ -200,7 +200,7 @@ fn applications_of_other_queues_are_counted_and_not_changed() {
 }
 
 #[test]
-fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application() {
+fn tasks_end_with_the_counts_of_the_am_and_all_of_them_with_the_application() {
     let site = TestCluster::new();
     let id = site.submit("slackline.flow=etl", (4, 1), true);
     let second = site.submit("slackline.flow=etl", (1, 0), false);
@@ -259,7 +259,7 @@ fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
 }
 
 #[test]
-fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
+fn ams_are_given_by_deadline_to_a_part_of_the_slots() {
     let site = TestCluster::new();
     let ids: Vec<AppId> = (0..6)
         .map(|k| {
@@ -562,7 +562,7 @@ fn a_history_that_does_not_answer_gives_a_warning() {
 }
 
 #[test]
-fn masters_that_answer_slowly_do_not_keep_the_table_from_being_written() {
+fn ams_that_answer_slowly_do_not_keep_the_table_from_being_written() {
     let site = TestCluster::new();
     let apps: Vec<AppId> = (0..6).map(|_| site.submit("", (8, 0), true)).collect();
     let slow = Mood::Slow(Duration::from_millis(400));

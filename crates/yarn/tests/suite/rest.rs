@@ -235,13 +235,13 @@ fn tasks_by_the_application_master_then_by_the_history() {
     let history = MapReduce::history(&mock.address(), quick());
     history.check().unwrap();
     assert_eq!(history.jobs(), Ok(vec![]), "an empty string");
-    let master = manager.application_master(id);
-    master.check().unwrap();
-    let job = master.job(id).unwrap().unwrap();
+    let am = manager.application_master(id);
+    am.check().unwrap();
+    let job = am.job(id).unwrap().unwrap();
     assert_eq!((job.id, job.maps_running, job.reduces_total, job.finished_ms), (id, 1, 1, None));
-    let map = master.tasks(id).unwrap()[0].clone();
+    let map = am.tasks(id).unwrap()[0].clone();
     assert_eq!((map.id.kind, map.state.as_str(), map.successful), (PhaseKind::Map, "RUNNING", None));
-    let attempts = master.attempts(map.id).unwrap();
+    let attempts = am.attempts(map.id).unwrap();
     assert_eq!(attempts.iter().map(|a| a.state.as_str()).collect::<Vec<_>>(), ["FAILED", "RUNNING"]);
     assert_eq!(attempts[1].container.unwrap().number, 3);
     assert_eq!((attempts[0].finished_ms, attempts[1].finished_ms), (Some(6), None));
@@ -253,7 +253,7 @@ fn tasks_by_the_application_master_then_by_the_history() {
         app.end_one("SUCCEEDED", 12);
         app.end(AppState::Finished, 13);
     });
-    let error = master.tasks(id).unwrap_err();
+    let error = am.tasks(id).unwrap_err();
     assert!(matches!(error, HttpError::NotJson { .. }), "the proxy leads to the history: {error}");
     let job = history.job(id).unwrap().unwrap();
     assert_eq!((job.state.as_str(), job.mean_map_ms, job.maps_completed), ("SUCCEEDED", Some(1), 1));

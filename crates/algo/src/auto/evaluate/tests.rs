@@ -85,7 +85,7 @@ impl Policy for Fixed {
 
 #[test]
 fn a_look_back_ends_as_the_run_did() {
-    for (slots, seed) in [(Slots::Universal(20), 1), (Slots::Typed { map: 12, reduce: 6 }, 2)] {
+    for (slots, seed) in [(Slots::Generic(20), 1), (Slots::MapReduce { map: 12, reduce: 6 }, 2)] {
         for slowstart in [1.0, 0.3] {
             let instance = workload(seed, Shape { slots, ..UNIVERSAL }, Metric::Response, Combine::Sum);
             let mut fixed = Fixed::default();

@@ -17,7 +17,7 @@ fn flow(id: &str, release: f64, weight: f64, tasks: PhaseDraft) -> FlowDraft {
 }
 
 fn instance(slots: u32, flows: Vec<FlowDraft>) -> Instance {
-    let slots = Slots::Universal(slots);
+    let slots = Slots::Generic(slots);
     let machines = vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }];
     let objective = Objective::new(Metric::Response, Combine::Sum);
     Instance::new(&Draft { machines, flows, objective, ..Draft::default() }).unwrap()

@@ -117,7 +117,7 @@ fn over_time_it_is_better_than_the_rule_for_the_metric() {
 
 #[test]
 fn without_later_arrivals_flows_complete_as_estimated() {
-    for (slots, seed) in [(Slots::Universal(20), 3), (Slots::Typed { map: 12, reduce: 6 }, 4)] {
+    for (slots, seed) in [(Slots::Generic(20), 3), (Slots::MapReduce { map: 12, reduce: 6 }, 4)] {
         let shape = Shape { slots, jobs: 6, ..UNIVERSAL };
         let instance = workload(seed, shape, Metric::Response, Combine::Sum);
         let mut policy = at_arrivals(instance.objective(), "10");
@@ -227,7 +227,7 @@ fn serial(id: &str, release: f64, (tasks, seconds): (u32, f64)) -> FlowDraft {
 }
 
 fn on_slots(slots: u32, flows: Vec<FlowDraft>, metric: Metric) -> Instance {
-    let slots = Slots::Universal(slots);
+    let slots = Slots::Generic(slots);
     let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
     let objective = Objective::new(metric, Combine::Sum);
     Instance::new(&Draft { machines: vec![machine], flows, objective, ..Draft::default() }).unwrap()
@@ -361,7 +361,7 @@ impl Policy for Nearby {
 
 #[test]
 fn rollouts_that_begin_where_nothing_has_changed_yet_end_as_whole_ones() {
-    for (slots, seed) in [(Slots::Universal(20), 3), (Slots::Typed { map: 12, reduce: 6 }, 4)] {
+    for (slots, seed) in [(Slots::Generic(20), 3), (Slots::MapReduce { map: 12, reduce: 6 }, 4)] {
         let shape = Shape { slots, jobs: 6, load: 1.2, ..UNIVERSAL };
         let instance = workload(seed, shape, Metric::Response, Combine::Sum);
         let settings = Settings::parse(ENTRY.params, [("rollouts", "1"), ("wait", "3")]).unwrap();

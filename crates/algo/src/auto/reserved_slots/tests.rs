@@ -17,7 +17,7 @@ fn flow(id: String, release: f64, (tasks, seconds): (u32, f64)) -> FlowDraft {
 }
 
 fn instance(metric: Metric, flows: Vec<FlowDraft>) -> Instance {
-    let slots = Slots::Universal(20);
+    let slots = Slots::Generic(20);
     let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
     let objective = Objective::new(metric, Combine::Sum);
     Instance::new(&Draft { machines: vec![machine], flows, objective, ..Draft::default() }).unwrap()

@@ -64,7 +64,7 @@ fn one_machine(works: &[f64], metric: Metric, combine: Combine) -> Instance {
         let (weight, deadline) = ((k * 5 % 7 + 1) as f64, Some((k * 3 % 5) as f64 * 2.0 + 1.0));
         FlowDraft { weight, deadline, ..FlowDraft::new(k.to_string(), vec![job]) }
     };
-    let slots = Slots::Universal(4);
+    let slots = Slots::Generic(4);
     let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
     let draft = Draft {
         machines: vec![machine],

@@ -170,7 +170,7 @@ fn watched(instance: &Instance) -> (Vec<(Time, PhaseId, f64)>, u64) {
 
 fn on_slots(slots: u32, flows: Vec<FlowDraft>) -> Instance {
     let machine =
-        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(slots), rack: None };
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(slots), rack: None };
     Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
 }
 
@@ -221,15 +221,15 @@ fn between_plans_slots_follow_the_order_of_the_last() {
     assert!(followed < stale, "{followed} in order, {stale} by targets");
 }
 
-/// In the mean over workloads the order of the last plan serves no worse than its targets, nor on typed slots
+/// In the mean over workloads the order of the last plan serves no worse than its targets, nor on map and reduce slots
 /// the kind that has most to do than the sum of both.
 #[test]
 fn orders_between_plans_and_binding_kinds_gain_in_the_mean() {
     for (gap, slots) in [
-        ("0", Slots::Universal(32)),
-        ("60", Slots::Universal(32)),
-        ("60", Slots::Typed { map: 28, reduce: 4 }),
-        ("60", Slots::Typed { map: 12, reduce: 20 }),
+        ("0", Slots::Generic(32)),
+        ("60", Slots::Generic(32)),
+        ("60", Slots::MapReduce { map: 28, reduce: 4 }),
+        ("60", Slots::MapReduce { map: 12, reduce: 20 }),
     ] {
         let (mut ordered, mut bound, n) = (0.0, 0.0, 5);
         for seed in 0..n {
@@ -315,7 +315,7 @@ fn orders_look_at_the_kind_of_slots_that_has_most_to_do() {
         };
         FlowDraft::new(id, vec![job])
     };
-    let slots = Slots::Typed { map: 9, reduce: 1 };
+    let slots = Slots::MapReduce { map: 9, reduce: 1 };
     let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
     let flows = vec![flow("reduces", 1, 12), flow("maps", 20, 4)];
     let draft = Draft { machines: vec![machine], flows, ..Draft::default() };

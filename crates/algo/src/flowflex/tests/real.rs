@@ -36,7 +36,7 @@ fn workload(mut draft: Draft) -> Draft {
         name: "node".into(),
         count: 4,
         speed: 1.0,
-        slots: Slots::Universal(2),
+        slots: Slots::Generic(2),
         rack: None,
     }];
     let alone: Vec<f64> = {

@@ -53,7 +53,7 @@ fn phases_without_work_are_done_when_nothing_else_is_ready() {
         || vec![job("a", 4.0, &[]), job("b", 0.0, &["a"]), job("c", 3.0, &["b"]), job("d", 0.0, &["c"])];
     let late = FlowDraft { release: 100.0, ..FlowDraft::new("late", chain()) };
     let machine =
-        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(2), rack: None };
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(2), rack: None };
     let flows = vec![FlowDraft::new("early", chain()), late];
     let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
     assert_eq!(checked(&instance, &Config::quick()).completions, [7.0, 107.0]);
@@ -103,7 +103,7 @@ fn steps_too_short_for_the_clock_end_their_nodes() {
                 name: "m".into(),
                 count: 1,
                 speed: 1.0,
-                slots: Slots::Universal(3),
+                slots: Slots::Generic(3),
                 rack: None,
             }],
             ..Draft::default()

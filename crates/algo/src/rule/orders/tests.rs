@@ -8,7 +8,7 @@ use crate::rule::online::ENTRY;
 
 const KNOBS: RuleParams = RuleParams { k: 0.5, x: 0.0, tail: false };
 
-/// What is left: stages of a second each of `work`, on typed slots, and a due date.
+/// What is left: stages of a second each of `work`, on map and reduce slots, and a due date.
 fn flow(id: u32, (map, reduce): (f64, f64), rem: f64, due: f64, cost: &CostFn) -> Candidate<'_> {
     let left = ResidualWork {
         flow: FlowId(id),

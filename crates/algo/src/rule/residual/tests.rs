@@ -81,7 +81,7 @@ fn remaining_work_falls_with_finished_tasks() {
     // Speed 2, so tasks take half as long: four maps of 8 on three slots, then two reduces of 4 on one; then
     // a job of one map of 6.
     let jobs = vec![job("a", &[], (4, 8.0), Some((2, 4.0))), job("b", &["a"], (1, 6.0), None)];
-    let instance = instance(Slots::Typed { map: 3, reduce: 1 }, jobs);
+    let instance = instance(Slots::MapReduce { map: 3, reduce: 1 }, jobs);
     let left = |map: f64, reduce: f64, rem: f64| ResidualWork {
         flow: FlowId(0),
         stages: [map / 6.0, reduce / 2.0],
@@ -109,7 +109,7 @@ fn remaining_work_falls_with_finished_tasks() {
 #[test]
 fn a_flow_beyond_its_estimate_has_remaining_work_in_proportion() {
     // Ten maps of 20 (10 s at speed 2) one after the other, said to be a hundredth of that: 2 in all.
-    let instance = instance(Slots::Universal(1), vec![job("a", &[], (10, 20.0), None)]);
+    let instance = instance(Slots::Generic(1), vec![job("a", &[], (10, 20.0), None)]);
     let work: Vec<f64> = seen(&instance, 0.01).iter().map(|(_, left)| left.area * 2.0).collect();
     let expected: Vec<f64> =
         (0..10).map(|done| if done == 0 { 2.0 } else { 20.0 * f64::from(10 - done) }).collect();
@@ -124,7 +124,7 @@ fn a_tenth_of_their_run_time_is_left_of_the_last_tasks() {
     // Two maps of 20 at once, said to be 0.2 each, and a map of 2 of another job that ends meanwhile, as
     // said.
     let jobs = vec![job("a", &[], (2, 20.0), None), job("b", &[], (1, 2.0), None)];
-    let instance = instance(Slots::Universal(3), jobs);
+    let instance = instance(Slots::Generic(3), jobs);
     let mut probe = Probe::default();
     let seen = Rc::clone(&probe.seen);
     let mut engine = Sim::new(&instance, Options::exact());
@@ -151,7 +151,7 @@ fn lag_is_what_the_plan_requires_less_what_was_started() {
             name: "m".into(),
             count: 1,
             speed: 1.0,
-            slots: Slots::Typed { map: 3, reduce: 1 },
+            slots: Slots::MapReduce { map: 3, reduce: 1 },
             rack: None,
         };
         let mut flow = FlowDraft::new("f", vec![job("a", &[], (6, 1.0), Some((1, 1.0)))]);

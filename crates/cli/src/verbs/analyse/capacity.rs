@@ -76,7 +76,7 @@ impl Capacity<'_> {
         let options = Shape { machines, ..self.shape.clone() }.options(self.importers)?;
         Ok(match axis.knob {
             Knob::Machines => WorkloadOptions { machines: Some(value as u32), ..options },
-            Knob::Slots => WorkloadOptions { slots: Some(SlotOptions::Universal(value as u32)), ..options },
+            Knob::Slots => WorkloadOptions { slots: Some(SlotOptions::Generic(value as u32)), ..options },
             _ => options,
         })
     }

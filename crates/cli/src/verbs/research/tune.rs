@@ -361,7 +361,7 @@ fn write_best(
 ) -> anyhow::Result<()> {
     let best = &tuned.best;
     let (nodes, split) = (request.splits.nodes(), best.split);
-    let slots = SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes };
+    let slots = SlotOptions::MapReduce { map: split.map() / nodes, reduce: split.reduce() / nodes };
     let (machines, slots) = (Some(nodes), Some(slots));
     let options = WorkloadOptions { machines, slots, ..args.shape.options(&tables.importers)? };
     let mut loaded = source.load(&options)?;

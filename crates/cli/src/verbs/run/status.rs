@@ -190,7 +190,7 @@ fn there(state: &StateOfRun, view: &View) -> String {
         words("application", &|one| one.applications.join(", ")),
         words("remarks", &|one| state.stage_there(one)).heading("").rank(1),
         at("submitted", |one| one.submitted).rank(2),
-        at("ApplicationMaster up", |one| one.master[1]).heading("ApplicationMaster\nup").rank(3),
+        at("ApplicationMaster up", |one| one.am[1]).heading("ApplicationMaster\nup").rank(3),
     ]);
     format!("{}(what its containers said: yarn logs -applicationId APPLICATION)\n", table.render(view))
 }
@@ -361,8 +361,8 @@ fn document(state: &StateOfRun) -> Value {
             "job": job.job,
             "applications": job.applications,
             "submitted": at(job.submitted),
-            "master_granted": at(job.master[0]),
-            "master_up": at(job.master[1]),
+            "am_granted": at(job.am[0]),
+            "am_up": at(job.am[1]),
             "failed": job.failed,
             "containers": job.containers,
         })

@@ -144,7 +144,7 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
             "submit" => {
                 let id = submit(mock, &request["job"]);
                 let (mock, job, dir) = (mock.clone(), request["job"].clone(), dir.to_owned());
-                thread::spawn(move || Master { mock, id, job, dir }.run());
+                thread::spawn(move || Am { mock, id, job, dir }.run());
                 json!({ "application": id.to_string(), "job": id.job() })
             }
             "jar" => {
@@ -212,7 +212,7 @@ fn program(mock: &Arc<Mock>, dir: &Path, request: &Value) -> ExitStatus {
         let job = json!({ "name": request["main"], "maps": maps, "reducers": reducers, "tags": request["tags"],
             "priority": request["priority"] });
         let id = submit(mock, &job);
-        Master { mock: mock.clone(), id, job, dir: dir.to_owned() }.take_time();
+        Am { mock: mock.clone(), id, job, dir: dir.to_owned() }.take_time();
     }
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     let texts: Vec<String> = inputs.iter().map(|input| fs::read_to_string(input).unwrap()).collect();
@@ -255,7 +255,7 @@ fn submit(mock: &Mock, job: &Value) -> AppId {
 }
 
 /// An application and its ApplicationMaster.
-struct Master {
+struct Am {
     mock: Arc<Mock>,
     id: AppId,
     job: Value,
@@ -265,7 +265,7 @@ struct Master {
 /// The output of a map: its blobs with their partitions.
 type Blobs = Vec<(u32, Vec<u8>)>;
 
-impl Master {
+impl Am {
     fn with<T>(&self, change: impl FnOnce(&mut MockApp, u64) -> T) -> T {
         self.mock.with(|state| {
             state.now_ms = now_ms();

@@ -184,7 +184,7 @@ impl Slurm {
 }
 
 fn draft(name: &str, slots: u32, count: u32) -> MachineDraft {
-    MachineDraft { name: name.to_owned(), count, speed: 1.0, slots: Slots::Universal(slots), rack: None }
+    MachineDraft { name: name.to_owned(), count, speed: 1.0, slots: Slots::Generic(slots), rack: None }
 }
 
 impl Site for Slurm {

@@ -99,7 +99,7 @@ impl Site for Ssh {
         BTreeMap::from([
             ("engine".to_owned(), "ssh".to_owned()),
             ("hosts".to_owned(), self.file.clone()),
-            ("slots".to_owned(), format!("Universal({slots})")),
+            ("slots".to_owned(), format!("Generic({slots})")),
         ])
     }
 

@@ -49,7 +49,7 @@ impl Engine {
         let flow = FlowDraft { release, ..FlowDraft::new(format!("{number}"), vec![job]) };
         self.flows.push((number, flow));
         self.ends.insert(number, WallTime::MAX);
-        let slots = Slots::Universal(2);
+        let slots = Slots::Generic(2);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = self.flows.iter().map(|(_, flow)| flow.clone()).collect();
         let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();

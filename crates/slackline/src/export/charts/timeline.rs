@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Outcome};
+use slackline_model::schedule::{AmRow, FlowRow, NewRow, Origin, Outcome};
 use slackline_model::{FlowId, Instance, SlotKind, SlotRange, Time};
 
 use super::{COLOURS, Chart, OTHERS, SHOWN};
@@ -179,7 +179,7 @@ impl RowWriter for Timeline {
         Ok(())
     }
 
-    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()> {
+    fn am(&mut self, live: &Instance, row: &AmRow) -> io::Result<()> {
         let flow = live.job(row.job).flow;
         self.know(live, flow);
         if let Some(first) = row.slot {

@@ -106,7 +106,7 @@ mod tests {
         ];
         let pool = |id: &str| PoolDraft { id: id.into(), min_slots: PerPhase::default() };
         let machine =
-            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Generic(1), rack: None };
         let pools = vec![pool("night"), pool("adhoc")];
         let instance =
             Instance::new(&Draft { machines: vec![machine], pools, flows, ..Draft::default() }).unwrap();

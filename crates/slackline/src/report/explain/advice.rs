@@ -76,9 +76,9 @@ impl ExplainInput<'_> {
     /// help.
     fn slow_starts(&self) -> Option<String> {
         let starts = self.starts();
-        (starts.masters > starts.none).then(|| {
-            let [masters, containers] = [starts.masters, starts.containers].map(duration);
-            format!("its ApplicationMasters took {masters} to start, and the first containers of its phases {containers}")
+        (starts.ams > starts.none).then(|| {
+            let [ams, containers] = [starts.ams, starts.containers].map(duration);
+            format!("its ApplicationMasters took {ams} to start, and the first containers of its phases {containers}")
         })
     }
 

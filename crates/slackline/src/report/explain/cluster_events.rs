@@ -28,7 +28,7 @@ pub(super) struct Starts {
     /// The jobs were not submitted yet.
     pub(super) submission: f64,
     /// The ApplicationMasters of these jobs were starting.
-    pub(super) masters: f64,
+    pub(super) ams: f64,
     /// The first container of each phase was starting.
     pub(super) containers: f64,
     /// The phases had no slot.
@@ -62,12 +62,12 @@ impl ExplainInput<'_> {
                 continue;
             }
             let within = |at: Option<u64>| at.map_or(ready, seconds).clamp(ready, started.max(ready));
-            let (submitted, up) = (within(there.submitted), within(there.master[1].or(there.submitted)));
+            let (submitted, up) = (within(there.submitted), within(there.am[1].or(there.submitted)));
             starts.submission += submitted - ready;
-            starts.masters += (up - submitted).max(0.0);
+            starts.ams += (up - submitted).max(0.0);
             starts.containers += self.first_startup(story).unwrap_or(0.0);
         }
-        starts.none = (starts.none - starts.submission - starts.masters).max(0.0);
+        starts.none = (starts.none - starts.submission - starts.ams).max(0.0);
         // Slots are held while containers start.
         let mut rest = starts.containers;
         for part in [&mut starts.cap, &mut starts.last, &mut starts.below] {
@@ -100,8 +100,8 @@ impl ExplainInput<'_> {
             Column::words("on the cluster", steps.iter().map(|(story, _)| self.phase_name(story.phase))),
             at("ready", &|story, _| story.ready).rank(5),
             at("submitted", &|_, job| job.submitted.map(seconds)).rank(1),
-            at("ApplicationMaster\ngranted", &|_, job| job.master[0].map(seconds)).rank(6),
-            at("ApplicationMaster\nup", &|_, job| job.master[1].map(seconds)).rank(2),
+            at("ApplicationMaster\ngranted", &|_, job| job.am[0].map(seconds)).rank(6),
+            at("ApplicationMaster\nup", &|_, job| job.am[1].map(seconds)).rank(2),
             at("first slot", &|story, _| story.started).rank(3),
             Column::written("its container took", &startup, column(&startup, Unit::Seconds)).rank(4),
             Column::words("application", steps.iter().map(|(_, job)| job.applications.join(", "))).rank(7),

@@ -52,7 +52,7 @@ pub fn json(input: &ExplainInput<'_>) -> String {
         "cluster": input.there.map(|_| {
             let starts = input.starts();
             json!({
-                "not_submitted": starts.submission, "masters": starts.masters, "containers": starts.containers,
+                "not_submitted": starts.submission, "ams": starts.ams, "containers": starts.containers,
             })
         }),
         "blocked": blocked(input, &explanation.blocked),
@@ -95,8 +95,8 @@ fn blocked(input: &ExplainInput<'_>, blocked: &Blocked) -> Value {
         "own": blocked.own,
         "others": blocked.others.iter().map(other).collect::<Vec<_>>(),
     });
-    if blocked.masters > 0.0 {
-        document["masters"] = blocked.masters.into();
+    if blocked.ams > 0.0 {
+        document["ams"] = blocked.ams.into();
     }
     document
 }

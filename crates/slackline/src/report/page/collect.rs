@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowResult, MasterRow, NewRow, TaskRows};
+use slackline_model::schedule::{AmRow, FlowResult, NewRow, TaskRows};
 use slackline_model::{FlowId, Instance, PhaseId, Schedule, SlotKind, SlotRange};
 use slackline_policy::Choice;
 
@@ -28,7 +28,7 @@ pub struct Collector<'a> {
     kept: RowData,
     /// The number of slot ranges so far.
     bars: usize,
-    masters: Vec<MasterRow>,
+    ams: Vec<AmRow>,
     /// By phase: the time from its first to its last held slot, microseconds.
     extents: TiVec<PhaseId, Option<(u64, u64)>>,
     /// By slot kind: the held slots over time.
@@ -53,7 +53,7 @@ enum RowData {
 pub struct Drawn {
     pub(super) rows: Option<TaskRows>,
     pub(super) bars: usize,
-    pub(super) masters: Vec<MasterRow>,
+    pub(super) ams: Vec<AmRow>,
     pub(super) extents: TiVec<PhaseId, Option<(u64, u64)>>,
     pub(super) held: Vec<Series>,
     pub(super) shares: Vec<Series>,
@@ -117,7 +117,7 @@ fn head(schedule: &Schedule) -> Schedule {
         metrics: Vec::new(),
         flows: schedule.flows.clone(),
         tasks: TaskRows::new(),
-        masters: Vec::new(),
+        ams: Vec::new(),
         allocations: schedule.allocations.clone(),
     }
 }
@@ -143,7 +143,7 @@ impl<'a> Collector<'a> {
             instance,
             kept: RowData::Rows(TaskRows::new()),
             bars: 0,
-            masters: Vec::new(),
+            ams: Vec::new(),
             extents: vec![None; instance.phases().len()].into(),
             held: vec![Series::default(); slot_kinds],
             shares: vec![Series::default(); SHARES + 1],
@@ -155,10 +155,10 @@ impl<'a> Collector<'a> {
     pub fn take(&mut self, left: FinalRow<'_>) {
         match left {
             FinalRow::Row(row, places) => self.row(row, places),
-            FinalRow::Master(master) => {
-                self.masters.push(*master);
-                if master.slot.is_some() {
-                    self.hold(SlotKind::Any, master.start.0, master.end.0, 1.0);
+            FinalRow::Am(am) => {
+                self.ams.push(*am);
+                if am.slot.is_some() {
+                    self.hold(SlotKind::Any, am.start.0, am.end.0, 1.0);
                 }
             }
         }
@@ -215,12 +215,12 @@ impl<'a> Collector<'a> {
     pub fn finish(self, schedule: &Schedule, choices: &[Choice], is_plan: bool) -> Drawn {
         let (rows, explained, spans) = match self.kept {
             RowData::Rows(rows) => {
-                let whole = Schedule { tasks: rows, masters: self.masters.clone(), ..head(schedule) };
+                let whole = Schedule { tasks: rows, ams: self.ams.clone(), ..head(schedule) };
                 let explained = explained::explained(&Explainer::new(self.instance, &whole), &whole, is_plan);
                 (Some(whole.tasks), explained, None)
             }
             RowData::Sums(sums) => {
-                let whole = Schedule { masters: self.masters.clone(), ..head(schedule) };
+                let whole = Schedule { ams: self.ams.clone(), ..head(schedule) };
                 let spans = sums.seconds();
                 let explainer = Explainer::of_sums(self.instance, &whole, sums.into_held());
                 (None, explained::explained(&explainer, &whole, is_plan), Some(spans))
@@ -230,7 +230,7 @@ impl<'a> Collector<'a> {
         Drawn {
             rows: rows.filter(|_| is_few),
             bars: self.bars,
-            masters: self.masters,
+            ams: self.ams,
             extents: self.extents,
             held: self.held,
             shares: self.shares,
@@ -252,7 +252,7 @@ impl Drawn {
     /// The end of its last row, microseconds.
     pub(super) fn end(&self) -> u64 {
         let phases = self.extents.iter().flatten().map(|&(_, last)| last);
-        let masters = self.masters.iter().map(|master| master.end.0);
-        phases.chain(masters).max().unwrap_or(0)
+        let ams = self.ams.iter().map(|am| am.end.0);
+        phases.chain(ams).max().unwrap_or(0)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use slackline_model::cluster::Slots;
-use slackline_model::schedule::{MasterRow, Outcome, TaskRow, TaskRows};
+use slackline_model::schedule::{AmRow, Outcome, TaskRow, TaskRows};
 use slackline_model::{Instance, SlotKind, SlotRange};
 
 use super::PageOrigin;
@@ -96,9 +96,9 @@ impl Cluster {
     pub(super) fn of(cluster: &slackline_model::Cluster) -> Self {
         let slot_kinds = cluster.slot_kinds().iter();
         let of_slot_kind = |slots: Slots, slot_kind: SlotKind| match (slots, slot_kind) {
-            (Slots::Universal(n), SlotKind::Any) => n,
-            (Slots::Typed { map, .. }, SlotKind::Map) => map,
-            (Slots::Typed { reduce, .. }, SlotKind::Reduce) => reduce,
+            (Slots::Generic(n), SlotKind::Any) => n,
+            (Slots::MapReduce { map, .. }, SlotKind::Map) => map,
+            (Slots::MapReduce { reduce, .. }, SlotKind::Reduce) => reduce,
             _ => 0,
         };
         let group = |group: &slackline_model::cluster::Group| Group {
@@ -189,7 +189,7 @@ struct ChartData<'a> {
     largest: Vec<usize>,
     shares: Vec<Curve>,
     bars: Option<Bars>,
-    masters: Vec<Master>,
+    ams: Vec<Am>,
     choices: Vec<Choice<'a>>,
     explained: &'a [Explained],
     /// The length of the spans, seconds, if flows are explained from sums.
@@ -222,7 +222,7 @@ struct Bars {
 
 /// The ApplicationMaster of a job.
 #[derive(Serialize)]
-struct Master {
+struct Am {
     job: usize,
     slot: Option<u32>,
     start: i64,
@@ -289,7 +289,7 @@ impl<'a> ChartData<'a> {
             largest: drawn.largest.iter().map(|&flow| usize::from(flow)).collect(),
             shares: drawn.shares.iter().map(curve).collect(),
             bars: rows.map(|rows| bars(rows, scale)),
-            masters: drawn.masters.iter().filter(|_| with_bars).map(|row| master(row, scale)).collect(),
+            ams: drawn.ams.iter().filter(|_| with_bars).map(|row| am(row, scale)).collect(),
             choices: drawn
                 .choices
                 .iter()
@@ -343,8 +343,8 @@ fn bars(rows: &TaskRows, scale: Scale) -> Bars {
     bars
 }
 
-fn master(row: &MasterRow, scale: Scale) -> Master {
-    Master {
+fn am(row: &AmRow, scale: Scale) -> Am {
+    Am {
         job: usize::from(row.job),
         slot: row.slot,
         start: scale.ticks(row.start.0),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::{FlowId, Instance, PhaseId, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, Running, Start};
+use slackline_policy::engine::{AmOrder, Capabilities, Order, Report, RowId, Running, Start};
 use slackline_sim::{Options, Sim};
 
 use crate::run::forecaster::flow_quotas::FlowQuotas;
@@ -114,8 +114,8 @@ impl Engine for ForecastEngine<'_> {
         self.sim.order(order);
     }
 
-    fn master(&mut self, order: MasterOrder, live: &Instance) {
-        self.sim.master(order, live);
+    fn am(&mut self, order: AmOrder, live: &Instance) {
+        self.sim.am(order, live);
     }
 
     fn wake_at(&mut self, at: Time) {

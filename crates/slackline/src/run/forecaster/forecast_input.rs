@@ -218,8 +218,8 @@ impl ForecastInput {
         let more = |slots: u32| (f64::from(slots) * times).ceil() as u32;
         for machine in &mut other.draft.machines {
             machine.slots = match machine.slots {
-                Slots::Universal(slots) => Slots::Universal(more(slots)),
-                Slots::Typed { map, reduce } => Slots::Typed { map: more(map), reduce: more(reduce) },
+                Slots::Generic(slots) => Slots::Generic(more(slots)),
+                Slots::MapReduce { map, reduce } => Slots::MapReduce { map: more(map), reduce: more(reduce) },
             };
         }
         other

@@ -42,7 +42,7 @@ impl Fake {
 
 impl Backend for Fake {
     fn description(&self) -> EngineDescription {
-        let (name, slots) = ("local".to_owned(), Slots::Universal(2));
+        let (name, slots) = ("local".to_owned(), Slots::Generic(2));
         let machines = vec![MachineDraft { name, count: 1, speed: 1.0, slots, rack: None }];
         EngineDescription { machines, ..EngineDescription::default() }
     }

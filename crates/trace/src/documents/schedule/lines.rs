@@ -4,7 +4,7 @@
 //! ApplicationMaster and every flow as they end, and for every rule that a policy chose. The last line has
 //! cost, bound and metrics.
 //!
-//! The kind of a line follows from keys that only that kind has: `slackline`, `job`, `master`, `flow` without
+//! The kind of a line follows from keys that only that kind has: `slackline`, `job`, `am`, `flow` without
 //! `job`, `rule`, `sha256`.
 
 use std::io::{self, BufRead, Read, Write};
@@ -12,11 +12,11 @@ use std::ops::ControlFlow;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Schedule, TaskRows};
+use slackline_model::schedule::{AmRow, FlowRow, NewRow, Origin, Schedule, TaskRows};
 use slackline_model::{Instance, SlotRange};
 
 use super::names::{Names, ScheduleFault, check_finite, check_gap_absolute, check_start, fraction, profile};
-use super::wire::{FirstLine, Flow, LastLine, Master, MasterLine, Task};
+use super::wire::{Am, AmLine, FirstLine, Flow, LastLine, Task};
 use super::{Choice, Head, Meta, gap_absolute, write};
 use crate::documents::workload::convert::from_cluster;
 use crate::reading::error::TraceError;
@@ -82,8 +82,8 @@ impl<W: Write> ScheduleLines<W> {
     ///
     /// # Errors
     /// Errors of the output.
-    pub fn master(&mut self, instance: &Instance, row: &MasterRow) -> io::Result<()> {
-        self.line(&MasterLine { master: write::master(instance, row) })
+    pub fn am(&mut self, instance: &Instance, row: &AmRow) -> io::Result<()> {
+        self.line(&AmLine { am: write::am(instance, row) })
     }
 
     /// A flow all of whose rows were written; `instance` has it.
@@ -131,7 +131,7 @@ pub enum ScheduleLine {
     First(Box<Schedule>),
     /// A row of tasks and the slots they are on.
     Row(NewRow, Vec<SlotRange>),
-    Master(MasterRow),
+    Am(AmRow),
     Flow(FlowRow),
 }
 
@@ -142,7 +142,7 @@ struct Keys {
     flows: Option<IgnoredAny>,
     job: Option<IgnoredAny>,
     flow: Option<IgnoredAny>,
-    master: Option<IgnoredAny>,
+    am: Option<IgnoredAny>,
     rule: Option<IgnoredAny>,
     sha256: Option<IgnoredAny>,
 }
@@ -181,19 +181,19 @@ pub(super) fn read_all(
     bytes: &[u8],
     instance: &Instance,
 ) -> Result<(Schedule, Meta), TraceError> {
-    let (mut tasks, mut masters) = (TaskRows::new(), Vec::new());
+    let (mut tasks, mut ams) = (TaskRows::new(), Vec::new());
     let read = read_schedule_lines(name, bytes, instance, |line| {
         match line {
             ScheduleLine::Row(row, places) => {
                 tasks.push(row, &places);
             }
-            ScheduleLine::Master(row) => masters.push(row),
+            ScheduleLine::Am(row) => ams.push(row),
             ScheduleLine::First(_) | ScheduleLine::Flow(_) => {}
         }
         ControlFlow::Continue(())
     })?;
     let (schedule, meta) = read.expect("invariant: it was read to its end");
-    Ok((Schedule { tasks, masters, ..schedule }, meta))
+    Ok((Schedule { tasks, ams, ..schedule }, meta))
 }
 
 /// Reads a schedule in lines for an instance, and passes on each line but the last; returns the schedule
@@ -218,7 +218,7 @@ pub fn read_schedule_lines(
             Kind::Task(task) => {
                 names.task(instance, &task).map(|(row, places)| ScheduleLine::Row(row, places))
             }
-            Kind::Master(row) => names.master(instance, &row).map(ScheduleLine::Master),
+            Kind::Am(row) => names.am(instance, &row).map(ScheduleLine::Am),
             Kind::Flow(flow) => names.flow_row(&flow).map(ScheduleLine::Flow),
             Kind::Choice(choice) => {
                 choices.push(choice);
@@ -280,7 +280,7 @@ pub(super) fn meta(first: FirstLine, last: LastLine) -> Meta {
 
 pub(super) enum Kind<'a> {
     Task(Task<'a>),
-    Master(Master<'a>),
+    Am(Am<'a>),
     Flow(Flow<'a>),
     Choice(Choice),
     Last(LastLine),
@@ -341,8 +341,8 @@ impl<'a> Lines<'a> {
         let keys: Keys = self.parse()?;
         if keys.job.is_some() {
             self.parse().map(Kind::Task)
-        } else if keys.master.is_some() {
-            self.parse().map(|MasterLine { master }| Kind::Master(master))
+        } else if keys.am.is_some() {
+            self.parse().map(|AmLine { am }| Kind::Am(am))
         } else if keys.flow.is_some() {
             self.parse().map(Kind::Flow)
         } else if keys.rule.is_some() {
@@ -351,7 +351,7 @@ impl<'a> Lines<'a> {
             self.parse().map(Kind::Last)
         } else {
             Err(self.input(
-                "found none of `job`, `master`, `flow`, `rule` and `sha256`, expected a row, a master, a flow, a choice or the last \
+                "found none of `job`, `am`, `flow`, `rule` and `sha256`, expected a row, a am, a flow, a choice or the last \
                  line",
             ))
         }

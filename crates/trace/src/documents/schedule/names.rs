@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::schedule::{Allocation, FlowRow, MasterRow, NewRow, Schedule, Segment};
+use slackline_model::schedule::{Allocation, AmRow, FlowRow, NewRow, Schedule, Segment};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{
     Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, Profile, SlotRange, Span, Time,
@@ -199,11 +199,7 @@ impl Names {
         })
     }
 
-    pub(super) fn master(
-        &mut self,
-        instance: &Instance,
-        row: &wire::Master<'_>,
-    ) -> Result<MasterRow, ScheduleFault> {
+    pub(super) fn am(&mut self, instance: &Instance, row: &wire::Am<'_>) -> Result<AmRow, ScheduleFault> {
         let job = self.job(&row.flow, &row.job)?;
         let slot = match (&row.machine, row.slot) {
             (Some(machine), Some(slot)) => {
@@ -219,7 +215,7 @@ impl Names {
             }
         };
         let time = |path, value| seconds(path, value).map(Time::from_seconds_nearest);
-        Ok(MasterRow {
+        Ok(AmRow {
             job,
             slot,
             start: time("start", row.start)?,

@@ -109,9 +109,9 @@ fn convert(document: wire::FullDocument<'_>, instance: &Instance) -> Result<Sche
         let row = names.task(instance, row).map_err(|wrong| wrong.within(&format!("tasks[{i}]")))?;
         schedule.tasks.push(row.0, &row.1);
     }
-    for (i, row) in document.masters.unwrap_or_default().iter().enumerate() {
-        let row = names.master(instance, row).map_err(|wrong| wrong.within(&format!("masters[{i}]")))?;
-        schedule.masters.push(row);
+    for (i, row) in document.ams.unwrap_or_default().iter().enumerate() {
+        let row = names.am(instance, row).map_err(|wrong| wrong.within(&format!("ams[{i}]")))?;
+        schedule.ams.push(row);
     }
     Ok(schedule)
 }

@@ -88,9 +88,8 @@ impl ScheduleStream {
             Kind::Task(task) => Ok(StreamedLine::Row(RowLine { lines, task })),
             Kind::Flow(flow) => Ok(StreamedLine::Flow(FlowLine { lines, flow })),
             Kind::Choice(choice) => Ok(StreamedLine::Choice(choice)),
-            Kind::Master(_) => Err(lines.input(
-                "found the master of a job, expected a schedule without a profile to read as a stream",
-            )),
+            Kind::Am(_) => Err(lines
+                .input("found the AM of a job, expected a schedule without a profile to read as a stream")),
             Kind::Last(_) => Err(lines.cut_off()),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::schedule::{
-    Clock, FlowResult, FlowRow, MasterRow, NewRow, Origin, Outcome, Segment, TaskRows,
+    AmRow, Clock, FlowResult, FlowRow, NewRow, Origin, Outcome, Segment, TaskRows,
 };
 use slackline_model::{FlowId, Instance, JobId, Objective, PhaseId, Profile, SlotRange, Span, Time};
 
@@ -92,8 +92,8 @@ fn instance() -> Instance {
     let only = JobDraft { id: "m".into(), map: uniform(40), ..JobDraft::default() };
     Instance::new(&Draft {
         machines: vec![
-            machine("node", 4, Slots::Typed { map: 3, reduce: 1 }),
-            machine("a/b", 1, Slots::Typed { map: 2, reduce: 2 }),
+            machine("node", 4, Slots::MapReduce { map: 3, reduce: 1 }),
+            machine("a/b", 1, Slots::MapReduce { map: 2, reduce: 2 }),
         ],
         flows: vec![FlowDraft::new("f \"1\"", vec![job, only])],
         ..Draft::default()
@@ -123,7 +123,7 @@ fn schedule(tasks: TaskRows) -> Schedule {
             status: FlowResult::Failed,
         }],
         tasks,
-        masters: Vec::new(),
+        ams: Vec::new(),
         allocations: Vec::new(),
     }
 }
@@ -165,7 +165,7 @@ fn under_profile() -> Schedule {
     let mut tasks = TaskRows::new();
     tasks.push(NewRow { startup: Span(500_000), ..row(0, 0, 1) }, &[SlotRange { first: 1, len: 1 }]);
     let (start, end) = (Time(1), Time(9_000_000));
-    let done = MasterRow {
+    let done = AmRow {
         job: JobId(0),
         slot: Some(13),
         start,
@@ -173,19 +173,19 @@ fn under_profile() -> Schedule {
         end,
         outcome: Outcome::Done,
     };
-    let killed = MasterRow { slot: None, up: None, outcome: Outcome::Killed, ..done };
+    let killed = AmRow { slot: None, up: None, outcome: Outcome::Killed, ..done };
     let profile = Profile::parse("hadoop:am-share=0.5:container-start=0.25..1").unwrap();
-    Schedule { profile, masters: vec![done, killed], ..schedule(tasks) }
+    Schedule { profile, ams: vec![done, killed], ..schedule(tasks) }
 }
 
 #[test]
-fn profiles_masters_and_starts_come_back() {
+fn profiles_ams_and_starts_come_back() {
     let (instance, schedule) = (instance(), under_profile());
     let text = written(&instance, &schedule, &Meta::default());
     assert!(text.contains("\"am-linger\":5.2") && text.contains("\"container-start\":\"0.25..1\""), "{text}");
     assert!(text.contains("\"startup\": 0.5, \"attempt\""), "{text}");
-    let master = "\"machine\": \"a/b\", \"slot\": 1, \"start\": 1e-6, \"up\": 2.5, \"end\": 9.0}";
-    assert!(text.contains(master), "{text}");
+    let am = "\"machine\": \"a/b\", \"slot\": 1, \"start\": 1e-6, \"up\": 2.5, \"end\": 9.0}";
+    assert!(text.contains(am), "{text}");
     assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap().0, schedule);
 }
 

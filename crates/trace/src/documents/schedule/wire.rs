@@ -44,7 +44,7 @@ fn flow_done() -> FlowResult {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline schedule", rename = "Schedule"))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
+pub(crate) struct Document<Flows, Allocations, Tasks, Ams> {
     /// Address of the schema, for editors.
     #[serde(rename = "$schema", default)]
     #[expect(dead_code, reason = "it is for editors alone")]
@@ -122,9 +122,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     pub(crate) allocations: Option<Allocations>,
     /// Attempts of tasks.
     pub(crate) tasks: Option<Tasks>,
-    /// Masters of jobs, where the profile has them: what asks for the slots of a job's tasks, as the
+    /// AMs of jobs, where the profile has them: what asks for the slots of a job's tasks, as the
     /// ApplicationMasters of Hadoop do.
-    pub(crate) masters: Option<Masters>,
+    pub(crate) ams: Option<Ams>,
 }
 
 /// A part of a run with its settings. They hold from its start to the start of the next segment.
@@ -146,8 +146,7 @@ pub(crate) struct Segment {
 }
 
 /// The document with its lists.
-pub(crate) type FullDocument<'a> =
-    Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>, Vec<Master<'a>>>;
+pub(crate) type FullDocument<'a> = Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>, Vec<Am<'a>>>;
 
 /// The workload that a document is about.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -250,8 +249,8 @@ pub(crate) struct LastLine {
     pub(crate) metrics: NamedValues,
 }
 
-/// A line of a schedule in lines: the first one, then rows of tasks, masters and flows, each flow after its
-/// rows and masters, then what a policy that chooses between rules chose, then the last one.
+/// A line of a schedule in lines: the first one, then rows of tasks, AMs and flows, each flow after its
+/// rows and AMs, then what a policy that chooses between rules chose, then the last one.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(title = "Slackline schedule, line by line", rename = "ScheduleLine", untagged)]
@@ -259,7 +258,7 @@ pub(crate) struct LastLine {
 pub(crate) enum Line<'a> {
     First(FirstLine),
     Task(Task<'a>),
-    Master(MasterLine<'a>),
+    Am(AmLine<'a>),
     Flow(Flow<'a>),
     Choice(Choice),
     Last(LastLine),
@@ -345,7 +344,7 @@ pub(crate) struct Task<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) machine: Option<Name<'a>>,
-    /// The slot, counted from 0 in the machine; of typed slots the map slots come first.
+    /// The slot, counted from 0 in the machine; of map and reduce slots the map slots come first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(!skip_serializing_if))]
     pub(crate) slot: Option<u32>,
@@ -370,11 +369,11 @@ pub(crate) struct Task<'a> {
     pub(crate) outcome: Outcome,
 }
 
-/// The master of a job, on `slot` of `machine` if masters hold slots.
+/// The AM of a job, on `slot` of `machine` if AMs hold slots.
 #[derive(Debug, Deserialize, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Master"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Am"))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Master<'a> {
+pub(crate) struct Am<'a> {
     /// The flow.
     #[serde(borrow)]
     pub(crate) flow: Name<'a>,
@@ -401,12 +400,12 @@ pub(crate) struct Master<'a> {
     pub(crate) outcome: Outcome,
 }
 
-/// The master of a job as a line.
+/// The AM of a job as a line.
 #[derive(Debug, Deserialize, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "MasterLine"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "AmLine"))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MasterLine<'a> {
-    /// The master.
+pub(crate) struct AmLine<'a> {
+    /// The AM.
     #[serde(borrow)]
-    pub(crate) master: Master<'a>,
+    pub(crate) am: Am<'a>,
 }

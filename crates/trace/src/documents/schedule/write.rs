@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
-use slackline_model::schedule::{Allocation, FlowRow, MasterRow, NewRow, Schedule, Segment};
+use slackline_model::schedule::{Allocation, AmRow, FlowRow, NewRow, Schedule, Segment};
 use slackline_model::{Cluster, Instance, JobId, Objective, Profile, SlotKind, SlotRange, Time};
 
 use super::wire::ProfileValues;
@@ -37,9 +37,9 @@ pub fn write_schedule(
         let tasks = &schedule.tasks;
         list(out, "tasks", tasks.rows(), |out, of| row(out, &task(instance, &of.into(), tasks.places(of))))?;
     }
-    if !schedule.masters.is_empty() {
+    if !schedule.ams.is_empty() {
         out.write_all(b",\n")?;
-        list(out, "masters", &schedule.masters, |out, of| row(out, &master(instance, of)))?;
+        list(out, "ams", &schedule.ams, |out, of| row(out, &am(instance, of)))?;
     }
     out.write_all(b"\n}\n")?;
     out.flush()
@@ -188,11 +188,11 @@ fn name(text: &str) -> Name<'_> {
     Name(text.into())
 }
 
-pub(super) fn master<'a>(instance: &'a Instance, row: &MasterRow) -> wire::Master<'a> {
+pub(super) fn am<'a>(instance: &'a Instance, row: &AmRow) -> wire::Am<'a> {
     let (flow, job) = names(instance, row.job);
     let place = row.slot.map(|slot| machine_and_slot(instance.cluster(), SlotKind::Any, slot));
     let (machine, slot) = place.unzip();
-    wire::Master {
+    wire::Am {
         flow,
         job,
         machine,

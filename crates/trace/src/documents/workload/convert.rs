@@ -51,9 +51,9 @@ pub(crate) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<
 
 fn machine(machine: wire::Machine) -> MachineDraft {
     let slots = match machine.slots {
-        Numbers::Both(n) => Slots::Universal(n),
+        Numbers::Both(n) => Slots::Generic(n),
         Numbers::Each(Pair { map, reduce }) => {
-            Slots::Typed { map: map.unwrap_or(0), reduce: reduce.unwrap_or(0) }
+            Slots::MapReduce { map: map.unwrap_or(0), reduce: reduce.unwrap_or(0) }
         }
     };
     let wire::Machine { name, count, speed, rack, .. } = machine;
@@ -259,8 +259,8 @@ fn from_machine(machine: &MachineDraft) -> wire::Machine {
 
 fn from_slots(slots: Slots) -> Numbers {
     match slots {
-        Slots::Universal(n) => Numbers::Both(n),
-        Slots::Typed { map, reduce } => Numbers::Each(Pair { map: Some(map), reduce: Some(reduce) }),
+        Slots::Generic(n) => Numbers::Both(n),
+        Slots::MapReduce { map, reduce } => Numbers::Each(Pair { map: Some(map), reduce: Some(reduce) }),
     }
 }
 

@@ -77,7 +77,7 @@ fn refused(from: &str, to: &str) -> String {
 #[test]
 fn everything_in_the_contract_is_read() {
     let draft = read(FULL, Format::Toml).unwrap();
-    assert_eq!(draft.machines[1].slots, Slots::Typed { map: 3, reduce: 0 });
+    assert_eq!(draft.machines[1].slots, Slots::MapReduce { map: 3, reduce: 0 });
     assert_eq!((draft.machines[0].speed, draft.weights), (8.0, Weights::Ignore));
     let flow = &draft.flows[0];
     assert_eq!((flow.release, flow.weight, flow.deadline), (5.0, 1.0, Some(4800.0)));
@@ -431,8 +431,8 @@ fn flows() -> impl Strategy<Value = FlowDraft> {
 
 fn drafts() -> impl Strategy<Value = Draft> {
     let slots = prop_oneof![
-        any::<u32>().prop_map(Slots::Universal),
-        (any::<u32>(), any::<u32>()).prop_map(|(map, reduce)| Slots::Typed { map, reduce }),
+        any::<u32>().prop_map(Slots::Generic),
+        (any::<u32>(), any::<u32>()).prop_map(|(map, reduce)| Slots::MapReduce { map, reduce }),
     ];
     let machine = (names(), any::<u32>(), numbers(), slots, prop::option::of(names()))
         .prop_map(|(name, count, speed, slots, rack)| MachineDraft { name, count, speed, slots, rack });

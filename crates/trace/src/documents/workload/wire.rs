@@ -100,7 +100,7 @@ pub(crate) enum Line {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cluster {
-    /// Groups of equal machines; all slots are universal or all are typed.
+    /// Groups of equal machines; all slots are generic or all are map and reduce slots.
     pub(crate) machines: Vec<Machine>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Machine {
     #[serde(default = "one")]
     #[cfg_attr(test, schemars(range(min = 1e-6, max = 1e6)))]
     pub(crate) speed: f64,
-    /// Slots of each machine: a number of universal slots, or typed ones by kind.
+    /// Slots of each machine: a number of generic slots, or map and reduce slots by kind.
     pub(crate) slots: Numbers,
     /// The rack.
     #[serde(default, skip_serializing_if = "Option::is_none")]

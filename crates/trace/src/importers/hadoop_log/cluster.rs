@@ -83,7 +83,7 @@ impl Topology {
                 name: host.name.clone(),
                 count: 1,
                 speed: 1.0,
-                slots: Slots::Universal(slots),
+                slots: Slots::Generic(slots),
                 rack: host.rack.clone(),
             });
         }
@@ -138,7 +138,7 @@ struct MachineUse {
 /// topology, with the median of the other machines if the log has no number. By name.
 pub(super) fn machines(
     jobs: &[ImportedJob],
-    typed: bool,
+    map_reduce: bool,
     topology: Option<&Topology>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<MachineDraft> {
@@ -154,7 +154,7 @@ pub(super) fn machines(
         let Some(host) = &attempt.host else { continue };
         let machine = seen.entry(&host.name).or_default();
         machine.rack = machine.rack.take().or_else(|| host.rack.clone());
-        let slot_kind = usize::from(typed && attempt.phase == PhaseKind::Reduce);
+        let slot_kind = usize::from(map_reduce && attempt.phase == PhaseKind::Reduce);
         machine.slot_kinds[slot_kind].take(attempt.start, attempt.end);
     }
     if seen.values().all(|machine| {
@@ -175,9 +175,9 @@ pub(super) fn machines(
             if is_idle { usual[slot_kind] } else { slots }
         });
         let slots = match machine.given {
-            _ if typed => Slots::Typed { map, reduce },
-            Some(given) => Slots::Universal(given),
-            None => Slots::Universal(map),
+            _ if map_reduce => Slots::MapReduce { map, reduce },
+            Some(given) => Slots::Generic(given),
+            None => Slots::Generic(map),
         };
         MachineDraft { name: name.to_owned(), count: 1, speed: 1.0, slots, rack: machine.rack }
     };

@@ -93,7 +93,7 @@ fn tasks_take_what_their_successful_attempt_took() {
     // Two maps at once and a reduce; the id is one of map and reduce slots.
     let machine = &imported.draft.machines[0];
     assert_eq!((machine.name.as_str(), machine.rack.as_deref()), ("n1", Some("r1")));
-    assert_eq!(machine.slots, Slots::Typed { map: 2, reduce: 1 });
+    assert_eq!(machine.slots, Slots::MapReduce { map: 2, reduce: 1 });
     assert_eq!(imported.draft.start.as_ref().unwrap().to_string(), "1970-01-01T00:00:01+00:00[UTC]");
     assert_eq!(
         said(&imported),
@@ -111,7 +111,7 @@ fn machines_of_yarn_have_slots_for_either_phase() {
     let maps: &[&[String]] = &[&[attempt(HOST, 1_000, 2_000, "SUCCESS")]];
     let reduces: &[&[String]] = &[&[attempt(HOST, 2_000, 3_000, "SUCCESS")]];
     let imported = read(&job("job_1369942127770_1", 1_000, "", maps, reduces), &[]).unwrap();
-    assert_eq!(imported.draft.machines[0].slots, Slots::Universal(1));
+    assert_eq!(imported.draft.machines[0].slots, Slots::Generic(1));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_topology_gives_racks_and_machines_that_were_idle() {
     let imported = read(&text, &[("topology", topology)]).unwrap();
     let machines: Vec<_> =
         imported.draft.machines.iter().map(|m| (m.name.as_str(), m.rack.as_deref(), m.slots)).collect();
-    let slots = Slots::Universal;
+    let slots = Slots::Generic;
     assert_eq!(
         machines,
         [("n1", Some("10.1"), slots(2)), ("n2", Some("10.1"), slots(2)), ("n9", Some("r9"), slots(1))]

@@ -26,7 +26,7 @@ use slackline_policy::plans::Plans;
 
 /// Everything goes wrong now and then.
 const STORM: Weather =
-    Weather { host_goes: 0.02, master_dies: 0.01, foreign: 0.05, task_fails: 0.1, silent: 0.1 };
+    Weather { host_goes: 0.02, am_dies: 0.01, foreign: 0.05, task_fails: 0.1, silent: 0.1 };
 
 /// Looks after which nothing goes wrong any more.
 const CALM_AFTER: u32 = 150;
@@ -63,7 +63,7 @@ impl Case {
             name: host.name.clone(),
             count: host.slots,
             speed: 1.0,
-            slots: Slots::Universal(1),
+            slots: Slots::Generic(1),
             rack: None,
         };
         let machines = hosts.iter().map(machine).collect();

@@ -40,7 +40,7 @@ fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
 }
 
 #[test]
-fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
+fn a_am_takes_the_slot_of_a_row_that_has_no_container() {
     let mut ledger = ledger();
     ledger.add_row(RowId(0), MAPS, 0, 0, None);
     ledger.add_row(RowId(1), MAPS, 1, 1, None);

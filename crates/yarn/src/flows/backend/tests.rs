@@ -848,7 +848,7 @@ fn observers_see_the_application_of_a_job_and_its_start() {
     });
     let [there] = &seen()[..] else { panic!("found {:?}, expected one job", seen()) };
     assert_eq!((there.flow.as_str(), there.job.as_str(), there.applications.len()), ("f", "count", 1));
-    assert!(there.submitted.is_some() && there.master[1].is_some(), "{there:?}");
+    assert!(there.submitted.is_some() && there.am[1].is_some(), "{there:?}");
     // No engine drives it.
     assert!(there.at_work.is_empty() && !there.failed && there.containers == 0, "{there:?}");
 }
@@ -1096,7 +1096,7 @@ fn a_cluster_without_priorities_gives_one_warning() {
 }
 
 #[test]
-fn an_application_without_a_master_is_explained_once_with_the_reason_that_yarn_gives() {
+fn an_application_without_a_am_is_explained_once_with_the_reason_that_yarn_gives() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
     scene.mock.with(|state| state.is_full = true);

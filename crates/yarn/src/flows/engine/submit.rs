@@ -43,19 +43,19 @@ impl FlowEngine {
         }
         let most = am_limit(self.ledger.slots(), self.rules.am_share);
         let has_am = |own: &&FlowJob| own.stage == JobStage::Submitted || own.app().is_some();
-        let mut masters = self.jobs.values().filter(has_am).count();
+        let mut ams = self.jobs.values().filter(has_am).count();
         for job in self.ledger.waiting_jobs() {
-            if masters >= most {
+            if ams >= most {
                 return;
             }
             if self.may_submit(job) {
                 if !self.submit(job) {
                     return;
                 }
-                masters += 1;
+                ams += 1;
             }
         }
-        if masters == 0 && self.ledger.is_full_of_others() {
+        if ams == 0 && self.ledger.is_full_of_others() {
             self.submit_unstarted(plans);
         }
     }

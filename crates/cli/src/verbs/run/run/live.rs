@@ -268,7 +268,7 @@ impl Sink for RunDisplay {
             RunEvent::AttemptFailed { task, message, log, other_runs, is_final } => {
                 let log = log.as_ref().map_or_else(String::new, |log| format!(" (log: {})", log.display()));
                 let which = if *other_runs {
-                    "a second attempt beside the first".to_owned()
+                    "a speculative attempt beside the first".to_owned()
                 } else {
                     let failures = self.failures.entry(*task).or_default();
                     *failures += 1;

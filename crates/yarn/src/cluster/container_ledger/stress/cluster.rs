@@ -17,7 +17,7 @@ pub(super) const SECOND: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Weather {
     pub(super) host_goes: f64,
-    pub(super) master_dies: f64,
+    pub(super) am_dies: f64,
     pub(super) foreign: f64,
     pub(super) task_fails: f64,
     /// The ResourceManager does not answer, or its answers are late.
@@ -27,7 +27,7 @@ pub(super) struct Weather {
 /// What a container runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    Master,
+    Am,
     Task(PhaseKind, u32),
 }
 
@@ -229,10 +229,10 @@ impl Cluster {
         }
         app.let_reduces_work(now);
         if app.is_complete()
-            && let Some(master) = app.am_container.and_then(|master| app.containers.get_mut(&master))
-            && master.ends.is_none()
+            && let Some(am) = app.am_container.and_then(|am| app.containers.get_mut(&am))
+            && am.ends.is_none()
         {
-            master.ends = Some(now + integer(&mut self.rng, SECOND, 6 * SECOND));
+            am.ends = Some(now + integer(&mut self.rng, SECOND, 6 * SECOND));
         }
         self.apps.insert(id, app);
     }
@@ -255,9 +255,9 @@ impl Cluster {
             self.foreign.push((host, ends));
         }
         for id in self.apps.keys().copied().collect::<Vec<_>>() {
-            if self.chance(self.weather.master_dies) {
+            if self.chance(self.weather.am_dies) {
                 let keeps = self.chance(0.5);
-                self.lose_master(id, keeps);
+                self.lose_am(id, keeps);
             }
         }
     }
@@ -268,7 +268,7 @@ impl Cluster {
             let Some(app) = self.apps.get_mut(&id) else { continue };
             let here: Vec<ContainerId> =
                 app.containers.iter().filter(|(_, c)| c.host == host).map(|(&id, _)| id).collect();
-            let lost_master = app.am_container.is_some_and(|master| here.contains(&master));
+            let lost_am = app.am_container.is_some_and(|am| here.contains(&am));
             for name in here {
                 app.lose(name);
             }
@@ -280,15 +280,15 @@ impl Cluster {
                 maps.filter(|task| **task == Task::Done).for_each(|task| *task = Task::Pending);
                 app.stop_reduces();
             }
-            if lost_master {
-                self.lose_master(id, true);
+            if lost_am {
+                self.lose_am(id, true);
             }
         }
     }
 
     /// An ApplicationMaster dies, and all containers of its application; the next one knows what was done if
     /// it `keeps` that.
-    fn lose_master(&mut self, id: AppId, keeps: bool) {
+    fn lose_am(&mut self, id: AppId, keeps: bool) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_over && app.am_container.is_some())
         else {
             return;
@@ -347,7 +347,7 @@ impl Cluster {
             let hosts = match role {
                 Role::Task(PhaseKind::Map, _) => row.map_hosts,
                 Role::Task(PhaseKind::Reduce, _) => row.reduce_hosts,
-                Role::Master => Hosts::Any,
+                Role::Am => Hosts::Any,
             };
             let among = match hosts {
                 Hosts::Any => None,
@@ -369,7 +369,7 @@ impl Cluster {
             let row = self.table.get(&Some(id)).cloned().unwrap_or_default();
             if app.am_container.is_none() {
                 if !row.hold {
-                    wants.push((id, Role::Master));
+                    wants.push((id, Role::Am));
                 }
                 continue;
             }
@@ -387,7 +387,7 @@ impl Cluster {
         let now = self.now;
         let row = self.table.get(&Some(id)).cloned().unwrap_or_default();
         let Some(app) = self.apps.get_mut(&id) else { return };
-        if role == Role::Master {
+        if role == Role::Am {
             (app.life, app.next) = (app.life + 1, 0);
         }
         app.next += 1;
@@ -396,7 +396,7 @@ impl Cluster {
         let container = Container { host, role, since: now, work, works_until: None, ends: None };
         app.containers.insert(name, container);
         match role {
-            Role::Master => app.am_container = Some(name),
+            Role::Am => app.am_container = Some(name),
             Role::Task(kind, task) => {
                 app.tasks[index(kind)][task as usize] = Task::Runs(name);
                 let cap = if kind == PhaseKind::Map { row.maps } else { row.reduces };
@@ -434,7 +434,7 @@ impl App {
         let maps_done = self.tasks[0].iter().all(|task| *task == Task::Done);
         for container in self.containers.values_mut() {
             let may = match container.role {
-                Role::Master => false,
+                Role::Am => false,
                 Role::Task(PhaseKind::Map, _) => true,
                 Role::Task(PhaseKind::Reduce, _) => maps_done,
             };

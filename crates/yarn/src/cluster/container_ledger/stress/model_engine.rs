@@ -338,13 +338,13 @@ impl<'y> ModelEngine<'y> {
     pub(super) fn apply_plans(&mut self, plans: &Plans) {
         let most = if self.troubled { 0 } else { am_limit(self.ledger.slots(), self.am_share) };
         let has_am = |own: &&Job| matches!(own.stage, Stage::Submitted | Stage::Running(_));
-        let mut masters = self.jobs.values().filter(has_am).count();
+        let mut ams = self.jobs.values().filter(has_am).count();
         for job in self.ledger.waiting_jobs() {
-            if masters < most && self.jobs[&job].stage == Stage::Waiting {
+            if ams < most && self.jobs[&job].stage == Stage::Waiting {
                 let (maps, reduces) = tasks(self.instance, job);
                 self.cluster.submit(job, maps, reduces);
                 self.job(job).stage = Stage::Submitted;
-                masters += 1;
+                ams += 1;
             }
         }
         let cluster = &*self.cluster;
@@ -456,7 +456,7 @@ impl ModelEngine<'_> {
 
 fn kind_of(role: Role) -> Option<PhaseKind> {
     match role {
-        Role::Master => None,
+        Role::Am => None,
         Role::Task(kind, _) => Some(kind),
     }
 }

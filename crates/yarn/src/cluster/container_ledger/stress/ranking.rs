@@ -31,7 +31,7 @@ impl Engine for Joining {
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         self.has_joined = true;
-        let slots = Slots::Universal(1);
+        let slots = Slots::Generic(1);
         let (name, first) = ("more".to_owned(), MachineId(0));
         reports.push(Report::Joined(Group { name, count: 1, speed: 1.0, slots, rack: None, first }));
         Some(self.now)

@@ -139,7 +139,7 @@ fn an_application_of_a_program_whose_session_was_killed_is_ended_and_the_program
 }
 
 #[test]
-fn masters_of_programs_for_which_a_look_has_no_time_are_asked_at_the_next() {
+fn ams_of_programs_for_which_a_look_has_no_time_are_asked_at_the_next() {
     let mut scene = scene();
     scene.timeouts.asks = Duration::ZERO;
     scene.player.play(|_, _| Plays::Waits);

@@ -7,22 +7,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::schedule::{MasterRow, Outcome};
+use slackline_model::schedule::{AmRow, Outcome};
 use slackline_model::{FlowId, JobId, PhaseId, SlotKind, SlotRange, Time};
 
 use super::Ledger;
-use crate::engine::{self, Engine, MasterOrder};
+use crate::engine::{self, AmOrder, Engine};
 use crate::event::Event;
 use crate::slot_scope::Spot;
 
 /// The ApplicationMasters of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Masters {
-    rules: engine::Masters,
+pub(crate) struct Ams {
+    rules: engine::Ams,
     /// Jobs that were ordered to be submitted.
     submitting: BTreeSet<JobId>,
     /// ApplicationMasters of unfinished jobs, including those that are starting.
-    live: BTreeMap<JobId, Master>,
+    live: BTreeMap<JobId, Am>,
     /// ApplicationMasters of finished jobs, with the end of the job, until they leave their slots.
     lingering: BTreeMap<JobId, (Option<u32>, Time)>,
     /// The number of slots that they hold together.
@@ -30,18 +30,18 @@ pub(crate) struct Masters {
     /// Phases that wait until an ApplicationMaster may have a slot.
     parked: BTreeSet<PhaseId>,
     /// Rows that will not change any more and were not sent to the sink.
-    over: Vec<MasterRow>,
+    over: Vec<AmRow>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Master {
+struct Am {
     slot: Option<u32>,
     start: Time,
     up: Option<Time>,
 }
 
-impl Masters {
-    pub(super) fn new(rules: engine::Masters) -> Self {
+impl Ams {
+    pub(super) fn new(rules: engine::Ams) -> Self {
         Self {
             rules,
             submitting: BTreeSet::new(),
@@ -60,7 +60,7 @@ impl Masters {
 
     /// Slots that ApplicationMasters hold.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        let live = self.live.values().map(|master| master.slot);
+        let live = self.live.values().map(|am| am.slot);
         live.chain(self.lingering.values().map(|&(slot, _)| slot)).flatten()
     }
 
@@ -71,7 +71,7 @@ impl Masters {
 
     /// Whether the ApplicationMaster of an unfinished job holds a slot.
     pub(crate) fn holds_slot(&self, job: JobId) -> bool {
-        self.live.get(&job).is_some_and(|master| master.slot.is_some())
+        self.live.get(&job).is_some_and(|am| am.slot.is_some())
     }
 
     /// Whether a job is about to be submitted.
@@ -79,34 +79,34 @@ impl Masters {
         self.submitting.contains(&job)
     }
 
-    pub(super) fn take_over(&mut self) -> Vec<MasterRow> {
+    pub(super) fn take_over(&mut self) -> Vec<AmRow> {
         std::mem::take(&mut self.over)
     }
 
     /// Stops all ApplicationMasters when a run ends early.
     pub(super) fn abandon(&mut self, now: Time) {
-        for (job, master) in std::mem::take(&mut self.live) {
-            self.close(job, master, now, Outcome::Killed);
+        for (job, am) in std::mem::take(&mut self.live) {
+            self.close(job, am, now, Outcome::Killed);
         }
     }
 
-    fn close(&mut self, job: JobId, Master { slot, start, up }: Master, end: Time, outcome: Outcome) {
-        self.over.push(MasterRow { job, slot, start, up, end, outcome });
+    fn close(&mut self, job: JobId, Am { slot, start, up }: Am, end: Time, outcome: Outcome) {
+        self.over.push(AmRow { job, slot, start, up, end, outcome });
     }
 }
 
 impl Ledger {
     /// Submits jobs that may start.
     pub(super) fn submit(&mut self, engine: &mut dyn Engine) {
-        let Some(masters) = &mut self.masters else { return };
+        let Some(ams) = &mut self.ams else { return };
         for job in self.state.take_to_submit() {
-            masters.submitting.insert(job);
-            engine.master(MasterOrder::Submit(job), &self.instance);
+            ams.submitting.insert(job);
+            engine.am(AmOrder::Submit(job), &self.instance);
         }
     }
 
     pub(super) fn submitted(&mut self, job: JobId, events: &mut Vec<Event>) {
-        if self.masters.as_mut().is_some_and(|masters| masters.submitting.remove(&job)) {
+        if self.ams.as_mut().is_some_and(|ams| ams.submitting.remove(&job)) {
             self.state.submitted(&self.instance, job, self.now, events);
         }
     }
@@ -116,14 +116,14 @@ impl Ledger {
     /// its job.
     pub(crate) fn admits(&mut self, phase: PhaseId, spot: Spot, engine: &mut dyn Engine) -> bool {
         let has_room = self.has_room();
-        let Some(masters) = &mut self.masters else { return true };
+        let Some(ams) = &mut self.ams else { return true };
         let job = self.instance.phase(phase).job;
-        match masters.live.get(&job) {
-            Some(master) if master.up.is_some() => return true,
+        match ams.live.get(&job) {
+            Some(am) if am.up.is_some() => return true,
             Some(_) => {}
-            None if has_room => self.start_master(job, spot, engine),
+            None if has_room => self.start_am(job, spot, engine),
             None => {
-                masters.parked.insert(phase);
+                ams.parked.insert(phase);
             }
         }
         self.state.stop(&self.instance, phase);
@@ -131,20 +131,20 @@ impl Ledger {
     }
 
     /// Whether the ApplicationMaster of a job is up, if jobs need one.
-    pub(super) fn has_master(&self, job: JobId) -> bool {
-        let is_up = |masters: &Masters| masters.live.get(&job).is_some_and(|master| master.up.is_some());
-        self.masters.as_ref().is_none_or(is_up)
+    pub(super) fn has_am(&self, job: JobId) -> bool {
+        let is_up = |ams: &Ams| ams.live.get(&job).is_some_and(|am| am.up.is_some());
+        self.ams.as_ref().is_none_or(is_up)
     }
 
     /// Whether one more ApplicationMaster may have a slot: one slot must remain that no waiting reduce holds.
     fn has_room(&self) -> bool {
-        let Some(masters) = &self.masters else { return false };
+        let Some(ams) = &self.ams else { return false };
         let (alive, waiting) = (self.state.alive(SlotKind::Any), self.state.waiting(SlotKind::Any));
-        masters.rules.most.is_none_or(|most| masters.held < most && waiting + 1 < alive)
+        ams.rules.most.is_none_or(|most| ams.held < most && waiting + 1 < alive)
     }
 
-    fn start_master(&mut self, job: JobId, spot: Spot, engine: &mut dyn Engine) {
-        let needs_slot = self.masters.as_ref().is_some_and(|masters| masters.rules.most.is_some());
+    fn start_am(&mut self, job: JobId, spot: Spot, engine: &mut dyn Engine) {
+        let needs_slot = self.ams.as_ref().is_some_and(|ams| ams.rules.most.is_some());
         let slot = needs_slot.then(|| {
             let mut places = Vec::new();
             spot.take(self, 1, &mut places);
@@ -152,39 +152,39 @@ impl Ledger {
             places[0].first
         });
         let since = self.now;
-        if let Some(masters) = &mut self.masters {
-            masters.held += u32::from(needs_slot);
-            masters.live.insert(job, Master { slot, start: since, up: None });
+        if let Some(ams) = &mut self.ams {
+            ams.held += u32::from(needs_slot);
+            ams.live.insert(job, Am { slot, start: since, up: None });
         }
-        engine.master(MasterOrder::Start { job, slot, since }, &self.instance);
+        engine.am(AmOrder::Start { job, slot, since }, &self.instance);
     }
 
-    pub(super) fn master_up(&mut self, job: JobId, events: &mut Vec<Event>) {
-        let Some(master) = self.masters.as_mut().and_then(|masters| masters.live.get_mut(&job)) else {
+    pub(super) fn am_up(&mut self, job: JobId, events: &mut Vec<Event>) {
+        let Some(am) = self.ams.as_mut().and_then(|ams| ams.live.get_mut(&job)) else {
             return;
         };
-        master.up = Some(self.now);
+        am.up = Some(self.now);
         for phase in self.instance.job(job).phases() {
             self.state.resume(&self.instance, phase, self.now, events);
         }
     }
 
     /// The ApplicationMasters of the jobs that are done by these events start to leave.
-    pub(super) fn end_masters(&mut self, events: &[Event], engine: &mut dyn Engine) {
-        let Some(masters) = &mut self.masters else { return };
+    pub(super) fn end_ams(&mut self, events: &[Event], engine: &mut dyn Engine) {
+        let Some(ams) = &mut self.ams else { return };
         for event in events {
             let Event::JobDone(job) = *event else { continue };
-            let Some(master) = masters.live.remove(&job) else { continue };
+            let Some(am) = ams.live.remove(&job) else { continue };
             let ends = self.instance.job(job).phases().map(|phase| self.state.phase(phase).last_end());
-            let at = ends.fold(master.start, Time::max);
-            masters.close(job, master, at + masters.rules.linger, Outcome::Done);
-            masters.lingering.insert(job, (master.slot, at));
-            engine.master(MasterOrder::End { job, slot: master.slot, at }, &self.instance);
+            let at = ends.fold(am.start, Time::max);
+            ams.close(job, am, at + ams.rules.linger, Outcome::Done);
+            ams.lingering.insert(job, (am.slot, at));
+            engine.am(AmOrder::End { job, slot: am.slot, at }, &self.instance);
         }
     }
 
-    pub(super) fn master_gone(&mut self, job: JobId, events: &mut Vec<Event>) {
-        let gone = self.masters.as_mut().and_then(|masters| masters.lingering.remove(&job));
+    pub(super) fn am_gone(&mut self, job: JobId, events: &mut Vec<Event>) {
+        let gone = self.ams.as_mut().and_then(|ams| ams.lingering.remove(&job));
         if let Some((slot, _)) = gone {
             self.leave_slot(slot, events);
         }
@@ -199,46 +199,44 @@ impl Ledger {
         if let Some(freed) = &mut self.freed {
             freed.insert(cluster.machine_of(SlotKind::Any, slot).0);
         }
-        if let Some(masters) = &mut self.masters {
-            masters.held -= 1;
+        if let Some(ams) = &mut self.ams {
+            ams.held -= 1;
         }
         self.unpark(events);
     }
 
     /// There may be room for another ApplicationMaster.
     pub(super) fn unpark(&mut self, events: &mut Vec<Event>) {
-        let Some(masters) = &mut self.masters else { return };
-        for phase in std::mem::take(&mut masters.parked) {
+        let Some(ams) = &mut self.ams else { return };
+        for phase in std::mem::take(&mut ams.parked) {
             self.state.resume(&self.instance, phase, self.now, events);
         }
     }
 
     /// Stops the ApplicationMasters of a failed flow.
-    pub(super) fn kill_masters(&mut self, flow: FlowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
+    pub(super) fn kill_ams(&mut self, flow: FlowId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         for job in self.instance.flow(flow).jobs() {
-            let Some(masters) = &mut self.masters else { return };
-            masters.submitting.remove(&job);
-            if let Some(master) = masters.live.remove(&job) {
-                masters.close(job, master, self.now, Outcome::Killed);
-                engine.master(MasterOrder::Kill(job), &self.instance);
-                self.leave_slot(master.slot, events);
+            let Some(ams) = &mut self.ams else { return };
+            ams.submitting.remove(&job);
+            if let Some(am) = ams.live.remove(&job) {
+                ams.close(job, am, self.now, Outcome::Killed);
+                engine.am(AmOrder::Kill(job), &self.instance);
+                self.leave_slot(am.slot, events);
             }
         }
     }
 
     /// Another engine takes over the running ApplicationMasters.
-    pub(super) fn hand_over_masters(&self, engine: &mut dyn Engine) {
-        let Some(masters) = &self.masters else { return };
-        for &job in &masters.submitting {
-            engine.master(MasterOrder::Submit(job), &self.instance);
+    pub(super) fn hand_over_ams(&self, engine: &mut dyn Engine) {
+        let Some(ams) = &self.ams else { return };
+        for &job in &ams.submitting {
+            engine.am(AmOrder::Submit(job), &self.instance);
         }
-        for (&job, &Master { slot, start: since, .. }) in
-            masters.live.iter().filter(|(_, master)| master.up.is_none())
-        {
-            engine.master(MasterOrder::Start { job, slot, since }, &self.instance);
+        for (&job, &Am { slot, start: since, .. }) in ams.live.iter().filter(|(_, am)| am.up.is_none()) {
+            engine.am(AmOrder::Start { job, slot, since }, &self.instance);
         }
-        for (&job, &(slot, at)) in &masters.lingering {
-            engine.master(MasterOrder::End { job, slot, at }, &self.instance);
+        for (&job, &(slot, at)) in &ams.lingering {
+            engine.am(AmOrder::End { job, slot, at }, &self.instance);
         }
     }
 }

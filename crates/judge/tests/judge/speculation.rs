@@ -1,9 +1,9 @@
-//! Second attempts: what a schedule under a profile that has them must show, and one without may not.
+//! Speculative attempts: what a schedule under a profile that has them must show, and one without may not.
 
 use slackline_judge::check;
 use slackline_model::draft::{FlowDraft, SplitDraft, TasksDraft};
 use slackline_model::profile::Profile;
-use slackline_model::schedule::{Clock, MasterRow, NewRow, Outcome, Schedule, TaskRows};
+use slackline_model::schedule::{AmRow, Clock, NewRow, Outcome, Schedule, TaskRows};
 use slackline_model::{Instance, JobId, PhaseId, SlotRange, Span, Time};
 
 use crate::build::{claim, empty, flow, instance, two_by_two};
@@ -16,7 +16,7 @@ fn uneven() -> Instance {
     instance(two_by_two(), vec![flow])
 }
 
-/// A master without a slot, up at 5 s; containers start at once. It looks at 5 s, 9 s, 13 s, 17 s, …
+/// An AM without a slot, up at 5 s; containers start at once. It looks at 5 s, 9 s, 13 s, 17 s, …
 const PROFILE: &str = "hadoop:submit=0:am-start=5:am-linger=0:am-share=0:heartbeat=0:container-start=0";
 
 /// A task from `start` to `end` on a slot.
@@ -41,7 +41,7 @@ fn found(rows: &[(NewRow, u32)], settings: &str) -> String {
         tasks.push(*row, &[SlotRange { first: *slot, len: row.count }]);
     }
     let end = rows.iter().filter(|(row, _)| row.outcome == Outcome::Done).map(|(row, _)| row.end).max();
-    let master = MasterRow {
+    let am = AmRow {
         job: JobId(0),
         slot: None,
         start: Time::ZERO,
@@ -53,7 +53,7 @@ fn found(rows: &[(NewRow, u32)], settings: &str) -> String {
     let profile = Profile::parse(&format!("{PROFILE}{at_once}{settings}")).unwrap();
     let measured = settings.contains("spread");
     let clock = if measured { Clock::Measured } else { Clock::Exact };
-    let bare = Schedule { profile, clock, masters: vec![master], tasks, ..empty(&instance) };
+    let bare = Schedule { profile, clock, ams: vec![am], tasks, ..empty(&instance) };
     let schedule = claim(&instance, bare, &[]);
     match check(&instance, &schedule) {
         Ok(_) => "feasible".to_owned(),
@@ -81,12 +81,12 @@ fn a_profile_without_them_has_none() {
     let said = found(&rows(), "");
     assert_eq!(
         said,
-        "second-attempt: at 17 s: a second attempt of flow f, job f, map task 3: expected none (speculate=0)"
+        "speculative-attempt: at 17 s: a speculative attempt of flow f, job f, map task 3: expected none (speculate=0)"
     );
 }
 
 #[test]
-fn it_starts_when_its_master_looks() {
+fn it_starts_when_its_am_looks() {
     let at = |seconds: f64| with(4, |row| row.start = Time::from_seconds_nearest(seconds));
     assert_eq!(found(&at(21.0), RULES), "feasible");
     for seconds in [16.0, 18.0, 20.999] {
@@ -96,7 +96,7 @@ fn it_starts_when_its_master_looks() {
 }
 
 #[test]
-fn a_master_looks_away_after_it_found_one() {
+fn a_am_looks_away_after_it_found_one() {
     // Two long tasks: the second of them a straggler of six times its time.
     let both = |start: f64| {
         let mut rows = rows();

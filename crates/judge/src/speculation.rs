@@ -10,7 +10,7 @@ use slackline_model::{JobId, PhaseId, Time};
 
 use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
-use crate::violation::{First, SecondProblem, Subject, Violation};
+use crate::violation::{First, SpeculationProblem, Subject, Violation};
 use crate::{inputs, tolerance};
 
 /// A task with two attempts.
@@ -28,7 +28,7 @@ pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedul
         let pairs = pairs(ledger, phase, first);
         let Some(rules) = profile.speculation() else {
             for pair in &pairs {
-                offer(ledger, first, pair.second, pair.task, SecondProblem::Unexpected);
+                offer(ledger, first, pair.second, pair.task, SpeculationProblem::Unexpected);
             }
             continue;
         };
@@ -42,17 +42,17 @@ pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedul
         }
     }
     let Some(rules) = profile.speculation() else { return };
-    for master in &schedule.masters {
-        let Some((up, of)) = master.up.zip(looks.get_mut(&master.job)) else { continue };
+    for am in &schedule.ams {
+        let Some((up, of)) = am.up.zip(looks.get_mut(&am.job)) else { continue };
         of.sort_unstable();
         check_looks(ledger, rules, up, of, first);
     }
 }
 
-fn offer(ledger: &Ledger<'_>, first: &mut First, row: &TaskRow, task: u32, problem: SecondProblem) {
+fn offer(ledger: &Ledger<'_>, first: &mut First, row: &TaskRow, task: u32, problem: SpeculationProblem) {
     let (at, phase) = (row.start.seconds(), row.phase);
     let task = Subject::task(ledger.instance, phase, task);
-    first.offer(at, phase, || Violation::Second { at, task, problem });
+    first.offer(at, phase, || Violation::Speculative { at, task, problem });
 }
 
 /// The tasks of a phase with two attempts. Offers those with more attempts, and those without separate rows.
@@ -65,8 +65,8 @@ fn pairs<'a>(ledger: &Ledger<'a>, phase: PhaseId, first: &mut First) -> Vec<Pair
             [first, second] if first.count == 1 && second.count == 1 => {
                 pairs.push(Pair { task: attempts[0].first, first, second });
             }
-            [_, second] => offer(ledger, first, second, attempts[0].first, SecondProblem::Several),
-            [_, _, third, ..] => offer(ledger, first, third, attempts[0].first, SecondProblem::Third),
+            [_, second] => offer(ledger, first, second, attempts[0].first, SpeculationProblem::Several),
+            [_, _, third, ..] => offer(ledger, first, third, attempts[0].first, SpeculationProblem::Third),
             [] => unreachable!("no chunk is empty"),
         }
     }
@@ -81,7 +81,7 @@ fn check_end(ledger: &Ledger<'_>, pair: &Pair<'_>, first: &mut First) {
         other.outcome == Outcome::Killed && tolerance::same_instant(other.end.seconds(), done.end.seconds());
     if !is_stopped {
         let (outcome, found) = (other.outcome.name(), other.end.seconds());
-        let problem = SecondProblem::Other { outcome, found, expected: done.end.seconds() };
+        let problem = SpeculationProblem::Other { outcome, found, expected: done.end.seconds() };
         offer(ledger, first, pair.second, pair.task, problem);
     }
 }
@@ -100,14 +100,14 @@ fn check_slow(
     let from = computes_from(ledger.instance, progress, pair.first);
     let is_at_work = from.is_some_and(|from| !tolerance::earlier_micros(at, from)) && at < pair.first.end;
     if !is_at_work {
-        offer(ledger, first, pair.second, pair.task, SecondProblem::Beside);
+        offer(ledger, first, pair.second, pair.task, SpeculationProblem::Beside);
         return;
     }
     let new_ends = times.mean(at).map(|mean| at.seconds() + mean);
     let Some(ends) = latest_end(ledger, from, profile, clock, pair) else { return };
     let is_slow = new_ends.is_some_and(|new_ends| !tolerance::earlier(ends, new_ends));
     if !is_slow {
-        offer(ledger, first, pair.second, pair.task, SecondProblem::Quick { ends, new_ends });
+        offer(ledger, first, pair.second, pair.task, SpeculationProblem::Quick { ends, new_ends });
     }
 }
 
@@ -143,7 +143,7 @@ fn check_number(ledger: &Ledger<'_>, rules: Speculation, times: &Times, pair: &P
         .max(share(rules.of_total, times.total))
         .max(share(rules.of_running, times.tasks.at(at)));
     if found > most {
-        offer(ledger, first, pair.second, pair.task, SecondProblem::TooMany { found, most });
+        offer(ledger, first, pair.second, pair.task, SpeculationProblem::TooMany { found, most });
     }
 }
 
@@ -166,8 +166,8 @@ fn check_looks(
         if !same_look && !on_time {
             let (since, every) = (since.seconds(), rules.every.seconds());
             let (at, task) = (at.seconds(), Subject::task(ledger.instance, phase, task));
-            let problem = SecondProblem::Look { since, every };
-            first.offer(at, phase, || Violation::Second { at, task, problem });
+            let problem = SpeculationProblem::Look { since, every };
+            first.offer(at, phase, || Violation::Speculative { at, task, problem });
         }
         since = at + rules.pause;
         last = Some((at, phase));
