@@ -9,7 +9,7 @@ pub struct Budget(usize);
 
 /// The least work of [`Budget::quick`].
 const QUICK: usize = 50_000_000;
-/// A fifth of what a simulation takes for each flow, job and run of equal tasks.
+/// A fifth of the time of a simulation for each flow, job and run of equal tasks.
 const OF_FLOW: usize = 800;
 const OF_JOB: usize = 400;
 const OF_RUN: usize = 100;
@@ -29,7 +29,7 @@ impl Budget {
     }
 
     /// How many of the `wanted` steps, of `cost` nanoseconds each, a search may make: they take at most a
-    /// quarter of what is left, so that later searches have some too.
+    /// quarter of the rest, so that later searches have some too.
     pub(crate) fn grant(&mut self, wanted: usize, cost: usize) -> usize {
         let steps = wanted.min(self.0 / 4 / cost);
         self.0 -= steps * cost;

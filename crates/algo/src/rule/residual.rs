@@ -187,7 +187,7 @@ impl Residual {
         self.measured[flow].left.as_ref()
     }
 
-    /// Measures what is left of all flows now. O(flows + [`Residual::update`]).
+    /// Measures what is left of all flows now. O(flows + changed phases).
     pub fn measure(&mut self, view: &View<'_>) {
         self.update(view);
         self.flows.clear();

@@ -80,19 +80,20 @@ impl<K: Ord + Copy> PhaseHeap<K> {
         found
     }
 
-    fn put(&mut self, at: usize, entry: (K, PhaseId)) {
-        self.heap[at] = entry;
-        self.position[entry.1] = at as u32 + 1;
+    fn put(&mut self, at: usize, key: K, phase: PhaseId) {
+        self.heap[at] = (key, phase);
+        self.position[phase] = at as u32 + 1;
     }
 
     /// Moves an entry towards the root as far as it is smaller. Returns its position.
     fn rise(&mut self, mut at: usize) -> usize {
         let entry = self.heap[at];
         while at > 0 && entry < self.heap[(at - 1) / 2] {
-            self.put(at, self.heap[(at - 1) / 2]);
+            let (key, phase) = self.heap[(at - 1) / 2];
+            self.put(at, key, phase);
             at = (at - 1) / 2;
         }
-        self.put(at, entry);
+        self.put(at, entry.0, entry.1);
         at
     }
 
@@ -107,10 +108,11 @@ impl<K: Ord + Copy> PhaseHeap<K> {
             if below >= self.heap.len() || entry <= self.heap[below] {
                 break;
             }
-            self.put(at, self.heap[below]);
+            let (key, phase) = self.heap[below];
+            self.put(at, key, phase);
             at = below;
         }
-        self.put(at, entry);
+        self.put(at, entry.0, entry.1);
     }
 }
 

@@ -10,14 +10,12 @@ use std::{io, thread};
 use crate::clock::{Stopwatch, pause};
 use crate::cluster::control::Control;
 use crate::cluster::observer::Snapshot;
-use crate::flows::requester::{self, Answers, Decisions, PollAnswer, PollRequest, Requests};
+use crate::flows::requester::{self, Answers, Decisions, PollAnswer, PollRequest, RUN_TAG, Requests};
 use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::{AppFilter, ResourceManager};
 use crate::submitter::{JarRequest, JobRequest, ProcessState, StartedProgram, Submitter, SubmitterError};
 
-/// The tag with the run of an application.
-pub(super) const RUN_TAG: &str = "slackline.run";
 /// The tag with the submission of a job.
 pub(super) const JOB_TAG: &str = "slackline.job";
 
@@ -211,8 +209,8 @@ impl FlowCluster {
         }
     }
 
-    /// Has the driver's decisions carried out. Those that come while a poll has no answer are dropped: they
-    /// are made anew after it.
+    /// Has the driver's decisions carried out. Those that come while a poll has no answer are dropped:
+    /// the driver makes new ones after the answer.
     pub(super) fn carry_out(&mut self, decisions: Decisions) {
         if self.poll.is_none() {
             self.send(Some(decisions), None);

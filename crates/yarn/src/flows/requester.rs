@@ -14,11 +14,13 @@ use crate::cluster::control::Control;
 use crate::cluster::fair_polling::RoundRobin;
 use crate::cluster::observer::{Change, Snapshot};
 use crate::cluster::table::Rows;
-use crate::flows::applications::RUN_TAG;
 use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
 use crate::rest::mapreduce::MapReduceJob;
 use crate::rest::resource_manager::{App, Purpose};
+
+/// The tag with the run of an application.
+pub(super) const RUN_TAG: &str = "slackline.run";
 
 /// Requests, in the order in which they are made.
 #[derive(Default)]

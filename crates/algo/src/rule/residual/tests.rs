@@ -182,15 +182,15 @@ impl Policy for Compared {
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _: &mut Vec<Action>) {
         self.residual.note(events, view);
         if events.iter().any(|event| matches!(event, Event::FlowArrived(_)) || event.over().is_some()) {
-            let mut anew = self.residual.clone();
-            anew.read_again();
-            anew.measure(view);
+            let mut fresh = self.residual.clone();
+            fresh.read_again();
+            fresh.measure(view);
             self.residual.measure(view);
-            assert_eq!(self.residual.flows, anew.flows, "{}", view.now);
+            assert_eq!(self.residual.flows, fresh.flows, "{}", view.now);
             let phases = |residual: &Residual| -> Vec<(PhaseId, PhaseLeft)> {
                 residual.phases.iter_enumerated().map(|(phase, left)| (phase, *left)).collect()
             };
-            assert_eq!(phases(&self.residual), phases(&anew), "{}", view.now);
+            assert_eq!(phases(&self.residual), phases(&fresh), "{}", view.now);
             *self.measured.borrow_mut() += 1;
         }
     }

@@ -7,10 +7,11 @@ use slackline_task::base::task_id::TaskId;
 
 use crate::clock::pause;
 use crate::cluster::observer::{Change, phase_of};
-use crate::flows::applications::{RUN_TAG, SubmitterEvent};
+use crate::flows::applications::SubmitterEvent;
 use crate::flows::attempt_reports::AttemptReport;
 use crate::flows::engine::{FlowEngine, LATE_POLLS};
 use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
+use crate::flows::requester::RUN_TAG;
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
 
