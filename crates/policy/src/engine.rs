@@ -42,7 +42,7 @@ pub trait Engine {
     /// Changes a running batch now.
     fn order(&mut self, order: Order);
 
-    /// Carries out an order for a whole job, if jobs need ApplicationMasters ([`Capabilities::masters`]).
+    /// Carries out an order for a whole job, if jobs need ApplicationMasters ([`Capabilities::ams`]).
     fn am(&mut self, order: AmOrder, live: &Instance) {
         let _ = live;
         unreachable!("an engine without AMs cannot carry out {order:?}");

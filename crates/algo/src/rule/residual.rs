@@ -198,7 +198,8 @@ impl Residual {
         }
     }
 
-    /// Measures flows that changed or run again. The others are as they were. O(their phases and running batches), and O(all of that) when speeds, slots or all estimates changed.
+    /// Measures flows that changed or run. O(their phases and running batches), and O(all flows) when speeds,
+    /// slots or all estimates changed.
     pub(super) fn update(&mut self, view: &View<'_>) {
         self.note_basis(view);
         self.note_started(view);

@@ -75,7 +75,7 @@
 //! let job = JobDraft { id: "j".into(), map: uniform(6), reduce: uniform(1), ..JobDraft::default() };
 //! let mut flow = FlowDraft::new("w", vec![job]);
 //! flow.deadline = Some(5.0);
-//! let slots = Slots::Typed { map: 3, reduce: 1 };
+//! let slots = Slots::MapReduce { map: 3, reduce: 1 };
 //! let node = MachineDraft { name: "n".into(), count: 1, speed: 1.0, slots, rack: None };
 //! let draft = Draft { machines: vec![node], flows: vec![flow], ..Draft::default() };
 //! let instance = Instance::new(&draft).unwrap();
