@@ -140,8 +140,8 @@ impl Residual {
         Self { plans: Some(Plans::default()), ..Self::default() }
     }
 
-    /// What is left of the flows of a view whose events were not seen.
-    pub(crate) fn of(view: &View<'_>) -> Self {
+    /// What is left of the flows of a view whose events were not seen. O(phases + rows of the log).
+    pub fn of(view: &View<'_>) -> Self {
         let mut residual = Self::default();
         residual.note(&view.instance.flows().keys().map(Event::FlowArrived).collect::<Vec<_>>(), view);
         residual.measure(view);

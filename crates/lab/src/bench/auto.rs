@@ -117,10 +117,9 @@ impl Probe {
         let defaults = Settings::defaults(ENTRY.params);
         let mut auto = (ENTRY.make)(view.instance.cluster(), &view.instance.objective(), &defaults);
         let ((), decision) = busy(|| auto.on_events(events, view, &mut Vec::new()));
-        let (mut residual, mut evaluator) = (Residual::default(), Evaluator::default());
+        let mut evaluator = Evaluator::default();
         let ((), look) = busy(|| {
-            residual.measure(view);
-            evaluator.look(view, online::by_tail(&residual, view));
+            evaluator.look(view, online::by_tail(&Residual::of(view), view));
         });
         let mut order: Vec<u32> = (0..evaluator.flows().len() as u32).collect();
         let rng = &mut random::rng(Seed(1), "orders", 0);
