@@ -28,7 +28,6 @@ const DOCUMENTS: [(&str, &str); 15] = [
     ("contract.toml", include_str!("../instances/contract.toml")),
     ("deadlines.toml", include_str!("../instances/deadlines.toml")),
     ("fork-join.toml", include_str!("../instances/fork-join.toml")),
-    ("hadoop1.toml", include_str!("../instances/hadoop1.toml")),
     ("locality.toml", include_str!("../instances/locality.toml")),
     ("malleable-work.toml", include_str!("../instances/malleable-work.toml")),
     ("minima-above-capacity.toml", include_str!("../instances/minima-above-capacity.toml")),
@@ -39,6 +38,7 @@ const DOCUMENTS: [(&str, &str); 15] = [
     ("pools.toml", include_str!("../instances/pools.toml")),
     ("service-levels.toml", include_str!("../instances/service-levels.toml")),
     ("ties.toml", include_str!("../instances/ties.toml")),
+    ("two-slot-kinds.toml", include_str!("../instances/two-slot-kinds.toml")),
 ];
 
 /// The workloads of the suite, by the names of their documents.
