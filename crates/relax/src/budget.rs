@@ -1,9 +1,9 @@
-//! How much work the bounds that search may take: a count and no time, so that the same instance always has
-//! the same bounds.
+//! Limits the work of bounds that search. Work is counted, not timed, so the same instance always has the same
+//! bounds.
 
 use slackline_model::Instance;
 
-/// The work that is left for searches, in nanoseconds on a machine of 2024.
+/// The remaining work for searches, in units of about a nanosecond.
 #[derive(Clone, Debug)]
 pub struct Budget(usize);
 
@@ -15,7 +15,7 @@ const OF_JOB: usize = 400;
 const OF_RUN: usize = 100;
 
 impl Budget {
-    /// Every search does as much as is of use.
+    /// No limit.
     pub fn full() -> Self {
         Self(usize::MAX)
     }
@@ -29,7 +29,7 @@ impl Budget {
     }
 
     /// How many of the `wanted` steps, of `cost` nanoseconds each, a search may make: they take at most a
-    /// quarter of the rest, so that later searches have some too.
+    /// quarter of the rest, so that later searches get some.
     pub(crate) fn grant(&mut self, wanted: usize, cost: usize) -> usize {
         let steps = wanted.min(self.0 / 4 / cost);
         self.0 -= steps * cost;

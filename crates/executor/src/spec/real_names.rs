@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) struct RealNames(RefCell<BTreeMap<PathBuf, PathBuf>>);
 
 impl RealNames {
-    /// The same as `plain`. One system call for a file of a known directory.
+    /// The result of [`plain`]. One system call for a file of a known directory.
     pub(crate) fn of(&self, path: &Path) -> PathBuf {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let is_indirect = absolute.components().any(|part| part == Component::ParentDir);

@@ -1,7 +1,7 @@
-//! Clears up after published jobs on a thread, so that the next tasks start meanwhile.
+//! Removes the temporary files of published jobs on a separate thread, so that the next tasks start meanwhile.
 //!
-//! The thread first forces out the record of finished jobs, once for all jobs that were published since it
-//! did so last. Only then it removes the marks by which a resumed run would publish them again.
+//! The thread first forces the record of finished jobs to disk, once for all jobs published since the last
+//! time. Only then it removes the marks that make a resumed run publish them again.
 
 use std::fs::File;
 use std::io;
@@ -13,16 +13,16 @@ use slackline_task::base::activity::{self, Duty};
 use crate::store::finished_jobs::FinishedLog;
 use crate::store::layout::Leftovers;
 
-/// A thread that clears up, from the first job on.
+/// The thread, which starts with the first job.
 #[derive(Default)]
 pub(crate) struct Cleaner {
     running: Option<(Sender<Leftovers>, JoinHandle<()>)>,
-    /// Its warnings.
+    /// Warnings of the thread.
     warnings: Option<Receiver<String>>,
 }
 
 impl Cleaner {
-    /// Takes what a published job leaves, whose record `log` has.
+    /// Adds the temporary files of a published job. `log` has its record.
     ///
     /// # Errors
     /// The system has no more threads or descriptors.
@@ -36,10 +36,10 @@ impl Cleaner {
             (self.running, self.warnings) = (Some((queue, thread)), Some(warnings));
         }
         let (queue, _) = self.running.as_ref().expect("invariant: it was just started");
-        queue.send(left).map_err(|_| io::Error::other("the thread that clears up has ended"))
+        queue.send(left).map_err(|_| io::Error::other("the thread that removes temporary files has ended"))
     }
 
-    /// Waits until everything is cleared up.
+    /// Waits until all files are removed.
     pub(crate) fn finish(&mut self) {
         if let Some((queue, thread)) = self.running.take() {
             drop(queue);
@@ -60,17 +60,17 @@ impl Drop for Cleaner {
     }
 }
 
-/// Clears up until there will be no more jobs. Without a record on disk everything stays, so that a resumed
-/// run publishes the job again.
+/// Removes files until the sender is gone. Without a record on disk all files stay, so that a resumed run
+/// publishes the job again.
 fn clean(jobs: &Receiver<Leftovers>, record: &File, warn: &Sender<String>) {
-    activity::announce("clearing up after finished jobs".to_owned(), Duty::Helper);
+    activity::announce("the removal of temporary files".to_owned(), Duty::Helper);
     while let Ok(first) = jobs.recv() {
         let jobs: Vec<Leftovers> = std::iter::once(first).chain(jobs.try_iter()).collect();
         let warnings: Vec<String> = match record.sync_data() {
             Ok(()) => jobs.into_iter().filter_map(Leftovers::remove).collect(),
             Err(error) => vec![format!("jobs.log cannot be written to disk: {error}")],
         };
-        // Without a receiver the run has ended, and the next one clears up again.
+        // Without a receiver the run has ended, and the next one removes the files.
         for warning in warnings {
             let _ = warn.send(warning);
         }

@@ -191,14 +191,7 @@ impl Log {
         let name = format!("{} {}", kind.name, path.display());
         let file = regular_file::open_no_link(path)
             .map_err(|problem| LogError::File { name: name.clone(), problem })?;
-        let log = Self {
-            file,
-            name,
-            kind,
-            kept: Cell::new(0),
-            is_broken: Cell::new(false),
-            new_in: RefCell::default(),
-        };
+        let log = Self::of_file(kind, name, file);
         // A writer retries for a while, so a reader does not prevent its append.
         let is_busy = match log.file.try_lock_shared() {
             Ok(()) => false,
@@ -209,6 +202,11 @@ impl Log {
             log.file.unlock().map_err(|e| log.refused(e))?;
         }
         Ok((log, is_busy))
+    }
+
+    fn of_file(kind: Kind, name: String, file: File) -> Self {
+        let (kept, is_broken) = (Cell::new(0), Cell::new(false));
+        Self { file, name, kind, kept, is_broken, new_in: RefCell::default() }
     }
 
     /// The log of a file that is opened for each try.
@@ -225,14 +223,7 @@ impl Log {
                 // The process that had it open may have removed or replaced it meanwhile: then the lock is on
                 // a file without a name.
                 Ok(()) if is_at(&file, path).map_err(refused)? => {
-                    return Ok(Self {
-                        file,
-                        name,
-                        kind,
-                        kept: Cell::new(0),
-                        is_broken: Cell::new(false),
-                        new_in: RefCell::default(),
-                    });
+                    return Ok(Self::of_file(kind, name, file));
                 }
                 Err(TryLockError::Error(problem)) => return Err(refused(lock_refused(problem))),
                 // That process may be about to close it, or be killed and not quite gone.

@@ -5,14 +5,14 @@ import type { Model, Ran } from "./data";
 export interface Boxes {
   start: Float64Array; end: Float64Array; row: Int32Array; rows: Int32Array;
   flow: Int32Array; phase: Int32Array;
-  /** Drawn lower than its row: what waits, or is a master. */
+  /** Drawn lower than its row: what waits, or is an ApplicationMaster. */
   thin: Uint8Array;
 }
 
 /** Rows of flows and of jobs, by release, ties in the order of the document; and what is in each row. */
 export interface Order { rowOfFlow: Int32Array; rowOfJob: Int32Array; flows: Int32Array; jobs: Int32Array }
 
-/** No phase and no master. */
+/** No phase and no ApplicationMaster. */
 export const NO_PHASE = -0x7fffffff;
 
 export function orderOf(model: Model): Order {
@@ -32,7 +32,7 @@ export function orderOf(model: Model): Order {
 
 /** A box for each attempt, on its slots, and thin ones for ams. */
 export function slotBoxes(model: Model, ran: Ran): Boxes {
-  const bars = ran.bars!, ams = ran.ams.filter((master) => master.slot !== null);
+  const bars = ran.bars!, ams = ran.ams.filter((am) => am.slot !== null);
   const n = bars.start.length, boxes = empty(n + ams.length);
   for (let k = 0; k < n; k++) {
     const phase = bars.phase[k];
@@ -43,13 +43,13 @@ export function slotBoxes(model: Model, ran: Ran): Boxes {
     boxes.flow[k] = model.flowOfPhase(phase);
     boxes.phase[k] = phase;
   }
-  ams.forEach((master, at) => {
+  ams.forEach((am, at) => {
     const k = n + at;
-    boxes.start[k] = master.start;
-    boxes.end[k] = master.end;
-    boxes.row[k] = master.slot!;
-    boxes.flow[k] = model.flowOfJob[master.job];
-    boxes.phase[k] = -1 - master.job;
+    boxes.start[k] = am.start;
+    boxes.end[k] = am.end;
+    boxes.row[k] = am.slot!;
+    boxes.flow[k] = model.flowOfJob[am.job];
+    boxes.phase[k] = -1 - am.job;
     boxes.thin[k] = 1;
   });
   return boxes;

@@ -24,7 +24,7 @@ export function told(model: Model, ran: Ran, hit: { flow: number; job: number | 
     const start = model.phaseStart(ran, hit.phase)!, end = start + ran.held[hit.phase];
     lines.push(`${model.flowName(hit.flow)} / ${model.jobName(hit.job!)} / ${model.phaseName(hit.phase)}`);
     lines.push(`${count(doc.workload.phases.tasks[hit.phase], "task")}, ${instant(doc, start)} – ${instant(doc, end)} (${duration(ran.held[hit.phase] * doc.tick)})`);
-  } else if (hit.job !== null) lines.push(`master of ${model.flowName(hit.flow)} / ${model.jobName(hit.job)}`);
+  } else if (hit.job !== null) lines.push(`ApplicationMaster of ${model.flowName(hit.flow)} / ${model.jobName(hit.job)}`);
   else lines.push(model.flowName(hit.flow));
   lines.push(...ofFlow(model, ran, hit.flow));
   return lines;

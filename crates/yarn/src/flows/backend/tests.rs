@@ -348,7 +348,7 @@ fn runs_share_a_cluster_under_one_driver() {
     assert_eq!(scene.player.submitted(), ["f/one", "f/two"]);
 }
 
-/// The scheduler takes its turns while YARN does not answer, says so, and goes on when YARN answers again.
+/// The scheduler takes its turns while YARN does not answer, says so, and continues when YARN answers again.
 #[test]
 fn a_request_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
     let mut scene = Scene::new();
