@@ -4,11 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::processes::{Family, ended, signal, until};
+use crate::processes::{Family, ended, signal, until, write_program};
 use crate::runs::{checked, command, killed_again_and_again, parts, prepared, results};
 use crate::{Ran, ran, scratch};
 
@@ -23,16 +22,11 @@ pub(crate) const SSH: &str = "#!/bin/sh\necho $$ > pid-$1\nexec sh -c \"$2\"\n";
 /// The same, with a command that continues on the other machine when it is killed here.
 const FAR: &str = "#!/bin/sh\nsh -c \"echo \\$\\$ > pid-$1; $2\"\n";
 
-fn script(path: &Path, text: &str) {
-    fs::write(path, text).expect("a script");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it can be run");
-}
-
 /// A directory with machines of as many slots.
 pub(crate) fn with_machines(dir: PathBuf, ssh: &str, slots: &[u32]) -> PathBuf {
     let hosts: Vec<String> = (1..).zip(slots).map(|(k, slots)| format!("n{k} slots={slots}\n")).collect();
     fs::write(dir.join("hosts"), hosts.concat()).expect("a file of machines");
-    script(&dir.join("reach"), ssh);
+    write_program(&dir.join("reach"), ssh);
     dir
 }
 
@@ -280,7 +274,7 @@ fn a_run_continues_on_other_machines() {
 #[test]
 fn machines_that_are_not_there_are_said_and_the_others_continue_without_them() {
     let dir = with_machines(prepared("fleet-missing"), SSH, &[1, 1]);
-    script(
+    write_program(
         &dir.join("reach"),
         "#!/bin/sh\ntest $1 = n1 || { echo \"$1: no route\" >&2; exit 255; }\nexec sh -c \"$2\"\n",
     );
@@ -293,7 +287,7 @@ fn machines_that_are_not_there_are_said_and_the_others_continue_without_them() {
     );
     assert_eq!(machines(&dir), ["n1".to_owned()].into());
     checked(&dir);
-    script(&dir.join("reach"), "#!/bin/sh\necho nobody >&2\nexit 255\n");
+    write_program(&dir.join("reach"), "#!/bin/sh\necho nobody >&2\nexit 255\n");
     let ran = slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
     for word in ["found no machine that answers", "n1: its agent ended without an answer: nobody", "n2: its"]
@@ -463,10 +457,10 @@ fn an_agent_says_what_it_does_not_understand() {
 fn with_slurm(dir: &Path) {
     fs::create_dir_all(dir.join("bin")).expect("a directory");
     fs::write(dir.join("left"), "UNLIMITED\n").expect("a file");
-    script(&dir.join("bin/squeue"), "#!/bin/sh\ncat left\n");
+    write_program(&dir.join("bin/squeue"), "#!/bin/sh\ncat left\n");
     let srun = "#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do\n  case $1 in --nodelist=*) node=${1#--nodelist=};; esac\n  \
                 shift\ndone\necho $node >> nodes\nexec \"$@\"\n";
-    script(&dir.join("bin/srun"), srun);
+    write_program(&dir.join("bin/srun"), srun);
     // Each allocation has other nodes, and all but the first one have no time limit.
     let salloc = "#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do echo $1 >> asked; shift; done\n\
                   n=$(cat count 2> /dev/null || echo 0); n=$((n + 1)); echo $n > count\n\
@@ -474,7 +468,7 @@ fn with_slurm(dir: &Path) {
                   echo \"salloc: Granted job allocation $n\" >&2\n\
                   export SLURM_JOB_ID=$n SLURM_JOB_NODELIST=\"m$n[1-2]\" SLURM_JOB_CPUS_PER_NODE='1(x2)'\n\
                   exec 3<&0\n\"$@\" <&3 &\nchild=$!\ntrap 'kill $child' HUP TERM INT\nwait $child\necho $n >> given-back\n";
-    script(&dir.join("bin/salloc"), salloc);
+    write_program(&dir.join("bin/salloc"), salloc);
 }
 
 /// The program with these commands in place of Slurm's.
@@ -605,7 +599,10 @@ fn an_allocation_that_is_refused_is_reported() {
     let (dir, family) = (hanging("fleet-allocation-refused", SSH), Family::new("fleet-allocation-refused"));
     with_slurm(&dir);
     let args = [&SLURM[..], &["--nodes", "2"]].concat();
-    script(&dir.join("bin/salloc"), "#!/bin/sh\necho 'salloc: error: invalid partition' >&2\nexit 1\n");
+    write_program(
+        &dir.join("bin/salloc"),
+        "#!/bin/sh\necho 'salloc: error: invalid partition' >&2\nexit 1\n",
+    );
     let refused = crate::ran(&on_slurm(&family, &dir, &args).output().expect("the program starts"));
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert!(

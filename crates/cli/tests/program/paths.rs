@@ -2,9 +2,9 @@
 //! end with carriage returns.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::processes::write_program;
 use crate::runs::{command, parts};
 use crate::{Ran, ran, scratch};
 
@@ -308,8 +308,7 @@ fn a_script_whose_first_line_ends_with_a_carriage_return_is_named_where_it_fails
         ("bin/e.sh", "#!/usr/bin/env sh\r\ncat\r\n"),
         ("good.sh", "#!/bin/sh\ncat\n"),
     ] {
-        fs::write(dir.join(script), text).unwrap();
-        fs::set_permissions(dir.join(script), fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&dir.join(script), text);
     }
     for (work, script) in [
         ("mapper = './s.sh', files = ['s.sh']", Some("./s.sh")),

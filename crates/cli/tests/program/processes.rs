@@ -34,6 +34,17 @@ pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
     panic!("it never was so: {what}");
 }
 
+/// Writes a program, with a process of its own. A program cannot be started while a file of it is open for
+/// writing, and a process that another test starts meanwhile would inherit a file of the tests.
+pub(crate) fn write_program(path: &Path, bytes: impl AsRef<[u8]>) {
+    let mut write = Command::new("sh");
+    write.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut write = write.spawn().expect("a shell starts");
+    std::io::Write::write_all(&mut write.stdin.take().expect("a pipe"), bytes.as_ref())
+        .expect("the shell reads");
+    assert!(write.wait().expect("it ends").success(), "{}", path.display());
+}
+
 /// All descendants of the processes that a test starts; they end with the test.
 pub(crate) struct Family {
     mark: String,

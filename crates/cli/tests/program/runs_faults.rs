@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use crate::processes::{Family, ended, signal};
+use crate::processes::{Family, ended, signal, until};
 use crate::real_data::skipped;
 use crate::runs::{RUN, checked, parts};
 use crate::scratch;
@@ -28,6 +28,14 @@ jobs = [
     fs::write(dir.join("flow.toml"), flow).expect("a flow file");
     fs::write(dir.join("in.txt"), "one\ntwo\nthree\n").expect("an input");
     dir
+}
+
+/// Starts the run of a [`hanging`] flow; returns when the second job hangs and the first is cleared up.
+fn start_hanging(family: &Family, dir: &Path) -> (Child, u32) {
+    let engine = family.start(dir, &RUN);
+    let sleeper = family.awaits(&format!("sleep {}", Family::long()));
+    until("the first job is cleared up", || !dir.join("quick/_temporary").exists());
+    (engine, sleeper)
 }
 
 const COUNTS: &[u8] = b"one\t1\nthree\t1\ntwo\t1\n";
@@ -75,8 +83,7 @@ fn a_run_that_is_asked_to_stop_leaves_nothing_behind_and_continues() {
 #[test]
 fn tasks_die_with_their_engine() {
     let (dir, family) = (hanging("run-orphans"), Family::new("run-orphans"));
-    let mut engine = family.start(&dir, &RUN);
-    family.awaits(&format!("sleep {}", Family::long()));
+    let (mut engine, _) = start_hanging(&family, &dir);
     engine.kill().expect("it can be killed");
     engine.wait().expect("it is gone");
     family.is_gone();
@@ -86,14 +93,13 @@ fn tasks_die_with_their_engine() {
 #[test]
 fn a_command_that_outlives_engine_and_worker_is_fenced_off() {
     let (dir, family) = (hanging("run-fence"), Family::new("run-fence"));
-    let mut engine = family.start(&dir, &RUN);
-    let sleeper = family.awaits(&format!("sleep {}", Family::long()));
+    let (mut engine, sleeper) = start_hanging(&family, &dir);
     // The worker of this task: that of the earlier task may be about to end.
     let worker = family.ancestor(sleeper, "slackline worker").expect("a worker started it");
     // A stopped engine does not see the end of its worker, so no process kills the command.
     signal("STOP", engine.id());
     signal("KILL", worker);
-    crate::processes::until("the worker is gone", || family.alive().iter().all(|(pid, _)| *pid != worker));
+    until("the worker is gone", || family.alive().iter().all(|(pid, _)| *pid != worker));
     engine.kill().expect("it can be killed");
     engine.wait().expect("it is gone");
     assert!(family.alive().iter().any(|(pid, _)| *pid == sleeper), "{:?}", family.alive());

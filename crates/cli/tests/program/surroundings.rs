@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use slackline_yarn::mock::Mock;
 
-use crate::processes::{Family, ended, signal, until};
+use crate::processes::{Family, ended, signal, until, write_program};
 use crate::real_data::skipped;
 use crate::runs::{RUN, command, parts};
 use crate::serve::Place;
@@ -332,7 +332,7 @@ const USER: &str = "54377";
 fn as_user(dir: &Path, limit: &str, args: &[&str]) -> Option<Command> {
     let program = dir.join("slackline");
     if !program.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_slackline"), &program).unwrap();
+        write_program(&program, &fs::read(env!("CARGO_BIN_EXE_slackline")).unwrap());
     }
     let user = ["--reuid", USER, "--regid", USER, "--clear-groups"];
     let reaches = [&user[..], &["test", "-x", crate::text(&program)]].concat();

@@ -18,7 +18,7 @@ use slackline_task::base::clock::unix_micros;
 use slackline_yarn::mock::{Mock, MockApp, MockAttempt, Mood};
 use slackline_yarn::{AppId, AppState};
 
-use crate::processes::{pause, until};
+use crate::processes::{pause, until, write_program};
 use crate::text;
 
 /// Replaces Java: prints the requested socket, waits until it exists, and ends with its standard input.
@@ -63,8 +63,7 @@ impl Hadoop {
         let dir = of.join("hadoop");
         fs::create_dir(&dir).unwrap();
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
-        fs::write(dir.join("java"), JAVA).unwrap();
-        fs::set_permissions(dir.join("java"), fs::Permissions::from_mode(0o700)).unwrap();
+        write_program(&dir.join("java"), JAVA);
         let mock = Mock::start().unwrap();
         mock.with(|state| {
             let minimum = ("yarn.scheduler.minimum-allocation-mb".to_owned(), "512".to_owned());
