@@ -332,7 +332,7 @@ const USER: &str = "54377";
 fn as_user(dir: &Path, limit: &str, args: &[&str]) -> Option<Command> {
     let program = dir.join("slackline");
     if !program.exists() {
-        write_program(&program, &fs::read(env!("CARGO_BIN_EXE_slackline")).unwrap());
+        write_program(&program, fs::read(env!("CARGO_BIN_EXE_slackline")).unwrap());
     }
     let user = ["--reuid", USER, "--regid", USER, "--clear-groups"];
     let reaches = [&user[..], &["test", "-x", crate::text(&program)]].concat();

@@ -64,8 +64,8 @@ pub struct LeavingRun {
 pub enum JoinOutcome {
     /// It has: the number of its first job.
     From(u32),
-    /// No work of the run is left, and how the run ended.
-    NothingLeft(Box<Session>, RunEnd),
+    /// No work of the run is left, or it cannot join: how the run ended.
+    Ended(Box<Session>, Result<RunEnd, EngineError>),
 }
 
 impl ExternalRuns {
@@ -79,31 +79,32 @@ impl ExternalRuns {
         Self { clock: session.clock(), runs: BTreeMap::new(), next_job: 0 }
     }
 
-    /// Adds a run on these machines. The machines of the first run are used for all later runs.
-    ///
-    /// # Errors
-    /// Other machines than those of the first run; an invalid workload; a journal that cannot be written.
+    /// Adds a run on these machines. The machines of the first run are used for all later runs. A run cannot
+    /// join with other machines, with an invalid workload, or if its journal cannot be written.
     pub fn join(
         &mut self,
         mut session: Session,
         machines: &[MachineDraft],
         rules: &RunConfig,
         on_event: EventCallback,
-    ) -> Result<JoinOutcome, EngineError> {
+    ) -> JoinOutcome {
         let Some(mut left) = session.left() else {
             let end = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
-            return Ok(JoinOutcome::NothingLeft(Box::new(session), end));
+            return JoinOutcome::Ended(Box::new(session), Ok(end));
         };
-        session.join(machines)?;
         left.machines = machines.to_vec();
-        let instance = Instance::new(&left)?;
+        let joined = session.join(machines).and_then(|()| Ok(Instance::new(&left)?));
+        let instance = match joined {
+            Ok(instance) => instance,
+            Err(error) => return JoinOutcome::Ended(Box::new(session), Err(error)),
+        };
         let (clock, started) = (session.clock(), session.started());
         let later = clock.offset_to(&self.clock);
         let (first, jobs) = (self.next_job, session.jobs().len() as u32);
         let run = ExternalRun::new(session, instance, rules);
         self.runs.insert(first, Member { run, clock, later, started, on_event });
         self.next_job += jobs;
-        Ok(JoinOutcome::From(first))
+        JoinOutcome::From(first)
     }
 
     /// Removes a run. Returns how it ended, and its observer. Its records are on disk.
@@ -187,6 +188,11 @@ impl ExternalRuns {
     /// Now, in the time of the engine.
     pub fn now(&self) -> Time {
         self.clock.now()
+    }
+
+    /// The clock of the engine.
+    pub fn clock(&self) -> RunClock {
+        self.clock
     }
 
     /// A moment of a wall clock, in milliseconds since 1970, in the time of the engine.

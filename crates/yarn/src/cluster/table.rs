@@ -20,6 +20,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use slackline_task::base::regular_file;
+
 use crate::clock::unix_millis;
 use crate::rest::id::AppId;
 
@@ -208,12 +210,15 @@ fn check_parents(directory: &Path) -> Result<(), TableError> {
     Ok(())
 }
 
+/// The largest table that is read, in bytes.
+const TABLE_MAX: u64 = 1 << 28;
+
 /// The largest number of a table: 18 digits.
 const LARGEST: u64 = 999_999_999_999_999_999;
 
 /// The sequence number of the existing table; 0 without a readable one.
 fn sequence_of(path: &Path) -> u64 {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = regular_file::read_to_string(path, TABLE_MAX).unwrap_or_default();
     let mut words = text.lines().next().unwrap_or_default().split(' ');
     match (words.next(), words.next(), words.next()) {
         (Some("slackline"), Some("1"), Some(sequence)) => {

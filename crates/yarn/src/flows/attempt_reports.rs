@@ -2,18 +2,22 @@
 //! one at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
 use serde::Deserialize;
+use slackline_task::base::regular_file;
 use slackline_task::process::report::Report;
 
 use crate::cluster::fair_polling::RoundRobin;
 use crate::flows::hdfs_placeholders::{Placeholders, escaped};
 use crate::rest::id::{ContainerId, TaskAttemptId, TaskId};
 use crate::submitter::Entry;
+
+/// The largest document of an attempt, in bytes: a report may have a long message.
+const DOCUMENT_MAX: u64 = 1 << 26;
 
 /// The document at the start of an attempt.
 #[derive(Clone, Debug, Deserialize)]
@@ -155,9 +159,12 @@ impl AttemptFiles<'_> {
         let (path, text) = match self {
             Self::Local(directory) => {
                 let path = directory.join(name);
-                match fs::read(&path) {
+                match regular_file::read(&path, DOCUMENT_MAX) {
                     Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-                    text => (path.display().to_string(), text?),
+                    text => {
+                        let text = text.map_err(|error| damaged_if_other(&path, error))?;
+                        (path.display().to_string(), text)
+                    }
                 }
             }
             Self::Remote { placeholders, entries, .. } => {
@@ -173,7 +180,13 @@ impl AttemptFiles<'_> {
     /// The part or its placeholder.
     fn part(&self) -> io::Result<Option<PathBuf>> {
         match self {
-            Self::Local(directory) => Ok(Some(directory.join("part")).filter(|part| part.exists())),
+            Self::Local(directory) => {
+                let path = directory.join("part");
+                match regular_file::open_no_link(&path) {
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                    opened => opened.map(|_| Some(path.clone())).map_err(|e| damaged_if_other(&path, e)),
+                }
+            }
             Self::Remote { placeholders, entries, here } => {
                 let Some(entry) = entries.get("part") else { return Ok(None) };
                 fs::create_dir_all(here)?;
@@ -182,6 +195,16 @@ impl AttemptFiles<'_> {
                 Ok(Some(part))
             }
         }
+    }
+}
+
+/// A file of an attempt that is too large, or no regular file, is damaged: no later poll can read it.
+fn damaged_if_other(path: &Path, error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
+        }
+        _ => error,
     }
 }
 
@@ -220,8 +243,6 @@ impl Destination {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::flows::hdfs_placeholders::tests::{Disk, SYSTEM};
 
@@ -347,6 +368,30 @@ mod tests {
     }
 
     #[test]
+    fn a_pipe_or_a_link_in_place_of_a_file_is_damage() {
+        let pipe = |path: &Path| {
+            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        };
+        let link = |path: &Path| std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+        for file in ["begun.json", "report.json", "part"] {
+            for make in [&pipe as &dyn Fn(&Path), &link] {
+                let directory = with(&[(&named("report.json"), &report("", DONE))]);
+                let path = directory.path().join(named(file));
+                let _ = fs::remove_file(&path);
+                make(&path);
+                let (_, result) = read(
+                    &mut ReportReader::default(),
+                    &here(directory.path()),
+                    (|_| Some(true), Duration::MAX),
+                );
+                let error = result.unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{file}: {error}");
+                assert!(error.to_string().contains("expected a regular file"), "{file}: {error}");
+            }
+        }
+    }
+
+    #[test]
     fn a_damaged_document_is_named() {
         let whole = report("container_1_0001_01_000002", DONE);
         let texts = [
@@ -394,8 +439,8 @@ mod tests {
         let text = report("", DONE);
         let names = [1, 3].map(|task| of(task, "report.json"));
         let directory = with(&names.each_ref().map(|name| (name.as_str(), text.as_str())));
-        // A directory in the place of a document.
-        fs::create_dir_all(directory.path().join(of(2, "report.json"))).unwrap();
+        // A file in the place of the directory of an attempt.
+        fs::write(directory.path().join(of(2, "").trim_end_matches('/')), "").unwrap();
         let mut reports = ReportReader::default();
         for ended in [1, 3] {
             let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::MAX));

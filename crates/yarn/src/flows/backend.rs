@@ -219,7 +219,7 @@ impl Backend for YarnBackend {
         let cluster = own.cluster(own.open_table()?, self.submitter()?.0)?;
         let runs = ExternalRuns::none(started, seen);
         let engine = FlowEngine::new(runs, cluster, machines.clone(), own.rules(), own.timeouts.clone());
-        Ok(Box::new(YarnSharedEngine::new(engine, machines)))
+        Ok(Box::new(YarnSharedEngine::new(engine, &machines)?))
     }
 }
 

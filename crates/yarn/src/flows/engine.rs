@@ -19,19 +19,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::external_runs::ExternalRuns;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{FlowId, Instance, Time};
-use slackline_policy::Engine;
-use slackline_policy::engine::{Capabilities, Order, Report, Start, Wakes};
+use slackline_model::{FlowId, Time};
+use slackline_policy::engine::{Order, Start};
 use slackline_policy::plans::Plans;
+use slackline_task::base::clock::RunClock;
 
-use crate::clock::{Stopwatch, pause};
+use crate::clock::Stopwatch;
 use crate::cluster::capacity::Rules;
 use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::control::{CYCLE, poll_delay};
@@ -68,7 +68,7 @@ const PRIORITY: u64 = 1000;
 pub(super) type Parts = Vec<(String, PathBuf)>;
 
 /// Turns jobs into requests to the submitter, and their output files into the outputs of jobs.
-pub(super) trait JobSubmission {
+pub(super) trait JobSubmission: Send + Sync {
     /// The request for a job. Writes the files of the job to `own.directory/own.ticket`.
     fn request(&self, runs: &ExternalRuns, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
 
@@ -190,7 +190,7 @@ pub(super) struct FlowEngine {
     runs: ExternalRuns,
     cluster: FlowCluster,
     /// By run.
-    submissions: BTreeMap<u32, Rc<dyn JobSubmission>>,
+    submissions: BTreeMap<u32, Arc<dyn JobSubmission>>,
     /// The machines of the instances of flows.
     machines: Vec<MachineDraft>,
     rules: Rules,
@@ -200,7 +200,6 @@ pub(super) struct FlowEngine {
     apps: RunApplications,
     places: SlotTimeline,
     driver_ids: DriverIds,
-    wakes: Wakes,
     now: Time,
     polls: u32,
     /// The time of the cluster's answer to this poll.
@@ -239,7 +238,6 @@ impl FlowEngine {
             apps: RunApplications::default(),
             places,
             driver_ids: DriverIds::default(),
-            wakes: Wakes::default(),
             now: Time::ZERO,
             polls: 0,
             polled_at: Stopwatch::start(),
@@ -252,7 +250,7 @@ impl FlowEngine {
     }
 
     /// Adds a run, by the number of its first job, and finds submissions of earlier sessions.
-    pub(super) fn add_run(&mut self, run: u32, submit: Rc<dyn JobSubmission>) {
+    pub(super) fn add_run(&mut self, run: u32, submit: Arc<dyn JobSubmission>) {
         for (slot, (start, end)) in self.runs.held_before(run) {
             self.places.hold(slot, start, end);
         }
@@ -263,7 +261,7 @@ impl FlowEngine {
         self.find_submissions(run);
     }
 
-    fn submission_of(&self, job: u32) -> Rc<dyn JobSubmission> {
+    fn submission_of(&self, job: u32) -> Arc<dyn JobSubmission> {
         self.submissions[&self.runs.run_of(job)].clone()
     }
 
@@ -319,39 +317,28 @@ impl FlowEngine {
         self.forget_finished_jobs();
     }
 
-    fn time_to_next_poll(&self) -> Duration {
-        let due = [self.runs.next_release(), self.wakes.first()].into_iter().flatten().min();
+    /// The time until the next poll is due; `wake` is when the driver wants a report.
+    pub(super) fn time_to_next_poll(&self, wake: Option<Time>) -> Duration {
+        if self.polls == 0 || self.cluster.polls_since().is_some() {
+            return Duration::ZERO;
+        }
+        let due = [self.runs.next_release(), wake].into_iter().flatten().min();
         poll_delay(self.now, due, self.timeouts.cycle)
     }
-}
 
-impl Engine for FlowEngine {
-    fn capabilities(&self) -> Capabilities {
-        ContainerLedger::CAPABILITIES
-    }
-
-    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if self.polls > 0 && self.cluster.polls_since().is_none() {
-            pause(self.time_to_next_poll());
-        }
-        self.poll_cluster(reports);
-        self.wakes.report(self.now, reports);
-        Some(self.now)
-    }
-
-    fn start(&mut self, start: &Start<'_>, _: &Instance) {
+    pub(super) fn start(&mut self, start: &Start<'_>) {
         self.ledger.start(start);
     }
 
-    fn order(&mut self, order: Order) {
+    pub(super) fn order(&mut self, order: Order) {
         self.ledger.order(order);
     }
 
-    fn wake_at(&mut self, at: Time) {
-        self.wakes.add(at, self.now);
+    pub(super) fn clock(&self) -> RunClock {
+        self.runs.clock()
     }
 
-    fn may_bring_flows(&mut self) -> bool {
-        self.runs.may_bring_flows()
+    pub(super) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
     }
 }

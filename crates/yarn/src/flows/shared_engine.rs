@@ -2,112 +2,169 @@
 //!
 //! The runs share the polls, the table and the container ledger. Each run submits its jobs as a single run
 //! does, records them in its own journal, and finds its applications again after the service was killed.
+//!
+//! A turn of the runs reads and writes their files, and a file system may hang. So a separate thread takes
+//! the turns ([`turns`]), and the scheduler lends it the runs for each. If they are late, the scheduler goes
+//! on without them: the driver starts nothing until they are back, and everything else waits for the next
+//! turn.
 
 mod session;
+mod turns;
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::rc::Rc;
-use std::sync::OnceLock;
+use std::time::Duration;
 
 use slackline_executor::engine::backend::{
     self, EndedRun, EngineEvent, FlowOrder, Quotas, RunConfig, RunId, SharedEngine, SharedMachine, ended_runs,
 };
 use slackline_executor::engine::event::EventCallback;
-use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::error::EngineError;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Capabilities, Order, Report, Start};
+use slackline_policy::engine::{Capabilities, Order, Report, Start, Wakes};
 use slackline_policy::plans::Plans;
+use slackline_task::base::clock::RunClock;
+use slackline_task::base::system::with_remedy;
 
-use crate::flows::engine::{FlowEngine, LeavingRun};
-use crate::flows::session::{RunContext, YarnSession};
-use crate::flows::submission::HadoopSubmission;
+use crate::clock::Stopwatch;
+use crate::cluster::container_ledger::ContainerLedger;
+use crate::flows::engine::{FlowEngine, Timeouts};
+use crate::flows::session::YarnSession;
+use crate::flows::shared_engine::turns::{Arrival, FlowRuns, RunCommand, Turn, TurnThread};
+
+/// How long the end of the engine waits for a thread that a file system blocks.
+const LAST_TURN: Duration = Duration::from_secs(2);
 
 /// An engine for any number of runs.
 pub(super) struct YarnSharedEngine {
-    engine: FlowEngine,
-    machines: Vec<MachineDraft>,
-    /// By machine: whether it was there at the last poll.
-    were_up: Vec<bool>,
-    /// The contexts of hosted runs.
-    contexts: BTreeMap<RunId, RunContext>,
+    /// `None` while they take a turn.
+    runs: Option<Box<FlowRuns>>,
+    thread: TurnThread,
+    /// For the next turn.
+    commands: Vec<RunCommand>,
+    clock: RunClock,
+    wakes: Wakes,
+    /// As of the last turn.
+    machines: Vec<SharedMachine>,
     /// Limits on the slots of users.
     quotas: Quotas,
-    /// Reports for the next poll.
-    due: Vec<Report>,
+    timeouts: Timeouts,
+    /// How long the driver has gone on without the runs.
+    late: Option<Stopwatch>,
+    /// Whether the last message was that they are late.
+    is_late_reported: bool,
     happened: Vec<EngineEvent>,
-    /// The last number of a session without a run.
-    without_run: u32,
+    next_run: u32,
 }
 
 impl YarnSharedEngine {
     /// An engine on these machines.
-    pub(super) fn new(engine: FlowEngine, machines: Vec<MachineDraft>) -> Self {
-        Self {
-            were_up: machines.iter().map(|machine| engine.is_up(&machine.name)).collect(),
-            engine,
-            machines,
-            contexts: BTreeMap::new(),
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub(super) fn new(engine: FlowEngine, machines: &[MachineDraft]) -> Result<Self, EngineError> {
+        let shared =
+            |draft: &MachineDraft| SharedMachine { draft: draft.clone(), is_up: engine.is_up(&draft.name) };
+        let no_thread =
+            |error| EngineError::other(with_remedy(format!("a thread cannot be started: {error}")));
+        Ok(Self {
+            thread: TurnThread::start().map_err(no_thread)?,
+            commands: Vec::new(),
+            clock: engine.clock(),
+            wakes: Wakes::default(),
+            machines: machines.iter().map(shared).collect(),
             quotas: Quotas::default(),
-            due: Vec::new(),
+            is_late_reported: false,
+            timeouts: engine.timeouts().clone(),
+            late: None,
             happened: Vec::new(),
-            without_run: u32::MAX,
+            next_run: 0,
+            runs: Some(Box::new(FlowRuns::new(engine))),
+        })
+    }
+
+    /// Begins a turn unless one is in progress, and ends it if it ends within the time for it.
+    fn turn(&mut self, is_last: bool, reports: &mut Vec<Report>) {
+        let Timeouts { cycle, end, silent, .. } = self.timeouts;
+        let mut lasts = if is_last { end + cycle * 2 + LAST_TURN } else { cycle * 2 };
+        if let Some(runs) = self.runs.take() {
+            let pause = runs.time_to_next_turn(self.wakes.first());
+            lasts += pause;
+            let commands = std::mem::take(&mut self.commands);
+            self.thread.begin(Turn { runs, commands, pause, is_last, reports: Vec::new() });
+        }
+        if let Some(turn) = self.thread.ended(lasts) {
+            return self.take_back(turn, reports);
+        }
+        let late = self.late.get_or_insert_with(Stopwatch::start);
+        if late.elapsed() >= silent && !std::mem::replace(&mut self.is_late_reported, true) {
+            self.notice("reading and writing their files takes long");
         }
     }
 
-    fn finish_runs(&mut self, all: Vec<LeavingRun>) {
-        for LeavingRun { run, end: how, session } in all {
-            let run_id = RunId(run);
-            self.quotas.remove(run_id);
-            let Some(context) = self.contexts.remove(&run_id) else { continue };
-            let session = Box::new(YarnSession::of(session, context));
-            self.happened.push(EngineEvent::Ended(EndedRun { run: run_id, how, session }));
-        }
+    fn notice(&mut self, state: &str) {
+        self.happened.push(EngineEvent::Notice(format!("the runs on the cluster: {state}")));
     }
 
-    /// Takes in what the cluster said: notices, and machines that went or came back.
-    fn note_machines(&mut self) {
-        self.happened.extend(self.engine.take_notices().into_iter().map(EngineEvent::Notice));
+    /// Takes over the outcome of a turn.
+    fn take_back(&mut self, turn: Turn, reports: &mut Vec<Report>) {
+        let Turn { mut runs, reports: news, .. } = turn;
+        reports.extend(news);
+        if self.late.take().is_some() {
+            // The driver could start nothing meanwhile.
+            reports.push(Report::Woken);
+        }
+        if std::mem::take(&mut self.is_late_reported) {
+            self.notice("they go on");
+        }
         let mut is_changed = false;
-        for (machine, was_up) in self.machines.iter().zip(&mut self.were_up) {
-            let is_up = self.engine.is_up(&machine.name);
-            is_changed |= std::mem::replace(was_up, is_up) != is_up;
+        for machine in &mut self.machines {
+            let is_up = runs.is_up(&machine.draft.name);
+            is_changed |= std::mem::replace(&mut machine.is_up, is_up) != is_up;
         }
         self.happened.extend(is_changed.then_some(EngineEvent::MachinesChanged));
+        for event in runs.take_events() {
+            if let EngineEvent::Ended(ended) = &event {
+                self.quotas.remove(ended.run);
+            }
+            self.happened.push(event);
+        }
+        self.runs = Some(runs);
     }
 }
 
 impl Engine for YarnSharedEngine {
     fn capabilities(&self) -> Capabilities {
-        self.engine.capabilities()
+        ContainerLedger::CAPABILITIES
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        reports.append(&mut self.due);
-        let now = self.engine.poll(reports);
-        let left = self.engine.ended_runs(reports);
-        self.note_machines();
-        self.finish_runs(left);
-        now
+        self.turn(false, reports);
+        let now = self.clock.now();
+        if self.runs.is_some() {
+            self.wakes.report(now, reports);
+        }
+        Some(now)
     }
 
-    fn start(&mut self, start: &Start<'_>, live: &Instance) {
-        self.engine.start(start, live);
+    fn start(&mut self, start: &Start<'_>, _: &Instance) {
+        self.runs.as_mut().expect("invariant: no flow has room during a turn").start(start);
     }
 
     fn order(&mut self, order: Order) {
-        self.engine.order(order);
+        match &mut self.runs {
+            Some(runs) => runs.order(order),
+            None => self.commands.push(RunCommand::Order(order)),
+        }
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.engine.wake_at(at);
+        self.wakes.add(at, self.clock.now());
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {
-        self.quotas.room(self.engine.run_of(flow).map(RunId), self.engine.open_runs().map(RunId))
+        self.runs.as_ref().map_or(0, |runs| self.quotas.room(runs.run_of(flow), runs.open_runs()))
     }
 
     /// The service may add runs at any time.
@@ -118,11 +175,7 @@ impl Engine for YarnSharedEngine {
 
 impl SharedEngine for YarnSharedEngine {
     fn machines(&self) -> Vec<SharedMachine> {
-        let shared = |draft: &MachineDraft| SharedMachine {
-            draft: draft.clone(),
-            is_up: self.engine.is_up(&draft.name),
-        };
-        self.machines.iter().map(shared).collect()
+        self.machines.clone()
     }
 
     fn events(&mut self) -> Vec<EngineEvent> {
@@ -132,46 +185,21 @@ impl SharedEngine for YarnSharedEngine {
     fn add_run(
         &mut self,
         session: Box<dyn backend::Session>,
-        rules: RunConfig,
+        config: RunConfig,
         on_event: EventCallback,
     ) -> Result<RunId, EngineError> {
-        let there = (session as Box<dyn Any>).downcast::<YarnSession>();
-        let there = there
+        let session = (session as Box<dyn Any>).downcast::<YarnSession>();
+        let session = session
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let YarnSession { session, mut context, .. } = *there;
-        let earlier = std::mem::take(&mut context.earlier);
-        let submit = Rc::new(HadoopSubmission {
-            config: context.config.clone(),
-            files: context.files.clone(),
-            state: context.state.clone(),
-            slowstart: rules.slowstart,
-            worker: OnceLock::new(),
-        });
-        match self.engine.join(session, &rules, on_event, submit, earlier)? {
-            JoinOutcome::From(run) => {
-                self.contexts.insert(RunId(run), context);
-                self.quotas.add(RunId(run), rules.quota);
-                Ok(RunId(run))
-            }
-            JoinOutcome::NothingLeft(session, end) => {
-                let run_id = RunId(self.without_run);
-                self.without_run -= 1;
-                let session = Box::new(YarnSession::of(*session, context));
-                self.happened.push(EngineEvent::Ended(EndedRun { run: run_id, how: Ok(end), session }));
-                Ok(run_id)
-            }
-        }
+        let id = RunId(self.next_run);
+        self.next_run += 1;
+        self.quotas.add(id, config.quota.clone());
+        self.commands.push(RunCommand::Add(Box::new(Arrival { id, session, config, on_event })));
+        Ok(id)
     }
 
-    fn order_flow(&mut self, run_id: RunId, flow: &str, change: FlowOrder) {
-        if self.contexts.contains_key(&run_id) {
-            match change {
-                FlowOrder::Override(overrides) => {
-                    self.engine.update_flow(run_id.0, flow, overrides, &mut self.due);
-                }
-                FlowOrder::Cancel => self.engine.cancel_flow(run_id.0, flow, &mut self.due),
-            }
-        }
+    fn order_flow(&mut self, run: RunId, flow: &str, change: FlowOrder) {
+        self.commands.push(RunCommand::Change { run, flow: flow.to_owned(), change });
     }
 
     fn wants_plans(&self) -> bool {
@@ -179,12 +207,23 @@ impl SharedEngine for YarnSharedEngine {
     }
 
     fn planned(&mut self, plans: &Plans) {
-        self.engine.apply_plans(plans);
+        // Plans that are made during a turn are out of date after it.
+        if self.runs.is_some() {
+            self.commands.push(RunCommand::CarryOut(plans.clone()));
+        }
     }
 
     fn stop(&mut self) -> Vec<EndedRun> {
-        let left = self.engine.stop();
-        self.finish_runs(left);
+        let mut reports = Vec::new();
+        if self.runs.is_none()
+            && let Some(turn) = self.thread.ended(LAST_TURN)
+        {
+            self.take_back(turn, &mut reports);
+        }
+        if self.runs.is_some() {
+            self.turn(true, &mut reports);
+        }
+        // Runs that a file system blocks stay behind. Their journals have all their finished work.
         ended_runs(self.events())
     }
 }

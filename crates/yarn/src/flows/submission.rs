@@ -8,6 +8,7 @@ use std::{fs, io};
 use slackline_executor::engine::external_runs::ExternalRuns;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_task::base::codec::Codec;
+use slackline_task::base::regular_file;
 use slackline_task::container::pieces;
 use slackline_task::process::spec::Job;
 
@@ -74,8 +75,8 @@ impl JobSubmission for HadoopSubmission {
             return false;
         }
         let directory = own.directory.join(&own.ticket);
-        let was = fs::read(directory.join(SPEC));
-        let was = was.and_then(|spec| Ok((spec, fs::read(directory.join(PIECES))?)));
+        let read = |name| regular_file::read(&directory.join(name), u64::MAX);
+        let was = read(SPEC).and_then(|spec| Ok((spec, read(PIECES)?)));
         // A job that cannot be described is submitted, and fails with the error.
         was.and_then(|was| Ok(was == self.definition(runs, job)?)).unwrap_or(false)
     }
@@ -138,7 +139,7 @@ impl JobSubmission for HadoopSubmission {
                 };
                 let found: Parts = names.into_iter().map(|name| (name.clone(), output.join(name))).collect();
                 // The journal will record the part, which has to survive a power cut.
-                found.iter().try_for_each(|(_, part)| fs::File::open(part)?.sync_all())?;
+                found.iter().try_for_each(|(_, part)| regular_file::open(part)?.sync_all())?;
                 Ok(Ok(found))
             }
             Destination::Remote { placeholders, uri, here } => {

@@ -41,6 +41,8 @@ struct NoFiles {
     directories: Mutex<Vec<String>>,
     /// How often it does not answer when something is to be uploaded.
     away: AtomicUsize,
+    /// While uploads hang.
+    hangs: AtomicBool,
 }
 
 impl FileSystem for NoFiles {
@@ -66,6 +68,9 @@ impl FileSystem for NoFiles {
     }
 
     fn upload(&self, path: &str, _: &Path) -> io::Result<()> {
+        while self.hangs.load(Ordering::SeqCst) {
+            crate::clock::pause(Duration::from_millis(5));
+        }
         let is_away = self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if is_away.is_ok() { Err(io::Error::other(Unavailable(format!("{path}: away")))) } else { Ok(()) }
     }
@@ -390,8 +395,91 @@ fn a_request_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
     assert_eq!(notices, said);
 }
 
+/// The scheduler takes its turns while the file system hangs to which a job is to be uploaded, and says so.
+/// The run goes on when the file system answers again.
+#[test]
+fn a_file_system_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
+    let mut scene = Scene::new();
+    scene.timeouts.silent = Duration::from_millis(50);
+    let (mut resident, runs) = seated_on(&scene, &["one", "two"], "hdfs://gone:9000");
+    let empty = without_flows(&resident.machines());
+    let (mut policy, mut nowhere, mut notices, mut back) =
+        (Fifo::new(ShareUnit::Job), (), Vec::new(), Vec::new());
+    let mut driver = Driver::new(
+        empty,
+        &mut policy,
+        &mut resident as &mut dyn SharedEngine,
+        &mut nowhere,
+        Config::plain().audited(),
+    );
+    scene.files.hangs.store(true, Ordering::SeqCst);
+    scene.player.follow(|_, request| if request.name == "f/two" { Act::Waits } else { Act::Works });
+    let mut turns = 0;
+    while back.len() < 2 {
+        assert!(driver.step());
+        let plans = Plans::of(&driver);
+        driver.engine().planned(&plans);
+        turns += 1;
+        if turns == 20 {
+            driver.engine().order_flow(runs[1], "f", FlowOrder::Cancel);
+        }
+        if turns == 40 {
+            assert_eq!((&back[..], scene.player.submitted().len()), (&[][..], 0));
+            scene.files.hangs.store(false, Ordering::SeqCst);
+        }
+        for event in driver.engine().events() {
+            match event {
+                EngineEvent::Notice(notice) => notices.push(notice),
+                EngineEvent::Ended(ended) => back.push((ended.run, ended.how.unwrap())),
+                EngineEvent::MachinesChanged => {}
+            }
+        }
+    }
+    assert!(driver.close().failure.is_none());
+    back.sort_by_key(|(run, _)| *run);
+    assert_eq!(back, [(runs[0], RunEnd::Done), (runs[1], RunEnd::Failed)]);
+    let said = [
+        "the runs on the cluster: reading and writing their files takes long",
+        "the runs on the cluster: they go on",
+    ];
+    notices.retain(|notice| notice.starts_with("the runs on the cluster: "));
+    assert_eq!(notices, said);
+}
+
+/// A turn that a file system blocks does not keep the engine from ending.
+#[test]
+fn an_engine_whose_files_hang_ends_without_them() {
+    let scene = Scene::new();
+    let (mut resident, runs) = seated_on(&scene, &["one"], "hdfs://gone:9000");
+    let empty = without_flows(&resident.machines());
+    let (mut policy, mut nowhere) = (Fifo::new(ShareUnit::Job), ());
+    let mut driver = Driver::new(
+        empty,
+        &mut policy,
+        &mut resident as &mut dyn SharedEngine,
+        &mut nowhere,
+        Config::plain().audited(),
+    );
+    scene.files.hangs.store(true, Ordering::SeqCst);
+    for _ in 0..40 {
+        assert!(driver.step());
+        let plans = Plans::of(&driver);
+        driver.engine().planned(&plans);
+    }
+    driver.close();
+    assert!(resident.stop().is_empty(), "the thread has it");
+    scene.files.hangs.store(false, Ordering::SeqCst);
+    let left = resident.stop();
+    assert_eq!(left.iter().map(|ended| ended.run).collect::<Vec<_>>(), runs);
+}
+
 /// A cluster that stays, with runs of one job each, whose states and outputs have these names.
 fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
+    seated_on(scene, names, "file:///")
+}
+
+/// The same, where paths without a scheme are on a file system.
+fn seated_on(scene: &Scene, names: &[&str], default_fs: &str) -> (YarnSharedEngine, Vec<RunId>) {
     let config = scene.config(scene.mock.address());
     let manager = ResourceManager::new(&config.address, http::Settings::default());
     let machines = machines(&manager.nodes().unwrap(), 512);
@@ -403,7 +491,7 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
         config.rules(),
         config.timeouts.clone(),
     );
-    let mut resident = YarnSharedEngine::new(engine, machines);
+    let mut resident = YarnSharedEngine::new(engine, &machines).unwrap();
     let run_id = |name: &&str| {
         let state = scene.path(&format!("states/{name}"));
         let draft = Draft {
@@ -412,13 +500,14 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<RunId>) {
             ..Draft::default()
         };
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: scene.dir.path() };
-        let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        let mut resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        resolved.set_mirror(state.join("remote/files"));
         let setup = Setup { directory: scene.dir.path().display().to_string(), ..Setup::default() };
         let (choices, status) = (Choices::default(), &|_: &str| {});
         let opening =
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, status };
         let session = opening::open(opening, &resolved).unwrap();
-        let files = scene.run_files(&state, "file:///");
+        let files = scene.run_files(&state, default_fs);
         let context = RunContext { config: config.clone(), files, state, earlier: Vec::new() };
         let rules = RunConfig { attempts_max: 4, slowstart: 1.0, overrides: BTreeMap::new(), quota: None };
         resident.add_run(Box::new(YarnSession::of(session, context)), rules, Box::new(|_, _| {})).unwrap()

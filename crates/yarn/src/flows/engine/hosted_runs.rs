@@ -1,6 +1,6 @@
 //! Runs that join and leave one engine.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use slackline_executor::engine::backend::{FlowOverrides, RunConfig};
 use slackline_executor::engine::event::{EventCallback, RunEvent};
@@ -24,24 +24,22 @@ pub(in crate::flows) struct LeavingRun {
 }
 
 impl FlowEngine {
-    /// Adds a run, with the applications of its earlier sessions.
-    ///
-    /// # Errors
-    /// The machines changed; the workload is invalid.
+    /// Adds a run, with the applications of its earlier sessions. It does not join if the machines changed, or
+    /// its workload is invalid.
     pub(in crate::flows) fn join(
         &mut self,
         session: Session,
         rules: &RunConfig,
         on_event: EventCallback,
-        submit: Rc<dyn JobSubmission>,
+        submit: Arc<dyn JobSubmission>,
         earlier: Vec<AppId>,
-    ) -> Result<JoinOutcome, EngineError> {
+    ) -> JoinOutcome {
         let owner = session.owner().to_owned();
         self.cluster.expect(&owner, earlier);
         let joined = self.runs.join(session, &self.machines, rules, on_event);
         match &joined {
-            Ok(JoinOutcome::From(run)) => self.add_run(*run, submit),
-            Ok(JoinOutcome::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
+            JoinOutcome::From(run) => self.add_run(*run, submit),
+            JoinOutcome::Ended(..) => self.cluster.forget(&owner),
         }
         joined
     }

@@ -27,7 +27,7 @@ use crate::rest::resource_manager::{App, Container, FinalStatus};
 
 impl FlowEngine {
     /// Polls the cluster, applies the changes, and gives reports for the driver.
-    pub(super) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
+    pub(in crate::flows) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         let polled = self.poll_answer();
         self.now = self.runs.now();
         self.ledger.advance(self.now);

@@ -21,6 +21,6 @@ impl Session for YarnSession {
         let runs = ExternalRuns::for_run(&self.session);
         let engine =
             FlowEngine::new(runs, cluster, machines.clone(), config.rules(), config.timeouts.clone());
-        Ok(Box::new(YarnSharedEngine::new(engine, machines)))
+        Ok(Box::new(YarnSharedEngine::new(engine, &machines)?))
     }
 }
