@@ -9,8 +9,7 @@
 //! - `engine`: the engine of a policy; `engine/jar_programs` is its part for jobs that are Java programs
 //!   (`program`);
 //! - `jobs`, `attempt_reports`: a job as an application, and the reports that its attempts write;
-//! - `applications`: observes, submits and kills applications in the background; `requester`: the thread that
-//!   asks YARN;
+//! - `applications`: submits and kills applications in the background;
 //! - `shared_engine`: one engine for several runs.
 
 mod applications;
@@ -22,7 +21,6 @@ mod hdfs_placeholders;
 mod jobs;
 mod program;
 mod remote_files;
-mod requester;
 mod session;
 mod shared_engine;
 mod submission;

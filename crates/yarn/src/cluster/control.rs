@@ -1,11 +1,12 @@
 //! The control of one cluster: polls, the plug-in's table, priorities, and the slots of other applications.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use slackline_model::Time;
 
 use crate::clock::Stopwatch;
+use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::desired_state::priority_changes;
 use crate::cluster::observer::{Change, Observer, Snapshot};
 use crate::cluster::table::{Rows, Table};
@@ -40,6 +41,8 @@ pub(crate) struct Control {
     valid: Duration,
     began: Stopwatch,
     polls: u32,
+    /// Hosts with a running NodeManager.
+    up: BTreeSet<String>,
     warned_of_table: bool,
     /// Whether priorities are no longer set, since the cluster has too few.
     priorities_disabled: bool,
@@ -65,6 +68,7 @@ impl Control {
             valid,
             began: Stopwatch::start(),
             polls: 0,
+            up: BTreeSet::new(),
             warned_of_table: false,
             priorities_disabled: false,
             highest: None,
@@ -84,8 +88,7 @@ impl Control {
         if self.polls.is_multiple_of(NODES_EVERY) {
             // A host appears a second time if its NodeManager came back with another port.
             let nodes = self.manager.nodes()?;
-            let up = nodes.into_iter().filter(Node::is_up).map(|node| node.host).collect();
-            self.observer.set_up(up);
+            self.up = nodes.into_iter().filter(Node::is_up).map(|node| node.host).collect();
         }
         self.polls += 1;
         self.observer.cycle(&self.manager, self.began.elapsed(), of_interest)
@@ -94,6 +97,15 @@ impl Control {
     /// The cluster at the last poll.
     pub(crate) fn snapshot(&self) -> &Snapshot {
         self.observer.snapshot()
+    }
+
+    /// Counts the slots of `slot_mb` MiB that other applications hold, and `more` slots; and marks hosts that
+    /// are down. O(slots log hosts).
+    pub(crate) fn count_others(&self, ledger: &mut ContainerLedger, slot_mb: u64, more: u32) {
+        let slots = self.snapshot().others.memory_mb.div_ceil(slot_mb.max(1));
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
+        ledger.set_others(slots.min(ledger.slots()));
+        ledger.set_hosts(|host| self.up.contains(host));
     }
 
     /// Writes the table if its rows changed or it would expire. A failed write is retried at the next call.

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use slackline_model::PhaseKind;
 
-use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
 use crate::rest::http::HttpError;
 use crate::rest::id::{AppAttemptId, AppId, ContainerId};
@@ -129,23 +128,12 @@ pub struct Snapshot {
     pub others: OtherApps,
     /// Whether containers may be missing after a recent restart of the ResourceManager.
     pub settling: bool,
-    /// Hosts with a running NodeManager.
-    up: BTreeSet<String>,
 }
 
 impl Snapshot {
     /// An application of interest, also if it was released in this cycle.
     pub fn app(&self, id: AppId) -> Option<&App> {
         self.watched.get(&id).map(|watched| &watched.app).or_else(|| self.released.get(&id))
-    }
-
-    /// Counts the slots of `slot_mb` MiB that other applications hold, and `more` slots; and marks hosts that
-    /// are down. O(slots log hosts).
-    pub(crate) fn count_others(&self, ledger: &mut ContainerLedger, slot_mb: u64, more: u32) {
-        let slots = self.others.memory_mb.div_ceil(slot_mb.max(1));
-        let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
-        ledger.set_others(slots.min(ledger.slots()));
-        ledger.set_hosts(|host| self.up.contains(host));
     }
 
     /// The requests of an application.
@@ -185,10 +173,6 @@ impl Observer {
     /// The cluster at the last successful cycle.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
-    }
-
-    pub(crate) fn set_up(&mut self, hosts: BTreeSet<String>) {
-        self.snapshot.up = hosts;
     }
 
     /// Declares an application of interest before a list shows it, such as a new submission: its end is then

@@ -216,7 +216,7 @@ impl Backend for YarnBackend {
         fs::create_dir_all(files).map_err(file)?;
         let machines = known_machines(&files.join("machines"), self.machines.clone())?;
         let own = &self.config;
-        let cluster = own.cluster(own.open_table()?, self.submitter()?.0)?;
+        let cluster = own.cluster(own.open_table()?, self.submitter()?.0);
         let runs = ExternalRuns::none(started, seen);
         let engine = FlowEngine::new(runs, cluster, machines.clone(), own.rules(), own.timeouts.clone());
         Ok(Box::new(YarnSharedEngine::new(engine, &machines)?))

@@ -9,7 +9,6 @@ use slackline_executor::store::layout::Layout;
 use slackline_task::process::worker_command::WorkerCommand;
 
 use crate::cluster::capacity::Rules;
-use crate::cluster::control::Control;
 use crate::cluster::observer::{Observer, PollIntervals};
 use crate::cluster::table::Table;
 use crate::cluster::table_location::VALID;
@@ -46,20 +45,12 @@ pub(super) struct ClusterConfig {
 
 impl ClusterConfig {
     /// The cluster with its submitter.
-    ///
-    /// # Errors
-    /// The system has no more threads.
-    pub(super) fn cluster(
-        &self,
-        table: Option<Table>,
-        submitter: Arc<dyn JobSubmitter>,
-    ) -> Result<FlowCluster, EngineError> {
+    pub(super) fn cluster(&self, table: Option<Table>, submitter: Arc<dyn JobSubmitter>) -> FlowCluster {
         // The next poll retries a failed request.
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
         let observer = Observer::new(PollIntervals { lasts: self.timeouts.asks, ..PollIntervals::default() });
-        let control = Control::new(manager, observer, table, VALID);
-        FlowCluster::new(control, self.timeouts.asks, submitter).map_err(EngineError::other)
+        FlowCluster::new(manager, observer, table, VALID, submitter)
     }
 
     pub(super) fn rules(&self) -> Rules {

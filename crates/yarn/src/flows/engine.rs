@@ -41,7 +41,6 @@ use crate::flows::applications::{FlowCluster, SubmitRequest, Ticket};
 use crate::flows::attempt_reports::Destination;
 use crate::flows::jobs::{FlowJob, Jobs, Retry, SlotTimeline};
 use crate::flows::remote_files::may_pass;
-use crate::flows::requester::Decisions;
 use crate::rest::id::AppId;
 
 pub(super) use hosted_runs::LeavingRun;
@@ -114,7 +113,7 @@ pub(super) struct Timeouts {
     pub(super) end: Duration,
     /// For reports of an application that has succeeded: network file systems show a new file late.
     pub(super) late: Duration,
-    /// For an answer of YARN to a poll, before a message says that it does not answer.
+    /// For a turn, before a message says that it takes long.
     pub(super) silent: Duration,
     /// For an application whose submission is unconfirmed.
     pub(super) unseen: Duration,
@@ -168,15 +167,18 @@ struct DriverIds {
 /// What to begin the next poll with, so that each gets its turn.
 #[derive(Default)]
 struct Turns {
+    /// ApplicationMasters to poll.
+    ams: RoundRobin<(u32, AppId)>,
     /// Jobs whose reports are read.
     reports: RoundRobin<u32>,
+    /// Applications to kill.
+    kills: RoundRobin<AppId>,
 }
 
 /// Problems of the cluster, and the messages about them.
 #[derive(Default)]
 struct Trouble {
-    /// Whether earlier submissions may be unknown: the cluster did not answer the last poll, or a run joined
-    /// after it had begun.
+    /// Whether the cluster did not answer the last poll.
     is_silent: bool,
     /// Whether the last message was that something does not answer.
     is_reported: bool,
@@ -308,18 +310,28 @@ impl FlowEngine {
         self.submit_started(plans);
         let snapshot = self.cluster.snapshot();
         let apps = self.jobs.open_apps();
-        let DesiredState { mut rows, order } =
-            DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));
-        self.hold_rows(&mut rows);
+        let mut desired = DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));
+        self.hold_rows(&mut desired.rows);
+        if let Some(warning) = self.cluster.control.publish(&desired.rows) {
+            self.warn(&warning);
+        }
         let now = |app: &AppId| Some((*app, self.jobs[*self.apps.by_app.get(app)?].priority));
-        let order = order.iter().filter_map(now).collect();
-        self.cluster.carry_out(Decisions { rows, order });
+        let order: Vec<(AppId, u64)> = desired.order.iter().filter_map(now).collect();
+        let (changed, warning) = self.cluster.control.set_order(&order);
+        for (app, priority) in changed {
+            if let Some(&job) = self.apps.by_app.get(&app) {
+                self.jobs[job].priority = priority;
+            }
+        }
+        if let Some(warning) = warning {
+            self.warn(&warning);
+        }
         self.forget_finished_jobs();
     }
 
     /// The time until the next poll is due; `wake` is when the driver wants a report.
     pub(super) fn time_to_next_poll(&self, wake: Option<Time>) -> Duration {
-        if self.polls == 0 || self.cluster.polls_since().is_some() {
+        if self.polls == 0 {
             return Duration::ZERO;
         }
         let due = [self.runs.next_release(), wake].into_iter().flatten().min();

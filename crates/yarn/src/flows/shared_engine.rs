@@ -3,10 +3,10 @@
 //! The runs share the polls, the table and the container ledger. Each run submits its jobs as a single run
 //! does, records them in its own journal, and finds its applications again after the service was killed.
 //!
-//! A turn of the runs reads and writes their files, and a file system may hang. So a separate thread takes
-//! the turns ([`turns`]), and the scheduler lends it the runs for each. If they are late, the scheduler goes
-//! on without them: the driver starts nothing until they are back, and everything else waits for the next
-//! turn.
+//! In a turn the runs send requests to YARN and read and write their files, and both may hang. So a separate
+//! thread takes the turns ([`turns`]), and the scheduler lends it the runs for each. If they are late, the
+//! scheduler continues without them: the driver starts nothing until they are back, and everything else waits
+//! for the next turn.
 
 mod session;
 mod turns;
@@ -33,7 +33,7 @@ use crate::flows::engine::{FlowEngine, Timeouts};
 use crate::flows::session::YarnSession;
 use crate::flows::shared_engine::turns::{Arrival, FlowRuns, RunCommand, Turn, TurnThread};
 
-/// How long the end of the engine waits for a thread that a file system blocks.
+/// How long the end of the engine waits for a thread that is blocked.
 const LAST_TURN: Duration = Duration::from_secs(2);
 
 /// An engine for any number of runs.
@@ -50,7 +50,7 @@ pub(super) struct YarnSharedEngine {
     /// Limits on the slots of users.
     quotas: Quotas,
     timeouts: Timeouts,
-    /// How long the driver has gone on without the runs.
+    /// How long the driver has continued without the runs.
     late: Option<Stopwatch>,
     /// Whether the last message was that they are late.
     is_late_reported: bool,
@@ -99,7 +99,7 @@ impl YarnSharedEngine {
         }
         let late = self.late.get_or_insert_with(Stopwatch::start);
         if late.elapsed() >= silent && !std::mem::replace(&mut self.is_late_reported, true) {
-            self.notice("reading and writing their files takes long");
+            self.notice("they wait for YARN or a file system");
         }
     }
 
@@ -116,7 +116,7 @@ impl YarnSharedEngine {
             reports.push(Report::Woken);
         }
         if std::mem::take(&mut self.is_late_reported) {
-            self.notice("they go on");
+            self.notice("YARN and the file system answer again");
         }
         let mut is_changed = false;
         for machine in &mut self.machines {

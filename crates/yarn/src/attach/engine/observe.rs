@@ -38,7 +38,7 @@ impl AttachEngine<'_> {
                 self.poll_ams();
                 let starting = self.apps.values().filter(|known| self.waits_for_am(known)).count();
                 let Self { control, ledger, config, .. } = self;
-                control.snapshot().count_others(ledger, config.rules.slot_mb, starting as u32);
+                control.count_others(ledger, config.rules.slot_mb, starting as u32);
             }
             Err(error) => self.trouble(Some(error.to_string())),
         }

@@ -353,67 +353,16 @@ fn runs_share_a_cluster_under_one_driver() {
     assert_eq!(scene.player.submitted(), ["f/one", "f/two"]);
 }
 
-/// The scheduler takes its turns while YARN does not answer, says so, and continues when YARN answers again.
-#[test]
-fn a_request_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
-    let mut scene = Scene::new();
-    scene.timeouts.silent = Duration::from_millis(50);
-    let (mut resident, runs) = seated(&scene, &["one", "two"]);
+/// While a turn of the runs hangs, the scheduler takes its own, says that it waits, and takes in a
+/// cancellation. `goes_on` ends it if nothing else does. Only the first run works.
+fn hangs_alone(scene: &Scene, (mut resident, runs): (YarnSharedEngine, Vec<RunId>), goes_on: impl Fn()) {
+    scene.player.follow(|_, request| if request.name == "f/two" { Act::Waits } else { Act::Works });
     let empty = without_flows(&resident.machines());
     let (mut policy, mut nowhere, mut notices, mut back) =
         (Fifo::new(ShareUnit::Job), (), Vec::new(), Vec::new());
     let config = Config::plain().audited();
     let mut driver =
         Driver::new(empty, &mut policy, &mut resident as &mut dyn SharedEngine, &mut nowhere, config);
-    let hangs = Mood::Slow(Duration::from_secs(2));
-    scene.mock.with(|state| state.moods.push(("/ws/v1/cluster/apps?", 1, hangs)));
-    let (mut requests, mut turns, mut turns_max) = (0, 0, 0);
-    while back.len() < 2 {
-        assert!(driver.step());
-        let plans = Plans::of(&driver);
-        driver.engine().planned(&plans);
-        let made = scene.mock.with(|state| state.requests.len());
-        turns = if made == requests { turns + 1 } else { 0 };
-        (requests, turns_max) = (made, turns_max.max(turns));
-        if turns == 20 {
-            driver.engine().order_flow(runs[1], "f", FlowOrder::Cancel);
-        }
-        for event in driver.engine().events() {
-            match event {
-                EngineEvent::Notice(notice) => notices.push(notice),
-                EngineEvent::Ended(ended) => back.push((ended.run, ended.how.unwrap())),
-                EngineEvent::MachinesChanged => {}
-            }
-        }
-    }
-    assert!(driver.close().failure.is_none());
-    assert!(turns_max >= 20, "{turns_max} turns without an answer");
-    back.sort_by_key(|(run, _)| *run);
-    assert_eq!(back, [(runs[0], RunEnd::Done), (runs[1], RunEnd::Failed)]);
-    let said =
-        ["the cluster: it does not answer: YARN takes long to answer", "the cluster: it answers again"];
-    assert_eq!(notices, said);
-}
-
-/// The scheduler takes its turns while the file system hangs to which a job is to be uploaded, and says so.
-/// The run goes on when the file system answers again.
-#[test]
-fn a_file_system_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
-    let mut scene = Scene::new();
-    scene.timeouts.silent = Duration::from_millis(50);
-    let (mut resident, runs) = seated_on(&scene, &["one", "two"], "hdfs://gone:9000");
-    let empty = without_flows(&resident.machines());
-    let (mut policy, mut nowhere, mut notices, mut back) =
-        (Fifo::new(ShareUnit::Job), (), Vec::new(), Vec::new());
-    let mut driver = Driver::new(
-        empty,
-        &mut policy,
-        &mut resident as &mut dyn SharedEngine,
-        &mut nowhere,
-        Config::plain().audited(),
-    );
-    scene.files.hangs.store(true, Ordering::SeqCst);
-    scene.player.follow(|_, request| if request.name == "f/two" { Act::Waits } else { Act::Works });
     let mut turns = 0;
     while back.len() < 2 {
         assert!(driver.step());
@@ -425,7 +374,7 @@ fn a_file_system_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
         }
         if turns == 40 {
             assert_eq!((&back[..], scene.player.submitted().len()), (&[][..], 0));
-            scene.files.hangs.store(false, Ordering::SeqCst);
+            goes_on();
         }
         for event in driver.engine().events() {
             match event {
@@ -438,12 +387,31 @@ fn a_file_system_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
     assert!(driver.close().failure.is_none());
     back.sort_by_key(|(run, _)| *run);
     assert_eq!(back, [(runs[0], RunEnd::Done), (runs[1], RunEnd::Failed)]);
-    let said = [
-        "the runs on the cluster: reading and writing their files takes long",
-        "the runs on the cluster: they go on",
-    ];
     notices.retain(|notice| notice.starts_with("the runs on the cluster: "));
+    let said = [
+        "the runs on the cluster: they wait for YARN or a file system",
+        "the runs on the cluster: YARN and the file system answer again",
+    ];
     assert_eq!(notices, said);
+}
+
+#[test]
+fn a_request_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
+    let mut scene = Scene::new();
+    scene.timeouts.silent = Duration::from_millis(50);
+    let seated = seated(&scene, &["one", "two"]);
+    let hangs = Mood::Slow(Duration::from_secs(2));
+    scene.mock.with(|state| state.moods.push(("/ws/v1/cluster/apps?", 1, hangs)));
+    hangs_alone(&scene, seated, || {});
+}
+
+#[test]
+fn a_file_system_that_hangs_stops_neither_the_scheduler_nor_a_cancellation() {
+    let mut scene = Scene::new();
+    scene.timeouts.silent = Duration::from_millis(50);
+    let seated = seated_on(&scene, &["one", "two"], "hdfs://gone:9000");
+    scene.files.hangs.store(true, Ordering::SeqCst);
+    hangs_alone(&scene, seated, || scene.files.hangs.store(false, Ordering::SeqCst));
 }
 
 /// A turn that a file system blocks does not keep the engine from ending.
@@ -486,7 +454,7 @@ fn seated_on(scene: &Scene, names: &[&str], default_fs: &str) -> (YarnSharedEngi
     let began = unix_micros();
     let engine = FlowEngine::new(
         ExternalRuns::none(began, Time::ZERO),
-        config.cluster(None, scene.player.clone()).unwrap(),
+        config.cluster(None, scene.player.clone()),
         machines.clone(),
         config.rules(),
         config.timeouts.clone(),
@@ -575,9 +543,6 @@ fn an_application_of_the_same_definition_is_resumed() {
     let request = scene.player.last();
     scene.player.work(scene.app(1), &request);
     scene.player.follow(|_, _| Act::Works);
-    // The scheduler has turns before the first answer.
-    let slow = Mood::Slow(Duration::from_millis(200));
-    scene.mock.with(|state| state.moods.push(("/ws/v1/cluster/apps?", 2, slow)));
     let (end, messages) = scene.run_to_end(jobs());
     assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted(), ["f/count", "f/last"]);

@@ -7,11 +7,10 @@ use slackline_task::base::task_id::TaskId;
 
 use crate::clock::pause;
 use crate::cluster::observer::{Change, phase_of};
-use crate::flows::applications::SubmitterEvent;
+use crate::flows::applications::{RUN_TAG, SubmitterEvent};
 use crate::flows::attempt_reports::AttemptReport;
 use crate::flows::engine::{FlowEngine, LATE_POLLS};
 use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
-use crate::flows::requester::RUN_TAG;
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
 
@@ -164,7 +163,7 @@ impl FlowEngine {
     pub(super) fn kill(&mut self, app: AppId) {
         if self.apps.active.contains(&app) {
             self.apps.orphans.insert(app);
-            self.cluster.kill(app);
+            self.send_kill(app);
         }
     }
 
@@ -193,9 +192,17 @@ impl FlowEngine {
         }
     }
 
+    /// Kills orphans within the time limit; the next call continues with the rest.
     pub(super) fn kill_orphans(&mut self) {
-        for &app in &self.apps.orphans {
-            self.cluster.kill(app);
+        let mut round = self.turns.kills.round(self.apps.orphans.iter().copied(), self.timeouts.asks);
+        while let Some(app) = round.next(&mut self.turns.kills) {
+            self.send_kill(app);
+        }
+    }
+
+    fn send_kill(&mut self, app: AppId) {
+        if let Some(warning) = self.cluster.kill(app) {
+            self.warn(&warning);
         }
     }
 
@@ -220,8 +227,8 @@ impl FlowEngine {
         let until = Time(self.runs.now().0 + self.timeouts.end.as_micros() as u64);
         while self.has_leftovers() && self.runs.now() < until {
             self.kill_orphans();
-            self.poll_ends();
             pause(self.timeouts.cycle);
+            self.poll_ends();
         }
         self.warn_of_leftovers();
     }
@@ -229,14 +236,13 @@ impl FlowEngine {
     /// Polls for ended applications, and for new ones to end.
     fn poll_ends(&mut self) {
         self.now = self.runs.now();
-        // Without an answer the ends of programs stay unknown too: their applications would not be observed.
-        let Some(polled) = self.poll_answer() else { return };
+        let polled = self.cluster.poll_cluster();
         self.trouble.is_silent = polled.is_err();
         if !self.trouble.is_silent {
             // Their applications have been observed.
             self.forget_programs();
         }
-        for change in polled.map_or_else(|_| Vec::new(), |polled| polled.changes) {
+        for change in polled.unwrap_or_default() {
             match change {
                 Change::Appeared(app) => {
                     let known = self.cluster.snapshot().app(app);
@@ -251,7 +257,7 @@ impl FlowEngine {
                 _ => {}
             }
         }
-        for (ticket, answer) in self.cluster.submitter_answers() {
+        for (ticket, answer) in self.cluster.answers() {
             self.apps.unanswered.remove(&ticket);
             if self.belongs_to_no_run(&ticket, &answer) {
                 continue;

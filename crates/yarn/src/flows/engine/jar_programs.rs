@@ -26,9 +26,9 @@ use crate::flows::attempt_reports::Destination;
 use crate::flows::engine::FlowEngine;
 use crate::flows::jobs::JobStage;
 use crate::flows::program::ContainerWork;
-use crate::flows::requester::ProgramReport;
 use crate::rest::id::AppId;
-use crate::rest::resource_manager::{AppState, Container, FinalStatus};
+use crate::rest::mapreduce::MapReduceJob;
+use crate::rest::resource_manager::{AppState, Container, FinalStatus, Purpose};
 use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
 impl FlowEngine {
@@ -142,8 +142,21 @@ impl FlowEngine {
         self.ledger.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.ledger.done(phase)))
     }
 
-    /// Applications of programs whose AMs may have news.
-    pub(super) fn due_ams(&mut self) -> Vec<(u32, AppId)> {
+    /// Polls the AMs of programs that may have news, within the time limit.
+    pub(super) fn poll_ams(&mut self) {
+        let due = self.due_ams();
+        let mut round = self.turns.ams.round(due, self.timeouts.asks);
+        while let Some((job, app)) = round.next(&mut self.turns.ams) {
+            let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
+            let live = |purpose| watched.live(purpose) as u32;
+            let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
+            let report = self.cluster.control.manager.application_master(app).job(app).ok().flatten();
+            self.am_reported(job, app, report.as_ref(), live);
+        }
+    }
+
+    /// Applications of programs whose AMs to poll now.
+    fn due_ams(&mut self) -> Vec<(u32, AppId)> {
         let watched = &self.cluster.snapshot().watched;
         let runs =
             |app: &AppId| watched.get(app).is_some_and(|watched| watched.app.state == AppState::Running);
@@ -156,11 +169,10 @@ impl FlowEngine {
         due
     }
 
-    /// Applies a report of an AM, or a missing one. The run of the job may have left meanwhile.
-    pub(super) fn am_reported(&mut self, report: &ProgramReport) {
-        let &ProgramReport { job, app, ref report, live } = report;
-        let Some(program) = self.jobs.get_mut(job).and_then(|own| own.program.as_mut()) else { return };
-        let inferred = program.update(app, report.as_ref(), live);
+    /// Applies a report of an AM, or a missing one.
+    fn am_reported(&mut self, job: u32, app: AppId, report: Option<&MapReduceJob>, live: [u32; 2]) {
+        let Some(program) = &mut self.jobs[job].program else { return };
+        let inferred = program.update(app, report, live);
         for (kind, inference) in PhaseKind::ALL.into_iter().zip(inferred) {
             for container in inference.done {
                 self.record_outcome(job, container, true);
@@ -171,7 +183,7 @@ impl FlowEngine {
             self.add_unobserved(job, kind, inference.unseen);
         }
         // There may be fewer maps than planned: reduces would wait forever.
-        if report.as_ref().is_some_and(|job| job.state == "RUNNING" && job.maps_completed == job.maps_total) {
+        if report.is_some_and(|job| job.state == "RUNNING" && job.maps_completed == job.maps_total) {
             self.add_unobserved(job, PhaseKind::Map, u32::MAX);
         }
     }

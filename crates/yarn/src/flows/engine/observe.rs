@@ -20,23 +20,31 @@ use crate::flows::applications::JOB_TAG;
 use crate::flows::attempt_reports::{AttemptReport, Destination, NewReports, ReportReader};
 use crate::flows::engine::{FlowEngine, KILL_EVERY, THERE_EVERY};
 use crate::flows::jobs::{FlowJob, JobStage};
-use crate::flows::requester::PollAnswer;
-use crate::rest::http::HttpError;
 use crate::rest::id::{AppId, TaskId as Task};
 use crate::rest::resource_manager::{App, Container, FinalStatus};
 
 impl FlowEngine {
     /// Polls the cluster, applies the changes, and gives reports for the driver.
     pub(in crate::flows) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
-        let polled = self.poll_answer();
         self.now = self.runs.now();
         self.ledger.advance(self.now);
-        let Some(polled) = polled else { return self.continue_without_answer(reports) };
         self.polls += 1;
+        let polled = self.cluster.poll_cluster();
         self.polled_at = Stopwatch::start();
-        let silence = polled.map(|polled| self.apply_poll(polled)).err().map(|error| error.to_string());
-        self.trouble.is_silent = silence.is_some() || !self.cluster.has_polled_for_all_runs();
-        for (ticket, answer) in self.cluster.submitter_answers() {
+        let silence = match polled {
+            Ok(changes) => {
+                for change in changes {
+                    self.apply_change(change);
+                }
+                self.poll_ams();
+                self.end_programs();
+                self.count_others();
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        self.trouble.is_silent = silence.is_some();
+        for (ticket, answer) in self.cluster.answers() {
             self.handle_answer(&ticket, answer);
         }
         self.retry_unconfirmed();
@@ -53,59 +61,14 @@ impl FlowEngine {
             || self.jobs.values().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
         let trouble = silence.or_else(read_problem).or_else(retried);
         self.trouble(trouble.as_deref());
-        self.report_progress(reports);
-        self.note_ams();
-        self.explain_waits();
-        self.write_note(false);
-        self.runs.happened(RunEvent::Tick);
-    }
-
-    /// Begins a poll unless one is in progress, and gives its answer if it comes before the next turn of the
-    /// scheduler is due.
-    pub(super) fn poll_answer(&mut self) -> Option<Result<PollAnswer, HttpError>> {
-        if self.cluster.polls_since().is_none() {
-            let programs = self.due_ams();
-            self.cluster.begin_poll(programs);
-        }
-        let answer = self.cluster.poll_answer(self.timeouts.cycle);
-        let (priorities, warnings) = self.cluster.take_results();
-        for (app, priority) in priorities {
-            if let Some(&job) = self.apps.by_app.get(&app) {
-                self.jobs[job].priority = priority;
-            }
-        }
-        for warning in warnings {
-            self.warn(&warning);
-        }
-        answer
-    }
-
-    fn apply_poll(&mut self, polled: PollAnswer) {
-        for change in polled.changes {
-            self.apply_change(change);
-        }
-        for report in &polled.programs {
-            self.am_reported(report);
-        }
-        self.end_programs();
-        self.cluster.snapshot().count_others(&mut self.ledger, self.rules.slot_mb, 0);
-    }
-
-    /// The poll has no answer yet: flows arrive all the same.
-    fn continue_without_answer(&mut self, reports: &mut Vec<Report>) {
-        self.trouble.is_silent = true;
-        if self.cluster.polls_since().is_some_and(|since| since >= self.timeouts.silent) {
-            self.trouble(Some("YARN takes long to answer"));
-        }
-        self.report_progress(reports);
-    }
-
-    /// Reports progress, and flows that arrive.
-    fn report_progress(&mut self, reports: &mut Vec<Report>) {
         self.ledger.report(reports);
         self.arrive(reports);
         // Earlier progress of these flows has to reach the driver before it starts anything of them.
         self.ledger.report(reports);
+        self.note_ams();
+        self.explain_waits();
+        self.write_note(false);
+        self.runs.happened(RunEvent::Tick);
     }
 
     pub(super) fn apply_change(&mut self, change: Change) {
@@ -230,6 +193,11 @@ impl FlowEngine {
             self.resubmit(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
         self.apps.by_app.remove(&app);
+    }
+
+    /// Counts the slots of applications of other users.
+    pub(super) fn count_others(&mut self) {
+        self.cluster.control.count_others(&mut self.ledger, self.rules.slot_mb, 0);
     }
 
     /// Reads reports of attempts within the time limit; the next poll continues with the rest.

@@ -17,7 +17,7 @@ impl Session for YarnSession {
     fn engine(&mut self) -> Result<Box<dyn SharedEngine>, EngineError> {
         let RunContext { config, files, .. } = &self.context;
         let machines = self.session.draft().machines.clone();
-        let cluster = config.cluster(self.table.take(), files.submitter.clone())?;
+        let cluster = config.cluster(self.table.take(), files.submitter.clone());
         let runs = ExternalRuns::for_run(&self.session);
         let engine =
             FlowEngine::new(runs, cluster, machines.clone(), config.rules(), config.timeouts.clone());
