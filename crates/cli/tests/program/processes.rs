@@ -34,7 +34,7 @@ pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
     panic!("it never was so: {what}");
 }
 
-/// Writes a program, with a process of its own. A program cannot be started while a file of it is open for
+/// Writes a program, with a separate process. A program cannot be started while a file of it is open for
 /// writing, and a process that another test starts meanwhile would inherit a file of the tests.
 pub(crate) fn write_program(path: &Path, bytes: impl AsRef<[u8]>) {
     let mut write = Command::new("sh");

@@ -89,7 +89,7 @@ impl YarnSharedEngine {
         let Timeouts { cycle, end, silent, .. } = self.timeouts;
         let mut lasts = if is_last { end + cycle * 2 + LAST_TURN } else { cycle * 2 };
         if let Some(runs) = self.runs.take() {
-            let pause = runs.time_to_next_turn(self.wakes.first());
+            let pause = runs.engine.time_to_next_poll(self.wakes.first());
             lasts += pause;
             let commands = std::mem::take(&mut self.commands);
             self.thread.begin(Turn { runs, commands, pause, is_last, reports: Vec::new() });
@@ -120,7 +120,7 @@ impl YarnSharedEngine {
         }
         let mut is_changed = false;
         for machine in &mut self.machines {
-            let is_up = runs.is_up(&machine.draft.name);
+            let is_up = runs.engine.is_up(&machine.draft.name);
             is_changed |= std::mem::replace(&mut machine.is_up, is_up) != is_up;
         }
         self.happened.extend(is_changed.then_some(EngineEvent::MachinesChanged));
@@ -149,12 +149,12 @@ impl Engine for YarnSharedEngine {
     }
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
-        self.runs.as_mut().expect("invariant: no flow has room during a turn").start(start);
+        self.runs.as_mut().expect("invariant: no flow has room during a turn").engine.start(start);
     }
 
     fn order(&mut self, order: Order) {
         match &mut self.runs {
-            Some(runs) => runs.order(order),
+            Some(runs) => runs.engine.order(order),
             None => self.commands.push(RunCommand::Order(order)),
         }
     }

@@ -354,8 +354,8 @@ fn runs_share_a_cluster_under_one_driver() {
 }
 
 /// While a turn of the runs hangs, the scheduler takes its own, says that it waits, and takes in a
-/// cancellation. `goes_on` ends it if nothing else does. Only the first run works.
-fn hangs_alone(scene: &Scene, (mut resident, runs): (YarnSharedEngine, Vec<RunId>), goes_on: impl Fn()) {
+/// cancellation. `resume` ends it if nothing else does. Only the first run works.
+fn hangs_alone(scene: &Scene, (mut resident, runs): (YarnSharedEngine, Vec<RunId>), resume: impl Fn()) {
     scene.player.follow(|_, request| if request.name == "f/two" { Act::Waits } else { Act::Works });
     let empty = without_flows(&resident.machines());
     let (mut policy, mut nowhere, mut notices, mut back) =
@@ -374,7 +374,7 @@ fn hangs_alone(scene: &Scene, (mut resident, runs): (YarnSharedEngine, Vec<RunId
         }
         if turns == 40 {
             assert_eq!((&back[..], scene.player.submitted().len()), (&[][..], 0));
-            goes_on();
+            resume();
         }
         for event in driver.engine().events() {
             match event {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use slackline_executor::engine::backend::{EndedRun, EngineEvent, FlowOrder, RunConfig, RunId};
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::engine::external_runs::JoinOutcome;
-use slackline_model::{FlowId, Time};
-use slackline_policy::engine::{Order, Report, Start};
+use slackline_model::FlowId;
+use slackline_policy::engine::{Order, Report};
 use slackline_policy::plans::Plans;
 use slackline_task::base::activity::{self, Duty};
 
@@ -75,7 +75,7 @@ impl Turn {
 
 /// The runs on a cluster, with their engine.
 pub(super) struct FlowRuns {
-    engine: FlowEngine,
+    pub(super) engine: FlowEngine,
     /// By the engine's number of the run.
     members: BTreeMap<u32, (RunId, RunContext)>,
     events: Vec<EngineEvent>,
@@ -91,18 +91,6 @@ impl FlowRuns {
         std::mem::take(&mut self.events)
     }
 
-    pub(super) fn is_up(&self, host: &str) -> bool {
-        self.engine.is_up(host)
-    }
-
-    pub(super) fn start(&mut self, start: &Start<'_>) {
-        self.engine.start(start);
-    }
-
-    pub(super) fn order(&mut self, order: Order) {
-        self.engine.order(order);
-    }
-
     /// The run of a flow, by the driver's id.
     pub(super) fn run_of(&self, flow: FlowId) -> Option<RunId> {
         self.engine.run_of(flow).and_then(|run| self.id_of(run))
@@ -115,11 +103,6 @@ impl FlowRuns {
 
     fn id_of(&self, run: u32) -> Option<RunId> {
         self.members.get(&run).map(|(id, _)| *id)
-    }
-
-    /// How long the next turn waits before its poll; `wake` is when the driver wants a report.
-    pub(super) fn time_to_next_turn(&self, wake: Option<Time>) -> Duration {
-        self.engine.time_to_next_poll(wake)
     }
 
     fn carry_out(&mut self, command: RunCommand, reports: &mut Vec<Report>) {
