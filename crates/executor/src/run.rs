@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use slackline_model::draft::MachineDraft;
+use slackline_model::quota::UserQuota;
 use slackline_model::{Draft, Instance, Span, Time, WallTime};
 use slackline_task::base::clock::{ClockReading, RunClock};
 use slackline_task::base::error::may_pass;
@@ -173,7 +174,12 @@ impl Session {
     ///
     /// # Errors
     /// It knows others; the journal cannot be written.
-    pub(crate) fn join(&mut self, all: &[MachineDraft]) -> Result<(), EngineError> {
+    pub(crate) fn join(
+        &mut self,
+        all: &[MachineDraft],
+        quota: Option<&UserQuota>,
+    ) -> Result<(), EngineError> {
+        self.head.workload.flows.iter_mut().for_each(|flow| flow.quota = quota.cloned());
         let known = &self.head.workload.machines;
         let is_same = |(a, b): (&MachineDraft, &MachineDraft)| {
             former_name(a) == former_name(b) && (a.count, a.slots) == (b.count, b.slots)

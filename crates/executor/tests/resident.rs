@@ -13,7 +13,7 @@ use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_executor::engine::Settings;
 use slackline_executor::engine::backend::{
     Backend, EndedRun, FlowOrder, FlowOverrides, RunConfig, RunId, Session, SharedEngine, SharedEngineConfig,
-    UserQuota, ended_runs, without_flows,
+    ended_runs, without_flows,
 };
 use slackline_executor::engine::event::RunEvent;
 use slackline_executor::engine::this_machine::LocalEngine;
@@ -25,6 +25,7 @@ use slackline_executor::store::journal::Setup;
 use slackline_executor::store::run_schedule;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
+use slackline_model::quota::{Quota, UserQuota};
 use slackline_model::{Cluster, Draft, Instance, Time};
 use slackline_policy::{Config, Driver, Policy};
 use slackline_task::base::clock::unix_micros;
@@ -130,7 +131,7 @@ impl Place {
 
     /// Adds a flow of a user with a quota of slots.
     fn bring_of(&self, to: &mut dyn SharedEngine, flow: FlowDraft, quota: Option<(String, u32)>) -> RunId {
-        let quota = quota.map(|(user, slots)| UserQuota { user, slots });
+        let quota = quota.map(|(user, slots)| UserQuota { user, quota: Quota { slots } });
         self.add(to, flow, RunConfig { attempts_max: 2, slowstart: 1.0, overrides: BTreeMap::new(), quota })
     }
 

@@ -8,6 +8,7 @@ use crate::calendar::Start;
 use crate::cluster::Slots;
 use crate::cost::{Metric, Objective};
 use crate::id::PhaseKind;
+use crate::quota::UserQuota;
 use crate::schedule::Outcome;
 use crate::shell;
 
@@ -108,6 +109,8 @@ pub struct FlowDraft {
     pub user: Option<String>,
     /// Its priority in its log; higher is more urgent.
     pub priority: Option<u32>,
+    /// The quota of the user whose tasks its tasks count among; in no document.
+    pub quota: Option<UserQuota>,
     /// Recurrence.
     pub repeat: Option<Repeat>,
     /// Its jobs.
@@ -126,6 +129,7 @@ impl FlowDraft {
             pool: None,
             user: None,
             priority: None,
+            quota: None,
             repeat: None,
             jobs,
         }

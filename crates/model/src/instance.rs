@@ -28,6 +28,7 @@ use crate::cost::{CostFn, Objective};
 use crate::draft::{CostDraft, Draft, Weights};
 use crate::error::Invalid;
 use crate::id::{FlowId, JobId, PhaseId, PhaseKind, PoolId, TiVec};
+use crate::quota::UserQuota;
 use crate::table::Table;
 use crate::tasks::Tasks;
 use crate::time::{Span, Time, Work};
@@ -66,6 +67,8 @@ pub struct Flow {
     pub user: Option<String>,
     /// Its priority in its log, if known; higher is more urgent.
     pub priority: Option<u32>,
+    /// The quota of the user whose tasks its tasks count among.
+    pub quota: Option<UserQuota>,
     /// Work of all its phases.
     pub work: Work,
     /// Longest chain of phases in seconds, each at its cap on the fastest slots of its kind.

@@ -44,6 +44,7 @@ pub mod names;
 pub mod params;
 pub mod printable;
 pub mod profile;
+pub mod quota;
 pub mod random;
 pub mod reorder_buffer;
 pub mod schedule;

@@ -92,6 +92,9 @@ impl Assigner {
         events: &[Event],
         scope: Scope<'_>,
     ) {
+        if !engine.is_ready() {
+            return;
+        }
         match self.style {
             Style::Placements => {
                 self.placements.note(events, ledger);
@@ -139,18 +142,12 @@ impl Assigner {
             self.decisions += 1;
             let hidden = ledger.hide_short(phase, deciding.estimates);
             let slots = spot.free(ledger);
-            let room = engine.room(ledger.instance.flow_of(phase));
+            let room = ledger.quotas.room(&ledger.instance, phase);
             let (wanted, begun) = if slots > 0 && room > 0 && ledger.admits(phase, spot, engine) {
                 let runnable = ledger.state.runnable(&ledger.instance, phase);
                 assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
                 let n = tasks.min(slots).min(runnable).min(room).max(1);
-                let begun = self.begin(&mut Starter { spot, phase, ledger, engine }, n);
-                // An engine that limits how many tasks start must know these tasks before it reports the
-                // remaining limit.
-                if room < u32::MAX {
-                    ledger.start_opened(engine);
-                }
-                (n, begun)
+                (n, self.begin(&mut Starter { spot, phase, ledger, engine }, n))
             } else {
                 (1, 0)
             };
@@ -174,7 +171,7 @@ impl Assigner {
         let simply_start = |phase| {
             !ledger.state.is_early(&ledger.instance, phase)
                 && !locality::has_hosts(&ledger.instance, phase)
-                && engine.room(ledger.instance.flow_of(phase)) == u32::MAX
+                && ledger.quotas.room(&ledger.instance, phase) == u32::MAX
         };
         self.decisions += self.targets.share_out(spot.slot_kind, slots, ledger, simply_start, &mut portions);
         for Portion { phase, tasks, .. } in portions.drain(..) {

@@ -270,13 +270,17 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         Stuck { view: self.view(), policy: self.policy, gave_up: self.gave_up.clone() }.unfinished()
     }
 
-    /// The flows that get no slot because of a limit of the policy although slots are free: ids and limits.
+    /// The flows that get no slot because of a quota or a limit of the policy although slots are free: ids and
+    /// limits.
     pub fn limits(&self) -> Vec<(FlowId, String, String)> {
         let view = self.view();
         if view.instance.cluster().slot_kinds().iter().all(|&slot_kind| view.held.free(slot_kind) == 0) {
             return Vec::new();
         }
-        let limit = |phase| self.policy.limit(view.instance.phase(phase).job, &view);
+        let limit = |phase| {
+            let quota = self.ledger.quotas.limit(&self.ledger.instance, phase);
+            quota.or_else(|| self.policy.limit(view.instance.phase(phase).job, &view))
+        };
         let flows = view.instance.flows().iter_enumerated();
         let limited = flows.filter_map(|(flow, info)| {
             let mut waiting = info.phases().filter(|&phase| view.state.waits_for_slots(phase));

@@ -62,11 +62,9 @@ pub trait Engine {
     /// ([`Report::Ends`]).
     fn blocked_by_deadline(&mut self) {}
 
-    /// The number of tasks of a flow that may still start now, if its user has a quota of slots. When the
-    /// quota allows more again, the engine reports an event: the end of the task that freed the slot.
-    fn room(&mut self, flow: FlowId) -> u32 {
-        let _ = flow;
-        u32::MAX
+    /// Whether tasks may start now. If not, the engine reports an event when they may.
+    fn is_ready(&mut self) -> bool {
+        true
     }
 
     /// Whether flows may still arrive. If not, a run ends when all flows that arrived are done.

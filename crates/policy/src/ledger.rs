@@ -7,6 +7,7 @@ mod speculation;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::cluster::Group;
+use slackline_model::quota::QuotaUse;
 use slackline_model::schedule::{NewRow, Outcome};
 use slackline_model::{
     Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotKind, SlotRange, Span, Time,
@@ -79,6 +80,7 @@ pub(crate) struct Ledger {
     pub(crate) ams: Option<Ams>,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
+    pub(crate) quotas: QuotaUse,
     /// Scratch: the places of the batch being cut.
     piece: Vec<SlotRange>,
 }
@@ -128,6 +130,7 @@ impl Ledger {
             failures: BTreeMap::new(),
             wakes: BTreeSet::new(),
             freed: None,
+            quotas: QuotaUse::default(),
             piece: Vec::new(),
             instance,
         }
@@ -207,7 +210,8 @@ impl Ledger {
         self.went.remove(&id);
         let task = &mut self.log[id].task;
         (task.end, task.outcome) = (at, outcome);
-        let phase = task.phase;
+        let (phase, count) = (task.phase, task.count);
+        self.quotas.end(&self.instance, phase, count);
         self.forget_reduce(id, phase);
         if !self.keeps_rows() {
             self.leaving.push(id);
@@ -357,6 +361,7 @@ impl Ledger {
                 let row = self.open_row(phase, piece, self.now);
                 self.start_row(row, None, engine);
             } else if let Some(row) = self.growing(phase, piece) {
+                self.quotas.start(&self.instance, phase, piece.count);
                 self.log[row].extend(&self.piece);
             } else {
                 let row = self.open_row(phase, piece, self.now);
@@ -487,6 +492,7 @@ impl Ledger {
         let (startup, outcome) = (Span::ZERO, Outcome::Done);
         let new = NewRow { phase, first, count, start, end: RUNNING, startup, attempt, outcome };
         let row = self.log.push(Row::new(new, &self.piece));
+        self.quotas.start(&self.instance, phase, count);
         let info = self.instance.phase(phase);
         if let Some(reduces) = &mut self.reduces
             && info.kind == PhaseKind::Reduce

@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use slackline::resident::{FlowOrder, FlowOverrides, UserQuota};
+use slackline::resident::{FlowOrder, FlowOverrides, Quota, UserQuota};
 use slackline_model::WallTime;
 use slackline_task::base::clock::{ClockReading, Elapsed};
 
@@ -73,8 +73,8 @@ pub struct Limits {
     pub queued_by_user: usize,
     /// Submissions of one user that are scheduled at a time.
     pub live_by_user: usize,
-    /// Slots that the tasks of one user may hold at a time. `None`: no limit.
-    pub slots_by_user: Option<u32>,
+    /// What the tasks of one user may hold at a time. `None`: no limit.
+    pub quota: Option<Quota>,
     /// Submissions of one user within a minute.
     pub rate_by_user: usize,
     /// Finished submissions that are remembered.
@@ -90,7 +90,7 @@ impl Default for Limits {
             queued: 200_000,
             queued_by_user: 200_000,
             live_by_user: 1_000,
-            slots_by_user: None,
+            quota: None,
             rate_by_user: 100_000,
             remembered: 10_000,
             remembered_for: 30 * 24 * 3600 * SECOND,

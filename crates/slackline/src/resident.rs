@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 
 use slackline_executor::engine::backend::{EndedRun, EngineEvent, without_flows};
 pub use slackline_executor::engine::backend::{
-    FlowOrder, FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine, UserQuota,
+    FlowOrder, FlowOverrides, RunConfig, RunId, SharedEngine, SharedEngineConfig, SharedMachine,
 };
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::error::EngineError;
+pub use slackline_model::quota::{Quota, UserQuota};
 use slackline_model::{Cluster, History, Objective, Time};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Choice, Config, Driver, Figures, Learning};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
+use slackline_model::quota::UserQuota;
 use slackline_model::{Draft, FlowId, Instance, Profile, Time};
 use slackline_policy::engine::AsEngine;
 use slackline_policy::plans::Plans;
@@ -208,39 +209,8 @@ pub struct RunConfig {
     pub slowstart: f64,
     /// Overrides of flows, by their names.
     pub overrides: BTreeMap<String, FlowOverrides>,
-    /// The quota of its user; none for as many slots as there are.
+    /// The quota of its user.
     pub quota: Option<UserQuota>,
-}
-
-/// How many slots the tasks of all runs of a user may hold together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UserQuota {
-    pub user: String,
-    pub slots: u32,
-}
-
-/// By run: the quota of its user.
-#[derive(Clone, Debug, Default)]
-pub struct Quotas(BTreeMap<RunId, UserQuota>);
-
-impl Quotas {
-    /// Adds a run, with the quota of its user if they have one.
-    pub fn add(&mut self, run_id: RunId, quota: Option<UserQuota>) {
-        self.0.extend(quota.map(|quota| (run_id, quota)));
-    }
-
-    /// Removes a run.
-    pub fn remove(&mut self, run_id: RunId) {
-        self.0.remove(&run_id);
-    }
-
-    /// How many more slots a run may have, where `held` is the run of each slot that is held. O(held · log
-    /// runs) where there is a quota.
-    pub fn room(&self, run_id: Option<RunId>, held: impl Iterator<Item = RunId>) -> u32 {
-        let Some(own) = run_id.and_then(|run_id| self.0.get(&run_id)) else { return u32::MAX };
-        let is_theirs = |run_id: &RunId| self.0.get(run_id).is_some_and(|other| other.user == own.user);
-        own.slots.saturating_sub(u32::try_from(held.filter(is_theirs).count()).unwrap_or(u32::MAX))
-    }
 }
 
 /// What may change of a flow while it runs.

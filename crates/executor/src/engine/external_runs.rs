@@ -93,7 +93,7 @@ impl ExternalRuns {
             return JoinOutcome::Ended(Box::new(session), Ok(end));
         };
         left.machines = machines.to_vec();
-        let joined = session.join(machines).and_then(|()| Ok(Instance::new(&left)?));
+        let joined = session.join(machines, rules.quota.as_ref()).and_then(|()| Ok(Instance::new(&left)?));
         let instance = match joined {
             Ok(instance) => instance,
             Err(error) => return JoinOutcome::Ended(Box::new(session), Err(error)),

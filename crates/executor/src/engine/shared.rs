@@ -45,7 +45,7 @@ use slackline_task::base::system::with_remedy;
 use slackline_task::process::spec::Spec;
 
 use crate::engine::backend::{
-    self, EndedRun, EngineEvent, FlowOrder, Quotas, RunConfig, RunId, SharedEngine, SharedMachine, ended_runs,
+    self, EndedRun, EngineEvent, FlowOrder, RunConfig, RunId, SharedEngine, SharedMachine, ended_runs,
 };
 use crate::engine::ending::PATIENCE;
 use crate::engine::event::EventCallback;
@@ -105,8 +105,6 @@ pub(crate) struct SharedProcessEngine {
     /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until
     /// it has decided.
     named: BTreeMap<u64, (RunId, u64)>,
-    /// Slot quotas of users.
-    quotas: Quotas,
     /// The flows that the driver has, by its numbers.
     arrived: BTreeMap<FlowId, DriverFlow>,
     /// The numbers that the driver gives to the next flow and its first phase.
@@ -166,7 +164,6 @@ impl SharedProcessEngine {
             events,
             out,
             named: BTreeMap::new(),
-            quotas: Quotas::default(),
             arrived: BTreeMap::new(),
             next: (FlowId(0), PhaseId(0)),
             wakes: Wakes::default(),
@@ -415,7 +412,6 @@ impl SharedProcessEngine {
         self.withdraw_all(id);
         self.runs.remove(&id);
         self.named.retain(|_, (run_id, _)| *run_id != id);
-        self.quotas.remove(id);
         lock(&self.mux).forget(id);
         let session = Box::new(ProcessSession::new(session, self.settings.clone()));
         self.happened.push(EngineEvent::Ended(EndedRun { run: id, how, session }));
@@ -511,11 +507,6 @@ impl Engine for SharedProcessEngine {
         self.is_barred = true;
     }
 
-    fn room(&mut self, flow: FlowId) -> u32 {
-        let run_id = self.arrived.get(&flow).map(|arrived| arrived.run);
-        self.quotas.room(run_id, lock(&self.mux).held())
-    }
-
     /// More may come as long as a process drives it.
     fn may_bring_flows(&mut self) -> bool {
         true
@@ -565,6 +556,7 @@ impl SharedEngine for SharedProcessEngine {
             away,
             attempts_max,
             overrides,
+            quota,
             settings: self.settings.clone(),
             engine: self.clock,
             on_event,
@@ -593,7 +585,6 @@ impl SharedEngine for SharedProcessEngine {
                 numbers: BTreeMap::new(),
             },
         );
-        self.quotas.add(run_id, quota);
         Ok(run_id)
     }
 

@@ -93,6 +93,7 @@ pub(super) fn arrival(
         pool: draft.pool.as_ref().and_then(|name| instance.pools.position(|p| p.id == *name)),
         user: draft.user.clone(),
         priority: draft.priority,
+        quota: draft.quota.clone(),
         work: Work::ZERO,
         critical_path: 0.0,
         alone: 0.0,

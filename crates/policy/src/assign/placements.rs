@@ -152,7 +152,7 @@ fn serve(
         if free == 0 {
             break;
         }
-        let room = engine.room(ledger.instance.flow_of(head.phase));
+        let room = ledger.quotas.room(&ledger.instance, head.phase);
         if room == 0 {
             is_full = true;
             at += 1;

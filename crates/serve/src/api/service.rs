@@ -27,9 +27,9 @@ pub struct Service {
     pub objective: String,
     /// The number of slots of all machines that are up.
     pub slots: u64,
-    /// The limit of slots that the tasks of one user may hold. Omitted without a limit.
+    /// What the tasks of one user may hold at a time, such as `slots=8`. Omitted without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slots_by_user: Option<u64>,
+    pub quota: Option<String>,
     /// The machines.
     #[serde(default)]
     pub machines: Vec<Machine>,

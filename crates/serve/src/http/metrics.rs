@@ -274,7 +274,7 @@ mod tests {
             objective: String::new(),
             policy: "say \"auto\"".into(),
             slots: 4,
-            slots_by_user: None,
+            quota: None,
             machines: Vec::new(),
             running: 3,
             waiting: 7,

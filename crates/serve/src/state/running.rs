@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use slackline::resident::FlowOrder;
+use slackline::resident::{FlowOrder, UserQuota};
 use slackline::run::{RunEvent, TaskId};
 use slackline_model::PhaseKind;
 use slackline_model::WallTime;
@@ -158,7 +158,7 @@ impl ServiceState {
         let cancelled = run.flows.iter().filter(|flow| flow.state == FlowStatus::Cancelled);
         let cancelled = cancelled.map(|flow| Effect::cancel(number, &flow.flow)).collect::<Vec<_>>();
         entry.run(run);
-        let quota = self.quota(&user);
+        let quota = self.facts.limits.quota.map(|quota| UserQuota { user, quota });
         self.out.effects.push(Effect::Admit { number, name, quota, standings, deadlines });
         self.out.effects.extend(cancelled);
         self.event("opened", Some(number), None, message);
@@ -252,7 +252,7 @@ impl ServiceState {
         if flow.state == FlowStatus::Waiting && flow.has_begun {
             flow.state = FlowStatus::Running;
         }
-        self.work(number, more);
+        self.work(more);
     }
 
     /// Finishes the flow of a job if all its tasks have finished.
@@ -281,7 +281,7 @@ impl ServiceState {
 
     fn returned(&mut self, number: u64, stopped: Option<String>) {
         let running = self.submissions.running_mut(number).map_or(0, |run| run.running());
-        self.work(number, -running.cast_signed());
+        self.work(-running.cast_signed());
         if let Some(problem) = stopped {
             return self.retry(number, &problem);
         }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use slackline::resident::UserQuota;
 use slackline_model::WallTime;
 use slackline_task::base::clock::Elapsed;
 
@@ -23,8 +22,6 @@ const MINUTE: u64 = 60 * SECOND;
 pub(super) struct Usage {
     /// The times at which each user submitted within the last minute.
     rates: BTreeMap<String, VecDeque<Elapsed>>,
-    /// Slots that the tasks of each user hold. Counted only if `Limits::slots_by_user` is set.
-    slots: BTreeMap<String, u64>,
     pub(super) load: LoadSoFar,
 }
 
@@ -44,7 +41,7 @@ pub(super) struct LoadSoFar {
 impl Usage {
     pub(super) fn new(now: Elapsed) -> Self {
         let load = LoadSoFar { since: now, noted: now, ..LoadSoFar::default() };
-        Self { rates: BTreeMap::new(), slots: BTreeMap::new(), load }
+        Self { rates: BTreeMap::new(), load }
     }
 
     /// The time of the next load point, while there is work.
@@ -83,44 +80,15 @@ impl Usage {
     pub(super) fn count_rate(&mut self, user: &str, now: Elapsed) {
         self.rates.entry(user.to_owned()).or_default().push_back(now);
     }
-
-    fn hold_slots(&mut self, user: &str, by: i64) {
-        let held = self.slots.get(user).copied().unwrap_or(0).saturating_add_signed(by);
-        if held == 0 {
-            self.slots.remove(user);
-        } else {
-            self.slots.insert(user.to_owned(), held);
-        }
-    }
 }
 
 impl ServiceState {
-    /// The limit of slots of a user.
-    pub(super) fn quota(&self, user: &str) -> Option<UserQuota> {
-        self.facts.limits.slots_by_user.map(|slots| UserQuota { user: user.to_owned(), slots })
-    }
-
-    /// The reason to wait if the tasks of a user hold as many slots as the limit allows.
-    pub(super) fn why_quota(&self, user: &str) -> Option<String> {
-        let most = self.facts.limits.slots_by_user?;
-        let held = self.usage.slots.get(user).copied().unwrap_or(0);
-        let slots = if held == 1 { "1 slot".to_owned() } else { format!("{held} slots") };
-        (held >= most.into())
-            .then(|| format!("{user}'s tasks hold {slots}, as many as one user may (--slots-by-user)"))
-    }
-
-    /// Changes the number of running tasks of a submission.
-    pub(super) fn work(&mut self, number: u64, by: i64) {
+    /// Changes the number of running tasks.
+    pub(super) fn work(&mut self, by: i64) {
         let (load, now) = (&mut self.usage.load, self.clock.elapsed());
         load.work += load.running as f64 * now.since(load.since) as f64;
         load.since = now;
         load.running = load.running.saturating_add_signed(by);
-        if by != 0
-            && self.facts.limits.slots_by_user.is_some()
-            && let Some(entry) = self.submissions.open.get(&number)
-        {
-            self.usage.hold_slots(&entry.wanted.user, by);
-        }
     }
 
     /// The number of waiting tasks of all running submissions.

@@ -196,7 +196,7 @@ impl ServiceState {
             engine: self.facts.engine.clone(),
             policy: self.facts.policy.clone(),
             objective: self.facts.objective.clone(),
-            slots_by_user: self.facts.limits.slots_by_user.map(u64::from),
+            quota: self.facts.limits.quota.map(|quota| quota.to_string()),
             slots: machines.iter().filter(|machine| machine.up).map(|machine| machine.slots).sum(),
             machines,
             running: self.usage.load.running,

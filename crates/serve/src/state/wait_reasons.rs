@@ -120,7 +120,7 @@ impl ServiceState {
                     Some(format!("nothing of it starts until it is let go (slackline unhold {number})"))
                 }
                 FlowStatus::Held => Some("whether its deadlines hold is looked at first".to_owned()),
-                FlowStatus::Waiting | FlowStatus::Running => self.why_flow(number, entry, live, here, now),
+                FlowStatus::Waiting | FlowStatus::Running => self.why_flow(number, live, here, now),
                 FlowStatus::Finished | FlowStatus::Failed | FlowStatus::Cancelled => None,
             };
         }
@@ -130,7 +130,6 @@ impl ServiceState {
     fn why_flow(
         &self,
         number: u64,
-        entry: &Entry,
         live: &RunningSubmission,
         here: &FlowProgress,
         now: WallTime,
@@ -146,8 +145,7 @@ impl ServiceState {
         let why = if is_nowhere {
             Some("no machine is there".to_owned())
         } else {
-            let limit = || self.machines.limits.get(&(number, here.flow.clone())).cloned();
-            self.why_quota(&entry.wanted.user).or_else(limit)
+            self.machines.limits.get(&(number, here.flow.clone())).cloned()
         };
         // This check reads all jobs, so it comes last.
         why.filter(|_| here.has_more_to_start())

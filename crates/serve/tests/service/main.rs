@@ -16,6 +16,7 @@ use std::time::Duration;
 use slackline::Registry;
 use slackline::run::{Engines, HistoryStore};
 use slackline_model::Combine;
+use slackline_model::quota::Quota;
 use slackline_serve::api::{Change, FlowStatus, IfLate, Overlap, State, Submission, Submit};
 use slackline_serve::service::explain::LogQuery;
 use slackline_serve::service::hooks::Hooks;
@@ -222,11 +223,11 @@ fn held(dir: &Path) {
 }
 
 fn quota(dir: &Path) {
-    let limits = Limits { slots_by_user: Some(1), ..Limits::default() };
+    let limits = Limits { quota: Some(Quota { slots: 1 }), ..Limits::default() };
     let service = Service::start(&Setup { limits, ..setup(dir) }).unwrap();
     let number = submit(&service, flow(dir, "a", "sleep 300", 2));
     let shown = until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
-    let why = "anna's tasks hold 1 slot, as many as one user may (--slots-by-user)";
+    let why = "anna's tasks hold 1 slot, as many as one user may (--quota slots=1)";
     assert_eq!(shown.flows[0].why.as_deref(), Some(why));
     let explained = service.handle().explain(number, None, None).unwrap();
     let text = in_one_line(&explained.text);

@@ -438,7 +438,7 @@ async function machines(service) {
 
 /** Attempts at work are on the timeline, and a flow that waits for its user's quota says so. */
 async function quota() {
-  const service = await serve("quota", "operate", 0, "--slots-by-user", "1");
+  const service = await serve("quota", "operate", 0, "--quota", "slots=1");
   const isAtWork = async () => (await ask(service, "GET", "/api/v1/service")).running === 1;
   for (const name of ["works", "waits"]) {
     await ask(service, "POST", "/api/v1/submissions", { document: flowFile(name, { seconds: 600 }), name });

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use slackline_executor::engine::backend::{FlowOverrides, UserQuota};
+use slackline_executor::engine::backend::FlowOverrides;
 use slackline_executor::engine::event::RunEvent;
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::history::PhaseName;
+use slackline_model::quota::UserQuota;
 use slackline_model::{Draft, History, Objective, Time};
 
 use crate::policy_spec::PolicySpec;
@@ -18,7 +19,6 @@ use crate::run::Run;
 use crate::run::policy::Setting;
 use crate::run::run_model::{RunModel, SAMPLES, interval};
 
-pub(super) mod flow_quotas;
 mod forecast_engine;
 mod forecast_input;
 pub(super) mod running_tasks;
@@ -226,7 +226,7 @@ impl Forecaster {
                     slots.held.insert(id.clone());
                 }
                 flow.id = id;
-                slots.quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
+                flow.quota.clone_from(&run.quota);
                 slots.running.insert(flow.id.clone(), running);
                 // The deadline is a date. The remaining tasks are in the time of the run.
                 let deadline = flow.deadline.map(|at| (at + run.later).max(0.0));

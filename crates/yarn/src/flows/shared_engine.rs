@@ -15,12 +15,12 @@ use std::any::Any;
 use std::time::Duration;
 
 use slackline_executor::engine::backend::{
-    self, EndedRun, EngineEvent, FlowOrder, Quotas, RunConfig, RunId, SharedEngine, SharedMachine, ended_runs,
+    self, EndedRun, EngineEvent, FlowOrder, RunConfig, RunId, SharedEngine, SharedMachine, ended_runs,
 };
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::run::error::EngineError;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{FlowId, Instance, Time};
+use slackline_model::{Instance, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, Order, Report, Start, Wakes};
 use slackline_policy::plans::Plans;
@@ -47,8 +47,6 @@ pub(super) struct YarnSharedEngine {
     wakes: Wakes,
     /// As of the last turn.
     machines: Vec<SharedMachine>,
-    /// Limits on the slots of users.
-    quotas: Quotas,
     timeouts: Timeouts,
     /// How long the driver has continued without the runs.
     late: Option<Stopwatch>,
@@ -74,7 +72,6 @@ impl YarnSharedEngine {
             clock: engine.clock(),
             wakes: Wakes::default(),
             machines: machines.iter().map(shared).collect(),
-            quotas: Quotas::default(),
             is_late_reported: false,
             timeouts: engine.timeouts().clone(),
             late: None,
@@ -124,12 +121,7 @@ impl YarnSharedEngine {
             is_changed |= std::mem::replace(&mut machine.is_up, is_up) != is_up;
         }
         self.happened.extend(is_changed.then_some(EngineEvent::MachinesChanged));
-        for event in runs.take_events() {
-            if let EngineEvent::Ended(ended) = &event {
-                self.quotas.remove(ended.run);
-            }
-            self.happened.push(event);
-        }
+        self.happened.extend(runs.take_events());
         self.runs = Some(runs);
     }
 }
@@ -149,7 +141,7 @@ impl Engine for YarnSharedEngine {
     }
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
-        self.runs.as_mut().expect("invariant: no flow has room during a turn").engine.start(start);
+        self.runs.as_mut().expect("invariant: nothing starts during a turn").engine.start(start);
     }
 
     fn order(&mut self, order: Order) {
@@ -163,8 +155,8 @@ impl Engine for YarnSharedEngine {
         self.wakes.add(at, self.clock.now());
     }
 
-    fn room(&mut self, flow: FlowId) -> u32 {
-        self.runs.as_ref().map_or(0, |runs| self.quotas.room(runs.run_of(flow), runs.open_runs()))
+    fn is_ready(&mut self) -> bool {
+        self.runs.is_some()
     }
 
     /// The service may add runs at any time.
@@ -193,7 +185,6 @@ impl SharedEngine for YarnSharedEngine {
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
         let id = RunId(self.next_run);
         self.next_run += 1;
-        self.quotas.add(id, config.quota.clone());
         self.commands.push(RunCommand::Add(Box::new(Arrival { id, session, config, on_event })));
         Ok(id)
     }

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline_executor::store::log::LogError;
+use slackline_model::quota::Quota;
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket, users};
@@ -161,11 +162,11 @@ struct LimitFlags {
     /// The same of one user
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().live_by_user, value_parser = value::whole::<usize>(1, 100_000))]
     live_by_user: usize,
-    /// Slots that the tasks of one user may hold at a time [default: all]
+    /// What the tasks of one user may hold at a time, such as slots=8 [default: everything]
     ///
     /// Slots that nobody else wants stay free then.
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u32>(1, u32::MAX.into()))]
-    slots_by_user: Option<u32>,
+    #[arg(long, hide_short_help = true, value_name = "slots=N")]
+    quota: Option<Quota>,
     /// Submissions that may wait
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().queued, value_parser = value::whole::<usize>(1, 10_000_000))]
     queued: usize,
@@ -190,7 +191,7 @@ impl LimitFlags {
             queued: self.queued,
             queued_by_user: self.queued_by_user,
             live_by_user: self.live_by_user,
-            slots_by_user: self.slots_by_user,
+            quota: self.quota,
             rate_by_user: self.rate_by_user,
             remembered: self.keep,
             remembered_for: (self.keep_for * 1e6) as u64,

@@ -163,11 +163,6 @@ impl FleetMux {
         self.held.remove(&row).map(|held| held.run)
     }
 
-    /// The runs that hold the slots of rows, one by one.
-    pub(crate) fn held(&self) -> impl Iterator<Item = RunId> + '_ {
-        self.held.values().map(|held| held.run)
-    }
-
     /// The run of a row.
     pub(crate) fn run_of(&self, row: RowId) -> Option<RunId> {
         self.held.get(&row).map(|held| held.run)

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use slackline_model::draft::MachineDraft;
+use slackline_model::quota::UserQuota;
 use slackline_model::{Instance, MachineId, Time};
 use slackline_policy::engine::Report;
 use slackline_task::base::activity::{self, Duty};
@@ -39,6 +40,8 @@ pub(crate) struct RunStart {
     /// The limit on failures of a task if its job has none.
     pub(crate) attempts_max: u16,
     pub(crate) overrides: BTreeMap<String, FlowOverrides>,
+    /// The quota of its user.
+    pub(crate) quota: Option<UserQuota>,
     pub(crate) settings: Settings,
     pub(crate) engine: RunClock,
     pub(crate) on_event: EventCallback,
@@ -50,11 +53,11 @@ pub(crate) struct RunStart {
 impl RunStart {
     /// Has the run ready to work; the loop learns if that cannot be.
     pub(crate) fn ready(self, out: Outbox) -> Option<HostedRun> {
-        let Self { mut session, machines, away, attempts_max, overrides, .. } = self;
+        let Self { mut session, machines, away, attempts_max, overrides, quota, .. } = self;
         let Self { settings, engine, on_event, mux, is_alone, .. } = self;
         let clock = session.clock();
         let later = clock.offset_to(&engine);
-        let joined = session.join(&machines).and_then(|()| {
+        let joined = session.join(&machines, quota.as_ref()).and_then(|()| {
             let mut left = session.left().ok_or_else(|| EngineError::other("nothing is left to do"))?;
             left.machines = machines;
             Ok(Instance::new(&left)?)

@@ -97,7 +97,7 @@ fn a_held_flow_names_the_hold() {
 
 #[test]
 fn a_flow_that_reads_what_another_has_not_made_waits_for_that() {
-    let mut world = World::new(Limits { slots_by_user: Some(1), ..Limits::default() });
+    let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));
     world.open_as(number, &[("load", 1, None), ("ship", 1, None)], |flow| {
         if flow.flow == "ship" {
@@ -106,7 +106,7 @@ fn a_flow_that_reads_what_another_has_not_made_waits_for_that() {
     });
     world.start(number, 0);
     let why = "the output of load/j is not there yet";
-    assert_eq!(world.flow(number, "ship").why.as_deref(), Some(why), "and not for its quota");
+    assert_eq!(world.flow(number, "ship").why.as_deref(), Some(why), "ship");
     assert_eq!(world.list()[0].flows[1].why.as_deref(), Some(why), "lists say it too");
     assert_eq!(world.flow(number, "load").why, None);
     world.finish(number, 0);
@@ -127,33 +127,4 @@ fn a_flow_that_comes_later_and_one_without_machines_say_so() {
     assert_eq!(world.flow(number, "f").why.as_deref(), Some("no machine is there"));
     world.apply_event(StateEvent::Machines(machine(true)));
     assert_eq!(world.flow(number, "f").why, None);
-}
-
-#[test]
-fn a_quota_is_named_where_it_is_why_nothing_more_starts() {
-    let mut world = World::new(Limits { slots_by_user: Some(2), ..Limits::default() });
-    let bert = Principal::new("bert", Role::Submit);
-    for name in ["a", "b"] {
-        let number = world.submit(&anna(), submit(name));
-        world.open(number, &[("f", 2, None)]);
-    }
-    world.submit(&bert, submit("c"));
-    world.open(3, &[("f", 2, None)]);
-    world.start(1, 0);
-    assert_eq!(world.flow(2, "f").why, None);
-    world.start(1, 0);
-    let why = Some("anna's tasks hold 2 slots, as many as one user may (--slots-by-user)".to_owned());
-    assert_eq!(world.flow(2, "f").why, why);
-    assert_eq!(world.list()[1].flows[0].why, why, "lists say it too");
-    assert_eq!(world.flow(1, "f").why, None, "all of it is at work");
-    assert_eq!(world.flow(3, "f").why, None, "it belongs to another user");
-    world.execute(&anna(), hold(2, true)).unwrap();
-    assert!(world.flow(2, "f").why.is_some_and(|why| why.contains("let go")), "it waits because it is held");
-    world.execute(&anna(), hold(2, false)).unwrap();
-    world.finish(1, 0);
-    assert_eq!(world.flow(2, "f").why, None);
-    world.start(2, 0);
-    assert_eq!(world.flow(2, "f").why, why);
-    world.stopped(1, "no journal");
-    assert_eq!(world.flow(2, "f").why, None);
 }

@@ -12,7 +12,7 @@ export interface Machine { machine: string; slots: number; up: boolean }
 
 export interface Service {
   version: string; began: string; started: string; now: string; engine: string; policy: string; objective?: string;
-  slots: number; slots_by_user?: number; machines: Machine[]; running: number; waiting: number; submissions: Partial<Record<SubmissionState, number>>;
+  slots: number; quota?: string; machines: Machine[]; running: number; waiting: number; submissions: Partial<Record<SubmissionState, number>>;
   draining: boolean; calibration: Calibration; trouble?: string;
 }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slackline_algo::auto::{Auto, OrderRecorder, OrderReplay, Resolve};
-use slackline_executor::engine::backend::UserQuota;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::schedule::FlowRow;
@@ -13,17 +12,12 @@ use slackline_model::{Draft, FlowId, Instance, Time};
 use slackline_policy::Policy;
 
 use crate::policy_spec::PolicySpec;
-use crate::run::forecaster::flow_quotas::FlowQuotas;
 use crate::run::forecaster::running_tasks::{RunningTasks, TasksByFlow};
 use crate::run::forecaster::scenario;
 use crate::run::policy::{self, Setting};
 
 /// By name of a flow: its predicted completion time.
 pub type Completions = BTreeMap<String, f64>;
-
-/// By flow: its owner, and the number of slots that all flows of the owner may hold together. Flows without
-/// such a limit are absent.
-pub(super) type Quotas = BTreeMap<String, UserQuota>;
 
 /// The remaining work of all flows at a moment, to be simulated.
 #[derive(Clone, Debug)]
@@ -40,7 +34,6 @@ pub struct ForecastInput {
 /// What limits the slots of flows beside the policy.
 #[derive(Debug, Default)]
 pub(super) struct SlotUse {
-    pub(super) quotas: Quotas,
     pub(super) running: TasksByFlow,
     /// The held flows, whose running tasks alone are simulated. They get no prediction.
     pub(super) held: BTreeSet<String>,
@@ -177,10 +170,8 @@ impl ForecastInput {
     }
 
     fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Result<Completions, String> {
-        let SlotUse { quotas, running, .. } = &*self.slots;
-        let quotas = FlowQuotas::new(instance.flows().iter().map(|flow| quotas.get(&flow.id)));
-        let running = RunningTasks::new(instance, running);
-        let ends = scenario::ends(instance, policy, self.setting.slowstart, &quotas, &running)?;
+        let running = RunningTasks::new(instance, &self.slots.running);
+        let ends = scenario::ends(instance, policy, self.setting.slowstart, &running)?;
         Ok(self.named(instance, ends.into_iter_enumerated().filter_map(|(flow, end)| Some((flow, end?)))))
     }
 

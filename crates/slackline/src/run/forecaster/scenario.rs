@@ -7,7 +7,6 @@ use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::{Config, Driver, FlowEnd, Policy, Sink};
 
-use crate::run::forecaster::flow_quotas::FlowQuotas;
 use crate::run::forecaster::forecast_engine::ForecastEngine;
 use crate::run::forecaster::running_tasks::RunningTasks;
 
@@ -20,10 +19,9 @@ pub(in crate::run) fn ends(
     instance: &Instance,
     policy: &mut dyn Policy,
     slowstart: f64,
-    quotas: &FlowQuotas,
     running: &RunningTasks,
 ) -> Result<TiVec<FlowId, Option<Time>>, String> {
-    let mut engine = ForecastEngine::new(instance, running, quotas);
+    let mut engine = ForecastEngine::new(instance, running);
     let mut ends = Ends(vec![None; instance.flows().len()].into());
     let config = Config { slowstart, ..Config::plain() };
     let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);

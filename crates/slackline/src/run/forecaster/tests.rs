@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use slackline_executor::store::running_attempt::RunningAttempt;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+use slackline_model::quota::Quota;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Combine, Instance, Metric, PhaseKind, Seed};
 use slackline_task::base::task_id::TaskId;
@@ -52,7 +53,8 @@ fn forecast_of(
     let objective = Objective::new(Metric::Response, Combine::Sum);
     let mut forecast = Forecaster::new(policy.clone(), machines(slots), objective, 1.0);
     for (number, (workload, quota)) in (1..).zip(runs) {
-        let followed = NewRun::of(&workload).with_quota(quota.map(|(user, slots)| UserQuota { user, slots }));
+        let followed = NewRun::of(&workload)
+            .with_quota(quota.map(|(user, slots)| UserQuota { user, quota: Quota { slots } }));
         forecast.track(number, followed, apart * (number - 1) as f64, BTreeMap::new());
     }
     forecast

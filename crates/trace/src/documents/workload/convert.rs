@@ -93,6 +93,7 @@ pub(crate) fn to_flow(
         pool: flow.pool,
         user: flow.user,
         priority: flow.priority,
+        quota: None,
         repeat: flow.repeat.map(|wire::Repeat { every, times }| Repeat { every: every.0, times }),
         jobs: jobs.map(|(k, job)| to_job(&format!("{path}.jobs[{k}]"), job, faults)).collect(),
     }

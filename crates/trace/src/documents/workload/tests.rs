@@ -423,6 +423,7 @@ fn flows() -> impl Strategy<Value = FlowDraft> {
             pool,
             user,
             priority,
+            quota: None,
             repeat,
             jobs,
         },

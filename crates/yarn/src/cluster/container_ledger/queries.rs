@@ -13,11 +13,6 @@ impl ContainerLedger {
         self.hosts.iter().map(|host| (host.name.as_str(), host.count))
     }
 
-    /// The job of each open row.
-    pub(crate) fn open_jobs(&self) -> impl Iterator<Item = u32> + '_ {
-        self.rows.values().filter_map(|row| self.job_of(row.phase))
-    }
-
     pub(crate) fn is_up(&self, host: &str) -> bool {
         let is_it = |known: &&Host| known.name == host;
         self.hosts.iter().find(is_it).is_some_and(|host| {

@@ -7,7 +7,6 @@ use slackline_executor::engine::event::{EventCallback, RunEvent};
 use slackline_executor::engine::external_runs::{self, JoinOutcome};
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::{RunEnd, Session};
-use slackline_model::FlowId;
 use slackline_policy::engine::Report;
 
 use crate::clock::pause;
@@ -86,16 +85,6 @@ impl FlowEngine {
                 (row.maps, row.reduces) = (Some(0), Some(0));
             }
         }
-    }
-
-    /// The run of a flow, by the driver's id.
-    pub(in crate::flows) fn run_of(&self, flow: FlowId) -> Option<u32> {
-        self.driver_ids.flows.iter().find(|(_, number)| **number == flow).map(|((run, _), _)| *run)
-    }
-
-    /// The run of each open row.
-    pub(in crate::flows) fn open_runs(&self) -> impl Iterator<Item = u32> + '_ {
-        self.ledger.open_jobs().map(|job| self.runs.run_of(job))
     }
 
     pub(in crate::flows) fn is_up(&self, host: &str) -> bool {

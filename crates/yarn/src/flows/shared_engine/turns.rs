@@ -11,7 +11,6 @@ use std::time::Duration;
 use slackline_executor::engine::backend::{EndedRun, EngineEvent, FlowOrder, RunConfig, RunId};
 use slackline_executor::engine::event::EventCallback;
 use slackline_executor::engine::external_runs::JoinOutcome;
-use slackline_model::FlowId;
 use slackline_policy::engine::{Order, Report};
 use slackline_policy::plans::Plans;
 use slackline_task::base::activity::{self, Duty};
@@ -89,20 +88,6 @@ impl FlowRuns {
     /// What the driver need not know, since the last call.
     pub(super) fn take_events(&mut self) -> Vec<EngineEvent> {
         std::mem::take(&mut self.events)
-    }
-
-    /// The run of a flow, by the driver's id.
-    pub(super) fn run_of(&self, flow: FlowId) -> Option<RunId> {
-        self.engine.run_of(flow).and_then(|run| self.id_of(run))
-    }
-
-    /// The run of each open row.
-    pub(super) fn open_runs(&self) -> impl Iterator<Item = RunId> + '_ {
-        self.engine.open_runs().filter_map(|run| self.id_of(run))
-    }
-
-    fn id_of(&self, run: u32) -> Option<RunId> {
-        self.members.get(&run).map(|(id, _)| *id)
     }
 
     fn carry_out(&mut self, command: RunCommand, reports: &mut Vec<Report>) {
