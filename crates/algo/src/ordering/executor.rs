@@ -64,11 +64,18 @@ pub(super) struct First {
 pub(super) trait Slots {
     /// Starts the tasks of a batch one after the other, each on the slot that is free first.
     fn start(&mut self, first: First, batch: Batch) -> Started;
+
+    /// From now on, no batch has tasks that may start before `now`.
+    fn settle(&mut self, _now: u64) {}
 }
 
 impl Slots for Bank {
     fn start(&mut self, _: First, batch: Batch) -> Started {
         Self::start(self, batch)
+    }
+
+    fn settle(&mut self, now: u64) {
+        Self::settle(self, now);
     }
 }
 
@@ -149,6 +156,7 @@ impl Executor {
                 self.waiting.push(Reverse(position));
                 arrived += 1;
             }
+            slots.settle(now);
             let until = self.arrivals.get(arrived).map_or(u64::MAX, |&(ready, _)| ready);
             while let Some(&Reverse(position)) = self.waiting.peek() {
                 let job = order[position as usize];

@@ -13,6 +13,9 @@
 //! 3. *Rotation.* Slots that start in [L, T] are free d later, behind all others of the window; slots
 //!    that find no task at T stay free since T.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 /// Equal slots that are free at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
@@ -55,6 +58,9 @@ impl Started {
 pub(super) struct Bank {
     /// Latest first, so that the earliest are popped; times are distinct.
     groups: Vec<Group>,
+    /// Slots that run a batch, first free first; all are free later than the last group. While the slots of
+    /// that group suffice, a batch goes here, which costs less than a place among the groups.
+    running: BinaryHeap<Reverse<Group>>,
     /// Scratch: groups by their start in the window, earliest first.
     window: Vec<Group>,
     /// Scratch: groups on their way back, earliest first.
@@ -80,12 +86,34 @@ impl Bank {
     /// All slots free at 0; at least one.
     pub(super) fn reset(&mut self, slots: u32) {
         self.groups.clear();
+        self.running.clear();
         self.groups.push(Group { free: 0, count: slots });
     }
 
     /// When the first slot is free.
     pub(super) fn first(&self) -> u64 {
         self.groups.last().expect("invariant: a bank has slots").free
+    }
+
+    /// Slots that are free by `now` are free since `now`: nothing starts before that any more. So groups that
+    /// differ only in the past become one. O(log g) on average for g groups, since a batch makes few groups.
+    pub(super) fn settle(&mut self, now: u64) {
+        let mut idle = 0;
+        while let Some(&Reverse(Group { free, count })) = self.running.peek()
+            && free <= now
+        {
+            idle += count;
+            self.running.pop();
+        }
+        while let Some(&Group { free, count }) = self.groups.last()
+            && free <= now
+        {
+            idle += count;
+            self.groups.pop();
+        }
+        if idle > 0 {
+            self.groups.push(Group { free: now, count: idle });
+        }
     }
 
     /// Starts tasks one after the other, each on the slot that has been free longest. A slot that was
@@ -97,6 +125,17 @@ impl Bank {
         if now >= batch.until {
             return Started { left: batch.tasks, ..Started::default() };
         }
+        if let Some(last) = self.groups.last_mut()
+            && last.count > batch.tasks
+            && batch.span > 0
+            && self.running.peek().is_none_or(|first| first.0.free > now)
+            && last.free <= now
+        {
+            last.count -= batch.tasks;
+            self.running.push(Reverse(Group { free: now + batch.span, count: batch.tasks }));
+            return Started::all(now, batch.span);
+        }
+        self.gather();
         let idle = self.idle(now, batch.tasks);
         if batch.span == 0 || batch.tasks <= idle {
             self.occupy(batch.tasks.min(idle), now + batch.span);
@@ -117,6 +156,21 @@ impl Bank {
             }
         }
         Started::all(self.fill(batch, surface.saturating_sub(batch.span).max(now)), batch.span)
+    }
+
+    /// Puts the slots that run batches among the groups.
+    fn gather(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
+        self.back.clear();
+        while let Some(Reverse(group)) = self.running.pop() {
+            match self.back.last_mut() {
+                Some(same) if same.free == group.free => same.count += group.count,
+                _ => self.back.push(group),
+            }
+        }
+        self.insert_back();
     }
 
     /// How many slots are free at `now`; counting stops at `enough`.
@@ -288,5 +342,26 @@ impl Bank {
         self.back.clear();
         self.back.extend_from_slice(&self.window[..n]);
         self.insert_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work grows with the number of groups: where slots are plenty, ended batches must not remain.
+    #[test]
+    fn slots_that_are_free_again_are_one_group() {
+        let mut bank = Bank::default();
+        bank.reset(1_000_000);
+        for now in 0..10_000 {
+            bank.settle(now);
+            // Of every five batches, one runs long.
+            let span = if now % 5 == 0 { 100 } else { 3 };
+            let batch = Batch { tasks: 7, span, from: now, until: u64::MAX };
+            assert_eq!(bank.start(batch), Started::all(now, span));
+            assert_eq!(bank.groups.len(), 1);
+            assert!(bank.running.len() <= 24, "{} batches run", bank.running.len());
+        }
     }
 }

@@ -92,19 +92,21 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
     let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
     let mut prevented = chosen.obstacles(&done_tasks(&chosen.attempts));
     prevented.extend(foreign(&OutputLocks::of(owner), &chosen, &made, &forgotten)?);
+    let mut problems: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let mut causes: BTreeMap<&str, &str> = BTreeMap::new();
     for Obstacle { job, problem, .. } in &prevented {
         let plan = &chosen.plans[*job];
-        let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
-        if let Some(it) = it {
-            it.verdict = Verdict::Prevented(problem.clone());
-        }
+        problems.insert((&plan.flow, &plan.job), problem);
+        causes.entry(&plan.flow).or_insert(&plan.job);
     }
-    // A flow that cannot finish does not start.
-    for it in verdicts.iter_mut().filter(|it| matches!(it.verdict, Verdict::Run(_) | Verdict::Resumed)) {
-        let mut plans = prevented.iter().map(|obstacle| &chosen.plans[obstacle.job]);
-        if let Some(plan) = plans.find(|plan| plan.flow == it.flow) {
-            let problem = format!("its flow is not begun, because {} cannot be run", plan.job);
-            it.verdict = Verdict::Prevented(problem);
+    for it in &mut verdicts {
+        if let Some(&problem) = problems.get(&(it.flow.as_str(), it.job.as_str())) {
+            it.verdict = Verdict::Prevented(problem.to_owned());
+        } else if matches!(it.verdict, Verdict::Run(_) | Verdict::Resumed)
+            && let Some(job) = causes.get(it.flow.as_str())
+        {
+            // A flow that cannot finish does not start.
+            it.verdict = Verdict::Prevented(format!("its flow is not begun, because {job} cannot be run"));
         }
     }
     if let Some(mirror) = &resolved.mirror {

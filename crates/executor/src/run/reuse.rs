@@ -172,7 +172,11 @@ pub(crate) fn decide(
     let ResolvedWorkload { jobs, reads, hash, .. } = resolved;
     let selection = RequestedJobs::new(resolved, choices)?;
     let decided = vec![None; jobs.len()];
-    let mut decider = Decider { jobs, reads, hash: *hash, selection, past, decided };
+    let mut unfinished = BTreeMap::new();
+    for (at, plan) in past.unfinished.iter().flat_map(|run| &run.jobs).enumerate() {
+        unfinished.entry((plan.flow.as_str(), plan.job.as_str())).or_insert(at);
+    }
+    let mut decider = Decider { jobs, reads, hash: *hash, selection, past, unfinished, decided };
     (0..jobs.len()).for_each(|job| decider.settle(job));
     Ok(decider.decided.into_iter().flatten().collect())
 }
@@ -218,18 +222,19 @@ fn named(jobs: &[JobPlan], name: &str) -> Result<Vec<usize>, ChoiceError> {
     Ok(found)
 }
 
-/// The jobs, and all that read from them however indirectly.
+/// The jobs, and all that read from them however indirectly. O(reads · log jobs).
 fn closure(reads: &[Vec<usize>], from: &BTreeSet<usize>) -> BTreeSet<usize> {
-    let mut reached = from.clone();
-    loop {
-        let is_next = |job: &usize| reads[*job].iter().any(|other| reached.contains(other));
-        let more: Vec<usize> =
-            (0..reads.len()).filter(|job| !reached.contains(job) && is_next(job)).collect();
-        if more.is_empty() {
-            return reached;
+    let mut readers = vec![Vec::new(); reads.len()];
+    for (reader, others) in reads.iter().enumerate() {
+        for &other in others {
+            readers[other].push(reader);
         }
-        reached.extend(more);
     }
+    let (mut reached, mut open) = (from.clone(), from.iter().copied().collect::<Vec<_>>());
+    while let Some(job) = open.pop() {
+        open.extend(readers[job].iter().filter(|&&reader| reached.insert(reader)));
+    }
+    reached
 }
 
 struct Decider<'a> {
@@ -239,6 +244,8 @@ struct Decider<'a> {
     hash: bool,
     selection: RequestedJobs,
     past: &'a PreviousState<'a>,
+    /// The jobs of the unfinished run, by flow and job.
+    unfinished: BTreeMap<(&'a str, &'a str), usize>,
     decided: Vec<Option<Decision>>,
 }
 
@@ -358,11 +365,11 @@ impl Decider<'_> {
     /// and whether all are done.
     fn resumed(&self, job: usize, unfinished: &UnfinishedRun) -> Option<(Match, bool)> {
         let plan = &self.jobs[job];
-        let is_it = |other: &JobPlan| {
-            other.flow == plan.flow && other.job == plan.job && other.definition == plan.definition
-        };
-        let at = unfinished.jobs.iter().position(is_it)?;
+        let at = *self.unfinished.get(&(plan.flow.as_str(), plan.job.as_str()))?;
         let (other, index) = (&unfinished.jobs[at], at as u32);
+        if other.definition != plan.definition {
+            return None;
+        }
         let inputs = match self.same_inputs(plan, other, index, unfinished) {
             SameInputs::No => return None,
             SameInputs::Yes => None,
@@ -374,8 +381,10 @@ impl Decider<'_> {
             let is_published = !output_lock::is_staging(&plan.output);
             return is_published.then_some((found, true));
         }
-        let has_begun =
-            unfinished.elsewhere.contains(&index) || unfinished.done.iter().any(|id| id.job == index);
+        let has_begun = unfinished.elsewhere.contains(&index) || {
+            let first = unfinished.done.range(TaskId::map(index, 0)..).next();
+            first.is_some_and(|id| id.job == index)
+        };
         has_begun.then_some((found, false))
     }
 

@@ -56,6 +56,8 @@ impl Selection {
             decisions[**read].verdict == Verdict::Left && !resolved.jobs[**read].output.join(SUCCESS).exists()
         };
         let mut unmade = Vec::new();
+        let before = kept.iter().flat_map(|kept| &kept.head.workload.flows).flat_map(|flow| &flow.jobs);
+        let before: Vec<_> = before.collect();
         for flow in &resolved.draft.flows {
             let mut jobs = Vec::new();
             for job in &flow.jobs {
@@ -71,10 +73,9 @@ impl Selection {
                     // What is not made in this run is a directory like any other.
                     left.for_each(|(input, &read)| *input = resolved.jobs[read].output.display().to_string());
                 }
-                if let (Some(found), Some(kept)) = (&decision.resumed, kept) {
+                if let (Some(found), Some(_)) = (&decision.resumed, kept) {
                     renumbered.insert(found.index, plans.len() as u32);
-                    let before = kept.head.workload.flows.iter().flat_map(|flow| &flow.jobs);
-                    if let Some(before) = before.into_iter().nth(found.index as usize) {
+                    if let Some(before) = before.get(found.index as usize) {
                         // The estimate at its start.
                         (job.map, job.reduce) = (before.map.clone(), before.reduce.clone());
                     }

@@ -13,6 +13,7 @@ use slackline_task::process::spec::{Job, Split};
 
 use crate::spec::job_cost::{JobCost, JobHistory, JobName};
 use crate::spec::job_plan::JobPlan;
+use crate::spec::writers::Writers;
 
 /// Estimated bytes per second of a task of a built-in program before any has ended: the rate of word count
 /// and sorting on one core in 2026.
@@ -27,14 +28,19 @@ const STARTUP: f64 = 0.02;
 /// Gives every job of a flow its phases, task by task. `plans` are its jobs, each after the jobs that it
 /// reads from.
 pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
-    let mut written: BTreeMap<&str, Option<f64>> = BTreeMap::new();
-    for (nth, plan) in plans.iter().enumerate() {
+    let (mut writers, mut part_bytes) = (Writers::default(), Vec::with_capacity(plans.len()));
+    let ids = flow.jobs.iter().enumerate().rev().map(|(at, job)| (job.id.as_str(), at));
+    let positions: BTreeMap<&str, usize> = ids.collect();
+    let positions: Vec<Option<usize>> =
+        plans.iter().map(|plan| positions.get(plan.job.as_str()).copied()).collect();
+    for (plan, position) in plans.iter().zip(positions) {
         let bytes: Vec<Option<f64>> =
-            plan.inputs.maps.iter().map(|splits| plan.expected(splits, &plans[..nth], &written)).collect();
+            plan.inputs.maps.iter().map(|splits| plan.expected(splits, &writers, &part_bytes)).collect();
         let total: Option<f64> = bytes.iter().copied().sum();
         let took = past.get(&JobName::of(plan));
-        written.insert(&plan.job, plan.writes_about(total, took));
-        let Some(job) = flow.jobs.iter_mut().find(|job| job.id == plan.job) else { continue };
+        writers.add(plan);
+        part_bytes.push(plan.writes_about(total, took).map(|bytes| bytes / f64::from(plan.parts())));
+        let Some(job) = position.map(|at| &mut flow.jobs[at]) else { continue };
         let rate = match plan.work {
             Job::Program { .. } => PROGRAM_RATE,
             Job::Commands { .. } | Job::Command { .. } | Job::Jar { .. } => COMMAND_RATE,
@@ -94,21 +100,14 @@ impl JobPlan {
         self.makes.unwrap_or_else(read)
     }
 
-    /// Estimated bytes that a map reads, if known; `earlier` jobs have not yet written their estimated
-    /// output.
-    fn expected(
-        &self,
-        splits: &[Split],
-        earlier: &[JobPlan],
-        written: &BTreeMap<&str, Option<f64>>,
-    ) -> Option<f64> {
+    /// Estimated bytes that a map reads, if known; `earlier` jobs of the flow have not yet written their
+    /// output; `part_bytes` are the estimated bytes of each of their parts.
+    fn expected(&self, splits: &[Split], earlier: &Writers<'_>, part_bytes: &[Option<f64>]) -> Option<f64> {
         if let Some(bytes) = self.makes {
             return Some(bytes as f64 / self.inputs.maps.len().max(1) as f64);
         }
-        let bytes = |split: &Split| match earlier.iter().find(|job| job.writes(&split.path)) {
-            Some(job) => {
-                written.get(job.job.as_str()).copied().flatten().map(|bytes| bytes / f64::from(job.parts()))
-            }
+        let bytes = |split: &Split| match earlier.of(self, split) {
+            Some(job) => part_bytes[job],
             None => Some(on_disk(split) as f64),
         };
         splits.iter().map(bytes).sum()

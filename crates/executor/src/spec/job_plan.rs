@@ -216,6 +216,21 @@ impl JobPlan {
         self
     }
 
+    /// The flow and the job that the input of a split names, as `@job` or `@flow/job`.
+    pub(crate) fn upstream_name(&self, split: &Split) -> Option<(&str, &str)> {
+        self.named.get(split.input as usize).and_then(|input| self.upstream(input))
+    }
+
+    /// The flows and jobs that its inputs name.
+    pub(crate) fn upstream_names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.named.iter().filter_map(|input| self.upstream(input))
+    }
+
+    fn upstream<'a>(&'a self, input: &'a str) -> Option<(&'a str, &'a str)> {
+        let name = input.strip_prefix('@')?;
+        Some(name.rsplit_once('/').unwrap_or((&self.flow, name)))
+    }
+
     /// Whether this job writes a path.
     pub(crate) fn writes(&self, path: &Path) -> bool {
         path.starts_with(&self.output)

@@ -16,6 +16,7 @@ use slackline_task::process::limits::Capacity;
 use slackline_task::programs;
 
 use crate::spec::job_plan::JobPlan;
+use crate::spec::writers::Writers;
 
 /// The directory that a check creates and removes; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
@@ -48,7 +49,7 @@ pub(crate) fn preflight(
     done: &BTreeSet<TaskId>,
     machine: Option<Capacity>,
 ) -> Vec<Obstacle> {
-    let mut writable = BTreeSet::new();
+    let (writers, mut writable) = (Writers::new(jobs), BTreeSet::new());
     let of_job = |(job, plan): (usize, &JobPlan)| {
         let index = job as u32;
         if plan.is_complete(index, done) {
@@ -56,31 +57,35 @@ pub(crate) fn preflight(
         }
         (machine.and_then(|machine| plan.limits.too_large(machine)))
             .or_else(|| missing_file(plan))
-            .or_else(|| missing_input(plan, index, jobs, done))
+            .or_else(|| missing_input(plan, index, &writers, done))
             .map(|problem| Obstacle::lasting(job, problem))
             .or_else(|| unwritable(job, &plan.output, &mut writable))
     };
     let mut obstacles: Vec<Obstacle> = jobs.iter().enumerate().filter_map(of_job).collect();
-    spread(jobs, done, &mut obstacles);
+    spread(jobs, done, &writers, &mut obstacles);
     obstacles
 }
 
-/// A job that reads from a flow that cannot run cannot run either. O(flows · jobs · their inputs).
-fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, obstacles: &mut Vec<Obstacle>) {
+/// A job that reads from a flow that cannot run cannot run either. O(inputs), and O(flows · jobs) where flows
+/// prevent each other in a chain.
+fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, writers: &Writers<'_>, obstacles: &mut Vec<Obstacle>) {
     if obstacles.is_empty() {
         return;
     }
+    let is_complete: Vec<bool> = (0..).zip(jobs).map(|(index, plan)| plan.is_complete(index, done)).collect();
+    let open_reads = |plan: &JobPlan| -> BTreeSet<usize> {
+        let read = plan.inputs.maps.iter().flatten().filter_map(|split| writers.of(plan, split));
+        read.filter(|&other| !is_complete[other] && jobs[other].flow != plan.flow).collect()
+    };
+    let reads: Vec<BTreeSet<usize>> = jobs.iter().map(open_reads).collect();
     loop {
         let prevented: BTreeSet<&str> = obstacles.iter().map(|o| jobs[o.job].flow.as_str()).collect();
         let is_open = |(index, plan): &(usize, &JobPlan)| {
-            !prevented.contains(plan.flow.as_str()) && !plan.is_complete(*index as u32, done)
+            !reads[*index].is_empty() && !is_complete[*index] && !prevented.contains(plan.flow.as_str())
         };
-        let reads = |(index, plan): (usize, &JobPlan)| {
-            let paths = || plan.inputs.maps.iter().flatten().map(|split| split.path.as_path());
-            let mut others = (0..).zip(jobs).filter(|(at, other)| {
-                prevented.contains(other.flow.as_str()) && !other.is_complete(*at, done)
-            });
-            let (_, from) = others.find(|(_, other)| paths().any(|path| other.writes(path)))?;
+        let reads = |(index, _): (usize, &JobPlan)| {
+            let from = reads[index].iter().map(|&other| &jobs[other]);
+            let from = from.into_iter().find(|other| prevented.contains(other.flow.as_str()))?;
             let problem = format!("it reads from {}/{}, which cannot be run", from.flow, from.job);
             Some(Obstacle::lasting(index, problem))
         };
@@ -101,8 +106,12 @@ fn missing_file(plan: &JobPlan) -> Option<String> {
 }
 
 /// The first input that an open map cannot read; outputs of other jobs will exist.
-fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
-    let is_made = |path: &Path| jobs.iter().any(|job| job.writes(path));
+fn missing_input(
+    plan: &JobPlan,
+    index: u32,
+    writers: &Writers<'_>,
+    done: &BTreeSet<TaskId>,
+) -> Option<String> {
     let open = (0..)
         .zip(&plan.inputs.maps)
         .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));
@@ -111,7 +120,7 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
     // Splits of one file are consecutive.
     let mut last: Option<&Path> = None;
     for split in open.flat_map(|(_, splits)| splits) {
-        if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
+        if last.replace(&split.path) == Some(&split.path) || writers.of(plan, split).is_some() {
             continue;
         }
         if let Err(problem) = check_input(&split.path, plan.inputs.sources.get(&split.path), format) {

@@ -1,6 +1,6 @@
 //! Files that a job reads more than once, such as `in/a` for the inputs `in/a` and `in/*`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -34,10 +34,16 @@ pub(crate) fn warnings(jobs: &[JobPlan]) -> Vec<String> {
 
 /// The first file that a job reads more than once, the number of times, and the number of other such files.
 fn repeated(plan: &JobPlan) -> Option<String> {
+    // Different jobs write different files, which need not be compared: with all of an earlier layer, that is
+    // most inputs of a large flow.
+    let mut distinct = BTreeSet::new();
+    let is_read_once = plan.upstream_names().all(|name| distinct.insert(name));
     let mut names: BTreeMap<Identity, Vec<&Path>> = BTreeMap::new();
     // Only one split of a file has offset 0.
     for split in plan.inputs.maps.iter().flatten().filter(|split| split.offset == 0) {
-        names.entry(identity(&split.path)).or_default().push(&split.path);
+        if !(is_read_once && plan.upstream_name(split).is_some()) {
+            names.entry(identity(&split.path)).or_default().push(&split.path);
+        }
     }
     let mut repeated: Vec<Vec<&Path>> = names.into_values().filter(|names| names.len() > 1).collect();
     repeated.sort();

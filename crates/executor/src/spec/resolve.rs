@@ -22,9 +22,11 @@ use slackline_task::shuffle::part::PARTS_MAX;
 
 use crate::spec::definition::Surroundings;
 use crate::spec::job_cost::JobHistory;
+use crate::spec::job_index::JobIndex;
 use crate::spec::job_plan::{Inputs, JobPlan, JobRef, job_of};
+use crate::spec::plans::Plans;
 use crate::spec::real_names::{RealNames, plain};
-use crate::spec::{estimate, repeated};
+use crate::spec::repeated;
 
 /// The most flows of a workload, and maps of a job: longer lists are surely a mistake.
 const MANY: usize = 100_000;
@@ -116,15 +118,22 @@ pub fn resolve(
     rules: InputRules<'_>,
     past: &JobHistory,
 ) -> Result<ResolvedWorkload, ResolveError> {
-    let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
-    let mut draft = Draft { flows, ..draft.clone() };
+    let (origins, mut flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
+    let index = JobIndex::new(&flows);
     let mut outputs = Outputs::default();
     let mut reads: Vec<(String, String, PathBuf)> = Vec::new();
-    let mut plans: Vec<Vec<JobPlan>> = vec![Vec::new(); draft.flows.len()];
-    for f in flow_order(&draft.flows, &origins)? {
-        for at in order(&draft.flows[f]) {
-            let flow = &draft.flows[f];
-            let (job, path) = (&flow.jobs[at], format!("flows[{}].jobs[{at}]", origins[f]));
+    let mut plans = Plans::new(&flows);
+    let in_cycle = |[flow, other]: [usize; 2]| ResolveError {
+        path: format!("flows[{}]", origins[flow]),
+        problem: format!(
+            "found flows {:?} and {:?} that read from each other, expected an order",
+            flows[flow].id, flows[other].id
+        ),
+    };
+    for f in index.flow_order(&flows).map_err(in_cycle)? {
+        for at in index.job_order(f, &flows[f]) {
+            let (flow, path) = (&flows[f], format!("flows[{}].jobs[{at}]", origins[f]));
+            let job = &flow.jobs[at];
             let error = |problem: String| ResolveError { path: format!("{path}.run"), problem };
             let Some(run) = &job.run else {
                 return Err(error(format!(
@@ -133,7 +142,7 @@ pub fn resolve(
                 )));
             };
             let name = JobRef { flow: &flow.id, job: &job.id };
-            let earlier = PlanContext { flows: &draft.flows, plans: &plans, flow: f, rules };
+            let earlier = PlanContext { index: &index, plans: &plans, flow: f, rules };
             let plan = earlier.plan(name, run).map_err(error)?;
             outputs.reserve(&plan).map_err(error)?;
             let files =
@@ -145,87 +154,23 @@ pub fn resolve(
             reads.extend(
                 files.into_iter().chain(own).map(|file| (format!("{path}.run.inputs"), by.clone(), file)),
             );
-            plans[f].push(plan);
+            plans.add(f, at, plan);
         }
-        estimate::fill(&mut draft.flows[f], &plans[f], past);
-        let flow = &draft.flows[f];
-        plans[f].sort_by_key(|plan| flow.jobs.iter().position(|job| job.id == plan.job));
     }
+    let reads_by_job = index.read_jobs(&flows);
+    let jobs = plans.into_jobs(&mut flows, past);
     for (path, by, file) in reads {
         outputs.check_input(&file, &by).map_err(|problem| ResolveError { path, problem })?;
     }
-    let places = |f: usize| (0..plans[f].len()).map(move |at| (f, at));
-    let places = (0..plans.len()).flat_map(places);
-    let places = places.map(|(f, at)| format!("flows[{}].jobs[{at}].run", origins[f])).collect();
-    let reads = read_jobs(&draft.flows);
-    let jobs: Vec<JobPlan> = plans.into_iter().flatten().collect();
-    let warnings = repeated::warnings(&jobs);
-    let hash = rules.hash;
-    Ok(ResolvedWorkload { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
-}
-
-/// The indices of the flow and the job that an input such as `@job` or `@flow/job` of a flow names.
-fn upstream(flows: &[FlowDraft], flow: usize, input: &str) -> Option<(usize, usize)> {
-    let name = input.strip_prefix('@')?;
-    let job_of = |f: usize, id: &str| Some((f, flows[f].jobs.iter().position(|job| job.id == id)?));
-    match name.rsplit_once('/') {
-        None => job_of(flow, name),
-        Some((id, job)) => job_of(flows.iter().position(|flow| flow.id == id)?, job),
-    }
-}
-
-/// The flows, each after the flows whose output it reads.
-fn flow_order(flows: &[FlowDraft], origins: &[usize]) -> Result<Vec<usize>, ResolveError> {
-    let before = |flow: usize| {
-        let inputs = flows[flow].jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
-        let named = inputs.filter_map(move |input| upstream(flows, flow, input));
-        named.map(|(other, _)| other).filter(|&other| other != flow).collect::<Vec<_>>()
+    let of_flow = |(flow, origin): (&FlowDraft, usize)| {
+        (0..flow.jobs.len()).map(move |at| format!("flows[{origin}].jobs[{at}].run"))
     };
-    let (mut ordered, mut seen) = (Vec::new(), vec![false; flows.len()]);
-    for first in 0..flows.len() {
-        let mut open: Vec<usize> = vec![first];
-        while let Some(&flow) = open.last() {
-            let missing = before(flow).into_iter().find(|&other| !seen[other]).filter(|_| !seen[flow]);
-            match missing {
-                Some(other) if open.contains(&other) => {
-                    return Err(ResolveError {
-                        path: format!("flows[{}]", origins[flow]),
-                        problem: format!(
-                            "found flows {:?} and {:?} that read from each other, expected an order",
-                            flows[flow].id, flows[other].id
-                        ),
-                    });
-                }
-                Some(other) => open.push(other),
-                None => {
-                    open.pop();
-                    if !std::mem::replace(&mut seen[flow], true) {
-                        ordered.push(flow);
-                    }
-                }
-            }
-        }
-    }
-    Ok(ordered)
-}
-
-/// For each job, the jobs whose output it reads.
-fn read_jobs(flows: &[FlowDraft]) -> Vec<Vec<usize>> {
-    let mut firsts = Vec::with_capacity(flows.len());
-    let mut count = 0;
-    for flow in flows {
-        firsts.push(count);
-        count += flow.jobs.len();
-    }
-    let mut reads = Vec::with_capacity(count);
-    for (f, flow) in flows.iter().enumerate() {
-        for job in &flow.jobs {
-            let inputs = job.run.iter().flat_map(|run| &run.inputs);
-            let named = inputs.filter_map(|input| upstream(flows, f, input));
-            reads.push(named.map(|(flow, job)| firsts[flow] + job).collect());
-        }
-    }
-    reads
+    let places = flows.iter().zip(origins).flat_map(of_flow).collect();
+    let (warnings, hash) = (repeated::warnings(&jobs), rules.hash);
+    let Draft { start, machines, objective, weights, pools, flows: _ } = draft.clone();
+    let draft = Draft { start, machines, objective, weights, pools, flows };
+    let (mirror, spread) = (None, None);
+    Ok(ResolvedWorkload { draft, jobs, places, reads: reads_by_job, mirror, hash, spread, warnings })
 }
 
 /// The outputs of all jobs, with one name for each directory.
@@ -311,25 +256,12 @@ pub(crate) fn refuse_state(resolved: &ResolvedWorkload, own: [&Path; 2]) -> Resu
     Ok(())
 }
 
-/// Jobs of a flow, each after those whose output it reads; jobs without an order come last, and the instance
-/// reports the problem.
-fn order(flow: &FlowDraft) -> Vec<usize> {
-    let mut left: Vec<usize> = (0..flow.jobs.len()).collect();
-    let mut done: Vec<usize> = Vec::new();
-    while !left.is_empty() {
-        let known = |name: &String| done.iter().any(|&d| flow.jobs[d].id == *name);
-        let ready = left.iter().position(|&at| flow.jobs[at].after.iter().all(known)).unwrap_or(0);
-        done.push(left.remove(ready));
-    }
-    done
-}
-
 /// The context for the plan of a job.
 #[derive(Clone, Copy)]
 struct PlanContext<'a> {
-    flows: &'a [FlowDraft],
-    /// For each flow, the plans of the jobs that may be read from.
-    plans: &'a [Vec<JobPlan>],
+    index: &'a JobIndex<'a>,
+    /// The plans of the jobs that may be read from.
+    plans: &'a Plans,
     /// The flow of the job.
     flow: usize,
     rules: InputRules<'a>,
@@ -369,15 +301,17 @@ impl PlanContext<'_> {
             split_bytes: reads_files(run).then_some(self.rules.split_bytes),
         };
         check_size(run, &maps).map_err(|e| e.to_string())?;
-        let inputs = Inputs { sources: self.sources(&maps), maps };
+        let inputs = Inputs { sources: self.sources(run, &maps), maps };
         JobPlan::new(name, run, inputs, around).map_err(|e| e.to_string())
     }
 
     /// The files that maps read, except files that other jobs make.
-    fn sources(self, maps: &[Vec<Split>]) -> BTreeMap<PathBuf, Source> {
+    fn sources(self, run: &RunDraft, maps: &[Vec<Split>]) -> BTreeMap<PathBuf, Source> {
         let mut sources = BTreeMap::new();
         for split in maps.iter().flatten() {
-            let is_made = || self.plans.iter().flatten().any(|job| job.writes(&split.path));
+            // Parts of other jobs are most inputs of large flows, and their paths need no search.
+            let is_part = run.inputs[split.input as usize].starts_with('@');
+            let is_made = || is_part || self.plans.write(&split.path);
             if sources.contains_key(&split.path) || is_made() {
                 continue;
             }
@@ -427,11 +361,9 @@ impl PlanContext<'_> {
 
     /// The part files of the job that an input names.
     fn parts(self, input: &str) -> Result<Vec<PathBuf>, String> {
-        let named = upstream(self.flows, self.flow, input).and_then(|(flow, job)| {
-            let id = &self.flows[flow].jobs[job].id;
-            self.plans[flow].iter().find(|plan| plan.job == *id)
-        });
-        let plan = named.ok_or_else(|| {
+        let named = self.index.upstream(self.flow, input);
+        let plan = named.and_then(|(flow, job)| self.plans.get(flow, job));
+        let plan = plan.ok_or_else(|| {
             format!(
                 "found the input {input:?}, expected @ and the id of an earlier job of the flow, or @flow/job"
             )

@@ -34,7 +34,8 @@ impl Preview {
         let idle: BTreeSet<(&str, &str)> = idle.map(|job| (job.flow.as_str(), job.job.as_str())).collect();
         let mut draft = workload.clone();
         // A flow with an unrunnable job does not run at all.
-        draft.flows.retain(|flow| !is_prevented(&jobs, &flow.id));
+        let prevented = prevented_flows(&jobs);
+        draft.flows.retain(|flow| !prevented.contains(flow.id.as_str()));
         for flow in &mut draft.flows {
             flow.release = flow.release.max(now.seconds());
             flow.jobs.retain(|job| !idle.contains(&(flow.id.as_str(), job.id.as_str())));
@@ -54,14 +55,16 @@ impl Preview {
     pub fn prevented_flows(&self) -> Vec<&str> {
         let mut flows: Vec<&str> = self.jobs.iter().map(|job| job.flow.as_str()).collect();
         flows.dedup();
-        flows.retain(|flow| is_prevented(&self.jobs, flow));
+        let prevented = prevented_flows(&self.jobs);
+        flows.retain(|flow| prevented.contains(flow));
         flows
     }
 }
 
-/// Whether a flow has an unrunnable job.
-fn is_prevented(jobs: &[JobVerdict], flow: &str) -> bool {
-    jobs.iter().any(|job| job.flow == flow && matches!(job.verdict, Verdict::Prevented(_)))
+/// The flows with an unrunnable job.
+fn prevented_flows(jobs: &[JobVerdict]) -> BTreeSet<&str> {
+    let prevented = jobs.iter().filter(|job| matches!(job.verdict, Verdict::Prevented(_)));
+    prevented.map(|job| job.flow.as_str()).collect()
 }
 
 #[cfg(test)]
