@@ -71,6 +71,7 @@ crate::named_enum! {
 
 impl SlotKind {
     /// A dense index: 0 for [`SlotKind::Map`] and [`SlotKind::Any`], 1 for [`SlotKind::Reduce`].
+    #[inline]
     pub const fn index(self) -> usize {
         match self {
             Self::Map | Self::Any => 0,
@@ -213,6 +214,7 @@ impl Cluster {
     }
 
     /// Whether the cluster has map slots and reduce slots (Hadoop 1) rather than generic slots.
+    #[inline]
     pub fn is_map_reduce(&self) -> bool {
         self.map_reduce
     }
@@ -228,6 +230,7 @@ impl Cluster {
     }
 
     /// The slot kind that serves phases of `kind`.
+    #[inline]
     pub fn slot_kind_of(&self, kind: PhaseKind) -> SlotKind {
         match (self.map_reduce, kind) {
             (false, _) => SlotKind::Any,

@@ -16,18 +16,21 @@ macro_rules! define_id {
 
         impl $name {
             /// The position in tables indexed by this id.
+            #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
         }
 
         impl From<usize> for $name {
+            #[inline]
             fn from(index: usize) -> Self {
                 Self(u32::try_from(index).expect("invariant: instances have at most 2^32 of anything"))
             }
         }
 
         impl From<$name> for usize {
+            #[inline]
             fn from(id: $name) -> Self {
                 id.index()
             }

@@ -122,6 +122,7 @@ pub struct Job {
 
 impl Job {
     /// Its phases in the order in which they run; never empty.
+    #[inline]
     pub fn phases(&self) -> impl Iterator<Item = PhaseId> + use<> {
         [self.map, self.reduce].into_iter().flatten()
     }

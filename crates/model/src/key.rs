@@ -11,11 +11,13 @@ pub struct Key(i64);
 
 impl Key {
     /// The key of a number.
+    #[inline]
     pub fn new(number: f64) -> Self {
         Self(swap(number.to_bits().cast_signed()))
     }
 
     /// The number.
+    #[inline]
     pub fn number(self) -> f64 {
         f64::from_bits(swap(self.0).cast_unsigned())
     }
@@ -23,6 +25,7 @@ impl Key {
 
 /// Converts the bits of a number to its place in the total order and back: among negative numbers, a greater
 /// magnitude comes first.
+#[inline]
 fn swap(bits: i64) -> i64 {
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }

@@ -4,7 +4,6 @@
 //! phase furthest below its target (`targets`), or to the head of the queue of its machine (`placements`).
 //! Tasks run on the hosts of their input if possible (`locality`: delay scheduling).
 
-mod phase_heap;
 mod placements;
 mod targets;
 

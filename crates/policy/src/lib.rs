@@ -26,6 +26,7 @@
 //! - [`driver`]: the loop, and the schedule it leaves behind;
 //! - [`unfinished`]: why flows never finish;
 //! - [`ready`]: a queue of runnable phases for policies that order them;
+//! - [`IdHeap`]: ids in the order of keys that change;
 //! - [`IdTable`]: tables that grow with the ids that arrive.
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
@@ -36,6 +37,7 @@ pub mod busy_slots;
 pub mod driver;
 pub mod engine;
 pub mod event;
+mod id_heap;
 mod id_table;
 pub mod learning;
 mod ledger;
@@ -61,6 +63,7 @@ pub use busy_slots::{BusySlots, Holding};
 pub use driver::{Config, Driver, Figures, Heir, Run, run, run_unless};
 pub use engine::Engine;
 pub use event::Event;
+pub use id_heap::IdHeap;
 pub use id_table::IdTable;
 pub use learning::Learning;
 pub use log::{FlowEnd, Sink};

@@ -164,6 +164,11 @@ impl State {
         self.ready[slot_kind.index()].iter().copied()
     }
 
+    /// How many ready phases have tasks left.
+    pub fn n_ready(&self, slot_kind: SlotKind) -> usize {
+        self.ready[slot_kind.index()].len()
+    }
+
     /// The ready phases that may have a guarantee, of their own or of their pool: few of many.
     pub fn guaranteed(&self, slot_kind: SlotKind) -> impl Iterator<Item = PhaseId> + '_ {
         self.guaranteed[slot_kind.index()].iter().copied()

@@ -77,6 +77,7 @@ pub mod rap;
 pub mod search;
 pub mod selection;
 pub mod slicing;
+mod smith_line;
 pub mod targets;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ use super::instance::FlexInstance;
 use super::mps::first_interval;
 use super::orders::Rule;
 use super::plan::{Quick, order_of, quick};
+use super::smith_line::{SmithLine, mean_speed, work};
 use crate::classic::{Claim, water_line};
 use crate::epochs::{Allowance, Epochs, Favourite, Targets};
 
@@ -39,6 +40,8 @@ pub struct Flex {
     allowance: Allowance,
     /// The rules that win, by slot kind.
     won: [Favourite<Rule>; 2],
+    /// The order while Smith's rule wins, by slot kind.
+    lines: [SmithLine; 2],
 }
 
 /// The number of jobs that may be packed in search of the best order, per event of the run and at the start.
@@ -54,6 +57,7 @@ impl Flex {
             stale: [false; 2],
             allowance: Allowance::of_epochs(epoch, ALLOWED.0, ALLOWED.1),
             won: [Favourite::default(), Favourite::default()],
+            lines: [SmithLine::default(), SmithLine::default()],
         }
     }
 
@@ -62,9 +66,15 @@ impl Flex {
             Event::TasksDone { phase, .. }
             | Event::TasksLost { phase, .. }
             | Event::PhaseDone(phase)
-            | Event::PhaseReady(phase) => self.stale[instance.slot_kind_of(phase).index()] = true,
-            Event::MachineDown(_) | Event::MachineUp(_) | Event::MachineJoined(_) | Event::FlowFailed(_) => {
+            | Event::PhaseReady(phase) => {
+                self.stale[instance.slot_kind_of(phase).index()] = true;
+                let job = instance.job(instance.phase(phase).job);
+                job.phases().for_each(|phase| self.change(phase, instance));
+            }
+            Event::MachineDown(_) | Event::MachineUp(_) | Event::MachineJoined(_) => self.stale = [true; 2],
+            Event::FlowFailed(flow) => {
                 self.stale = [true; 2];
+                instance.flow(flow).phases().for_each(|phase| self.change(phase, instance));
             }
             Event::Wake => self.epochs.woken(),
             Event::JobDone(_)
@@ -76,13 +86,30 @@ impl Flex {
         self.targets.note(event, instance);
     }
 
+    fn change(&mut self, phase: PhaseId, instance: &Instance) {
+        self.lines[instance.slot_kind_of(phase).index()].change(phase);
+    }
+
     fn plan_slot_kind(&mut self, slot_kind: SlotKind, view: &View<'_>, out: &mut Vec<Action>) {
-        let phases: Vec<PhaseId> = view.state.ready(slot_kind).collect();
         let slots = view.state.alive(slot_kind);
-        if phases.is_empty() || slots == 0 {
+        if view.state.n_ready(slot_kind) == 0 || slots == 0 {
             return;
         }
+        if self.follows_line(slot_kind, view) {
+            let line = &mut self.lines[slot_kind.index()];
+            line.update(slot_kind, view);
+            if line.is_linear() && line.wanted() > u64::from(slots) {
+                for (phase, slots) in line.first_interval(slots) {
+                    self.targets.push(phase, f64::from(slots), out);
+                }
+                return;
+            }
+            line.give_all();
+        } else {
+            self.lines[slot_kind.index()].drop_all();
+        }
         // Without scarcity every order packs alike.
+        let phases: Vec<PhaseId> = view.state.ready(slot_kind).collect();
         let most: Vec<u32> = phases.iter().map(|&phase| view.usable(phase).clamp(1, slots)).collect();
         let is_scarce = most.iter().map(|&most| u64::from(most)).sum::<u64>() > u64::from(slots);
         let shares = if is_scarce {
@@ -94,6 +121,14 @@ impl Flex {
         for (&phase, slots) in phases.iter().zip(shares) {
             self.targets.push(phase, slots, out);
         }
+    }
+
+    /// Whether [`Flex::order`] is the order of Smith's rule, and no phase has a minimum.
+    fn follows_line(&self, slot_kind: SlotKind, view: &View<'_>) -> bool {
+        !self.allowance.may_search()
+            && self.won[slot_kind.index()].get() == Some(Rule::Smith)
+            && self.hand == Hand::Targets
+            && view.state.guaranteed(slot_kind).next().is_none()
     }
 
     /// The cheapest order, or that of the most successful rule if the search is not paid for.
@@ -116,13 +151,9 @@ impl Flex {
 fn instance_of(phases: &[PhaseId], slot_kind: SlotKind, slots: u32, view: &View<'_>) -> FlexInstance {
     let instance = view.instance;
     let mut minima = minima::effective(instance, view.state, slot_kind).into_iter().peekable();
-    let cluster = instance.cluster();
-    let speed = cluster.capacity(slot_kind) / f64::from(cluster.slots(slot_kind));
+    let speed = mean_speed(slot_kind, view);
     let job = |&id: &PhaseId| {
-        let state = view.phase(id);
-        let left = state.unstarted() + state.running();
-        // Work that is estimated as zero still needs its slots once.
-        let work = (view.work_left(id) / speed).max(1e-6 * f64::from(left));
+        let work = work(id, speed, view);
         // Both are in the order of ids.
         let min = minima.next_if(|&(of, _)| of == id).map_or(0, |(_, min)| min);
         let max = view.usable(id).max(min);
@@ -186,11 +217,42 @@ impl Policy for Flex {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+    use slackline_model::schedule::TaskRows;
     use slackline_model::{Combine, CostFn};
+    use slackline_policy::{Config, run};
+    use slackline_sim::{Options, engine::Sim};
 
     use super::*;
 
+    /// The schedule in the order of Smith's rule.
+    fn by_smith(instance: &Instance, hand: Hand) -> TaskRows {
+        let mut flex = Flex { allowance: Allowance::new(0, 0), ..Flex::new(Span(500_000), hand) };
+        flex.won.iter_mut().for_each(|won| won.won(Rule::Smith));
+        run(instance, &mut flex, &mut Sim::new(instance, Options::exact()), Config::plain()).tasks
+    }
+
     proptest! {
+        /// Minima are always planned from all ready phases.
+        #[test]
+        fn the_kept_line_gives_what_a_new_plan_gives(
+            list in prop::collection::vec((1u32..9, 0u32..4, 1u32..5, 0u32..9), 1..12),
+        ) {
+            let tasks = |tasks, seconds| TasksDraft::Uniform { tasks, seconds: f64::from(seconds) }.into();
+            let flows = list.into_iter().enumerate().map(|(k, (maps, reduces, seconds, release))| {
+                let map = Some(tasks(maps, seconds));
+                let reduce = (reduces > 0).then(|| tasks(reduces, seconds));
+                let job = JobDraft { id: "j".into(), map, reduce, ..JobDraft::default() };
+                FlowDraft { release: f64::from(release), ..FlowDraft::new(format!("f{k}"), vec![job]) }
+            });
+            let slots = Slots::MapReduce { map: 3, reduce: 2 };
+            let machines = vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }];
+            let draft = Draft { machines, flows: flows.collect(), ..Draft::default() };
+            let instance = Instance::new(&draft).unwrap();
+            prop_assert_eq!(by_smith(&instance, Hand::Targets), by_smith(&instance, Hand::Minima));
+        }
+
         #[test]
         fn fair_with_revised_minima_is_flex(
             list in prop::collection::vec((1u32..40, 0u32..4, 0u32..9, 1u32..5, 1u32..20), 1..10),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{JobId, Key, SlotKind, Time};
-use slackline_policy::IdTable;
+use slackline_policy::{IdHeap, IdTable};
 
 use super::{Container, Turns, UserApps};
 
@@ -20,8 +20,8 @@ type Rank = (Time, Time, JobId);
 /// The order of waiting applications: by priority if they wait for ApplicationMasters, then by submission.
 type Turn = (Reverse<u32>, Rank);
 
-/// The order in a leaf: by priority or by use, as the leaf is configured, then by submission.
-type Place = (Key, Rank);
+/// The order in a leaf: by priority or by use, as the leaf is configured, then by submission; ties by job.
+type Place = (Key, Time, Time);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
@@ -59,7 +59,7 @@ pub(super) struct LeafUser {
     apps: u32,
     wanting: u32,
     /// Those that could take a slot, by slot kind.
-    open: [BTreeSet<Place>; 2],
+    open: [IdHeap<JobId, Place>; 2],
 }
 
 /// A limit on applications that run at a time, with how many do.
@@ -80,8 +80,6 @@ struct App {
     priority: u32,
     runs: bool,
     now: Counts,
-    /// Its place if it is among those that could take a slot.
-    key: Key,
 }
 
 /// What an application uses and wants.
@@ -139,22 +137,42 @@ impl Queue {
     pub(super) fn first(
         &self,
         slot_kind: SlotKind,
-        mut may: impl FnMut(&LeafUser) -> bool,
+        may: impl Fn(&LeafUser) -> bool,
         accept: &mut dyn FnMut(JobId) -> bool,
     ) -> Option<JobId> {
-        let mut users: Vec<_> = self
-            .users
-            .values()
-            .filter(|user| !user.open[slot_kind.index()].is_empty() && may(user))
-            .map(|user| user.open[slot_kind.index()].iter().peekable())
-            .collect();
+        let allowed = self.users.values().filter(|user| may(user)).map(|user| &user.open[slot_kind.index()]);
+        let (_, first) = allowed.clone().filter_map(IdHeap::first).min()?;
+        if accept(first) {
+            return Some(first);
+        }
+        let mut users: Vec<_> = allowed.map(|open| open.in_order().peekable()).collect();
         loop {
-            let next = users.iter_mut().filter_map(|places| places.peek().copied().map(|at| (*at, places)));
-            let ((_, (_, _, job)), places) = next.min_by_key(|(place, _)| *place)?;
-            if accept(job) {
+            let next = users.iter_mut().filter_map(|places| places.peek().copied().map(|at| (at, places)));
+            let ((_, job), places) = next.min_by_key(|(place, _)| *place)?;
+            if job != first && accept(job) {
                 return Some(job);
             }
             places.next();
+        }
+    }
+
+    /// How many slots in a row an application gets, at most `most`, as far as the order of the leaf counts. 1
+    /// if it is not the first of all.
+    pub(super) fn stays_first(&self, slot_kind: SlotKind, job: JobId, most: u32) -> u32 {
+        let entries =
+            self.users.values().flat_map(|user| user.open[slot_kind.index()].first_two(&[])).flatten();
+        let Some(first @ ((used, ..), _)) = entries.clone().min().filter(|&(_, first)| first == job) else {
+            return 1;
+        };
+        match self.turns {
+            Turns::Fifo => most,
+            Turns::FairBySize => 1,
+            Turns::Fair => entries.filter(|&(_, other)| other != job).min().map_or(most, |next| {
+                let ((of_next, at, release), other) = next;
+                let ((_, submitted, released), _) = first;
+                let wins_tie = (submitted, released, job) < (at, release, other);
+                most.min((of_next.number() - used.number()) as u32 + u32::from(wins_tie))
+            }),
         }
     }
 
@@ -217,6 +235,25 @@ impl Book {
         self.apps[job].as_ref().map(|app| (app.leaf, app.runs))
     }
 
+    /// The leaf of an application, if it and the queues above it are the only ones of their parents of which
+    /// an application could take a slot.
+    pub(super) fn only_open_leaf(&self, job: JobId, slot_kind: SlotKind) -> Option<QueueAt> {
+        let (leaf, _) = self.place(job)?;
+        let is_open = |at: &&QueueAt| self.queues[**at].is_open(slot_kind);
+        let is_only = |at: QueueAt| {
+            self.queues[at]
+                .parent
+                .is_none_or(|above| self.queues[above].children.iter().filter(is_open).count() == 1)
+        };
+        self.up(leaf).all(is_only).then_some(leaf)
+    }
+
+    /// The user of an application in its leaf.
+    pub(super) fn user(&self, job: JobId) -> Option<&LeafUser> {
+        let app = self.apps[job].as_ref()?;
+        self.queues[app.leaf].users.get(&app.user)
+    }
+
     /// What keeps an application that waits from running, of the queues above it and its user.
     pub(super) fn apps_limit(&self, job: JobId) -> Option<AppsLimit> {
         let app = self.apps[job].as_ref().filter(|app| !app.runs)?;
@@ -251,8 +288,7 @@ impl Book {
             next
         });
         let rank = (at, release, job);
-        self.apps[job] =
-            Some(App { leaf, user, rank, priority, runs: false, now: Counts::default(), key: Key::new(0.0) });
+        self.apps[job] = Some(App { leaf, user, rank, priority, runs: false, now: Counts::default() });
         if self.has_room(leaf, user) {
             self.start(job);
         } else if let Some(app) = &self.apps[job] {
@@ -281,6 +317,7 @@ impl Book {
         let users = &mut self.queues[app.leaf].users;
         if let Some(here) = users.get_mut(&app.user) {
             here.apps -= 1;
+            here.open.iter_mut().for_each(|open| open.forget([job]));
             if here.apps == 0 {
                 users.remove(&app.user);
             }
@@ -348,14 +385,15 @@ impl Book {
             now = Counts::default();
         }
         let Some(app) = &self.apps[job] else { return };
-        let (leaf, user, rank, before, old_key) = (app.leaf, app.user, app.rank, app.now, app.key);
+        let (leaf, user, (at, release, _), before) = (app.leaf, app.user, app.rank, app.now);
         if before == now {
             return;
         }
         let key = self.key(self.queues[leaf].turns, app.priority, now);
-        let chain: Vec<QueueAt> = self.up(leaf).collect();
-        for at in chain {
+        let mut chain = Some(leaf);
+        while let Some(at) = chain {
             let queue = &mut self.queues[at];
+            chain = queue.parent;
             queue.used = queue.used + now.used - before.used;
             for (open, (now, before)) in queue.open.iter_mut().zip(now.open.into_iter().zip(before.open)) {
                 *open = *open + u32::from(now) - u32::from(before);
@@ -365,16 +403,13 @@ impl Book {
             here.used = here.used + now.used - before.used;
             here.wanting = here.wanting + u32::from(now.wants > 0) - u32::from(before.wants > 0);
             for slot_kind in 0..2 {
-                if before.open[slot_kind] && (!now.open[slot_kind] || old_key != key) {
-                    here.open[slot_kind].remove(&(old_key, rank));
-                }
-                if now.open[slot_kind] {
-                    here.open[slot_kind].insert((key, rank));
+                if before.open[slot_kind] || now.open[slot_kind] {
+                    here.open[slot_kind].set(job, now.open[slot_kind].then_some((key, at, release)));
                 }
             }
         }
         if let Some(app) = &mut self.apps[job] {
-            (app.now, app.key) = (now, key);
+            app.now = now;
         }
     }
 

@@ -387,10 +387,14 @@ impl ByCapacity {
             };
             return if limit - used < one { Turn::Blocked(limit - used) } else { Turn::Of(job) };
         }
-        let mut children = queue.children.clone();
-        children.sort_by_cached_key(|&child| self.key(child, book, one));
-        let mut blocked = None;
-        for child in children {
+        let (mut blocked, mut passed) = (None, None);
+        // Most of the time the first has it: cheaper than to sort them all.
+        loop {
+            let open = queue.children.iter().filter(|&&child| book.queues[child].is_open(slot_kind));
+            let keys = open.map(|&child| (self.key(child, book, one), child));
+            let next = keys.filter(|(key, _)| passed.as_ref().is_none_or(|passed| key > passed)).min();
+            let Some((key, child)) = next else { break };
+            passed = Some(key);
             let left = limit - blocked.unwrap_or(0) - used + i64::from(book.queues[child].used) * one;
             match self.turn(child, left.div_euclid(one) * one, book, slot_kind, accept) {
                 Turn::Of(job) => return Turn::Of(job),
@@ -399,6 +403,16 @@ impl ByCapacity {
             }
         }
         blocked.map_or(Turn::Unwanted, Turn::Blocked)
+    }
+
+    /// MiB that a queue may have if its siblings and those of the queues above it want nothing.
+    fn limit_alone(&self, at: QueueAt, book: &Book) -> i64 {
+        let one = book.container.memory.cast_signed();
+        let used = |at: QueueAt| i64::from(book.queues[at].used) * one;
+        let left = book.queues[at].parent.map_or(self.cluster, |parent| {
+            (self.limit_alone(parent, book) - used(parent) + used(at)).div_euclid(one) * one
+        });
+        left.min(self.sizes[at].maximum)
     }
 
     /// The order of queues with the same parent (`PriorityUtilizationQueueOrderingPolicy`): those that are
@@ -556,5 +570,30 @@ impl Rules for ByCapacity {
             Turn::Of(job) => Some(job),
             Turn::Unwanted | Turn::Blocked(_) => None,
         }
+    }
+
+    fn in_a_row(&self, book: &Book, slot_kind: SlotKind, job: JobId, most: u32) -> u32 {
+        let leaf = book.only_open_leaf(job, slot_kind).filter(|_| most > 1);
+        let Some((at, user)) = leaf.zip(book.user(job)) else { return 1 };
+        let (queue, one) = (&book.queues[at], book.container.memory.cast_signed());
+        let used = i64::from(queue.used) * one;
+        let room = (self.limit_alone(at, book) - used).div_euclid(one);
+        // Up to there the user's use grows at least as fast as the user's limit.
+        let guaranteed = self.sizes[at].guaranteed.max(one);
+        let room = if used < guaranteed { room.min(ceil_div(guaranteed - used, one)) } else { room };
+        if self.hierarchy.queues[at].user_limit != 100.0 || room < 1 {
+            return 1;
+        }
+        let most = most.min(u32::try_from(room).unwrap_or(u32::MAX));
+        let mut n = queue.stays_first(slot_kind, job, most);
+        let active = queue.active();
+        let may_have_one_after = |n: u32| {
+            let active = Active { used: active.used + n, ..active };
+            i64::from(user.used + n) * one <= self.user_limit(at, used + i64::from(n) * one, active, one)
+        };
+        while n > 1 && !may_have_one_after(n - 1) {
+            n /= 2;
+        }
+        n
     }
 }

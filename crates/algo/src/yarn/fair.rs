@@ -231,17 +231,17 @@ impl ByShare {
         if queue.children.is_empty() {
             return queue.first(slot_kind, |_| true, accept);
         }
-        let mut children: Vec<QueueAt> =
-            queue.children.iter().copied().filter(|&child| book.queues[child].is_open(slot_kind)).collect();
         // Most of the time the first has it: cheaper than to sort them all.
-        while let Some(first) =
-            (0..children.len()).min_by(|&a, &b| self.key(children[a], book).cmp(&self.key(children[b], book)))
-        {
-            if let Some(job) = self.turn(children.swap_remove(first), book, slot_kind, accept) {
+        let mut passed = None;
+        loop {
+            let open = queue.children.iter().filter(|&&child| book.queues[child].is_open(slot_kind));
+            let keys = open.map(|&child| (self.key(child, book), child));
+            let next = keys.filter(|(key, _)| passed.as_ref().is_none_or(|passed| key > passed)).min()?;
+            if let Some(job) = self.turn(next.1, book, slot_kind, accept) {
                 return Some(job);
             }
+            passed = Some(next.0);
         }
-        None
     }
 
     /// The order of queues with the same parent (`FairSharePolicy`): those below their minimum by the part of
@@ -370,5 +370,12 @@ impl Rules for ByShare {
 
     fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
         self.turn(0, book, slot_kind, accept)
+    }
+
+    fn in_a_row(&self, book: &Book, slot_kind: SlotKind, job: JobId, most: u32) -> u32 {
+        let Some(leaf) = book.only_open_leaf(job, slot_kind).filter(|_| most > 1) else { return 1 };
+        let room = book.up(leaf).map(|at| self.most[at].saturating_sub(book.queues[at].used));
+        let most = room.fold(most, u32::min).max(1);
+        book.queues[leaf].stays_first(slot_kind, job, most)
     }
 }

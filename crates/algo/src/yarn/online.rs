@@ -1,10 +1,10 @@
 //! The policy: free slots are dealt one by one, as Hadoop gives containers, and granted phase by phase.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use slackline_model::{JobId, MachineId, PhaseId, SlotKind};
 use slackline_policy::unfinished::{ams, holders, listed, slots};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, View};
+use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, View};
 
 use super::Container;
 use super::book::{AppsLimit, Book, Counts, QueueAt};
@@ -36,6 +36,10 @@ pub(super) trait Rules {
 
     /// The application that gets the next slot, among those that are accepted.
     fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId>;
+
+    /// How many of the next slots certainly go to the application that gets the first of them, one after the
+    /// other, if it is accepted for `most`: from 1 to `most`.
+    fn in_a_row(&self, book: &Book, slot_kind: SlotKind, job: JobId, most: u32) -> u32;
 }
 
 /// What a flow says of itself.
@@ -58,6 +62,8 @@ pub(super) struct Scheduler<R> {
     deal: Deal,
     /// Applications that could take no slot when it was their turn, until something happens.
     asleep: Vec<JobId>,
+    /// Those among them that were found so at the last slot; empty between slots.
+    tired: Vec<JobId>,
     failure: Option<String>,
 }
 
@@ -66,15 +72,25 @@ pub(super) struct Scheduler<R> {
 struct Deal {
     /// The slots: their slot kind, and their machine if it is one.
     of: Option<(SlotKind, Option<MachineId>)>,
-    /// How many of each phase, in the order of their first; granted from the end.
-    phases: Vec<(PhaseId, u32)>,
+    /// How many of each phase; the order in which they are granted is that of their first.
+    phases: VecDeque<(PhaseId, u32)>,
+    /// The place of a phase in `phases`; it may be out of date.
+    place: IdTable<PhaseId, usize>,
     /// The phase that was granted last, with the tasks that run if all that were granted have started.
     granted: Option<(PhaseId, u32)>,
 }
 
 impl<R: Rules> Scheduler<R> {
     pub(super) fn of(rules: R, book: Book) -> Self {
-        Self { rules, book, slots: None, deal: Deal::default(), asleep: Vec::new(), failure: None }
+        Self {
+            rules,
+            book,
+            slots: None,
+            deal: Deal::default(),
+            asleep: Vec::new(),
+            tired: Vec::new(),
+            failure: None,
+        }
     }
 
     /// A phase is ready: its job is an application, if it was none yet.
@@ -169,7 +185,7 @@ impl<R: Rules> Scheduler<R> {
     /// Gives up what was dealt and not granted.
     fn undo(&mut self, view: &View<'_>) {
         self.has_started(view);
-        for (phase, _) in std::mem::take(&mut self.deal.phases) {
+        while let Some((phase, _)) = self.deal.phases.pop_front() {
             self.look(view.instance.phase(phase).job, view);
         }
         self.deal.of = None;
@@ -177,54 +193,84 @@ impl<R: Rules> Scheduler<R> {
 
     /// Deals all slots that ask.
     fn deal(&mut self, ask: &Ask<'_>, view: &View<'_>) {
-        let slot_kind = ask.slot_kind;
-        let mut dealt: BTreeMap<PhaseId, (u32, u32)> = BTreeMap::new();
-        for _ in 0..ask.slots {
-            let Self { rules, book, asleep, .. } = self;
-            let (mut found, mut tired) = (None, Vec::new());
-            let job = rules.next(book, slot_kind, &mut |job| {
-                found = open_phase(job, ask, view, &dealt);
-                if found.is_none() && !view.instance.job(job).phases().any(|p| ask.skip.contains(&p)) {
+        self.deal.of = Some((ask.slot_kind, ask.machine));
+        let mut left = ask.slots;
+        while left > 0 {
+            let Self { rules, book, deal, tired, .. } = self;
+            let mut found = None;
+            let job = rules.next(book, ask.slot_kind, &mut |job| {
+                found = deal.open_phase(job, ask, view);
+                if found.is_none() && !is_skipped(job, ask, view) {
                     tired.push(job);
                 }
                 found.is_some()
             });
-            for job in tired {
-                let mut counts = book.counts(job);
-                counts.open[slot_kind.index()] = false;
-                book.set(job, counts);
-                asleep.push(job);
+            while let Some(job) = self.tired.pop() {
+                let mut counts = self.book.counts(job);
+                counts.open[ask.slot_kind.index()] = false;
+                self.book.set(job, counts);
+                self.asleep.push(job);
             }
-            let (Some(job), Some(phase)) = (job, found) else { break };
-            let n = dealt.len() as u32;
-            dealt.entry(phase).or_insert((n, 0)).1 += 1;
-            let counts = book.counts(job);
-            book.set(job, Counts { used: counts.used + 1, wants: counts.wants.saturating_sub(1), ..counts });
+            let (Some(job), Some((phase, most))) = (job, found) else { break };
+            let n = self.rules.in_a_row(&self.book, ask.slot_kind, job, most.min(left));
+            left -= n;
+            self.deal.add(phase, n);
+            let mut counts = self.book.counts(job);
+            counts.used += n;
+            counts.wants = counts.wants.saturating_sub(n);
+            if n == most && self.deal.open_phase(job, ask, view).is_none() && !is_skipped(job, ask, view) {
+                counts.open[ask.slot_kind.index()] = false;
+                if self.deal.is_barred(job, ask, view) {
+                    self.asleep.push(job);
+                }
+            }
+            self.book.set(job, counts);
         }
-        let mut phases: Vec<(u32, (PhaseId, u32))> =
-            dealt.into_iter().map(|(phase, (order, n))| (order, (phase, n))).collect();
-        phases.sort_unstable_by_key(|&(order, _)| std::cmp::Reverse(order));
-        self.deal = Deal {
-            of: Some((slot_kind, ask.machine)),
-            phases: phases.into_iter().map(|(_, dealt)| dealt).collect(),
-            granted: None,
-        };
     }
 }
 
-/// The phase of a job whose task would take the next slot: the first of those that have one, maps before
-/// reduces.
-fn open_phase(
-    job: JobId,
-    ask: &Ask<'_>,
-    view: &View<'_>,
-    dealt: &BTreeMap<PhaseId, (u32, u32)>,
-) -> Option<PhaseId> {
-    view.instance.job(job).phases().find(|&phase| {
-        view.instance.slot_kind_of(phase) == ask.slot_kind
-            && !ask.skip.contains(&phase)
-            && view.runnable(phase) > dealt.get(&phase).map_or(0, |&(_, n)| n)
-    })
+impl Deal {
+    /// The phase of a job whose task would take the next slot, and how many of its tasks could: the first of
+    /// those that have one, maps before reduces.
+    fn open_phase(&self, job: JobId, ask: &Ask<'_>, view: &View<'_>) -> Option<(PhaseId, u32)> {
+        view.instance.job(job).phases().find_map(|phase| {
+            let is_asked = view.instance.slot_kind_of(phase) == ask.slot_kind && !ask.skip.contains(&phase);
+            let dealt = self.at(phase).map_or(0, |at| self.phases[at].1);
+            (is_asked && view.runnable(phase) > dealt).then(|| (phase, view.runnable(phase) - dealt))
+        })
+    }
+
+    /// Whether a job has tasks that may not take slots, although their phase is ready and below its cap.
+    fn is_barred(&self, job: JobId, ask: &Ask<'_>, view: &View<'_>) -> bool {
+        view.instance.job(job).phases().any(|phase| {
+            let state = view.phase(phase);
+            let dealt = self.at(phase).map_or(0, |at| self.phases[at].1);
+            view.instance.slot_kind_of(phase) == ask.slot_kind
+                && state.is_ready()
+                && state.unstarted() > dealt
+                && state.running() + dealt < view.instance.phase(phase).cap
+        })
+    }
+
+    /// The place of a phase.
+    fn at(&self, phase: PhaseId) -> Option<usize> {
+        Some(self.place[phase]).filter(|&at| self.phases.get(at).is_some_and(|&(of, _)| of == phase))
+    }
+
+    /// Tasks of a phase are dealt.
+    fn add(&mut self, phase: PhaseId, n: u32) {
+        if let Some(at) = self.at(phase) {
+            self.phases[at].1 += n;
+        } else {
+            self.place[phase] = self.phases.len();
+            self.phases.push_back((phase, n));
+        }
+    }
+}
+
+/// Whether a phase of a job waits for slots near its input.
+fn is_skipped(job: JobId, ask: &Ask<'_>, view: &View<'_>) -> bool {
+    !ask.skip.is_empty() && view.instance.job(job).phases().any(|phase| ask.skip.contains(&phase))
 }
 
 impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
@@ -264,7 +310,7 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
         self.undo(view);
-        for job in std::mem::take(&mut self.asleep) {
+        while let Some(job) = self.asleep.pop() {
             self.look(job, view);
         }
         for event in events {
@@ -281,6 +327,7 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
                 Event::FlowFailed(flow) | Event::FlowDone(flow) => {
                     for job in view.instance.flow(flow).jobs() {
                         self.leave(job, view);
+                        self.deal.place.forget(view.instance.job(job).phases());
                     }
                 }
                 Event::FlowArrived(_)
@@ -309,13 +356,13 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
             && self
                 .deal
                 .phases
-                .last()
+                .front()
                 .is_some_and(|&(phase, _)| view.runnable(phase) > 0 && !ask.skip.contains(&phase));
         if !is_same_deal {
             self.undo(view);
             self.deal(ask, view);
         }
-        let (phase, tasks) = self.deal.phases.pop()?;
+        let (phase, tasks) = self.deal.phases.pop_front()?;
         // Fewer may start: than were dealt, if reduces that wait for maps have taken what they may.
         self.deal.granted = Some((phase, view.phase(phase).running() + tasks));
         Some(Grant { phase, tasks })

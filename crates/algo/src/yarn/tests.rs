@@ -70,9 +70,15 @@ impl<R: Rules> Bench<R> {
     /// The jobs that get the next `slots` slots, in order.
     fn deal(&mut self, slots: u32) -> Vec<u32> {
         let mut dealt = Vec::new();
+        let mut announced = Vec::new();
         for _ in 0..slots {
             let Some(job) = self.rules.next(&self.book, SlotKind::Any, &mut |_| true) else { break };
+            assert!(announced.pop().is_none_or(|next| next == job));
             let Counts { used, wants, .. } = self.book.counts(job);
+            let in_a_row = self.rules.in_a_row(&self.book, SlotKind::Any, job, wants.min(slots));
+            if in_a_row as usize > announced.len() {
+                announced = vec![job; in_a_row as usize - 1];
+            }
             self.book.set(job, Counts { used: used + 1, wants: wants - 1, open: [wants > 1, false] });
             dealt.push(job.0);
         }

@@ -8,12 +8,11 @@
 
 use slackline_model::{PhaseId, SlotKind};
 
+use crate::id_heap::IdHeap;
 use crate::id_table::IdTable;
 use crate::ledger::Ledger;
 use crate::minima::Minima;
 use crate::policy::Policy;
-
-use super::phase_heap::PhaseHeap;
 
 /// How urgently a phase needs a slot; the smallest rank is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,9 +60,9 @@ struct Queue {
     /// The target of the phases that share it.
     level: f64,
     /// Phases below their minimum, or with a target of their own.
-    single: PhaseHeap<Rank>,
+    single: IdHeap<PhaseId, Rank>,
     /// The others, by running tasks and when they were served last: the order of their ranks at any level.
-    level_with: PhaseHeap<(u32, u64)>,
+    level_with: IdHeap<PhaseId, (u32, u64)>,
 }
 
 /// The part of a phase of the slots that are free at an instant.

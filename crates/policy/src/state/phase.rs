@@ -22,26 +22,31 @@ pub struct PhaseState {
 
 impl PhaseState {
     /// The number of its tasks.
+    #[inline]
     pub fn total(&self) -> u32 {
         self.total
     }
 
     /// The number of tasks that are not started yet, or must run again.
+    #[inline]
     pub fn unstarted(&self) -> u32 {
         self.unstarted
     }
 
     /// The number of tasks that hold a slot.
+    #[inline]
     pub fn running(&self) -> u32 {
         self.running
     }
 
     /// The number of done tasks.
+    #[inline]
     pub fn done(&self) -> u32 {
         self.done
     }
 
     /// The number of early reduces: tasks that hold a slot and wait for maps of their job.
+    #[inline]
     pub fn waiting(&self) -> u32 {
         self.waiting
     }
@@ -52,6 +57,7 @@ impl PhaseState {
     }
 
     /// Whether its tasks may start.
+    #[inline]
     pub fn is_ready(&self) -> bool {
         self.ready
     }
@@ -77,6 +83,7 @@ impl PhaseState {
     }
 
     /// Whether all tasks are done.
+    #[inline]
     pub fn is_done(&self) -> bool {
         self.done == self.total
     }

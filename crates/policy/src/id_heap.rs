@@ -1,40 +1,44 @@
-//! Phases in the order of keys that change.
+//! Ids in the order of keys that change.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use slackline_model::PhaseId;
-
 use crate::id_table::IdTable;
 
-/// A binary heap of phases that finds each of them, so that keys change in place: O(log phases) a change and
-/// O(1) for the two smallest. Ties go to the lower id.
+/// A binary heap of ids that finds each of them, so that keys change in place: O(log ids) a change and O(1) for
+/// the two smallest. Ties go to the lower id.
 #[derive(Clone, Debug)]
-pub(super) struct PhaseHeap<K> {
-    heap: Vec<(K, PhaseId)>,
-    /// One more than the position of each phase in the heap; 0 for those outside.
-    position: IdTable<PhaseId, u32>,
+pub struct IdHeap<I, K> {
+    heap: Vec<(K, I)>,
+    /// One more than the position of each id in the heap; 0 for those outside.
+    position: IdTable<I, u32>,
 }
 
-impl<K> Default for PhaseHeap<K> {
+impl<I: Copy + From<usize>, K> Default for IdHeap<I, K>
+where
+    usize: From<I>,
+{
     fn default() -> Self {
         Self { heap: Vec::new(), position: IdTable::default() }
     }
 }
 
-impl<K: Ord + Copy> PhaseHeap<K> {
-    /// Forgets phases, which are not in the heap any more.
-    pub(super) fn forget(&mut self, phases: impl Iterator<Item = PhaseId>) {
-        self.position.forget(phases);
+impl<I: Copy + Ord + From<usize>, K: Ord + Copy> IdHeap<I, K>
+where
+    usize: From<I>,
+{
+    /// Forgets ids, which are not in the heap any more.
+    pub fn forget(&mut self, ids: impl IntoIterator<Item = I>) {
+        self.position.forget(ids);
     }
 
-    /// Sets the key of a phase; without a key it leaves the heap.
-    pub(super) fn set(&mut self, phase: PhaseId, key: Option<K>) {
-        let at = self.position[phase].checked_sub(1).map(|at| at as usize);
+    /// Sets the key of an id; without a key it leaves the heap.
+    pub fn set(&mut self, id: I, key: Option<K>) {
+        let at = self.position[id].checked_sub(1).map(|at| at as usize);
         match (at, key) {
             (None, None) => {}
             (None, Some(key)) => {
-                self.heap.push((key, phase));
+                self.heap.push((key, id));
                 self.rise(self.heap.len() - 1);
             }
             (Some(at), Some(key)) => {
@@ -46,7 +50,7 @@ impl<K: Ord + Copy> PhaseHeap<K> {
                 }
             }
             (Some(at), None) => {
-                self.position[phase] = 0;
+                self.position[id] = 0;
                 self.heap.swap_remove(at);
                 if at < self.heap.len() {
                     let at = self.rise(at);
@@ -56,41 +60,45 @@ impl<K: Ord + Copy> PhaseHeap<K> {
         }
     }
 
-    /// The two smallest entries outside `skip`. O(1), and O(log) for each phase of `skip`.
-    pub(super) fn first_two(&self, skip: &[PhaseId]) -> [Option<(K, PhaseId)>; 2] {
-        if skip.is_empty() {
-            let second = self.heap.iter().skip(1).take(2).min();
-            return [self.heap.first().copied(), second.copied()];
-        }
-        // Every entry but the first comes after its parent.
-        let mut next: BinaryHeap<Reverse<((K, PhaseId), usize)>> = BinaryHeap::new();
-        next.extend(self.heap.first().map(|&entry| Reverse((entry, 0))));
-        let mut found = [None, None];
-        let mut n = 0;
-        while n < 2
-            && let Some(Reverse((entry, at))) = next.pop()
-        {
-            if !skip.contains(&entry.1) {
-                found[n] = Some(entry);
-                n += 1;
-            }
-            let below = [2 * at + 1, 2 * at + 2].into_iter();
-            next.extend(below.filter_map(|at| Some(Reverse((*self.heap.get(at)?, at)))));
-        }
-        found
+    /// The smallest entry. O(1).
+    pub fn first(&self) -> Option<(K, I)> {
+        self.heap.first().copied()
     }
 
-    fn put(&mut self, at: usize, key: K, phase: PhaseId) {
-        self.heap[at] = (key, phase);
-        self.position[phase] = at as u32 + 1;
+    /// The two smallest entries outside `skip`. O(1), and O(log) for each id of `skip`.
+    pub fn first_two(&self, skip: &[I]) -> [Option<(K, I)>; 2] {
+        if skip.is_empty() {
+            let second = self.heap.iter().skip(1).take(2).min();
+            return [self.first(), second.copied()];
+        }
+        let mut rest = self.in_order().filter(|(_, id)| !skip.contains(id));
+        [rest.next(), rest.next()]
+    }
+
+    /// The entries in their order. O(log) for each.
+    pub fn in_order(&self) -> impl Iterator<Item = (K, I)> + '_ {
+        // Every entry but the first comes after its parent.
+        let mut next: BinaryHeap<Reverse<((K, I), usize)>> = BinaryHeap::new();
+        next.extend(self.first().map(|entry| Reverse((entry, 0))));
+        std::iter::from_fn(move || {
+            let Reverse((entry, at)) = next.pop()?;
+            let below = [2 * at + 1, 2 * at + 2].into_iter();
+            next.extend(below.filter_map(|at| Some(Reverse((*self.heap.get(at)?, at)))));
+            Some(entry)
+        })
+    }
+
+    fn put(&mut self, at: usize, key: K, id: I) {
+        self.heap[at] = (key, id);
+        self.position[id] = at as u32 + 1;
     }
 
     /// Moves an entry towards the root as far as it is smaller. Returns its position.
     fn rise(&mut self, mut at: usize) -> usize {
         let entry = self.heap[at];
         while at > 0 && entry < self.heap[(at - 1) / 2] {
-            let (key, phase) = self.heap[(at - 1) / 2];
-            self.put(at, key, phase);
+            let (key, id) = self.heap[(at - 1) / 2];
+            self.put(at, key, id);
             at = (at - 1) / 2;
         }
         self.put(at, entry.0, entry.1);
@@ -108,8 +116,8 @@ impl<K: Ord + Copy> PhaseHeap<K> {
             if below >= self.heap.len() || entry <= self.heap[below] {
                 break;
             }
-            let (key, phase) = self.heap[below];
-            self.put(at, key, phase);
+            let (key, id) = self.heap[below];
+            self.put(at, key, id);
             at = below;
         }
         self.put(at, entry.0, entry.1);
@@ -121,6 +129,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
+    use slackline_model::PhaseId;
 
     use super::*;
 
@@ -130,7 +139,7 @@ mod tests {
         fn agrees_with_a_sorted_list(
             steps in prop::collection::vec((0u32..12, prop::option::of(0u32..6), 0u32..12, 0u32..3), 1..80),
         ) {
-            let mut heap = PhaseHeap::default();
+            let mut heap = IdHeap::default();
             let mut model = BTreeMap::new();
             for (phase, key, skipped, skips) in steps {
                 let phase = PhaseId(phase);
@@ -143,7 +152,8 @@ mod tests {
                 let mut sorted: Vec<(u32, PhaseId)> =
                     model.iter().map(|(&phase, &key)| (key, phase)).collect();
                 sorted.sort_unstable();
-                let mut expected = sorted.into_iter().filter(|(_, phase)| !skip.contains(phase));
+                let mut expected = sorted.iter().copied().filter(|(_, phase)| !skip.contains(phase));
+                prop_assert!(heap.in_order().eq(sorted.iter().copied()));
                 prop_assert_eq!(heap.first_two(&skip), [expected.next(), expected.next()]);
             }
         }
