@@ -26,6 +26,7 @@ pub(crate) mod work;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 use slackline_model::{Cluster, FlowId, MachineId, PhaseKind, Span, Time};
@@ -214,6 +215,8 @@ pub(crate) struct ProcessEngine {
     records: Vec<Attempt>,
     /// By job: how many of the tasks that write its output are not done.
     open: Vec<u32>,
+    /// By flow: its jobs, which follow each other.
+    jobs_of: BTreeMap<String, Range<usize>>,
     counts: TaskCounts,
     lost: lost_output::LostOutputs,
     /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
@@ -239,6 +242,10 @@ impl ProcessEngine {
         let mut open: Vec<u32> = work.session.jobs.iter().map(JobPlan::parts).collect();
         for id in work.done.iter().filter(|id| work.session.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
+        }
+        let mut jobs_of: BTreeMap<String, Range<usize>> = BTreeMap::new();
+        for (job, plan) in work.session.jobs.iter().enumerate() {
+            jobs_of.entry(plan.flow.clone()).or_insert(job..job).end = job + 1;
         }
         let capacities: BTreeMap<MachineId, Capacity> = (0..).map(MachineId).zip(fleet.machines()).collect();
         let machines = RunMachines {
@@ -270,6 +277,7 @@ impl ProcessEngine {
             due: Vec::new(),
             records: Vec::new(),
             open,
+            jobs_of,
             counts: TaskCounts::default(),
             handover: Handover::default(),
             fatal: None,

@@ -108,10 +108,10 @@ impl ProcessEngine {
         self.coming.cancel(flow, &self.work.instance);
     }
 
-    /// How a flow ended, finished or failed; `None` if it is not over.
+    /// How a flow ended, finished or failed; `None` if it is not over. O(its jobs + log flows).
     pub(crate) fn end_of(&self, flow: &str) -> Option<FlowStatus> {
-        let mut jobs = self.work.session.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
-        if jobs.all(|(_, &open)| open == 0) {
+        let jobs = self.jobs_of.get(flow).cloned().unwrap_or_default();
+        if self.open[jobs].iter().all(|&open| open == 0) {
             return Some(FlowStatus::Finished);
         }
         self.coming.has_failed(flow).then_some(FlowStatus::Failed)

@@ -84,6 +84,8 @@ pub struct Turns {
     flows: Vec<WatchedFlow>,
     /// By job: its flow and its name.
     jobs: Vec<(usize, String)>,
+    /// How many flows had failed at the last event.
+    failed: usize,
 }
 
 impl Turns {
@@ -159,7 +161,10 @@ impl Turns {
                 self.flows[index].left += 1;
             }
         }
-        for (index, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| !flow.is_over) {
+        let failed = forecast.failed();
+        let is_failure = std::mem::replace(&mut self.failed, failed) != failed;
+        let has_news = |flow: &WatchedFlow| !flow.is_over && (is_failure || flow.deadline.is_some());
+        for (index, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| has_news(flow)) {
             turns.extend(flow.turn(now, forecast).map(|turn| (index, turn)));
         }
         turns

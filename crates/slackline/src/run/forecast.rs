@@ -88,6 +88,11 @@ impl Forecast {
         expected.map(|at| at.max(self.now.seconds()))
     }
 
+    /// How many flows have failed.
+    pub(super) fn failed(&self) -> usize {
+        self.model.failed()
+    }
+
     /// Whether a flow has failed.
     pub fn has_failed(&self, flow: &str) -> bool {
         self.model.has_failed(flow)

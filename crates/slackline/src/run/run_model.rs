@@ -152,6 +152,11 @@ impl RunModel {
         self.failed.insert(flow.to_owned());
     }
 
+    /// How many flows have failed for good.
+    pub(super) fn failed(&self) -> usize {
+        self.failed.len()
+    }
+
     /// Whether a flow has failed for good.
     pub(super) fn has_failed(&self, flow: &str) -> bool {
         self.failed.contains(flow)
