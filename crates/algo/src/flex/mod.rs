@@ -77,7 +77,7 @@ pub mod rap;
 pub mod search;
 pub mod selection;
 pub mod slicing;
-mod smith_line;
+mod smith_order;
 pub mod targets;
 #[cfg(test)]
 mod tests;

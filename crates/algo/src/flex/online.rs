@@ -17,7 +17,7 @@ use super::instance::FlexInstance;
 use super::mps::first_interval;
 use super::orders::Rule;
 use super::plan::{Quick, order_of, quick};
-use super::smith_line::{SmithLine, mean_speed, work};
+use super::smith_order::{SmithOrder, mean_speed, work};
 use crate::classic::{Claim, water_line};
 use crate::epochs::{Allowance, Epochs, Favourite, Targets};
 
@@ -41,7 +41,7 @@ pub struct Flex {
     /// The rules that win, by slot kind.
     won: [Favourite<Rule>; 2],
     /// The order while Smith's rule wins, by slot kind.
-    lines: [SmithLine; 2],
+    kept: [SmithOrder; 2],
 }
 
 /// The number of jobs that may be packed in search of the best order, per event of the run and at the start.
@@ -57,7 +57,7 @@ impl Flex {
             stale: [false; 2],
             allowance: Allowance::of_epochs(epoch, ALLOWED.0, ALLOWED.1),
             won: [Favourite::default(), Favourite::default()],
-            lines: [SmithLine::default(), SmithLine::default()],
+            kept: [SmithOrder::default(), SmithOrder::default()],
         }
     }
 
@@ -87,7 +87,7 @@ impl Flex {
     }
 
     fn change(&mut self, phase: PhaseId, instance: &Instance) {
-        self.lines[instance.slot_kind_of(phase).index()].change(phase);
+        self.kept[instance.slot_kind_of(phase).index()].change(phase);
     }
 
     fn plan_slot_kind(&mut self, slot_kind: SlotKind, view: &View<'_>, out: &mut Vec<Action>) {
@@ -95,18 +95,18 @@ impl Flex {
         if view.state.n_ready(slot_kind) == 0 || slots == 0 {
             return;
         }
-        if self.follows_line(slot_kind, view) {
-            let line = &mut self.lines[slot_kind.index()];
-            line.update(slot_kind, view);
-            if line.is_linear() && line.wanted() > u64::from(slots) {
-                for (phase, slots) in line.first_interval(slots) {
+        if self.follows_order(slot_kind, view) {
+            let kept = &mut self.kept[slot_kind.index()];
+            kept.update(slot_kind, view);
+            if kept.is_linear() && kept.wanted() > u64::from(slots) {
+                for (phase, slots) in kept.first_interval(slots) {
                     self.targets.push(phase, f64::from(slots), out);
                 }
                 return;
             }
-            line.give_all();
+            kept.give_all();
         } else {
-            self.lines[slot_kind.index()].drop_all();
+            self.kept[slot_kind.index()].drop_all();
         }
         // Without scarcity every order packs alike.
         let phases: Vec<PhaseId> = view.state.ready(slot_kind).collect();
@@ -124,7 +124,7 @@ impl Flex {
     }
 
     /// Whether [`Flex::order`] is the order of Smith's rule, and no phase has a minimum.
-    fn follows_line(&self, slot_kind: SlotKind, view: &View<'_>) -> bool {
+    fn follows_order(&self, slot_kind: SlotKind, view: &View<'_>) -> bool {
         !self.allowance.may_search()
             && self.won[slot_kind.index()].get() == Some(Rule::Smith)
             && self.hand == Hand::Targets
@@ -236,7 +236,7 @@ mod tests {
     proptest! {
         /// Minima are always planned from all ready phases.
         #[test]
-        fn the_kept_line_gives_what_a_new_plan_gives(
+        fn the_kept_order_gives_what_a_new_plan_gives(
             list in prop::collection::vec((1u32..9, 0u32..4, 1u32..5, 0u32..9), 1..12),
         ) {
             let tasks = |tasks, seconds| TasksDraft::Uniform { tasks, seconds: f64::from(seconds) }.into();

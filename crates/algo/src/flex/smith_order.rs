@@ -38,7 +38,7 @@ struct Basis {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct SmithLine {
+pub(super) struct SmithOrder {
     order: BTreeSet<(Key, PhaseId)>,
     entries: IdTable<PhaseId, Option<Entry>>,
     n: usize,
@@ -50,11 +50,11 @@ pub(super) struct SmithLine {
     changed: Vec<PhaseId>,
     /// Phases whose target may be above 0.
     given: Vec<PhaseId>,
-    /// `None` while the line is not kept.
+    /// `None` while the order is not kept.
     basis: Option<Basis>,
 }
 
-impl SmithLine {
+impl SmithOrder {
     /// A phase may have changed.
     pub(super) fn change(&mut self, phase: PhaseId) {
         if self.basis.is_some() {
@@ -62,7 +62,7 @@ impl SmithLine {
         }
     }
 
-    /// Stops keeping the line until the next update.
+    /// Stops keeping the order until the next update.
     pub(super) fn drop_all(&mut self) {
         if self.basis.is_some() {
             *self = Self::default();
