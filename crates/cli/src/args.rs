@@ -41,7 +41,7 @@ pub(crate) mod simulation;
 pub(crate) mod state;
 pub(crate) mod value;
 
-pub(crate) use engine::EngineFlags;
+pub(crate) use engine::{EngineFlags, TaskRules};
 pub(crate) use output::{OutputArgs, TableArgs};
 pub(crate) use parameters::ParameterFlags;
 pub(crate) use plan::PlanArgs;

@@ -44,7 +44,7 @@ use crate::engine::work::Work;
 use crate::fleet::{Assignment, Fleet};
 use crate::run::Session;
 use crate::spec::job_plan::JobPlan;
-use crate::store::journal::{self, Attempt};
+use crate::store::journal::Attempt;
 use crate::store::pid_file::{PROGRESS, PidFile};
 use crate::store::running_attempt::{AttemptProgress, RunningAttempt};
 
@@ -158,6 +158,8 @@ struct RunMachines {
     /// By machine of the fleet: its id in the cluster.
     ids: BTreeMap<MachineId, MachineId>,
     capacities: BTreeMap<MachineId, Capacity>,
+    /// Whether a job states what its attempts take of their machine.
+    is_demand_declared: bool,
     /// Machines that have left.
     away: BTreeSet<MachineId>,
     /// Files of attempts on machines that have left.
@@ -188,39 +190,80 @@ struct Handover {
     ended: BTreeMap<u64, Result<slackline_task::process::report::Report, String>>,
 }
 
-pub(crate) struct ProcessEngine {
-    work: Work,
-    settings: Settings,
-    /// Whether a job states what its attempts take of their machine.
-    is_demand_declared: bool,
-    pub(crate) clock: RunClock,
-    on_event: EventCallback,
-    fleet: Box<dyn Fleet>,
-    machines: RunMachines,
-    now: Time,
-    /// The number of the next attempt.
+/// The attempts of a run.
+struct Attempts {
     next_number: u64,
-    /// Directories that attempts of part files have left.
-    spares: DirPool,
     running: BTreeMap<RowId, Running>,
+    /// The rows of running attempts, by their numbers.
     rows: BTreeMap<u64, RowId>,
     /// Rows whose attempt waits to start, in the order in which they do.
     queue: VecDeque<RowId>,
     /// Attempts that were stopped and have not ended yet, with their slots.
     leaving: BTreeMap<u64, (TaskId, u32)>,
+    /// Attempts that ended and are not in the journal yet.
+    records: Vec<Attempt>,
+}
+
+impl Attempts {
+    /// After the attempts of a journal.
+    fn after(journal: &[Attempt]) -> Self {
+        Self {
+            next_number: journal.last().map_or(0, |last| last.number + 1),
+            running: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            queue: VecDeque::new(),
+            leaving: BTreeMap::new(),
+            records: Vec::new(),
+        }
+    }
+}
+
+/// The parts of outputs that are not written yet.
+struct OpenParts {
+    /// By job: how many of the tasks that write its output are not done.
+    parts: Vec<u32>,
+    /// By flow: its jobs, which follow each other.
+    jobs_of: BTreeMap<String, Range<usize>>,
+}
+
+impl OpenParts {
+    fn of(work: &Work) -> Self {
+        let jobs = &work.session.jobs;
+        let mut parts: Vec<u32> = jobs.iter().map(JobPlan::parts).collect();
+        for id in work.done.iter().filter(|id| jobs[id.job as usize].is_final(**id)) {
+            parts[id.job as usize] -= 1;
+        }
+        let mut jobs_of: BTreeMap<String, Range<usize>> = BTreeMap::new();
+        for (job, plan) in jobs.iter().enumerate() {
+            jobs_of.entry(plan.flow.clone()).or_insert(job..job).end = job + 1;
+        }
+        Self { parts, jobs_of }
+    }
+
+    /// Whether all outputs of a flow are written.
+    fn is_flow_complete(&self, flow: &str) -> bool {
+        let jobs = self.jobs_of.get(flow).cloned().unwrap_or_default();
+        self.parts[jobs].iter().all(|&open| open == 0)
+    }
+}
+
+pub(crate) struct ProcessEngine {
+    work: Work,
+    settings: Settings,
+    pub(crate) clock: RunClock,
+    on_event: EventCallback,
+    fleet: Box<dyn Fleet>,
+    machines: RunMachines,
+    now: Time,
+    /// Directories that attempts of part files have left.
+    spares: DirPool,
+    attempts: Attempts,
     coming: PendingArrivals,
     /// Reports that are due at the next turn.
     due: Vec<Report>,
-    /// Attempts that ended and are not in the journal yet.
-    records: Vec<Attempt>,
-    /// By job: how many of the tasks that write its output are not done.
-    open: Vec<u32>,
-    /// By flow: its jobs, which follow each other.
-    jobs_of: BTreeMap<String, Range<usize>>,
+    open: OpenParts,
     counts: TaskCounts,
     lost: lost_output::LostOutputs,
-    /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
-    map_sums: BTreeMap<TaskId, u64>,
     said: logs::StoredLogs,
     handover: Handover,
     /// Why nothing more can be done.
@@ -239,28 +282,20 @@ impl ProcessEngine {
         fleet: Box<dyn Fleet>,
     ) -> Self {
         let coming = PendingArrivals::new(&work.instance, &work.waits);
-        let mut open: Vec<u32> = work.session.jobs.iter().map(JobPlan::parts).collect();
-        for id in work.done.iter().filter(|id| work.session.jobs[id.job as usize].is_final(**id)) {
-            open[id.job as usize] -= 1;
-        }
-        let mut jobs_of: BTreeMap<String, Range<usize>> = BTreeMap::new();
-        for (job, plan) in work.session.jobs.iter().enumerate() {
-            jobs_of.entry(plan.flow.clone()).or_insert(job..job).end = job + 1;
-        }
         let capacities: BTreeMap<MachineId, Capacity> = (0..).map(MachineId).zip(fleet.machines()).collect();
         let machines = RunMachines {
             cluster: work.instance.cluster().clone(),
             ids: capacities.keys().map(|&machine| (machine, machine)).collect(),
+            is_demand_declared: work.session.jobs.iter().any(|job| job.limits.demand().is_declared()),
             capacities,
             away: BTreeSet::new(),
             left_behind: machine_changes::LeftBehind::new(),
         };
         Self {
-            is_demand_declared: work.session.jobs.iter().any(|job| job.limits.demand().is_declared()),
             spares: DirPool::default(),
-            next_number: work.session.attempts.last().map_or(0, |last| last.number + 1),
-            lost: lost_output::LostOutputs::new(journal::losses(&work.session.attempts)),
-            map_sums: journal::map_sums(&work.session.attempts),
+            attempts: Attempts::after(&work.session.attempts),
+            open: OpenParts::of(&work),
+            lost: lost_output::LostOutputs::after(&work.session.attempts),
             said: logs::StoredLogs::find(&work),
             machines,
             fleet,
@@ -269,15 +304,8 @@ impl ProcessEngine {
             clock,
             on_event,
             now: Time::ZERO,
-            running: BTreeMap::new(),
-            rows: BTreeMap::new(),
-            queue: VecDeque::new(),
-            leaving: BTreeMap::new(),
             coming,
             due: Vec::new(),
-            records: Vec::new(),
-            open,
-            jobs_of,
             counts: TaskCounts::default(),
             handover: Handover::default(),
             fatal: None,
@@ -303,13 +331,13 @@ impl ProcessEngine {
     fn set_to_work(&mut self, row: RowId, mut running: Running) {
         running.stage = Stage::Waiting;
         self.keep(row, running);
-        self.queue.push_back(row);
+        self.attempts.queue.push_back(row);
         self.admit();
     }
 
     fn keep(&mut self, row: RowId, running: Running) {
-        self.rows.insert(running.number, row);
-        self.running.insert(row, running);
+        self.attempts.rows.insert(running.number, row);
+        self.attempts.running.insert(row, running);
     }
 
     /// Tells of a change in the progress of an attempt, here and in the state directory.
@@ -326,8 +354,8 @@ impl ProcessEngine {
 
     /// The number of an attempt that is new.
     fn number(&mut self) -> u64 {
-        let number = self.next_number;
-        self.next_number += 1;
+        let number = self.attempts.next_number;
+        self.attempts.next_number += 1;
         number
     }
 
@@ -345,7 +373,7 @@ impl ProcessEngine {
         if self.work.done.contains(&id) {
             // The driver has lost its row with a machine while it waited for others.
             let running = Running::new(self.number(), id, slot, self.now);
-            self.running.insert(row, Running { stage: Stage::Finished, ..running });
+            self.attempts.running.insert(row, Running { stage: Stage::Finished, ..running });
             return self.release(id.job);
         }
         let mut running = Running::new(self.number(), id, slot, self.now);
@@ -377,7 +405,7 @@ impl ProcessEngine {
     fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
         let job = &self.work.session.jobs[id.job as usize];
         let directory = self.work.session.layout.attempt(job, id, number);
-        let map_sum = |map| self.map_sums.get(&TaskId::map(id.job, map)).copied();
+        let map_sum = |map| self.lost.map_sums.get(&TaskId::map(id.job, map)).copied();
         let map_sums = (0..job.maps()).filter(|_| id.phase == PhaseKind::Reduce).map(map_sum);
         let task = match id.phase {
             PhaseKind::Reduce => {
@@ -428,7 +456,7 @@ impl ProcessEngine {
         self.see_jump();
         reports.append(&mut self.due);
         let Self { coming, work, open, now, clock, .. } = self;
-        let is_done = |job: u32| open[job as usize] == 0;
+        let is_done = |job: u32| open.parts[job as usize] == 0;
         let Arrivals { flows, never } =
             coming.take_arrivals(clock.by_date(*now), &work.instance, &work.session.jobs, is_done);
         for (flow, job) in never {
@@ -452,8 +480,8 @@ impl ProcessEngine {
     pub(crate) fn order(&mut self, order: Order) {
         match order {
             Order::Go { row, .. } => {
-                if self.running.get(&row).is_some_and(|running| running.stage == Stage::Held)
-                    && let Some(running) = self.running.remove(&row)
+                if self.attempts.running.get(&row).is_some_and(|running| running.stage == Stage::Held)
+                    && let Some(running) = self.attempts.running.remove(&row)
                 {
                     self.set_to_work(row, running);
                 }
@@ -469,12 +497,12 @@ impl ProcessEngine {
                 }
             }
             Order::Kill(row) => {
-                let Some(mut running) = self.running.remove(&row) else { return };
+                let Some(mut running) = self.attempts.running.remove(&row) else { return };
                 if let Some(second) = running.second.take() {
                     self.drop_attempt(&second);
                 }
                 if self.handover.promised.remove(&running.number) && running.is_at_work() {
-                    self.rows.remove(&running.number);
+                    self.attempts.rows.remove(&running.number);
                     self.handover.attempts.insert(running.number, running);
                     return;
                 }

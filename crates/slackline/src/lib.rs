@@ -53,6 +53,8 @@ pub mod offered_load;
 pub mod parallel;
 pub mod plan;
 pub mod policy_spec;
+#[cfg(test)]
+mod published_schema;
 #[cfg(feature = "import")]
 mod queue_files;
 pub mod recorded;

@@ -1,4 +1,4 @@
-//! Slackline's own documents: workloads, schedules, comparisons, tuning results and histories.
+//! Slackline's own documents: workloads, schedules, comparisons and histories.
 
 pub mod comparison;
 pub(crate) mod counts;
@@ -7,5 +7,4 @@ pub mod parameters;
 pub mod schedule;
 #[cfg(test)]
 pub(crate) mod schema;
-pub mod tuning;
 pub mod workload;

@@ -12,7 +12,7 @@
 //!
 //! - [`reading`]: from bytes to structs: compression, TOML, JSON, YAML, XML and Avro, places in a file,
 //!   errors;
-//! - [`documents`]: the workload, schedule, comparison, tuning and history documents;
+//! - [`documents`]: the workload, schedule, comparison and history documents;
 //! - [`importers`]: the table of formats, one file for each format, and reading in any format, whole or as a
 //!   stream;
 //! - [`generate`]: generators of the workloads of papers;

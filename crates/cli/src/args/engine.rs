@@ -7,6 +7,7 @@ use slackline::run::{Backend, EngineEntry, EngineSpec, Engines};
 
 use super::declared::{self, DeclaredParam, Table};
 use super::listed::NamedValue;
+use super::value;
 
 /// The engine that was asked for.
 #[derive(Clone, Debug)]
@@ -139,4 +140,16 @@ mod tests {
         assert!(error(&["--engine=local:slots=1", "--slots=2"]).contains("slots a second time"));
         assert!(error(&["--engine=mesos"]).contains(r#"found engine "mesos", expected "#));
     }
+}
+
+/// The rules for the tasks of real runs.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct TaskRules {
+    /// How often a task may fail before its flow fails
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()))]
+    pub(crate) attempts: u16,
+    /// Fraction of maps after which reduces may take slots; 1 for not early
+    #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction)]
+    pub(crate) slowstart: f64,
 }

@@ -28,7 +28,7 @@ impl ProcessEngine {
     /// Starts attempts that wait and may start.
     pub(super) fn admit(&mut self) {
         let (mut is_full, mut left) = (false, VecDeque::new());
-        while let Some(row) = self.queue.pop_front() {
+        while let Some(row) = self.attempts.queue.pop_front() {
             match self.step(row, is_full) {
                 Step::Start => self.begin(row),
                 Step::Wait => left.push_back(row),
@@ -40,26 +40,27 @@ impl ProcessEngine {
                 Step::Leave => {}
             }
         }
-        self.queue = left;
+        self.attempts.queue = left;
     }
 
     fn say_that_it_waits(&mut self, row: RowId) {
-        let Some(mut running) = self.running.remove(&row) else { return };
+        let Some(mut running) = self.attempts.running.remove(&row) else { return };
         if !running.progress.waits {
             running.progress.waits = true;
             self.show_progress(&mut running);
         }
-        self.running.insert(row, running);
+        self.attempts.running.insert(row, running);
     }
 
     /// The first time at which an attempt may start that waits for its time.
     pub(super) fn next_start(&self) -> Option<Time> {
-        let times = self.queue.iter().filter_map(|row| Some(self.running.get(row)?.not_before));
+        let times =
+            self.attempts.queue.iter().filter_map(|row| Some(self.attempts.running.get(row)?.not_before));
         times.filter(|&at| at > self.now).min()
     }
 
     fn step(&self, row: RowId, is_full: bool) -> Step {
-        match self.running.get(&row) {
+        match self.attempts.running.get(&row) {
             Some(running) if running.stage == Stage::Waiting => {
                 if running.not_before > self.now {
                     Step::Wait
@@ -75,10 +76,10 @@ impl ProcessEngine {
 
     /// Starts an attempt; one that cannot be started has failed.
     fn begin(&mut self, row: RowId) {
-        let Some(mut running) = self.running.remove(&row) else { return };
+        let Some(mut running) = self.attempts.running.remove(&row) else { return };
         if self.misses_maps(running.id) {
             running.stage = Stage::Starved;
-            self.running.insert(row, running);
+            self.attempts.running.insert(row, running);
             return;
         }
         running.began = self.now;
@@ -88,16 +89,16 @@ impl ProcessEngine {
         if self.is_away(running.id, running.slot) {
             // The driver is about to learn of it.
             running.stage = Stage::Gone;
-            self.running.insert(row, running);
+            self.attempts.running.insert(row, running);
             return;
         }
         match self.launch(&running) {
             Ok(()) => {
                 running.stage = Stage::AtWork;
-                self.running.insert(row, running);
+                self.attempts.running.insert(row, running);
             }
             Err(error) => {
-                self.rows.remove(&running.number);
+                self.attempts.rows.remove(&running.number);
                 self.fail(row, &running, &Problem::of_start(&error));
             }
         }
@@ -108,7 +109,7 @@ impl ProcessEngine {
     pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
         let others = self.fleet.foreign_slots();
         let others = || others.iter().filter_map(|other| other.at_work);
-        if !self.is_demand_declared && !others().any(|(_, demand)| demand.is_declared()) {
+        if !self.machines.is_demand_declared && !others().any(|(_, demand)| demand.is_declared()) {
             return true;
         }
         let machine = self.machine_of(id, slot);
@@ -120,8 +121,9 @@ impl ProcessEngine {
 
     /// All running attempts, speculative ones and those of lost tasks included.
     fn all_at_work(&self) -> impl Iterator<Item = &Running> {
-        let seconds = self.running.values().filter_map(|running| running.second.as_deref());
-        self.running
+        let seconds = self.attempts.running.values().filter_map(|running| running.second.as_deref());
+        self.attempts
+            .running
             .values()
             .chain(seconds)
             .chain(self.lost.attempts())

@@ -19,7 +19,7 @@ use slackline_task::process::limits::Limits;
 use slackline_task::process::report::{Report as Said, too_long};
 use slackline_task::process::spec::Outcome;
 
-use super::{ProcessEngine, Running, Stage};
+use super::{Attempts, ProcessEngine, Running, Stage};
 use crate::engine::event::RunEvent;
 use crate::fleet::FleetEvent;
 use crate::store::journal::{Attempt, AttemptOutcome};
@@ -82,7 +82,7 @@ impl ProcessEngine {
         }
         self.now = self.clock.now();
         let seconds = |running: &mut Running| running.second.take().map(|second| *second);
-        let mut attempts: Vec<Running> = std::mem::take(&mut self.running).into_values().collect();
+        let mut attempts: Vec<Running> = std::mem::take(&mut self.attempts.running).into_values().collect();
         let seconds: Vec<Running> = attempts.iter_mut().filter_map(seconds).collect();
         attempts.extend(seconds);
         attempts.extend(self.lost.take_all());
@@ -95,7 +95,7 @@ impl ProcessEngine {
             self.is_gone(number);
         }
         // They had no output; a resumed run does not miss them.
-        let _ = self.work.session.journal.record(&std::mem::take(&mut self.records));
+        let _ = self.work.session.journal.record(&std::mem::take(&mut self.attempts.records));
     }
 
     /// Handles the events of the fleet.
@@ -113,7 +113,7 @@ impl ProcessEngine {
 
     /// Takes in the end of an attempt; one that ended well is added to `done`.
     fn take_in(&mut self, number: u64, report: Result<Said, String>, done: &mut Vec<Finished>) {
-        if self.leaving.contains_key(&number) {
+        if self.attempts.leaving.contains_key(&number) {
             return self.is_gone(number);
         }
         if let Some(running) = self.lost.take(number) {
@@ -123,8 +123,8 @@ impl ProcessEngine {
             self.handover.ended.insert(number, report);
             return;
         }
-        let Some(row) = self.rows.remove(&number) else { return };
-        let Some(first) = self.running.remove(&row) else { return };
+        let Some(row) = self.attempts.rows.remove(&number) else { return };
+        let Some(first) = self.attempts.running.remove(&row) else { return };
         let Some(running) = self.settle_twins(row, number, first, &report) else { return };
         let limits = &self.work.session.jobs[running.id.job as usize].limits;
         let problem = Problem::in_report(&report, &running, limits);
@@ -143,7 +143,7 @@ impl ProcessEngine {
 
     /// Nothing of an attempt that was stopped is left: its files are removed.
     pub(super) fn is_gone(&mut self, number: u64) {
-        if let Some((id, _)) = self.leaving.remove(&number) {
+        if let Some((id, _)) = self.attempts.leaving.remove(&number) {
             self.clear(id, number);
         }
     }
@@ -153,16 +153,16 @@ impl ProcessEngine {
     fn commit(&mut self, done: Vec<Finished>) {
         let ended = |f: &Finished| self.attempt(&f.running, AttemptOutcome::Done(f.outcome.clone()));
         let ended: Vec<Attempt> = done.iter().map(ended).collect();
-        self.records.extend(ended);
-        if self.records.is_empty() || self.fatal.is_some() {
+        self.attempts.records.extend(ended);
+        if self.attempts.records.is_empty() || self.fatal.is_some() {
             return;
         }
         let stale = self.stale_reduces(&done);
         let reduces = stale.iter().flat_map(|(_, reduces)| reduces).copied().collect();
-        if let Err(error) = self.work.session.journal.record_loss(&reduces, &self.records) {
+        if let Err(error) = self.work.session.journal.record_loss(&reduces, &self.attempts.records) {
             return self.lose_journal(&error);
         }
-        self.records.clear();
+        self.attempts.records.clear();
         self.note_maps(&done);
         for (map, reduces) in stale {
             self.lose_stale(map, &reduces);
@@ -199,15 +199,15 @@ impl ProcessEngine {
         (self.on_event)(end, &RunEvent::AttemptRecorded(Box::new(recorded)));
         (self.on_event)(end, &RunEvent::TaskFinished { task: id, seconds: seconds.seconds() });
         if self.work.session.jobs[id.job as usize].is_final(id) {
-            self.open[id.job as usize] -= 1;
-            if self.open[id.job as usize] == 0 {
+            self.open.parts[id.job as usize] -= 1;
+            if self.open.parts[id.job as usize] == 0 {
                 let skipped_records = self.counts.skipped.get(&id.job).copied().unwrap_or(0);
                 (self.on_event)(self.now, &RunEvent::JobFinished { job: id.job, skipped_records });
             }
         }
         match row {
             Some(row) if self.is_withheld(id) => {
-                self.running.insert(row, Running { stage: Stage::Finished, ..running });
+                self.attempts.running.insert(row, Running { stage: Stage::Finished, ..running });
             }
             Some(row) => self.due.push(Report::Finished { row, at: end }),
             None => self.ran_again(id),
@@ -232,17 +232,17 @@ impl ProcessEngine {
         if !job.is_final(id) {
             return Ok(());
         }
-        if self.open[id.job as usize] > 1 {
+        if self.open.parts[id.job as usize] > 1 {
             self.spares.keep(id.job, layout.attempt(job, id, running.number));
             return Ok(());
         }
         self.lose_damaged_parts(id)?;
-        if self.open[id.job as usize] > 1 {
+        if self.open.parts[id.job as usize] > 1 {
             return Ok(());
         }
         self.spares.forget(id.job);
         let session = &self.work.session;
-        session.publisher().publish_soon(id.job, self.next_number).map_err(|error| {
+        session.publisher().publish_soon(id.job, self.attempts.next_number).map_err(|error| {
             let output = session.jobs[id.job as usize].output.display();
             Problem { message: format!("output {output}: cannot be completed: {error}"), is_final: true }
         })
@@ -310,7 +310,7 @@ impl ProcessEngine {
 
     /// Has the end of an attempt without output recorded with what ends next.
     fn record(&mut self, ended: Attempt) {
-        self.records.push(ended.clone());
+        self.attempts.records.push(ended.clone());
         (self.on_event)(self.now, &RunEvent::AttemptRecorded(Box::new(ended)));
     }
 
@@ -319,10 +319,10 @@ impl ProcessEngine {
         if running.stage == Stage::Finished {
             return;
         }
-        self.rows.remove(&running.number);
+        self.attempts.rows.remove(&running.number);
         if running.is_at_work() {
             self.fleet.stop(running.number);
-            self.leaving.insert(running.number, (running.id, running.slot));
+            self.attempts.leaving.insert(running.number, (running.id, running.slot));
         } else if running.stage == Stage::Gone {
             self.leave_behind(self.machine_of(running.id, running.slot), running.id, running.number);
         }
@@ -336,7 +336,7 @@ impl ProcessEngine {
 
     /// Kills attempts that take too long.
     pub(super) fn time_out(&mut self) {
-        let Self { running, lost, settings, work, now, .. } = self;
+        let Self { attempts: Attempts { running, .. }, lost, settings, work, now, .. } = self;
         let mut late = Vec::new();
         let mut look = |running: &mut Running| {
             let own = work.session.jobs[running.id.job as usize].limits.timeout;

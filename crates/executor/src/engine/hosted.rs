@@ -45,14 +45,14 @@ impl ProcessEngine {
     /// Whether it has no attempts on its machines and nothing to report, so that it need not be checked
     /// before its next action.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.is_settled() && self.due.is_empty() && self.records.is_empty()
+        self.is_settled() && self.due.is_empty() && self.attempts.records.is_empty()
     }
 
     /// Whether it has no attempts on its machines any more.
     pub(crate) fn is_settled(&self) -> bool {
-        self.running.is_empty()
+        self.attempts.running.is_empty()
             && self.handover.attempts.is_empty()
-            && self.leaving.is_empty()
+            && self.attempts.leaving.is_empty()
             && self.lost.attempts().next().is_none()
     }
 
@@ -80,7 +80,7 @@ impl ProcessEngine {
                 && running.killed.is_none()
                 && self.work.session.jobs[running.id.job as usize].flow == flow
         };
-        self.running.values().filter(is_of).map(Running::document).collect()
+        self.attempts.running.values().filter(is_of).map(Running::document).collect()
     }
 
     /// The driver is about to drop the rows of these attempts, which continue.
@@ -110,8 +110,7 @@ impl ProcessEngine {
 
     /// How a flow ended, finished or failed; `None` if it is not over. O(its jobs + log flows).
     pub(crate) fn end_of(&self, flow: &str) -> Option<FlowStatus> {
-        let jobs = self.jobs_of.get(flow).cloned().unwrap_or_default();
-        if self.open[jobs].iter().all(|&open| open == 0) {
+        if self.open.is_flow_complete(flow) {
             return Some(FlowStatus::Finished);
         }
         self.coming.has_failed(flow).then_some(FlowStatus::Failed)

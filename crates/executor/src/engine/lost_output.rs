@@ -27,6 +27,7 @@ use crate::engine::ending::{Finished, Problem};
 use crate::engine::event::RunEvent;
 use crate::engine::{ProcessEngine, Running, Stage};
 use crate::spec::job_plan::JobPlan;
+use crate::store::journal::{self, Attempt};
 
 /// Lost outputs that are not available again yet.
 pub(super) struct LostOutputs {
@@ -36,12 +37,19 @@ pub(super) struct LostOutputs {
     tasks: BTreeMap<TaskId, Option<u64>>,
     /// Attempts of lost tasks, by their numbers.
     attempts: BTreeMap<u64, Running>,
+    /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
+    pub(super) map_sums: BTreeMap<TaskId, u64>,
 }
 
 impl LostOutputs {
-    /// Nothing is lost, and output was so often before.
-    pub(super) fn new(times: BTreeMap<TaskId, u16>) -> Self {
-        Self { times, tasks: BTreeMap::new(), attempts: BTreeMap::new() }
+    /// Nothing is lost after the attempts of a journal.
+    pub(super) fn after(attempts: &[Attempt]) -> Self {
+        Self {
+            times: journal::losses(attempts),
+            map_sums: journal::map_sums(attempts),
+            tasks: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+        }
     }
 
     /// The attempts of lost tasks.
@@ -113,7 +121,7 @@ impl ProcessEngine {
         let JobPlan { reducers, shuffle, .. } = &self.work.session.jobs[job as usize];
         let is_gone = |id: &&TaskId| {
             let (place, sum) =
-                (self.work.session.layout.map_output(job, id.task), self.map_sums.get(id).copied());
+                (self.work.session.layout.map_output(job, id.task), self.lost.map_sums.get(id).copied());
             !index::is_there(&place, *reducers, shuffle.is_ranged(), sum)
         };
         let done = self.work.done.range(tasks_of(job, PhaseKind::Map));
@@ -160,7 +168,7 @@ impl ProcessEngine {
     pub(super) fn stale_reduces(&self, done: &[Finished]) -> Vec<(TaskId, BTreeSet<TaskId>)> {
         let mut stale: Vec<(TaskId, BTreeSet<TaskId>)> = Vec::new();
         for Finished { running: Running { id, .. }, outcome, .. } in done {
-            let sums = self.map_sums.get(id).zip(outcome.output.as_ref());
+            let sums = self.lost.map_sums.get(id).zip(outcome.output.as_ref());
             let is_other = !self.is_final(*id) && sums.is_some_and(|(then, now)| *then != now.sum);
             if is_other && stale.iter().all(|(map, _)| map.job != id.job) {
                 let reduces = self.work.done.range(tasks_of(id.job, PhaseKind::Reduce));
@@ -174,7 +182,7 @@ impl ProcessEngine {
     pub(super) fn note_maps(&mut self, done: &[Finished]) {
         for Finished { running: Running { id, .. }, outcome, .. } in done {
             if let Some(digest) = outcome.output.as_ref().filter(|_| !self.is_final(*id)) {
-                self.map_sums.insert(*id, digest.sum);
+                self.lost.map_sums.insert(*id, digest.sum);
             }
         }
     }
@@ -197,7 +205,7 @@ impl ProcessEngine {
             let times = self.lost.times.entry(id).or_default();
             *times = times.saturating_add(1);
             self.lost.tasks.insert(id, None);
-            self.open[id.job as usize] += u32::from(self.is_final(id));
+            self.open.parts[id.job as usize] += u32::from(self.is_final(id));
             // If it stays, moving the next output there fails with a message.
             let _ = slackline_task::base::files::remove(
                 &self.work.session.layout.committed(&self.work.session.jobs[id.job as usize], id),
@@ -227,9 +235,10 @@ impl ProcessEngine {
     /// Stops the running reduces of a job; they start again when the maps are available.
     fn stop_reduces(&mut self, job: u32) {
         let is_one = |r: &Running| r.is_at_work() && r.id.job == job && r.id.phase == PhaseKind::Reduce;
-        let rows: Vec<RowId> = self.running.iter().filter(|(_, r)| is_one(r)).map(|(&row, _)| row).collect();
+        let rows: Vec<RowId> =
+            self.attempts.running.iter().filter(|(_, r)| is_one(r)).map(|(&row, _)| row).collect();
         for row in rows {
-            let Some(mut running) = self.running.remove(&row) else { continue };
+            let Some(mut running) = self.attempts.running.remove(&row) else { continue };
             if let Some(second) = running.second.take() {
                 self.drop_attempt(&second);
             }
@@ -276,10 +285,10 @@ impl ProcessEngine {
     /// Whether a lost task can run now. A failed flow has no rows, and so no reason to run it.
     fn may_run_again(&self, id: TaskId) -> bool {
         if !self.is_final(id) {
-            return self.running.values().any(|r| r.waits_for_lost(id.job));
+            return self.attempts.running.values().any(|r| r.waits_for_lost(id.job));
         }
         let maps = || self.work.done.range(tasks_of(id.job, PhaseKind::Map)).count();
-        self.running.values().any(|r| r.id.job == id.job)
+        self.attempts.running.values().any(|r| r.id.job == id.job)
             && (id.phase == PhaseKind::Map
                 || maps() == self.work.session.jobs[id.job as usize].maps() as usize)
     }
@@ -295,7 +304,7 @@ impl ProcessEngine {
             let by_row =
                 |r: &Running| on(r, slot) && !waits(r) || r.second.as_deref().is_some_and(|r| on(r, slot));
             self.is_others(&others, slot_kind, slot)
-                || self.running.values().any(by_row)
+                || self.attempts.running.values().any(by_row)
                 || self.lost.attempts().any(|r| on(r, slot))
         };
         let mut slots = 0..self.machines.cluster.slot_numbers(slot_kind);
@@ -344,11 +353,11 @@ impl ProcessEngine {
         let TaskId { job, phase, task } = running.id;
         let message = format!("{} {task}, whose output was lost, cannot rerun", phase.name());
         self.coming.fail(&self.work.session.jobs[job as usize].flow);
-        let rows = self.running.iter().filter(|(_, r)| r.id.job == job && r.stage != Stage::Gone);
+        let rows = self.attempts.running.iter().filter(|(_, r)| r.id.job == job && r.stage != Stage::Gone);
         for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
-            let Some(mut other) = self.running.remove(&row) else { continue };
+            let Some(mut other) = self.attempts.running.remove(&row) else { continue };
             if other.stage == Stage::Starved {
-                self.rows.remove(&other.number);
+                self.attempts.rows.remove(&other.number);
                 self.fail(row, &other, &Problem { message: message.clone(), is_final: true });
                 continue;
             }
@@ -364,16 +373,16 @@ impl ProcessEngine {
     /// other tasks of it are lost.
     pub(super) fn is_withheld(&self, id: TaskId) -> bool {
         let lost = self.lost.of_job(id.job).filter(|&id| self.is_final(id)).count();
-        lost > 0 && self.is_final(id) && self.open[id.job as usize] as usize == lost
+        lost > 0 && self.is_final(id) && self.open.parts[id.job as usize] as usize == lost
     }
 
     /// A lost task has run again: attempts that waited for it alone resume.
     pub(super) fn ran_again(&mut self, id: TaskId) {
         self.lost.tasks.remove(&id);
         let is_starved = |r: &Running| r.stage == Stage::Starved && r.id.job == id.job;
-        let rows = self.running.iter().filter(|(_, r)| is_starved(r) && !self.misses_maps(r.id));
+        let rows = self.attempts.running.iter().filter(|(_, r)| is_starved(r) && !self.misses_maps(r.id));
         for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
-            let Some(mut running) = self.running.remove(&row) else { continue };
+            let Some(mut running) = self.attempts.running.remove(&row) else { continue };
             // Its slot was that of a lost task until now.
             running.start = self.now;
             self.set_to_work(row, running);
@@ -387,9 +396,9 @@ impl ProcessEngine {
             return;
         }
         let is_one = |r: &Running| r.stage == Stage::Finished && r.id.job == job;
-        let rows = self.running.iter().filter(|(_, r)| is_one(r));
+        let rows = self.attempts.running.iter().filter(|(_, r)| is_one(r));
         for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
-            self.running.remove(&row);
+            self.attempts.running.remove(&row);
             self.due.push(Report::Finished { row, at: self.now });
         }
     }

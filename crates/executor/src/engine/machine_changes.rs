@@ -52,9 +52,9 @@ impl ProcessEngine {
         let is_there = |local: &Self, running: &Running| {
             running.is_at_work() && local.machine_of(running.id, running.slot) == machine
         };
-        let rows: Vec<RowId> = self.running.keys().copied().collect();
+        let rows: Vec<RowId> = self.attempts.running.keys().copied().collect();
         for row in rows {
-            let Some(mut running) = self.running.remove(&row) else { continue };
+            let Some(mut running) = self.attempts.running.remove(&row) else { continue };
             if let Some(mut second) = running.second.take() {
                 if is_there(self, &second) {
                     second.stage = Stage::Gone;
@@ -67,7 +67,7 @@ impl ProcessEngine {
             if is_there(self, &running) {
                 running.stage = Stage::Gone;
             }
-            self.running.insert(row, running);
+            self.attempts.running.insert(row, running);
         }
         let again: Vec<u64> = self.lost.attempts().filter(|r| is_there(self, r)).map(|r| r.number).collect();
         for number in again {
@@ -76,12 +76,12 @@ impl ProcessEngine {
                 self.drop_attempt(&running);
             }
         }
-        let leaving = std::mem::take(&mut self.leaving);
+        let leaving = std::mem::take(&mut self.attempts.leaving);
         for (number, (id, slot)) in leaving {
             if self.machine_of(id, slot) == machine {
                 self.leave_behind(machine, id, number);
             } else {
-                self.leaving.insert(number, (id, slot));
+                self.attempts.leaving.insert(number, (id, slot));
             }
         }
     }

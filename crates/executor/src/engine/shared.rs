@@ -90,6 +90,28 @@ impl RunHandle {
 /// How long runs with running tasks may take to leave.
 const LEAVE: Duration = Duration::from_millis(500);
 
+/// The ids of the driver.
+struct DriverIds {
+    /// The attempts that were reported to it as running ([`Report::Running`]), by their names, until it has
+    /// decided.
+    named: BTreeMap<u64, (RunId, u64)>,
+    /// Its flows.
+    arrived: BTreeMap<FlowId, DriverFlow>,
+    /// The numbers that it gives to the next flow and its first phase.
+    next: (FlowId, PhaseId),
+}
+
+/// Why tasks do not start although slots are free.
+#[derive(Default)]
+struct Shortage {
+    /// Whether a task does not start because its machine leaves too soon.
+    is_barred: bool,
+    /// Why no machine will join, if the fleet reported this since the last one joined.
+    given_up: Option<String>,
+    /// Whether nothing of its run can start any more.
+    is_stuck: bool,
+}
+
 /// Machines for as many runs as come.
 pub(crate) struct SharedProcessEngine {
     fleet: Box<dyn Fleet>,
@@ -102,30 +124,19 @@ pub(crate) struct SharedProcessEngine {
     /// What runs tell, and where they send it.
     events: Receiver<(RunId, RunMessage)>,
     out: Sender<(RunId, RunMessage)>,
-    /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until
-    /// it has decided.
-    named: BTreeMap<u64, (RunId, u64)>,
-    /// The flows that the driver has, by its numbers.
-    arrived: BTreeMap<FlowId, DriverFlow>,
-    /// The numbers that the driver gives to the next flow and its first phase.
-    next: (FlowId, PhaseId),
+    driver_ids: DriverIds,
     /// Reports that are due at the next poll.
     due: Vec<Report>,
     wakes: Wakes,
     /// What happened since it was asked last.
     happened: Vec<EngineEvent>,
-    /// Whether a task does not start because its machine leaves too soon.
-    is_barred: bool,
-    /// Why no machine will join, if the fleet reported this since the last one joined.
-    given_up: Option<String>,
+    shortage: Shortage,
     /// What its machines have to see, if they are others.
     visibility_check: Option<VisibilityCheck>,
     /// Whether it is for one run and ends with it.
     is_alone: bool,
     /// The run of an engine for one, which works in the loop: no thread has to be woken for each task.
     run_here: Option<RunHere>,
-    /// Whether nothing of its run can start any more.
-    is_stuck: bool,
 }
 
 /// A run that works in the loop.
@@ -163,17 +174,17 @@ impl SharedProcessEngine {
             next_run_id: 0,
             events,
             out,
-            named: BTreeMap::new(),
-            arrived: BTreeMap::new(),
-            next: (FlowId(0), PhaseId(0)),
+            driver_ids: DriverIds {
+                named: BTreeMap::new(),
+                arrived: BTreeMap::new(),
+                next: (FlowId(0), PhaseId(0)),
+            },
             wakes: Wakes::default(),
             happened: Vec::new(),
-            is_barred: false,
-            given_up: None,
+            shortage: Shortage::default(),
             visibility_check: None,
             is_alone: false,
             run_here: None,
-            is_stuck: false,
         })
     }
 
@@ -308,13 +319,13 @@ impl SharedProcessEngine {
             FleetEvent::Up(machine) => {
                 self.due.push(Report::Up(machine));
                 self.machines_changed(format!("machine {} is there again", self.name(machine)));
-                self.given_up = None;
+                self.shortage.given_up = None;
             }
             FleetEvent::Joined(NewMachine { number, .. }) => {
                 let group = group(lock(&self.mux).machines()[number.index()].clone());
                 self.machines_changed(format!("machine {} has joined", group.name));
                 self.due.push(Report::Joined(group));
-                self.given_up = None;
+                self.shortage.given_up = None;
             }
             FleetEvent::Until { machine, left } => {
                 let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
@@ -342,20 +353,23 @@ impl SharedProcessEngine {
         let comes_later = self.wakes.first().is_some() || self.runs.values().any(|run| run.comes_later);
         let is_last = self.is_alone && !comes_later;
         let mux = lock(&self.mux);
-        let is_lacking = self.is_barred || mux.away().len() == mux.machines().len();
+        let is_lacking = self.shortage.is_barred || mux.away().len() == mux.machines().len();
         if !mux.is_idle() || (!is_lacking && !is_last) {
             return;
         }
         drop(mux);
-        let has_left = !self.arrived.is_empty();
-        let availability =
-            if is_lacking && has_left { self.fleet.availability(self.is_barred) } else { Availability::Same };
+        let has_left = !self.driver_ids.arrived.is_empty();
+        let availability = if is_lacking && has_left {
+            self.fleet.availability(self.shortage.is_barred)
+        } else {
+            Availability::Same
+        };
         match availability {
-            Availability::Over(why) if self.given_up.as_ref() != Some(&why) => {
+            Availability::Over(why) if self.shortage.given_up.as_ref() != Some(&why) => {
                 self.happened.push(EngineEvent::Notice(why.clone()));
-                self.given_up = Some(why);
+                self.shortage.given_up = Some(why);
             }
-            Availability::Same => self.is_stuck = is_last,
+            Availability::Same => self.shortage.is_stuck = is_last,
             Availability::Over(_) | Availability::Coming => {}
         }
     }
@@ -372,9 +386,9 @@ impl SharedProcessEngine {
             self.withdraw(number);
         }
         let (Some(seated), Some((mut arrived, arrival))) = (self.runs.get_mut(&id), arrival) else { return };
-        let (number, phase) = self.next;
+        let (number, phase) = self.driver_ids.next;
         seated.numbers.insert(flow, number);
-        self.next = (FlowId(number.0 + 1), PhaseId(phase.0 + arrival.n_phases() as u32));
+        self.driver_ids.next = (FlowId(number.0 + 1), PhaseId(phase.0 + arrival.n_phases() as u32));
         arrived.begin_at(phase);
         self.due.push(Report::Arrived(Box::new(arrival)));
         let mux = lock(&self.mux);
@@ -382,11 +396,11 @@ impl SharedProcessEngine {
             let Some((phase, task)) = arrived.place(attempt.id) else { continue };
             let Some(SlotHolder { number, slot }) = attempt.holder else { continue };
             let Some(name) = mux.name(id, number) else { continue };
-            self.named.insert(name, (id, number));
+            self.driver_ids.named.insert(name, (id, number));
             let since = Time(attempt.since);
             self.due.push(Report::Running(Running { name, phase, task, slot, since }));
         }
-        self.arrived.insert(number, arrived);
+        self.driver_ids.arrived.insert(number, arrived);
     }
 
     /// The driver is not to know a flow by its number any more, which is given.
@@ -396,7 +410,7 @@ impl SharedProcessEngine {
 
     /// Has the driver give up a flow; its attempts are stopped by the orders that follow.
     fn withdraw(&mut self, number: FlowId) {
-        self.arrived.remove(&number);
+        self.driver_ids.arrived.remove(&number);
         self.due.push(Report::Withdrawn(number));
     }
 
@@ -411,7 +425,7 @@ impl SharedProcessEngine {
         // The driver may have rows of it whose end it does not know.
         self.withdraw_all(id);
         self.runs.remove(&id);
-        self.named.retain(|_, (run_id, _)| *run_id != id);
+        self.driver_ids.named.retain(|_, (run_id, _)| *run_id != id);
         lock(&self.mux).forget(id);
         let session = Box::new(ProcessSession::new(session, self.settings.clone()));
         self.happened.push(EngineEvent::Ended(EndedRun { run: id, how, session }));
@@ -447,8 +461,8 @@ impl Engine for SharedProcessEngine {
         self.hear(Duration::ZERO);
         if self.due.is_empty() {
             self.see_to_machines();
-            let given_up = self.given_up.clone().filter(|_| self.is_alone);
-            if self.is_stuck || given_up.is_some() {
+            let given_up = self.shortage.given_up.clone().filter(|_| self.is_alone);
+            if self.shortage.is_stuck || given_up.is_some() {
                 reports.extend(given_up.map(Report::GaveUp));
                 return None;
             }
@@ -456,14 +470,14 @@ impl Engine for SharedProcessEngine {
             self.hear(patience);
         }
         if !self.due.is_empty() {
-            self.is_barred = false;
+            self.shortage.is_barred = false;
         }
         reports.append(&mut self.due);
         Some(self.now)
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
-        let arrived = &self.arrived[&live.flow_of(start.phase)];
+        let arrived = &self.driver_ids.arrived[&live.flow_of(start.phase)];
         let (id, run_id, row) = (arrived.id(start.phase, start.first), arrived.run, start.row);
         let held = HeldSlot { run: run_id, phase: id.phase, slot: start.places[0].first };
         let slot_kind = live.slot_kind_of(start.phase);
@@ -475,7 +489,7 @@ impl Engine for SharedProcessEngine {
         for other in others {
             self.send(other, RunCommand::GiveWay(slot_kind, held.slot));
         }
-        let named = start.reported_as.and_then(|name| self.named.remove(&name));
+        let named = start.reported_as.and_then(|name| self.driver_ids.named.remove(&name));
         self.send(
             run_id,
             match named {
@@ -489,7 +503,7 @@ impl Engine for SharedProcessEngine {
         let (run_id, order) = match order {
             Order::Go { row, .. } | Order::Hold(row) => (lock(&self.mux).run_of(row), order),
             Order::Kill(row) => (lock(&self.mux).release(row), order),
-            Order::Refuse(name) => match self.named.remove(&name) {
+            Order::Refuse(name) => match self.driver_ids.named.remove(&name) {
                 Some((run_id, number)) => (Some(run_id), Order::Refuse(number)),
                 None => return,
             },
@@ -504,7 +518,7 @@ impl Engine for SharedProcessEngine {
     }
 
     fn blocked_by_deadline(&mut self) {
-        self.is_barred = true;
+        self.shortage.is_barred = true;
     }
 
     /// More may come as long as a process drives it.
@@ -598,7 +612,7 @@ impl SharedEngine for SharedProcessEngine {
     }
 
     fn run_of(&self, flow: FlowId) -> Option<RunId> {
-        self.arrived.get(&flow).map(|arrived| arrived.run)
+        self.driver_ids.arrived.get(&flow).map(|arrived| arrived.run)
     }
 
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
@@ -607,7 +621,7 @@ impl SharedEngine for SharedProcessEngine {
 
     fn stop(&mut self) -> Vec<EndedRun> {
         for run in self.runs.values() {
-            run.send(if self.is_stuck { RunCommand::End } else { RunCommand::Stop });
+            run.send(if self.shortage.is_stuck { RunCommand::End } else { RunCommand::Stop });
         }
         self.wait_for_ends(PATIENCE);
         self.runs.values().for_each(|run| run.send(RunCommand::Leave));

@@ -43,7 +43,7 @@ impl ProcessEngine {
             return Some(ended);
         };
         self.give_up(&ended, &problem.message, true, false);
-        self.running.insert(row, Running { second_failed: true, ..other });
+        self.attempts.running.insert(row, Running { second_failed: true, ..other });
         None
     }
 
@@ -52,8 +52,14 @@ impl ProcessEngine {
     pub(super) fn make_room(&mut self, slot_kind: SlotKind, slot: u32) {
         self.make_room_of_lost(slot_kind, slot);
         let on = |second: &Running| second.slot == slot && self.slot_kind_of(second.id) == slot_kind;
-        let row = self.running.iter().find(|(_, r)| r.second.as_deref().is_some_and(on)).map(|(&row, _)| row);
-        let second = row.and_then(|row| self.running.get_mut(&row)).and_then(|running| running.second.take());
+        let row = self
+            .attempts
+            .running
+            .iter()
+            .find(|(_, r)| r.second.as_deref().is_some_and(on))
+            .map(|(&row, _)| row);
+        let second =
+            row.and_then(|row| self.attempts.running.get_mut(&row)).and_then(|running| running.second.take());
         if let Some(second) = second {
             self.drop_attempt(&second);
         }
@@ -69,7 +75,7 @@ impl ProcessEngine {
             let busy = |slot: u32| {
                 let on = |r: &Running| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
                 self.is_others(&others, slot_kind, slot)
-                    || self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
+                    || self.attempts.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
                     || self.lost.attempts().any(on)
             };
             let is_there = |slot: u32| {
@@ -93,7 +99,7 @@ impl ProcessEngine {
             (elapsed > STRAGGLER * mean && elapsed > STRAGGLER_LEAST.as_micros() as f64)
                 .then_some(elapsed / mean)
         };
-        (self.running.iter())
+        (self.attempts.running.iter())
             .filter(|(_, r)| r.second.is_none() && !r.second_failed && r.is_at_work() && r.killed.is_none())
             .filter(|(_, r)| self.slot_kind_of(r.id) == slot_kind)
             .filter_map(|(&row, running)| Some((row, late(running)?)))
@@ -102,22 +108,22 @@ impl ProcessEngine {
     }
 
     fn try_again(&mut self, row: RowId, slot: u32) {
-        let Some(id) = self.running.get(&row).map(|running| running.id) else { return };
+        let Some(id) = self.attempts.running.get(&row).map(|running| running.id) else { return };
         if !self.fits(id, slot) {
             return;
         }
         let mut second = Running::new(self.number(), id, slot, self.now);
         if self.launch(&second).is_err() {
             // The first continues alone.
-            if let Some(running) = self.running.get_mut(&row) {
+            if let Some(running) = self.attempts.running.get_mut(&row) {
                 running.second_failed = true;
             }
             return;
         }
         second.stage = Stage::AtWork;
         (self.on_event)(self.now, &RunEvent::AttemptStarted(second.document()));
-        self.rows.insert(second.number, row);
-        if let Some(running) = self.running.get_mut(&row) {
+        self.attempts.rows.insert(second.number, row);
+        if let Some(running) = self.attempts.running.get_mut(&row) {
             running.second = Some(Box::new(second));
         }
     }

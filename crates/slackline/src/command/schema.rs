@@ -1,7 +1,9 @@
 //! The published JSON Schema of the protocol, generated from its structs. Compiled only for tests.
 
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde_json::{Value, json};
+
+use crate::published_schema;
 
 use super::wire::{Answer, Call, Greeting, PROTOCOL, Welcome};
 
@@ -21,11 +23,7 @@ enum Message<'a> {
 }
 
 fn schema() -> String {
-    let mut schema = schema_for!(Message<'_>);
-    schema.insert("$id".to_owned(), format!("urn:slackline:policy:{PROTOCOL}").into());
-    let mut text = serde_json::to_string_pretty(&schema).unwrap();
-    text.push('\n');
-    text
+    published_schema::text::<Message<'_>>(format!("urn:slackline:policy:{PROTOCOL}"))
 }
 
 /// A validator for one of the messages.
@@ -39,14 +37,7 @@ fn validator(message: &str) -> jsonschema::Validator {
 
 #[test]
 fn the_published_schema_is_current() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/policy.schema.json");
-    if std::env::var_os("SLACKLINE_BLESS").is_some() {
-        std::fs::write(path, schema()).unwrap();
-    }
-    let published = std::fs::read_to_string(path).unwrap_or_default();
-    // As values: the order of keys follows features of serde_json that other crates turn on.
-    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
-    assert!(value(&published) == value(&schema()), "{path} is stale: run `cargo xtask bless`");
+    published_schema::check("policy", &schema());
 }
 
 #[test]

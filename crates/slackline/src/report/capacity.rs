@@ -1,6 +1,8 @@
 //! Tables and sentences for a capacity search: the answer and the tried values.
 
-use slackline_trace::documents::tuning::{Capacity as Document, TriedValue};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 
 use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, SearchStep};
 use crate::policy_spec::PolicySpec;
@@ -244,9 +246,56 @@ pub fn csv(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
     crate::report::csv(&header, found.tried.iter().map(row))
 }
 
+/// The smallest cluster, or the best setting, that meets conditions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields, rename = "Capacity", title = "Slackline capacity")
+)]
+pub(crate) struct CapacityDocument {
+    /// The conditions, all of which must hold.
+    pub(crate) until: Vec<String>,
+    /// The policy with its parameters.
+    pub(crate) policy: String,
+    /// What was varied: machines, slots, map-slots, reduce-slots, slowstart or heartbeat (seconds).
+    pub(crate) over: String,
+    /// The smallest size that meets all conditions; of settings the one that does at the least cost. Null if
+    /// nothing that was tried does.
+    pub(crate) found: Option<f64>,
+    /// Whether sizes were tried by halves (bisect), or all of them, if need be up to the answer (every).
+    pub(crate) search: String,
+    /// Whether no size above the answer was tried that fails; null if none above was tried, and of settings.
+    pub(crate) monotone: Option<bool>,
+    /// Whether the search was stopped before its end: then a smaller size may do.
+    pub(crate) interrupted: bool,
+    /// Every value that was tried, smallest first.
+    pub(crate) tried: Vec<TriedValue>,
+}
+
+/// A value of the varied dimension, and its result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(crate) struct TriedValue {
+    /// The value.
+    pub(crate) value: f64,
+    /// Whether all conditions hold.
+    pub(crate) meets: bool,
+    /// Simulated to its end (done), or flows failed (failed).
+    pub(crate) outcome: String,
+    /// The cost of the schedule by the objective of the workload; null unless done.
+    pub(crate) cost: Option<f64>,
+    /// All machines for as long as the workload took, hours; null unless done.
+    pub(crate) machine_hours: Option<f64>,
+    /// What these hours cost at the price that was given; null without one.
+    pub(crate) price: Option<f64>,
+    /// The metrics of the comparison document; null unless done.
+    pub(crate) metrics: Option<BTreeMap<String, f64>>,
+}
+
 /// The capacity document.
 pub fn json(found: &Capacity, asked: &SearchQuestion<'_>) -> String {
-    slackline_trace::to_json(&Document {
+    slackline_trace::to_json(&CapacityDocument {
         until: asked.conditions.iter().map(Condition::to_string).collect(),
         policy: asked.policy.spec().to_owned(),
         over: asked.axis.knob.to_string(),
@@ -275,4 +324,11 @@ fn document_of(tried: &SearchStep, asked: &SearchQuestion<'_>) -> TriedValue {
         price: asked.price.zip(figures).map(|(price, figures)| price * figures.machine_hours),
         metrics: figures.map(named),
     }
+}
+
+#[cfg(test)]
+#[test]
+fn the_published_schema_is_current() {
+    let id = format!("urn:slackline:capacity:{}", slackline_trace::VERSION);
+    crate::published_schema::check("capacity", &crate::published_schema::text::<CapacityDocument>(id));
 }

@@ -1,7 +1,7 @@
 //! Tables and documents of the best split of map and reduce slots.
 
+use serde::Serialize;
 use slackline_model::Instance;
-use slackline_trace::documents::tuning::{TunedSplit, Tuning};
 
 use crate::report::headline;
 use crate::report::number::{Unit, counted, duration, exact, number};
@@ -192,6 +192,40 @@ pub fn csv(instance: &Instance, tuned: &Tuned) -> String {
     crate::report::csv(&header, rows.into_iter().map(row))
 }
 
+/// A split of the slots, an order on it, and what they give.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(crate) struct TunedSplit {
+    /// Map slots of the cluster.
+    pub(crate) map_slots: u32,
+    /// Reduce slots of the cluster.
+    pub(crate) reduce_slots: u32,
+    /// The flows, first to last.
+    pub(crate) order: Vec<String>,
+    /// When the last is done, seconds.
+    pub(crate) makespan: f64,
+    /// Sum of the completions, seconds.
+    pub(crate) total_completion: f64,
+}
+
+/// The best split and what it is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields, title = "Slackline tuning"))]
+pub(crate) struct Tuning {
+    /// What the method chooses.
+    pub(crate) best: TunedSplit,
+    /// What nothing beats in both makespan and total completion time, least makespan first, if it was asked
+    /// for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pareto: Option<Vec<TunedSplit>>,
+    /// As many map as reduce slots, in the order of the method's rule.
+    pub(crate) default: TunedSplit,
+    /// Splits that were estimated; bounds ruled out the others.
+    pub(crate) evaluated: u32,
+    /// Splits there are.
+    pub(crate) candidates: u32,
+}
+
 /// The tuning document.
 pub fn json(instance: &Instance, tuned: &Tuned) -> String {
     let split = |choice: &Choice| {
@@ -211,4 +245,11 @@ pub fn json(instance: &Instance, tuned: &Tuned) -> String {
         evaluated: tuned.evaluated,
         candidates: tuned.candidates,
     })
+}
+
+#[cfg(test)]
+#[test]
+fn the_published_schema_is_current() {
+    let id = format!("urn:slackline:tuning:{}", slackline_trace::VERSION);
+    crate::published_schema::check("tuning", &crate::published_schema::text::<Tuning>(id));
 }

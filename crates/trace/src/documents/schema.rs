@@ -5,11 +5,11 @@
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::documents::{comparison, history, schedule, tuning, workload};
+use crate::documents::{comparison, history, schedule, workload};
 use crate::reading::parse::VERSION;
 
 /// The schemas by the names of their documents, as JSON text.
-pub(crate) fn schemas() -> [(&'static str, String); 8] {
+pub(crate) fn schemas() -> [(&'static str, String); 6] {
     [
         of::<workload::wire::Workload>("workload"),
         of::<workload::wire::Line>("workload-line"),
@@ -17,8 +17,6 @@ pub(crate) fn schemas() -> [(&'static str, String); 8] {
         of::<schedule::wire::Line<'_>>("schedule-line"),
         of::<comparison::Comparison>("comparison"),
         of::<history::Document>("history"),
-        of::<tuning::Tuning>("tuning"),
-        of::<tuning::Capacity>("capacity"),
     ]
 }
 

@@ -189,8 +189,8 @@ struct Fields {
     job_name: VersionedValue,
     user_name: VersionedValue,
     job_queue_name: VersionedValue,
+    #[serde(alias = "jobPriority")]
     priority: VersionedValue,
-    job_priority: VersionedValue,
     submit_time: VersionedValue,
     workflow_id: VersionedValue,
     workflow_node_name: VersionedValue,
@@ -327,7 +327,7 @@ impl Reader {
             "JOB_SUBMITTED" => self.submitted(fields, line),
             "JOB_QUEUE_CHANGED" => self.job.queue = fields.job_queue_name.text().or(self.job.queue.take()),
             "JOB_PRIORITY_CHANGED" => {
-                let named = fields.priority.text().or_else(|| fields.job_priority.text());
+                let named = fields.priority.text();
                 self.job.priority = named.as_deref().and_then(priority).or(self.job.priority);
             }
             "JOB_FINISHED" => self.is_over = true,

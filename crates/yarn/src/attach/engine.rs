@@ -65,6 +65,48 @@ pub(super) struct AttachConfig {
     pub(super) lasts: Option<Duration>,
 }
 
+/// The driver's time, which begins at the earliest submission, so that deadlines in the past keep their order.
+struct AttachClock {
+    began: Stopwatch,
+    began_ms: u64,
+    /// The time between the earliest submission and the start of the engine.
+    offset: Span,
+    now: Time,
+}
+
+impl AttachClock {
+    fn start() -> Self {
+        Self { began: Stopwatch::start(), began_ms: unix_millis(), offset: Span(0), now: Time::ZERO }
+    }
+
+    /// Sets the zero of the driver's time, in milliseconds since 1970.
+    fn set_offset(&mut self, zero: u64) {
+        let seconds = (self.began_ms.saturating_sub(zero) as f64 / 1e3).min(OFFSET_MAX);
+        self.offset = Span::from_seconds_nearest(seconds);
+        self.now += self.offset;
+    }
+
+    fn advance(&mut self) {
+        let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.now = Time(elapsed.saturating_add(self.offset.0));
+    }
+
+    /// Converts milliseconds since 1970 to seconds of the driver.
+    fn since_start(&self, millis: u64) -> f64 {
+        (millis as f64 - self.began_ms as f64) / 1e3 + self.offset.seconds()
+    }
+
+    fn container_start(&self, container: &Container) -> Time {
+        let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
+        since.unwrap_or(self.now).min(self.now)
+    }
+
+    /// The time since the start of the engine, for the watcher.
+    fn elapsed(&self) -> Time {
+        Time(self.now.0.saturating_sub(self.offset.0))
+    }
+}
+
 pub(super) struct AttachEngine<'w> {
     control: Control,
     config: AttachConfig,
@@ -80,13 +122,7 @@ pub(super) struct AttachEngine<'w> {
     wakes: Wakes,
     /// The AM to poll first.
     turn: RoundRobin<u32>,
-    began: Stopwatch,
-    began_ms: u64,
-    /// Time between the first submission and the start of the engine. The driver counts from that submission,
-    /// so that deadlines in the past keep their order.
-    offset: Span,
-    /// In the time of the driver.
-    now: Time,
+    clock: AttachClock,
     is_first: bool,
     trouble: Option<String>,
     status_at: Time,
@@ -116,10 +152,7 @@ impl<'w> AttachEngine<'w> {
             rows: Rows::new(),
             wakes: Wakes::default(),
             turn: RoundRobin::default(),
-            began: Stopwatch::start(),
-            began_ms: unix_millis(),
-            offset: Span(0),
-            now: Time::ZERO,
+            clock: AttachClock::start(),
             is_first: true,
             trouble: None,
             status_at: Time::ZERO,
@@ -129,23 +162,8 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// Converts milliseconds since 1970 to seconds of the driver.
-    fn since_start(&self, millis: u64) -> f64 {
-        (millis as f64 - self.began_ms as f64) / 1e3 + self.offset.seconds()
-    }
-
-    fn container_start(&self, container: &Container) -> Time {
-        let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
-        since.unwrap_or(self.now).min(self.now)
-    }
-
-    /// The time since the start of the engine, for the watcher.
-    fn elapsed(&self) -> Time {
-        Time(self.now.0.saturating_sub(self.offset.0))
-    }
-
     fn notify(&mut self, what: &AttachEvent) {
-        let now = self.elapsed();
+        let now = self.clock.elapsed();
         self.watcher.happened(now, what);
     }
 
@@ -153,10 +171,8 @@ impl<'w> AttachEngine<'w> {
     fn set_offset(&mut self) {
         let watched = self.control.snapshot().watched.values();
         let Some(earliest) = watched.filter_map(|watched| watched.app.started_ms).min() else { return };
-        let seconds = (self.began_ms.saturating_sub(earliest) as f64 / 1e3).min(OFFSET_MAX);
-        self.offset = Span::from_seconds_nearest(seconds);
-        self.now += self.offset;
-        self.ledger.advance(self.now);
+        self.clock.set_offset(earliest);
+        self.ledger.advance(self.clock.now);
     }
 
     fn trouble(&mut self, message: Option<String>) {
@@ -241,7 +257,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     pub(super) fn is_status_due(&self) -> bool {
-        self.now >= self.status_at
+        self.clock.now >= self.status_at
     }
 
     /// The phases of applications that have arrived.
@@ -254,9 +270,9 @@ impl<'w> AttachEngine<'w> {
 
     /// Reports the status, with the estimated seconds of a task of each phase.
     pub(super) fn report_status(&mut self, lengths: &BTreeMap<PhaseId, f64>) {
-        self.status_at = self.now + Span::from_seconds_nearest(self.config.every.as_secs_f64());
+        self.status_at = self.clock.now + Span::from_seconds_nearest(self.config.every.as_secs_f64());
         let status = Status {
-            now: self.elapsed(),
+            now: self.clock.elapsed(),
             slots: self.ledger.slots(),
             taken: self.ledger.taken(),
             applications: self
@@ -296,7 +312,7 @@ impl<'w> AttachEngine<'w> {
             stage: known.stage,
             phases: PhaseKind::ALL.map(phase),
             priority: known.priority,
-            deadline: known.deadline.map(|deadline| deadline - self.offset.seconds()),
+            deadline: known.deadline.map(|deadline| deadline - self.clock.offset.seconds()),
             weight: known.tags.weight,
         }
     }
@@ -348,11 +364,11 @@ impl<'w> AttachEngine<'w> {
     }
 
     fn time_to_next_poll(&self) -> Duration {
-        poll_delay(self.now, self.wakes.first(), self.config.cycle)
+        poll_delay(self.clock.now, self.wakes.first(), self.config.cycle)
     }
 
     fn is_stopped(&self) -> bool {
-        let lasts = self.config.lasts.is_some_and(|lasts| self.began.elapsed() >= lasts);
+        let lasts = self.config.lasts.is_some_and(|lasts| self.clock.began.elapsed() >= lasts);
         lasts || self.asked_to_stop.load(Ordering::SeqCst)
     }
 }
@@ -374,17 +390,16 @@ impl Engine for AttachEngine<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if self.now > Time::ZERO {
+        if self.clock.now > Time::ZERO {
             pause(self.time_to_next_poll());
         }
         if self.is_stopped() {
             return None;
         }
-        let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.now = Time(elapsed.saturating_add(self.offset.0));
+        self.clock.advance();
         self.poll_cluster(reports);
-        self.wakes.report(self.now, reports);
-        Some(self.now)
+        self.wakes.report(self.clock.now, reports);
+        Some(self.clock.now)
     }
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
@@ -396,7 +411,7 @@ impl Engine for AttachEngine<'_> {
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.wakes.add(at, self.now);
+        self.wakes.add(at, self.clock.now);
     }
 
     fn may_bring_flows(&mut self) -> bool {

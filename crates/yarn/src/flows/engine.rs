@@ -188,6 +188,13 @@ struct Trouble {
     notices: Vec<String>,
 }
 
+/// The polls of the cluster.
+struct Polls {
+    count: u32,
+    /// The time of the cluster's answer to the last one.
+    answered_at: Stopwatch,
+}
+
 pub(super) struct FlowEngine {
     runs: ExternalRuns,
     cluster: FlowCluster,
@@ -203,9 +210,7 @@ pub(super) struct FlowEngine {
     places: SlotTimeline,
     driver_ids: DriverIds,
     now: Time,
-    polls: u32,
-    /// The time of the cluster's answer to this poll.
-    polled_at: Stopwatch,
+    polls: Polls,
     turns: Turns,
     trouble: Trouble,
     /// The time of the next note in the journals.
@@ -241,8 +246,7 @@ impl FlowEngine {
             places,
             driver_ids: DriverIds::default(),
             now: Time::ZERO,
-            polls: 0,
-            polled_at: Stopwatch::start(),
+            polls: Polls { count: 0, answered_at: Stopwatch::start() },
             turns: Turns::default(),
             trouble: Trouble::default(),
             note_at: Time::ZERO,
@@ -331,7 +335,7 @@ impl FlowEngine {
 
     /// The time until the next poll is due; `wake` is when the driver wants a report.
     pub(super) fn time_to_next_poll(&self, wake: Option<Time>) -> Duration {
-        if self.polls == 0 {
+        if self.polls.count == 0 {
             return Duration::ZERO;
         }
         let due = [self.runs.next_release(), wake].into_iter().flatten().min();

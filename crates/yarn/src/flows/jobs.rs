@@ -41,6 +41,17 @@ pub(super) struct Retry {
     pub(super) problem: String,
 }
 
+/// When the application of a job reached each step.
+#[derive(Debug, Default)]
+pub(super) struct AppTimes {
+    pub(super) submitted: Option<Time>,
+    /// When its AM got a container, and when it began to request others.
+    pub(super) am_started: [Option<Time>; 2],
+    /// An accepted application without an AM, and since when.
+    pub(super) accepted: Option<(AppId, Time)>,
+    pub(super) wait_is_explained: bool,
+}
+
 #[derive(Debug)]
 pub(super) struct FlowJob {
     pub(super) stage: JobStage,
@@ -60,12 +71,7 @@ pub(super) struct FlowJob {
     pub(super) granted: BTreeMap<ContainerId, Time>,
     /// When observers saw its tasks start.
     pub(super) started: BTreeMap<(PhaseKind, u32), Time>,
-    /// When it was submitted; then when its AM got a container, and when it began to request others.
-    pub(super) submitted: Option<Time>,
-    pub(super) am_started: [Option<Time>; 2],
-    /// An accepted application without an AM, and since when.
-    pub(super) accepted: Option<(AppId, Time)>,
-    pub(super) wait_is_explained: bool,
+    pub(super) app_times: AppTimes,
     /// Failures of each task.
     pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
     /// The time limit for reports of an application that has succeeded.
@@ -153,10 +159,7 @@ impl FlowJob {
             made: BTreeMap::new(),
             granted: BTreeMap::new(),
             started: BTreeMap::new(),
-            submitted: None,
-            am_started: [None; 2],
-            accepted: None,
-            wait_is_explained: false,
+            app_times: AppTimes::default(),
             failures: BTreeMap::new(),
             late: None,
             unconfirmed: None,
@@ -185,8 +188,8 @@ impl FlowJob {
             self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_reported_done(task));
         let failed = self.stage == JobStage::Failed;
         ExternalJob {
-            submitted: self.submitted.map(|at| at.0),
-            am: self.am_started.map(|at| at.map(|at| at.0)),
+            submitted: self.app_times.submitted.map(|at| at.0),
+            am: self.app_times.am_started.map(|at| at.map(|at| at.0)),
             failed,
             at_work: open
                 .filter(|_| !failed)

@@ -27,7 +27,8 @@ use crate::args::defaults::Defaults;
 use crate::args::output::Form;
 use crate::args::state::state_name;
 use crate::args::{
-    EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, path, policy, secret, value,
+    EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, TaskRules, path, policy, secret,
+    value,
 };
 use crate::tables::Tables;
 use crate::terminal::input::Source;
@@ -84,12 +85,8 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     engine: EngineFlags,
-    /// How often a task may fail before its flow fails
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Engine")]
-    attempts: u16,
-    /// Fraction of maps after which reduces may take slots; 1 for not early
-    #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
-    slowstart: f64,
+    #[command(flatten)]
+    tasks: TaskRules,
 
     /// Where the run keeps its files
     ///
@@ -99,43 +96,59 @@ pub(crate) struct Run {
     state: Option<PathBuf>,
     #[command(flatten)]
     choice: choice::JobChoice,
+    #[command(flatten)]
+    progress: ProgressFlags,
+    #[command(flatten)]
+    hooks: HookFlags,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// Messages while it runs.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct ProgressFlags {
     /// Write everything that happens to FILE, a line of JSON each
     ///
     /// What is there already stays: lines are added. Their schema is docs/schema/events.schema.json.
-    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     events: Option<PathBuf>,
     /// Say a line for each task
-    #[arg(long, short, conflicts_with = "quiet", help_heading = "Output")]
+    #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
     /// Say nothing but errors, and show no table
-    #[arg(long, short, help_heading = "Output")]
+    #[arg(long, short)]
     quiet: bool,
     /// On a terminal, print lines instead of showing the live view
     ///
     /// The view is there once the run has lasted a second; ? shows its keys. What was said meanwhile is said
     /// when it ends.
-    #[arg(long, help_heading = "Output")]
+    #[arg(long)]
     no_live: bool,
+}
+
+/// Commands to run when something has happened.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Hooks")]
+struct HookFlags {
     /// Command to run when the run ends, however it does
     ///
     /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW,
     /// SLACKLINE_STATE and SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10
     /// seconds; that it fails is a warning.
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
-    on_end: Option<String>,
+    #[arg(long = "on-end", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
+    end: Option<String>,
     /// Command to run when a flow has failed, once for each
     ///
     /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with
     /// what its commands said) in its environment.
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
-    on_failure: Option<String>,
+    #[arg(long = "on-failure", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
+    failure: Option<String>,
     /// Command to run when a flow is expected to miss its deadline, once for each
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
-    on_late: Option<String>,
-    #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    report: ReportArgs,
+    #[arg(long = "on-late", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
+    late: Option<String>,
 }
 
 fn deadline(text: &str) -> Result<Deadline, String> {
@@ -174,11 +187,11 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         let is_prevented = preview.jobs.iter().any(|job| matches!(job.verdict, Verdict::Prevented(_)));
         return Ok(if is_prevented { Answer::No } else { Answer::Yes });
     }
-    let mut events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
+    let mut events = args.progress.events.as_deref().map(|path| events(path, &request)).transpose()?;
     let here = RunAnnouncement { name: &name, engine: engine.as_ref(), state: &request.state };
     let _announced = args.announce(&here);
     let mut live = live::RunDisplay::new(&request, args.verbosity());
-    if !args.no_live {
+    if !args.progress.no_live {
         live = live.with_view(&request);
     }
     let mut hooks = Hooks::new(args.hooks()?, &request, |problem: &str| out::warn(problem));
@@ -220,7 +233,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         outcome => outcome.map_err(with_flag_names)?,
     };
     args.write_page(&name, &run, &outcome)?;
-    if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
+    if args.progress.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
         return Ok(if outcome.failed() == 0 { Answer::Yes } else { Answer::No });
     }
     // The exit code depends on the run, not on whether its output is read.
@@ -294,7 +307,7 @@ struct RunAnnouncement<'a> {
 
 impl Run {
     fn verbosity(&self) -> live::Verbosity {
-        match (self.quiet, self.verbose) {
+        match (self.progress.quiet, self.progress.verbose) {
             (true, _) => live::Verbosity::Quiet,
             (_, true) => live::Verbosity::Verbose,
             _ => live::Verbosity::Usual,
@@ -302,15 +315,17 @@ impl Run {
     }
 
     fn hooks(&self) -> anyhow::Result<HookCommands> {
-        for (option, command) in
-            [("--on-end", &self.on_end), ("--on-failure", &self.on_failure), ("--on-late", &self.on_late)]
-        {
+        for (option, command) in [
+            ("--on-end", &self.hooks.end),
+            ("--on-failure", &self.hooks.failure),
+            ("--on-late", &self.hooks.late),
+        ] {
             secret::refuse_in_command(option, command.as_deref())?;
         }
         let mut hooks = HookCommands::default();
-        hooks.on_end.clone_from(&self.on_end);
-        hooks.on_failure.clone_from(&self.on_failure);
-        hooks.on_late.clone_from(&self.on_late);
+        hooks.on_end.clone_from(&self.hooks.end);
+        hooks.on_failure.clone_from(&self.hooks.failure);
+        hooks.on_late.clone_from(&self.hooks.late);
         Ok(hooks)
     }
 
@@ -328,7 +343,7 @@ impl Run {
             .map(|machine| machine.count * machine.slots.total())
             .sum();
         let others = concurrent_runs::others();
-        if !others.is_empty() && !self.quiet {
+        if !others.is_empty() && !self.progress.quiet {
             let total: u32 = others.iter().map(|other| other.slots).sum();
             let names: Vec<String> = others
                 .iter()
@@ -346,7 +361,7 @@ impl Run {
         match ConcurrentRun::announce(here.name, &state, slots) {
             Ok(announced) => Some(announced),
             Err(error) => {
-                if self.verbose {
+                if self.progress.verbose {
                     out::warn(format_args!("other runs are not told of this one: {error}"));
                 }
                 None
@@ -389,8 +404,8 @@ impl Run {
         request.metric = self.metric;
         request.combine = self.combine;
         request.deadlines.clone_from(&self.deadline);
-        request.slowstart = self.slowstart;
-        request.attempts_max = self.attempts;
+        request.slowstart = self.tasks.slowstart;
+        request.attempts_max = self.tasks.attempts;
         request.history.clone_from(&self.history);
         request.choices = self.choice.choices();
         request

@@ -26,7 +26,7 @@ use slackline_task::base::{activity, clock, regular_file};
 use crate::args::defaults::Defaults;
 use crate::args::listed::NamedValue;
 use crate::args::server::STATE;
-use crate::args::{EngineFlags, PolicyTimeout, path, policy, secret, value};
+use crate::args::{EngineFlags, PolicyTimeout, TaskRules, path, policy, secret, value};
 use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
@@ -91,12 +91,8 @@ pub(crate) struct Serve {
 
     #[command(flatten)]
     engine: EngineFlags,
-    /// How often a task may fail before its flow fails
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Engine")]
-    attempts: u16,
-    /// Fraction of maps after which reduces may take slots; 1 for not early
-    #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
-    slowstart: f64,
+    #[command(flatten)]
+    tasks: TaskRules,
 
     /// Start although this user is root, as in a container: all flows then run as root
     #[arg(long, hide_short_help = true, help_heading = "Service")]
@@ -105,15 +101,8 @@ pub(crate) struct Serve {
     #[arg(long, hide_short_help = true, value_name = "ZONE", help_heading = "Service")]
     zone: Option<String>,
 
-    /// Unix socket [default: socket, in the state directory]
-    #[arg(long, value_name = "FILE", help_heading = "Who may what")]
-    socket: Option<PathBuf>,
-    /// Group whose members may open the socket [default: nobody but this user]
-    #[arg(long, hide_short_help = true, value_name = "GROUP", help_heading = "Who may what")]
-    socket_group: Option<String>,
-    /// What other users of the socket may [default: nothing]
-    #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles(), help_heading = "Who may what")]
-    socket_role: Option<Role>,
+    #[command(flatten)]
+    local: SocketFlags,
     /// Address to listen at; beyond this machine only with TLS and tokens
     #[arg(long, value_name = "HOST:PORT", help_heading = "Who may what")]
     listen: Option<SocketAddr>,
@@ -130,26 +119,49 @@ pub(crate) struct Serve {
     #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Who may what")]
     host: Vec<String>,
 
+    #[command(flatten)]
+    alerts: AlertFlags,
+
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+/// The socket for the users of this machine.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Who may what")]
+struct SocketFlags {
+    /// Unix socket [default: socket, in the state directory]
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+    /// Group whose members may open the socket [default: nobody but this user]
+    #[arg(long, hide_short_help = true, value_name = "GROUP")]
+    socket_group: Option<String>,
+    /// What other users of the socket may [default: nothing]
+    #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles())]
+    socket_role: Option<Role>,
+}
+
+/// Where alerts go.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Alerts")]
+struct AlertFlags {
     /// Command to run when a flow is likely to be late, is late, has failed, or takes other times than
     /// expected
     ///
     /// `sh -c` runs it, once for each cause, with SLACKLINE_ALERT (likely_late, late, failed or
     /// estimates_off), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE
     /// in its environment and the alert as JSON on standard input.
-    #[arg(long, value_name = "COMMAND", value_parser = path::command, help_heading = "Alerts")]
+    #[arg(long, value_name = "COMMAND", value_parser = path::command)]
     on_alert: Option<String>,
     /// Address that alerts are sent to as JSON (POST), if it holds no secret
     ///
     /// All users of this machine see the command line. An address with a password or a token comes from a
     /// file (--alert-to-file) or from the variable SLACKLINE_ALERT_TO.
-    #[arg(long, value_name = "URL", conflicts_with = "alert_to_file", help_heading = "Alerts")]
+    #[arg(long, value_name = "URL", conflicts_with = "alert_to_file")]
     alert_to: Option<String>,
     /// File with the address that alerts are sent to
-    #[arg(long, value_name = "FILE", help_heading = "Alerts")]
+    #[arg(long, value_name = "FILE")]
     alert_to_file: Option<PathBuf>,
-
-    #[command(flatten)]
-    limits: LimitFlags,
 }
 
 /// How large things may get.
@@ -269,7 +281,7 @@ fn stopped() -> Answer {
 }
 
 fn announce(args: &Serve, paths: &ServicePaths, server: &Server) {
-    let socket = args.socket.clone().unwrap_or_else(|| paths.socket());
+    let socket = args.local.socket.clone().unwrap_or_else(|| paths.socket());
     out::talk(format_args!("the service is at {} (--server {})", socket.display(), paths.root().display()));
     if let Some(address) = server.address() {
         let scheme = if args.tls_certificate.is_some() { "https" } else { "http" };
@@ -296,8 +308,8 @@ impl Serve {
             looks_with,
             metric: self.metric,
             combine: self.combine,
-            slowstart: self.slowstart,
-            attempts_max: self.attempts,
+            slowstart: self.tasks.slowstart,
+            attempts_max: self.tasks.attempts,
             limits,
             hooks: self.hooks()?,
             zone,
@@ -307,11 +319,11 @@ impl Serve {
     }
 
     fn hooks(&self) -> anyhow::Result<Hooks> {
-        secret::refuse_in_command("--on-alert", self.on_alert.as_deref())?;
+        secret::refuse_in_command("--on-alert", self.alerts.on_alert.as_deref())?;
         let address = |from: &str, text: &str| {
             text.trim().parse::<Address>().map_err(|expected| anyhow::anyhow!("{from}: {expected}"))
         };
-        let address = match (&self.alert_to, &self.alert_to_file, std::env::var(ALERT_TO)) {
+        let address = match (&self.alerts.alert_to, &self.alerts.alert_to_file, std::env::var(ALERT_TO)) {
             (Some(text), _, _) => {
                 let instead = format!("--alert-to-file FILE, or the variable {ALERT_TO}");
                 secret::refuse("--alert-to", text, &instead)?;
@@ -326,13 +338,13 @@ impl Serve {
             (None, None, Ok(text)) if !text.is_empty() => Some(address(ALERT_TO, &text)?),
             _ => None,
         };
-        Ok(Hooks { command: self.on_alert.clone(), address })
+        Ok(Hooks { command: self.alerts.on_alert.clone(), address })
     }
 
     /// Starts the service. Returns `None` if `stop` is set first. An earlier service that is ending gets some
     /// time to do so; a service that still answers is not ending.
     fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
-        let socket = self.socket.clone().unwrap_or_else(|| setup.paths.socket());
+        let socket = self.local.socket.clone().unwrap_or_else(|| setup.paths.socket());
         let mut answers = 0;
         for k in 1.. {
             // Each attempt waits for a second.
@@ -358,16 +370,16 @@ impl Serve {
     }
 
     fn http(&self, paths: &ServicePaths) -> anyhow::Result<HttpSetup> {
-        let group = self
-            .socket_group
-            .as_deref()
-            .map(|group| users::group(group).map_err(|problem| anyhow::anyhow!("--socket-group: {problem}")));
+        let group =
+            self.local.socket_group.as_deref().map(|group| {
+                users::group(group).map_err(|problem| anyhow::anyhow!("--socket-group: {problem}"))
+            });
         let tls = self.tls_certificate.clone().zip(self.tls_key.clone());
         Ok(HttpSetup {
             socket: Some(Socket {
-                path: self.socket.clone().unwrap_or_else(|| paths.socket()),
+                path: self.local.socket.clone().unwrap_or_else(|| paths.socket()),
                 group: group.transpose()?,
-                others: self.socket_role,
+                others: self.local.socket_role,
             }),
             listen: self.listen,
             tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),

@@ -101,17 +101,8 @@ pub(crate) struct Submit {
     /// Begin when all of its inputs are there
     #[arg(long, help_heading = "When")]
     when_inputs: bool,
-    /// Submit it again and again: minute, hour, day of month, month, day of week
-    #[arg(long, value_name = "CRON", help_heading = "When")]
-    schedule: Option<String>,
-    /// Time zone of --schedule [default: that of the service]
-    #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule", help_heading = "When")]
-    zone: Option<String>,
-    /// What is done about times at which the service was not there
-    ///
-    /// With `all` they come together, the earliest first: with --overlap skip only that one is run.
-    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]), help_heading = "When")]
-    catch_up: CatchUp,
+    #[command(flatten)]
+    recurrence: ScheduleFlags,
     /// What is done when one of its name is not over
     #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = NamedValue::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
     overlap: Overlap,
@@ -131,6 +122,23 @@ pub(crate) struct Submit {
     server: ServerFlags,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// When it is submitted again.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "When")]
+struct ScheduleFlags {
+    /// Submit it again and again: minute, hour, day of month, month, day of week
+    #[arg(long, value_name = "CRON")]
+    schedule: Option<String>,
+    /// Time zone of --schedule [default: that of the service]
+    #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule")]
+    zone: Option<String>,
+    /// What is done about times at which the service was not there
+    ///
+    /// With `all` they come together, the earliest first: with --overlap skip only that one is run.
+    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]))]
+    catch_up: CatchUp,
 }
 
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
@@ -280,7 +288,7 @@ impl Submit {
     /// Warns if all runs of a schedule have the same parameters.
     fn remark_on_times(&self) {
         let differs = |(_, value): &(String, String)| value.replace("%%", "").contains('%');
-        if self.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
+        if self.recurrence.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
             out::warn(
                 "all times have the same parameters: each reads and writes the same paths, and does again only what has changed; \
                  --set NAME=%Y-%m-%d tells them apart, if the file has such a parameter",
@@ -427,10 +435,10 @@ impl Submit {
             }
             Ok(named)
         };
-        let schedule = self.schedule.clone().map(|cron| Schedule {
+        let schedule = self.recurrence.schedule.clone().map(|cron| Schedule {
             cron,
-            zone: self.zone.clone(),
-            catch_up: self.catch_up,
+            zone: self.recurrence.zone.clone(),
+            catch_up: self.recurrence.catch_up,
         });
         Ok(SubmitRequest {
             document,

@@ -20,7 +20,7 @@ use crate::rest::resource_manager::{App, AppState, Container, FinalStatus};
 impl AttachEngine<'_> {
     /// Polls the cluster, applies the changes, and gives reports for the driver.
     pub(super) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
-        self.ledger.advance(self.now);
+        self.ledger.advance(self.clock.now);
         let Self { control, config, alone, .. } = self;
         let of_interest = |app: &App| {
             let is_its = config.queues.iter().any(|queue| app.is_in(queue));
@@ -76,19 +76,19 @@ impl AttachEngine<'_> {
         if watched.app.state.is_over() {
             return;
         }
-        let known = DrivenApp::of(&watched.app, self.now, |millis| self.since_start(millis));
+        let known = DrivenApp::of(&watched.app, self.clock.now, |millis| self.clock.since_start(millis));
         let number = self.next.0;
         self.next.0 += 1;
         self.by_app.insert(app, number);
         self.notify(&AttachEvent::Seen(app));
         for problem in &known.tags.problems {
-            self.watcher.happened(self.elapsed(), &AttachEvent::WrongTag(app, problem.clone()));
+            self.watcher.happened(self.clock.elapsed(), &AttachEvent::WrongTag(app, problem.clone()));
         }
         self.apps.insert(number, known);
     }
 
     fn container_started(&mut self, container: &Container) {
-        let since = self.container_start(container);
+        let since = self.clock.container_start(container);
         let number = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(known) = number.and_then(|number| self.apps.get_mut(&number)) {
             known.asking.changed = true;
@@ -98,7 +98,11 @@ impl AttachEngine<'_> {
     }
 
     fn container_ended(&mut self, container: &Container) {
-        let ended = EndedContainer { id: container.id, since: self.container_start(container), at: self.now };
+        let ended = EndedContainer {
+            id: container.id,
+            since: self.clock.container_start(container),
+            at: self.clock.now,
+        };
         let kind = phase_of(container.purpose);
         if let Some(known) = self.app_mut(container.id.attempt.app)
             && let Some(kind) = kind.filter(|_| known.has_arrived())

@@ -28,9 +28,9 @@ impl FlowEngine {
     pub(in crate::flows) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         self.now = self.runs.now();
         self.ledger.advance(self.now);
-        self.polls += 1;
+        self.polls.count += 1;
         let polled = self.cluster.poll_cluster();
-        self.polled_at = Stopwatch::start();
+        self.polls.answered_at = Stopwatch::start();
         let silence = match polled {
             Ok(changes) => {
                 for change in changes {
@@ -50,7 +50,7 @@ impl FlowEngine {
         self.retry_unconfirmed();
         self.read_reports();
         self.kill_late_apps();
-        if self.polls.is_multiple_of(KILL_EVERY) {
+        if self.polls.count.is_multiple_of(KILL_EVERY) {
             self.kill_orphans();
         }
         let is_open = |stage: &JobStage| matches!(stage, JobStage::Running(_));
@@ -137,7 +137,7 @@ impl FlowEngine {
                 return self.program_container_ended(job, container);
             }
             // The next polls read the rest.
-            if self.polled_at.elapsed() < self.timeouts.asks {
+            if self.polls.answered_at.elapsed() < self.timeouts.asks {
                 self.read_reports_of(job, self.timeouts.asks);
             }
         }
@@ -202,7 +202,7 @@ impl FlowEngine {
 
     /// Reads reports of attempts within the time limit; the next poll continues with the rest.
     pub(super) fn read_reports(&mut self) {
-        let is_turn_of_all = self.polls.is_multiple_of(THERE_EVERY);
+        let is_turn_of_all = self.polls.count.is_multiple_of(THERE_EVERY);
         let is_open = |own: &FlowJob| matches!(own.stage, JobStage::Running(_)) && own.program.is_none();
         let open = self.jobs.iter().filter(|(_, own)| is_open(own));
         let is_due = |&(job, own): &(u32, &FlowJob)| {
@@ -257,10 +257,10 @@ impl FlowEngine {
     pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
         let destination = self.submission_of(job).destination(self.runs.plan(job), &self.jobs[job]);
         let (plan, own) = (self.runs.plan(job), &mut self.jobs[job]);
-        if matches!(own.stage, JobStage::Finished | JobStage::Failed) || own.read_at == self.polls {
+        if matches!(own.stage, JobStage::Finished | JobStage::Failed) || own.read_at == self.polls.count {
             return;
         }
-        own.read_at = self.polls;
+        own.read_at = self.polls.count;
         let mut news = NewReports::default();
         let read = own.reports.read(&destination, makes_part(plan), lasts, &mut news);
         // The next poll may be able to read it.

@@ -12,7 +12,7 @@ use crate::clock::Stopwatch;
 use crate::cluster::observer::phase_of;
 use crate::flows::attempt_reports::AttemptReport;
 use crate::flows::engine::FlowEngine;
-use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
+use crate::flows::jobs::{AppTimes, FlowJob, JobStage, by_end, recorded_task};
 use crate::rest::resource_manager::AppState;
 
 /// The fewest polls between two notes, and the fewest times the duration of one.
@@ -27,16 +27,17 @@ impl FlowEngine {
             let Some(watched) = own.app().and_then(|app| cluster.snapshot().watched.get(&app)) else {
                 continue;
             };
+            let times = &mut own.app_times;
             let is_up = watched.app.state == AppState::Running;
             if watched.app.state == AppState::Accepted && watched.app.am_container.is_none() {
                 let app = watched.app.id;
-                own.accepted = own.accepted.filter(|(before, _)| *before == app).or(Some((app, *now)));
+                times.accepted = times.accepted.filter(|(before, _)| *before == app).or(Some((app, *now)));
             }
-            if own.am_started[0].is_none() && (is_up || watched.app.am_container.is_some()) {
-                own.am_started[0] = Some(*now);
+            if times.am_started[0].is_none() && (is_up || watched.app.am_container.is_some()) {
+                times.am_started[0] = Some(*now);
             }
-            if own.am_started[1].is_none() && is_up {
-                own.am_started[1] = Some(*now);
+            if times.am_started[1].is_none() && is_up {
+                times.am_started[1] = Some(*now);
             }
         }
     }
@@ -45,7 +46,12 @@ impl FlowEngine {
     pub(super) fn explain_waits(&mut self) {
         let mut warnings = Vec::new();
         for (job, own) in self.jobs.iter_mut() {
-            let (Some((app, since)), None, false) = (own.accepted, own.am_started[0], own.wait_is_explained)
+            let AppTimes {
+                accepted: Some((app, since)),
+                am_started: [None, _],
+                wait_is_explained: false,
+                ..
+            } = own.app_times
             else {
                 continue;
             };
@@ -54,7 +60,7 @@ impl FlowEngine {
                 continue;
             }
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
-            own.wait_is_explained = true;
+            own.app_times.wait_is_explained = true;
             let (plan, queue) = (self.runs.plan(job), &watched.app.queue);
             let reason = match watched.app.diagnostics.trim() {
                 "" => "YARN gives no reason",

@@ -116,7 +116,7 @@ impl FlowEngine {
                 self.apps.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job];
                 (own.stage, own.priority, own.retry) = (JobStage::Submitted, PRIORITY, None);
-                own.submitted = Some(self.now);
+                own.app_times.submitted = Some(self.now);
                 self.apps.unanswered.insert(ticket.clone());
                 self.cluster.submit(self.runs.owner(job), ticket, request, PRIORITY as u32);
             }
