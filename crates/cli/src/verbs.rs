@@ -12,6 +12,7 @@ mod service;
 mod setup;
 
 use std::ffi::OsString;
+use std::fmt::Write;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -32,7 +33,7 @@ const VERSION_LONG: &str = concat!(
     env!("SLACKLINE_TARGET")
 );
 
-/// Schedules flows of MapReduce-style jobs, and says what each policy would give
+/// Schedules flows of MapReduce-style jobs with deadlines
 #[derive(Debug, Parser)]
 #[command(
     name = "slackline",
@@ -42,11 +43,11 @@ const VERSION_LONG: &str = concat!(
     after_help = "\
 Start here:
   slackline compare examples/nightly.toml
-  slackline plan examples/purdue-30.toml --slots 4
-  slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
+  slackline run examples/first-run.toml
+  slackline COMMAND --help
 
-Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input, \
-130 a run was stopped."
+Exit codes: 0 success, 1 the answer is no (a check or a flow failed), 2 wrong use or input, \
+130 stopped."
 )]
 struct Program;
 
@@ -56,17 +57,20 @@ pub(crate) struct Cli {
     verb: Verb,
 }
 
-/// The table of verbs: an enum that reads them, and their commands one by one. Thirty commands with all their
-/// flags take more time and memory than most verbs, and one is used.
+/// The table of verbs, by the headings of the help: an enum that reads them, and their commands one by one. All
+/// commands with all their flags take more time and memory than most verbs, and one is used.
 macro_rules! verbs {
-    ($($(#[doc = $about:literal])+ $verb:ident $name:literal ($args:ty),)+) => {
+    ($($heading:literal: $($(#[doc = $about:literal])+ $verb:ident $name:literal ($args:ty),)+)+) => {
         #[derive(Debug, Subcommand)]
         enum Verb {
-            $($(#[doc = $about])+ #[command(name = $name)] $verb($args),)+
+            $($($(#[doc = $about])+ #[command(name = $name)] $verb($args),)+)+
         }
 
         impl Verb {
-            const NAMES: &[&str] = &[$($name),+];
+            const NAMES: &[&str] = &[$($($name),+),+];
+
+            /// The headings of the help, each with its verbs.
+            const HEADINGS: &[(&str, &[&str])] = &[$(($heading, &[$($name),+])),+];
 
             /// Every command, with flags if `has_flags` says so of its name.
             fn commands(has_flags: impl Fn(&str) -> bool) -> impl Iterator<Item = clap::Command> {
@@ -75,7 +79,7 @@ macro_rules! verbs {
                     if has_flags(name) { add(command) } else { command }.about(about.trim_start())
                 };
                 let all: [(_, _, AddFlags); _] =
-                    [$(($name, concat!($($about),+), <$args as clap::Args>::augment_args)),+];
+                    [$($(($name, concat!($($about),+), <$args as clap::Args>::augment_args)),+),+];
                 all.into_iter().map(move |(name, about, add)| command(name, about, add))
             }
         }
@@ -86,74 +90,95 @@ macro_rules! verbs {
 type AddFlags = fn(clap::Command) -> clap::Command;
 
 verbs! {
-    /// Run several policies on one workload, side by side
+    "Analyse":
+    /// Compare policies on a workload
     Compare "compare" (analyse::compare::Compare),
-    /// Run one policy and write down who ran what, where and when
+    /// Simulate one policy, and write its schedule
     Simulate "simulate" (analyse::simulate::Simulate),
-    /// Plan a workload before anything runs: slots, tasks or progress
-    Plan "plan" (research::plan::PlanVerb),
-    /// Decide whether a schedule is feasible and costs what it says
-    Check "check" (data::check::Check),
-    /// Say why a flow or a job waits, and what would make its deadline
+    /// Find how many machines or slots are needed, or the best setting
+    Capacity "capacity" (analyse::capacity::Capacity),
+    /// Explain why a flow waits, and what would meet its deadline
     Explain "explain" (analyse::explain::Explain),
-    /// Find the best split of slots, or the smallest cluster that does
-    Tune "tune" (research::tune::Tune),
-    /// Bound from below what any schedule of a workload can cost
-    Bound "bound" (research::bound::Bound),
-    /// Turn a trace into a workload document
-    Import "import" (data::import::Import),
-    /// Write a workload or a schedule for others: timelines, charts, CSV
-    Export "export" (data::export::Export),
-    /// Make a synthetic workload
-    Generate "generate" (data::generate::Generate),
-    /// Really run flows under any policy, on this machine or elsewhere
+
+    "Run":
+    /// Run flows on this machine, over ssh, with Slurm or on Hadoop
     Run "run" (run::run::Run),
-    /// Stay, and run the flows that people submit at any time
+    /// Show the progress of a run
+    Status "status" (run::status::Status),
+    /// Print the logs of a job, and why its attempts failed
+    Logs "logs" (run::logs::Logs),
+    /// Show how long jobs took in earlier runs
+    History "history" (run::history::History),
+    /// Remove the files of finished runs, except outputs
+    Clean "clean" (run::clean::Clean),
+
+    "Service":
+    /// Start a service that runs submitted flows
     Serve "serve" (service::serve::Serve),
-    /// Submit a flow file to a service, once or again and again
+    /// Submit a flow file to a service, once or on a schedule
     Submit "submit" (service::submit::Submit),
-    /// Show what is submitted to a service, and how far it is
+    /// Show the submissions of a service, and their progress
     Queue "queue" (service::queue::Queue),
     /// Watch a service on the terminal
     Top "top" (service::top::Top),
-    /// Stop a submission, or a flow of it
-    Cancel "cancel" (service::submission::Cancel),
-    /// Start nothing more of a submission, or of a flow of it
-    Hold "hold" (service::submission::Hold),
-    /// Let a submission go on that is held
-    Unhold "unhold" (service::submission::Unhold),
-    /// Give a submission another deadline, weight or priority
-    Change "change" (service::submission::Change),
-    /// Show, pause or remove what a service submits again and again
-    Recurrences "recurrences" (service::schedules::Recurrences),
-    /// Let a service begin nothing new, or begin again
-    Drain "drain" (service::drain::Drain),
-    /// Say who may ask a service over a network
+    /// Cancel, hold, resume or change submissions
+    Submission "submission" (service::submission::Submission),
+    /// List, pause, resume or remove schedules of submissions
+    Schedule "schedule" (service::schedules::ScheduleVerb),
+    /// Add and remove the tokens of users of a service
     Token "token" (service::token::Token),
-    /// Drive the jobs that others submit to a Hadoop cluster
-    Attach "attach" (setup::attach::Attach),
-    /// Run tasks for a run on another machine, which starts it there
-    Agent "agent" (run::agent::Agent),
-    /// Show how far a run is, while it goes on or after it was stopped
-    Status "status" (run::status::Status),
-    /// Print what the attempts of a job said, and why they failed
-    Logs "logs" (run::logs::Logs),
-    /// Remove what ended runs keep and histories know, but not outputs
-    Clean "clean" (run::clean::Clean),
-    /// Show what jobs took in earlier runs
-    History "history" (run::history::History),
-    /// List the programs that jobs can run without anything installed
-    Programs "programs" (run::programs::Programs),
-    /// Make the figures of the papers again
+
+    "Data":
+    /// Convert a log or trace to a workload document
+    Import "import" (data::import::Import),
+    /// Convert a workload or schedule to timelines, charts or CSV
+    Export "export" (data::export::Export),
+    /// Generate a synthetic workload
+    Generate "generate" (data::generate::Generate),
+    /// Check whether a schedule is feasible and costs what it claims
+    Check "check" (data::check::Check),
+
+    "Research":
+    /// Plan a workload before it runs: slots, tasks or progress
+    Plan "plan" (research::plan::PlanVerb),
+    /// Compute lower bounds on the cost of any schedule
+    Bound "bound" (research::bound::Bound),
+    /// Find the best split of map and reduce slots
+    Tune "tune" (research::tune::Tune),
+    /// Reproduce the figures of the papers
     Repro "repro" (research::repro::Repro),
-    /// List the policies, what they take and their parameters
+    /// List the policies and their parameters
     Policies "policies" (research::policies::Policies),
-    /// Show the defaults that are in force, and where they come from
+
+    "Setup":
+    /// Schedule the jobs of others on a Hadoop cluster
+    Hadoop "hadoop" (setup::attach::Hadoop),
+    /// Show the defaults, and where each comes from
     Config "config" (setup::config::Config),
     /// Print a completion script for a shell
     Completions "completions" (setup::completions::Completions),
-    /// Print the manual page of the program or of a verb
+    /// Print the manual page of the program or of a command
     Man "man" (setup::man::Man),
+
+    "Internal":
+    /// Run tasks for a run on another machine, which starts this
+    Agent "agent" (run::agent::Agent),
+}
+
+/// The heading of verbs that people do not use.
+const INTERNAL: &str = "Internal";
+
+/// The help of the program: its verbs under their headings.
+fn program_help(program: &clap::Command) -> String {
+    let about = |name: &str| program.find_subcommand(name).and_then(clap::Command::get_about).cloned();
+    let mut text = String::from("{about}\n\n{usage-heading} {usage}\n");
+    for (heading, verbs) in Verb::HEADINGS.iter().filter(|(heading, _)| *heading != INTERNAL) {
+        let _ = write!(text, "\n{heading}:\n");
+        for verb in *verbs {
+            let _ = writeln!(text, "  {verb:11}  {}", about(verb).unwrap_or_default());
+        }
+    }
+    text + "\nOptions:\n{options}{after-help}"
 }
 
 /// The command line with everything that these tables name.
@@ -164,7 +189,11 @@ pub(crate) fn command(tables: &Tables) -> clap::Command {
 /// The same, but only verbs with these names have their flags.
 fn command_with(tables: &Tables, has_flags: impl Fn(&str) -> bool) -> clap::Command {
     let program = Program::command().subcommand_required(true).arg_required_else_help(true);
-    program.subcommands(Verb::commands(has_flags)).mut_subcommands(|verb| {
+    let program = program.subcommands(Verb::commands(has_flags));
+    let help = program_help(&program);
+    program.help_template(help).mut_subcommands(|verb| {
+        let is_internal = verb.get_name() == "agent";
+        let verb = verb.hide(is_internal);
         let verb = policy::with_policies(verb, &tables.policies);
         let verb = engine::with_engines(verb, &tables.engines);
         let verb = import_args::with_importers(verb, &tables.importers);
@@ -217,8 +246,10 @@ pub(crate) fn parse(
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut command =
         help::shown(defaults.apply(command_of(tables, &arguments)), &arguments, &tables.importers);
-    let mut matches =
-        command.try_get_matches_from_mut(arguments).map_err(|error| naming_policies(error, tables))?;
+    let verb = arguments.get(1).and_then(|verb| verb.to_str()).map(str::to_owned);
+    let mut matches = command
+        .try_get_matches_from_mut(arguments)
+        .map_err(|error| with_advice(error, verb.as_deref(), tables))?;
     let remark = defaults.remark(&matches);
     let name = matches.subcommand_name().map(str::to_owned);
     let verb = Verb::from_arg_matches_mut(&mut matches).map_err(|error| {
@@ -228,17 +259,32 @@ pub(crate) fn parse(
     Ok(Parsed { cli: Cli { verb }, remark })
 }
 
-/// An error with the policies there are, if it is about one that is missing.
-fn naming_policies(mut error: clap::Error, tables: &Tables) -> clap::Error {
-    let missing = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(flags)) if error.kind() == ErrorKind::MissingRequiredArgument => flags,
+/// An error with the policies, if it is about one that is missing, or with the verb that has an unknown option.
+fn with_advice(mut error: clap::Error, verb: Option<&str>, tables: &Tables) -> clap::Error {
+    let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(flags)))
+            if flags.iter().any(|flag| flag.starts_with("--policy ")) =>
+        {
+            let policies: Vec<&str> = tables.policies.names().collect();
+            format!("the policies are {}", policies.join(", "))
+        }
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) => {
+            let other = match verb {
+                Some("tune") => "capacity",
+                Some("capacity") => "tune",
+                _ => return error,
+            };
+            let command = Verb::commands(|name| name == other).find(|command| command.get_name() == other);
+            let name = flag.trim_start_matches('-');
+            if !command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_long() == Some(name)))
+            {
+                return error;
+            }
+            format!("`slackline {other}` has {flag}")
+        }
         _ => return error,
     };
-    if missing.iter().any(|flag| flag.starts_with("--policy ")) {
-        let policies: Vec<&str> = tables.policies.names().collect();
-        let tip = format!("the policies are {}", policies.join(", "));
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
 }
 
@@ -253,6 +299,7 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Plan(verb) => research::plan::run(&verb, tables),
         Verb::Check(verb) => data::check::run(&verb, tables),
         Verb::Explain(verb) => analyse::explain::run(&verb, tables, defaults),
+        Verb::Capacity(verb) => analyse::capacity::run(&verb, tables),
         Verb::Tune(verb) => research::tune::run(&verb, tables),
         Verb::Bound(verb) => research::bound::run(&verb, tables),
         Verb::Import(verb) => data::import::run(&verb, tables),
@@ -263,20 +310,15 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Submit(verb) => service::submit::run(&verb, defaults),
         Verb::Queue(verb) => service::queue::run(&verb, defaults),
         Verb::Top(verb) => service::top::run(&verb, defaults),
-        Verb::Cancel(verb) => service::submission::cancel(&verb, defaults),
-        Verb::Hold(verb) => service::submission::hold(&verb, defaults),
-        Verb::Unhold(verb) => service::submission::unhold(&verb, defaults),
-        Verb::Change(verb) => service::submission::change(&verb, defaults),
-        Verb::Recurrences(verb) => service::schedules::run(&verb, defaults),
-        Verb::Drain(verb) => service::drain::run(&verb, defaults),
+        Verb::Submission(verb) => service::submission::run(&verb, defaults),
+        Verb::Schedule(verb) => service::schedules::run(&verb, defaults),
         Verb::Token(verb) => service::token::run(&verb, defaults),
-        Verb::Attach(verb) => setup::attach::run(&verb),
+        Verb::Hadoop(verb) => setup::attach::run(&verb),
         Verb::Agent(verb) => Ok(run::agent::run(&verb)),
         Verb::Status(verb) => run::status::run(&verb, tables, defaults),
         Verb::Logs(verb) => run::logs::run(&verb, defaults),
         Verb::Clean(verb) => run::clean::run(&verb, defaults),
         Verb::History(verb) => run::history::run(&verb),
-        Verb::Programs(verb) => run::programs::run(&verb),
         Verb::Repro(verb) => research::repro::run(&verb, tables),
         Verb::Policies(verb) => research::policies::run(&verb, tables),
         Verb::Config(verb) => setup::config::run(&verb, tables, defaults),

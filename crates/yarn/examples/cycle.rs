@@ -1,7 +1,7 @@
 //! Measures the cost of a control cycle: `cycle [APPLICATIONS] [CYCLES] [POLICY]`, by default 1,000
 //! applications, 300 cycles of each kind, EDF.
 //!
-//! A cycle is all that `slackline attach` does four times a second: a look at the cluster, the driver and its
+//! A cycle is all that `slackline hadoop attach` does four times a second: a look at the cluster, the driver and its
 //! policy, the table and the priorities, and the account of how things are. The cluster is a mock in its own
 //! process, so that processor time and memory are the engine's alone. It has two slots for each application
 //! beside that of its ApplicationMaster, and fills them as the table says. Between two cycles no task ends

@@ -11,7 +11,7 @@
 //! - [`cluster`]: the observer of a cluster, the writer of table and priorities, and the ledger of
 //!   containers;
 //! - [`flows`]: the engine that submits jobs itself, for `slackline run` and `slackline serve`;
-//! - [`attach`]: the engine that drives jobs of other users, for `slackline attach`;
+//! - [`attach`]: the engine that drives jobs of other users, for `slackline hadoop attach`;
 //! - `mock`: a Hadoop cluster for tests (feature `mock`).
 
 pub mod attach;

@@ -1,4 +1,4 @@
-//! The flags of `attach` for the Hadoop cluster: one for each parameter that the library declares.
+//! The flags of `hadoop attach` for the Hadoop cluster: one for each parameter that the library declares.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use slackline::attach::PARAMS;

@@ -63,10 +63,8 @@ pub(crate) fn with_engines(verb: Command, engines: &Engines) -> Command {
     });
     let verb = verb.mut_arg("engine", |engine| engine.value_parser(parser(engines.clone())));
     let verb = declared::with_flags(verb, Table::Engines, declared);
-    // The summary has the flags of the usual engine.
-    let usual = engines.all()[0];
-    let is_other = |name: &str| usual.params.iter().all(|param| param.name != name);
-    let others = engines.params().map(|(_, param)| param.name).filter(|name| is_other(name));
+    // The summary has the number of slots alone.
+    let others = engines.params().map(|(_, param)| param.name).filter(|name| *name != "slots");
     others.fold(verb, |verb, name| verb.mut_arg(name, |flag| flag.hide_short_help(true)))
 }
 

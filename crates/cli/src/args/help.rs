@@ -31,7 +31,7 @@ pub(crate) fn shown(command: Command, arguments: &[OsString], importers: &Import
     if words.contains(&"-h") {
         command.mut_subcommands(summary)
     } else if words.contains(&"--help") {
-        whole(command).mut_subcommands(whole)
+        whole(command)
     } else {
         command
     }
@@ -39,13 +39,14 @@ pub(crate) fn shown(command: Command, arguments: &[OsString], importers: &Import
 
 /// A verb without lists of values, and without options of a mode that is not the usual one.
 fn summary(verb: Command) -> Command {
-    let is_tune = verb.get_name() == "tune";
-    verb.mut_args(|arg: Arg| {
+    let is_capacity = verb.get_name() == "capacity";
+    verb.mut_subcommands(summary).mut_args(|arg: Arg| {
         if !arg.get_action().takes_values() {
             return arg;
         }
-        let is_of_until = is_tune && matches!(arg.get_help_heading(), Some("Simulation" | "Objective"));
-        let hides = arg.is_hide_short_help_set() || is_of_until;
+        let is_of_simulation =
+            is_capacity && matches!(arg.get_help_heading(), Some("Simulation" | "Objective"));
+        let hides = arg.is_hide_short_help_set() || is_of_simulation;
         let values = arg.get_possible_values();
         let values = values.iter().map(PossibleValue::get_name).collect::<Vec<_>>().join("|");
         let flag = arg.get_long().filter(|_| !values.is_empty() && !arg.is_hide_possible_values_set());
@@ -59,7 +60,7 @@ fn summary(verb: Command) -> Command {
 /// help takes three lines for each option.
 fn whole(command: Command) -> Command {
     let after = command.get_after_long_help().or(command.get_after_help()).cloned().unwrap_or_default();
-    let command = command.mut_args(|arg: Arg| {
+    let command = command.mut_subcommands(whole).mut_args(|arg: Arg| {
         let description = arg
             .get_long_help()
             .map(|description| description.to_string().trim_end_matches('.').replace("\n\n", ". "));
@@ -97,7 +98,7 @@ fn with_generator(verb: Command, words: &[&str]) -> Command {
     let named = |one: &&Generator| words.contains(&one.name);
     match generators().iter().find(named) {
         Some(one) => verb
-            .about(format!("Make a synthetic workload with {}: {}", one.name, one.summary))
+            .about(format!("Generate a synthetic workload with {}: {}", one.name, one.summary))
             .after_help(format!("Parameters of {} (--set):\n{}", one.name, generator_parameters(one))),
         None => verb,
     }

@@ -8,16 +8,16 @@ use slackline_trace::{ParameterError, Parameters};
 pub(crate) struct ParameterFlags {
     /// Value of a parameter; may be given several times
     ///
-    /// The document declares it under [parameters], with a default; in `run` sections {NAME} stands for the
-    /// value.
-    #[arg(long, hide_short_help = true, value_name = "NAME=VALUE", value_parser = named, help_heading = "Parameters")]
+    /// The document declares parameters with defaults under [parameters]; in `run` sections {NAME} stands
+    /// for the value.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named, help_heading = "Parameters")]
     set: Vec<(String, String)>,
-    /// Values of a parameter: a flow a value
+    /// Values of a parameter: one flow for each
     ///
     /// Each flow that uses the parameter becomes one flow for each value, named FLOW#VALUE; the others stay
     /// as they are. VALUES are a list such as north,south, days such as 2026-03-01..2026-03-07 or whole
     /// numbers such as 1..24.
-    #[arg(long = "for", hide_short_help = true, value_name = "NAME=VALUES", value_parser = named, help_heading = "Parameters")]
+    #[arg(long = "for", value_name = "NAME=VALUES", value_parser = named, help_heading = "Parameters")]
     each: Option<(String, String)>,
 }
 

@@ -12,7 +12,7 @@ use slackline::{PolicySpec, Registry};
 use super::listed::NamedValue;
 use super::value;
 
-/// The policy of `run`, `attach` and `simulate` unless another is asked for.
+/// The policy of `run`, `hadoop attach` and `simulate` unless another is asked for.
 pub(crate) const DEFAULT_POLICY: &str = slackline::algo::auto::ENTRY.name;
 
 /// Policies with commas between them; a name may stand for all of a registry.
@@ -39,10 +39,6 @@ impl PolicyTimeout {
             Some(seconds) => policy.with_timeout(Duration::from_secs_f64(seconds)),
             None => policy,
         }
-    }
-
-    pub(crate) fn is_given(&self) -> bool {
-        self.policy_timeout.is_some()
     }
 }
 

@@ -21,15 +21,13 @@ pub(crate) const STATE: &str = "serve";
 /// Flags of a verb that asks a service.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ServerFlags {
-    /// Service: a socket, a state directory, or an address [default: the one there is]
+    /// The service: a socket, a state directory or a URL [default: the local one]
     ///
-    /// As in /run/slackline/socket, .slackline/serve, http://localhost:7070 or
-    /// https://flows.example.org:7070; SLACKLINE_SERVER says it where no flag does. By default it is the
-    /// service of `slackline serve` in this directory, else that of this machine. Over a network
-    /// SLACKLINE_TOKEN has the token of whoever asks.
+    /// Such as .slackline/serve or https://flows.example.org:7070. SLACKLINE_SERVER sets another default,
+    /// SLACKLINE_TOKEN the token.
     #[arg(long, value_name = "SERVER", value_parser = path::text, help_heading = "Service")]
     server: Option<String>,
-    /// Certificates (PEM) by which the service is known, instead of those that this machine trusts
+    /// Certificates (PEM) to trust, instead of those of this machine
     #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Service")]
     trust: Option<PathBuf>,
 }

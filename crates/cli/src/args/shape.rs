@@ -17,7 +17,7 @@ use super::value;
 pub(crate) struct Shape {
     /// Number of machines, instead of the workload's
     ///
-    /// Several, as in 20,30,40, for compare and tune; a range, as in 10..200, for tune.
+    /// For `compare` and `capacity` several, such as 20,30,40; for `capacity` a range, such as 10..200.
     #[arg(long, value_name = "N", value_parser = value::machines, help_heading = "Workload")]
     pub(crate) machines: Option<value::Machines>,
     /// Map slots of each machine; with --reduce-slots
@@ -88,8 +88,8 @@ impl Shape {
         let machines = self.machines.as_ref().map(|machines| {
             machines.only().with_context(|| {
                 format!(
-                    "--machines: found {machines}, expected one number: several are for compare, and a range for tune \
-                     with --until"
+                    "--machines: found {machines}, expected one number: `compare` and `capacity` take several, \
+                     `capacity` takes a range"
                 )
             })
         });

@@ -48,7 +48,7 @@ pub(crate) struct SimulationArgs {
     /// MACHINE dies at T, and is back after D
     ///
     /// In seconds; without +D it stays away. May be given several times.
-    #[arg(long, value_name = "MACHINE@T[+D]", value_delimiter = ',', value_parser = value::crash)]
+    #[arg(long, hide_short_help = true, value_name = "MACHINE@T[+D]", value_delimiter = ',', value_parser = value::crash)]
     pub(crate) crash: Vec<CrashAt>,
     /// Every machine dies by itself, on average after this many seconds up
     #[arg(long, hide_short_help = true, value_name = "DURATION", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]

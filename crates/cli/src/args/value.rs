@@ -120,7 +120,7 @@ pub(crate) fn price(text: &str) -> Result<f64, String> {
     number(text, 0.0..=f64::MAX, "a number from 0")
 }
 
-/// A number of machines; several of them for `compare` and `tune`, a range of them for `tune`.
+/// A number of machines; several of them for `compare` and `capacity`, a range for `capacity`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Machines {
     /// From the least to the most, which is the same where it is one number.

@@ -85,7 +85,7 @@ pub(crate) fn headline(service: &Service) -> String {
         "{engine}, {policy} ({objective}): {slots}, {running} running, {waiting} waiting; {live} live, {queued} queued"
     );
     if *draining {
-        out.push_str("\nnothing new begins (slackline drain --undo)");
+        out.push_str("\nnothing new begins (slackline serve drain --undo)");
     }
     if let Some(trouble) = trouble {
         out.extend(["\nwarning: ", trouble]);

@@ -22,7 +22,7 @@ fn pages() -> BTreeMap<String, String> {
          `slackline VERB --help` says the same.\n\n| verb | what it does |\n|---|---|\n",
     );
     let mut pages = BTreeMap::new();
-    for verb in program.get_subcommands().filter(|verb| verb.get_name() != "help") {
+    for verb in program.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()) {
         let (name, about) = (verb.get_name(), verb.get_about().map(ToString::to_string).unwrap_or_default());
         let _ = writeln!(index, "| [`{name}`]({name}.md) | {} |", escaped(&about).replace('|', "\\|"));
         // As in the manual, there is room for the options of every format.
@@ -35,11 +35,11 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// A page: usage, arguments, options by their headings, and what stands below the help.
+/// A page: usage, arguments, options by their headings, what stands below the help, and the same of subcommands.
 fn page(mut verb: Command, about: &str) -> String {
     let usage = verb.render_usage().to_string();
-    let mut out =
-        format!("# `slackline {}`\n\n{}.\n\n```text\n{usage}\n```\n", verb.get_name(), escaped(about));
+    let name = usage.trim_start_matches("Usage: ").split(['<', '[', '-']).next().unwrap_or_default().trim();
+    let mut out = format!("# `{name}`\n\n{}.\n\n```text\n{usage}\n```\n", escaped(about));
     let mut sections: Vec<(&str, Vec<&Arg>)> = Vec::new();
     for arg in verb.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
         let usual = if arg.is_positional() { "Arguments" } else { "Options" };
@@ -52,12 +52,18 @@ fn page(mut verb: Command, about: &str) -> String {
     for (heading, args) in sections {
         let _ = writeln!(out, "\n## {heading}\n");
         for arg in args {
-            let _ = writeln!(out, "- {}: {}", name(arg), meaning(arg));
+            let _ = writeln!(out, "- {}: {}", self::name(arg), meaning(arg));
         }
     }
     let after = verb.get_after_long_help().or(verb.get_after_help()).map(ToString::to_string);
     if let Some(after) = after {
         let _ = write!(out, "\n## More\n\n```text\n{}\n```\n", after.trim());
+    }
+    for command in verb.get_subcommands().filter(|command| command.get_name() != "help") {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        // One level deeper.
+        let page = page(command.clone(), &about).replace("\n## ", "\n### ");
+        let _ = write!(out, "\n#{page}");
     }
     out
 }

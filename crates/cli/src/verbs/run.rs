@@ -1,4 +1,4 @@
-//! Verbs that run flows and show runs: `run`, `status`, `logs`, `history`, `clean`, `programs`, `agent`.
+//! Verbs that run flows and show runs: `run`, `status`, `logs`, `history`, `clean`, `agent`.
 
 pub(crate) mod agent;
 pub(crate) mod clean;

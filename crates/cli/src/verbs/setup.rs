@@ -1,4 +1,4 @@
-//! Verbs for the environment of the program: Hadoop (`attach`), defaults, completions, manual pages.
+//! Verbs for the environment of the program: Hadoop (`hadoop attach`), defaults, completions, manual pages.
 
 pub(crate) mod attach;
 pub(crate) mod completions;

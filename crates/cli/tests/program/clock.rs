@@ -112,7 +112,7 @@ impl Clocked {
 
     /// Whether the next time of a schedule comes within `seconds`, by the clock of the service.
     fn comes_within(&self, name: &str, seconds: i64) -> bool {
-        let out = self.place.done(&["recurrences", "--format", "json"]);
+        let out = self.place.done(&["schedule", "list", "--format", "json"]);
         let all: Value = serde_json::from_str(&out).unwrap();
         let all = all["recurrences"].as_array().unwrap_or_else(|| panic!("{all:#}"));
         let one = all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}: {all:#?}"));

@@ -326,9 +326,10 @@ fn a_configuration_that_names_no_cluster_is_refused_before_the_run() {
 fn an_address_with_tls_is_refused_with_what_would_do() {
     let dir = scratch("cluster-tls");
     prepare(&dir);
-    for arguments in
-        [&["run", "flow.toml", "--engine", "yarn+https://rm:8090"][..], &["attach", "yarn+https://rm:8090"]]
-    {
+    for arguments in [
+        &["run", "flow.toml", "--engine", "yarn+https://rm:8090"][..],
+        &["hadoop", "attach", "yarn+https://rm:8090"],
+    ] {
         let refused = ran(&command(&dir, arguments).output().unwrap());
         assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
         assert!(refused.err.contains("TLS is not supported; give the plain HTTP address"), "{}", refused.err);

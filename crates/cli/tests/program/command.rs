@@ -62,7 +62,7 @@ fn in_a_list_everything_after_the_colon_belongs_to_the_program() {
     assert!(files[0].starts_with("command-sh-"), "{files:?}");
     done(&["check", NIGHTLY, text(&kept.join(&files[0]))]);
     let smallest =
-        done(&["tune", CONTRACT, "--machines", "1..3", "--until", "makespan:30", "--policy", &policy]);
+        done(&["capacity", CONTRACT, "--machines", "1..3", "--until", "makespan:30", "--policy", &policy]);
     let has = |row: &[&str]| {
         smallest.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().starts_with(row))
     };
@@ -80,7 +80,7 @@ fn a_program_that_fails_is_exit_code_1_and_every_line_says_error() {
         let ran = run(&args);
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(1), "", expected));
     }
-    let until = ["tune", CONTRACT, "--machines", "1..3", "--until", "makespan:30", "--policy", failing];
+    let until = ["capacity", CONTRACT, "--machines", "1..3", "--until", "makespan:30", "--policy", failing];
     let ran = run(&until);
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("nonsense': machines 2: found no JSON object"), "{}", ran.err);

@@ -44,7 +44,7 @@ fn an_empty_workload_costs_nothing_and_is_optimal() {
         assert!(table.lines().count() > 1, "{table}");
     }
     fs::write(file, workload(&map_reduce, &json!([]))).unwrap();
-    let fewest = ["tune", file, "--machines", "1..3", "--until", "missed=0", "--policy", "edf"];
+    let fewest = ["capacity", file, "--machines", "1..3", "--until", "missed=0", "--policy", "edf"];
     assert!(done(&fewest).contains("1 machine is the fewest"));
 }
 
@@ -69,7 +69,7 @@ fn tuning_an_empty_workload_gives_a_makespan_of_nothing_by_every_method() {
         done(&["plan", file, "--policy", policy, "--output", schedule]);
         assert!(done(&["check", file, schedule]).starts_with("feasible: "));
     }
-    let fewest = ["tune", file, "--machines", "2..4", "--until", "makespan:0", "--policy", "mk-jr"];
+    let fewest = ["capacity", file, "--machines", "2..4", "--until", "makespan:0", "--policy", "mk-jr"];
     assert!(done(&fewest).contains("2 machines are the fewest"));
 }
 

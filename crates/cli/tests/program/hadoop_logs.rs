@@ -167,7 +167,7 @@ fn a_log_without_what_it_is_measured_by_is_warned_of() {
     let all = run(&["compare", LOG, "-p", QUEUES, "--profile", PROFILE]);
     assert!(!all.err.contains("this lacks"), "{}", all.err);
     let until = ["--machines", "4..6", "--until", "makespan:1h", "-p", "fifo"];
-    let tuned = run(&[&["tune", LOG, "--slots", "3"][..], &until].concat());
+    let tuned = run(&[&["capacity", LOG, "--slots", "3"][..], &until].concat());
     assert!(tuned.err.contains("--profile hadoop") && !tuned.err.contains("-p recorded"), "{}", tuned.err);
     // Without a file it has one queue, unlike most clusters.
     let bare = run(&["compare", LOG, "-p", "recorded,yarn-capacity", "--profile", PROFILE]);
@@ -192,7 +192,8 @@ fn a_workload_without_flows_is_warned_of() {
     fs::write(&file, "slackline = 1\nflows = []\ncluster.machines = [{ name = \"m\", slots = 1 }]\n")
         .unwrap();
     let until = ["--machines", "1..2", "--until", "makespan:1h", "-p", "fifo"];
-    for asked in [&["compare", text(&file), "-p", "fifo"][..], &[&["tune", text(&file)][..], &until].concat()]
+    for asked in
+        [&["compare", text(&file), "-p", "fifo"][..], &[&["capacity", text(&file)][..], &until].concat()]
     {
         assert!(run(asked).err.contains("found no flow in the workload"), "{asked:?}");
     }

@@ -5,8 +5,8 @@ use crate::{done, program, ran};
 /// Every verb, and none for the program itself.
 fn verbs() -> Vec<Vec<String>> {
     let help = done(&["--help"]);
-    let (_, listed) = help.split_once("Commands:\n").expect("verbs are listed");
-    let names = listed.lines().take_while(|line| line.starts_with("  "));
+    let (listed, _) = help.split_once("\nOptions:\n").expect("verbs are listed");
+    let names = listed.lines().filter(|line| line.starts_with("  "));
     // The help of a verb may continue on the next line.
     let names = names.filter(|line| !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
@@ -43,8 +43,8 @@ fn help_fits_the_terminal() {
 fn short_help_fits_a_screen() {
     for verb in verbs() {
         let help = wide(80, &[verb.clone(), vec!["-h".to_owned()]].concat());
-        // The program itself has a line for each verb.
-        let most = if verb.is_empty() { 55 } else { 40 };
+        // The program itself has a line for each verb and heading.
+        let most = if verb.is_empty() { 58 } else { 40 };
         assert!(help.lines().count() <= most, "{verb:?}: {} lines\n{help}", help.lines().count());
     }
 }
@@ -106,7 +106,6 @@ fn scripts_for_shells_know_the_names() {
             "job-ordering",  // an experiment
             "fig8-total",    // a figure
             "lognormal",     // a value of an import option
-            "inverted-index",
         ] {
             assert!(script.contains(name), "{name} for {shell}");
         }

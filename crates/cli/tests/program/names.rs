@@ -23,13 +23,12 @@ fn every_kind_of_name_is_answered_with_the_one_that_was_meant() {
         (vec!["generate", "Purdue"], "purdue"),
         (vec!["generate", "purdue", "--set", "job=3"], "jobs"),
         (vec!["generate", "purdue", "--set", "spread=Normal"], "normal"),
-        (vec!["programs", "wordcout"], "wordcount"),
         (vec!["run", "nowhere.toml", "--engine", "Local"], "local"),
         (vec!["run", "nowhere.toml", "--engine", "local:slot=2"], "slots"),
         (vec!["repro", "Flex"], "flex"),
         (vec!["repro", "flex", "fig5"], "fig5a"),
         (vec!["tune", CONTRACT, "--method", "mk_sf_jr"], "mk-sf-jr"),
-        (vec!["tune", CONTRACT, "--until", "mised:0", "--policy", "edf"], "missed"),
+        (vec!["capacity", CONTRACT, "--until", "mised:0", "--policy", "edf"], "missed"),
         (vec!["man", "simulat"], "simulate"),
     ] {
         let ran = run(&args);
@@ -57,16 +56,26 @@ fn all_names_every_policy() {
 #[test]
 fn a_condition_needs_no_quotes() {
     let args = |until| {
-        let args =
-            ["tune", NIGHTLY, "--machines", "1..50", "--policy", "edf", "--format", "json", "--until", until];
+        let args = [
+            "capacity",
+            NIGHTLY,
+            "--machines",
+            "1..50",
+            "--policy",
+            "edf",
+            "--format",
+            "json",
+            "--until",
+            until,
+        ];
         done(&args)
     };
     let document = args("missed:0");
     assert!(document.contains("missed<=0") && document.contains("\"found\": 9.0"), "{document}");
     assert_eq!(args("missed<=0"), document);
-    let apart = ["tune", NIGHTLY, "--machines", "1..50", "--policy", "edf", "--format", "json"];
+    let apart = ["capacity", NIGHTLY, "--machines", "1..50", "--policy", "edf", "--format", "json"];
     assert_eq!(done(&[&apart[..], &["--until", "missed", "--at-most", "0"]].concat()), document);
-    let ran = run(&["tune", NIGHTLY, "--machines", "1..50", "--until", "missed", "--policy", "edf"]);
+    let ran = run(&["capacity", NIGHTLY, "--machines", "1..50", "--until", "missed", "--policy", "edf"]);
     assert!(ran.code == Some(2) && ran.err.contains("expected missed:N, or --at-most N"), "{}", ran.err);
 }
 

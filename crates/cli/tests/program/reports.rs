@@ -45,8 +45,8 @@ fn every_verb_writes_its_page_beside_its_result() {
     done(&["tune", PURDUE, "--total-slots", "80", "--report", text(&page("tune"))]);
     assert!(is_page(&page("tune"), "tune"));
     let until = ["--machines", "1..24", "--until", "missed:0", "-p", "edf"];
-    done(&[&["tune", NIGHTLY][..], &until, &["--report", text(&page("capacity"))]].concat());
-    assert!(is_page(&page("capacity"), "tune"));
+    done(&[&["capacity", NIGHTLY][..], &until, &["--report", text(&page("capacity"))]].concat());
+    assert!(is_page(&page("capacity"), "capacity"));
     // The page draws the answer: it equals the page of the simulation with that number of machines.
     let answer = "The timeline and the flows are those with the answer, machines = ";
     let document: serde_json::Value = serde_json::from_str(&data(&page("capacity"))).unwrap();

@@ -327,7 +327,8 @@ fn a_reader_that_closes_does_not_turn_failed_flows_into_success() {
 fn a_full_device_is_named() {
     let dir = failing("run-full-device");
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
-    let ran = ran(&command(&dir, &["programs"]).stdout(full).output().expect("the program starts"));
+    let ran =
+        ran(&command(&dir, &["run", "--list-programs"]).stdout(full).output().expect("the program starts"));
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert!(
         ran.err.starts_with("error: cannot write standard output: No space left on device"),

@@ -137,7 +137,7 @@ fn logs_that_cannot_be_cut_are_refused() {
 fn queues_are_sized_by_what_they_give() {
     let log = "examples/hadoop-log";
     let queues = "yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml";
-    let tune = ["tune", log, "-p", queues, "--format", "csv", "--over"];
+    let tune = ["capacity", log, "-p", queues, "--format", "csv", "--over"];
     let csv = done(&[&tune[..], &["capacity:prod=50..90:20"]].concat());
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|row| row.split(',').collect()).collect();
     assert!(csv.starts_with("capacity,meets,found,outcome,cost,"), "{csv}");
@@ -147,7 +147,7 @@ fn queues_are_sized_by_what_they_give() {
         serde_json::from_str(&done(&["compare", log, "-p", queues, "--format", "json"])).unwrap();
     assert_eq!(rows[1][4].parse::<f64>().ok(), plain["policies"][0]["objective"]["cost"].as_f64());
     assert!(rows[0][4] != rows[2][4], "{csv}");
-    let table = done(&["tune", log, "-p", queues, "--over", "capacity:root.prod=50..90:20"]);
+    let table = done(&["capacity", log, "-p", queues, "--over", "capacity:root.prod=50..90:20"]);
     assert!(table.contains("capacity:root.prod ") && table.contains("costs least"), "{table}");
     for (policy, over, expected) in [
         ("edf", "capacity:prod=50..90:20", "found capacity:prod = "),
@@ -155,7 +155,7 @@ fn queues_are_sized_by_what_they_give() {
         (queues, "capacity:root=50..90:20", "found root, which has all of the cluster"),
         (queues, "capacity:prod=50..190", "expected a percentage from 0 to 100"),
     ] {
-        let ran = run(&["tune", log, "-p", policy, "--over", over]);
+        let ran = run(&["capacity", log, "-p", policy, "--over", over]);
         assert_eq!(ran.code, Some(2), "{over}: {}{}", ran.out, ran.err);
         assert!(ran.err.contains(expected), "{over}: {}", ran.err);
     }

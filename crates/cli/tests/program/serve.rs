@@ -249,13 +249,13 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     assert!(printed.contains("waits for its input: slow map"), "{printed}");
     assert_eq!(printed, place.done(&["explain", "--state", "1", "f", "last"]));
     assert!(place.done(&["status", "--server", &place.socket.display().to_string()]).contains("version"));
-    place.done(&["hold", "1"]);
+    place.done(&["submission", "hold", "1"]);
     assert_eq!(place.shown("1")["held"], true);
-    place.done(&["change", "1", "--flow", "f", "--weight", "3"]);
+    place.done(&["submission", "set", "1", "--flow", "f", "--weight", "3"]);
     assert_eq!(place.shown("1")["flows"][0]["weight"], 3.0);
-    place.done(&["unhold", "1"]);
+    place.done(&["submission", "resume", "1"]);
     fs::write(place.dir.join("go"), "").expect("a file");
-    place.done(&["cancel", "1"]);
+    place.done(&["submission", "cancel", "1"]);
     place.until_state("1", "cancelled");
     // A submission of the same name continues with the finished jobs.
     assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: finished"));
@@ -263,12 +263,12 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     let recurs =
         ["submit", "flow.toml", "--name", "nightly", "--schedule", "0 2 * * *", "--zone", "Europe/Berlin"];
     assert!(place.done(&recurs).contains("next at"));
-    assert!(place.done(&["recurrences"]).contains("0 2 * * *"));
-    place.done(&["recurrences", "--pause", "nightly"]);
-    assert!(place.done(&["recurrences"]).contains("paused"));
-    place.done(&["recurrences", "--remove", "nightly"]);
-    assert_eq!(place.done(&["recurrences"]), "nothing recurs\n");
-    place.done(&["drain"]);
+    assert!(place.done(&["schedule", "list"]).contains("0 2 * * *"));
+    place.done(&["schedule", "pause", "nightly"]);
+    assert!(place.done(&["schedule", "list"]).contains("paused"));
+    place.done(&["schedule", "remove", "nightly"]);
+    assert_eq!(place.done(&["schedule", "list"]), "no schedules\n");
+    place.done(&["serve", "drain"]);
     assert!(place.done(&["queue"]).contains("nothing new begins"));
     // A queued submission is shown with its flows, and in lists with the earliest of their deadlines.
     place.done(&["submit", "flow.toml", "--name", "later", "--deadline", "f=2h"]);
@@ -282,7 +282,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
     // A deadline of tomorrow has a date, so its text is shortened.
     assert!(place.done(&["queue"]).contains("queued: the"));
     assert!(place.done(&["status", "3"]).contains("when it is done is predicted once it begins"));
-    place.done(&["drain", "--undo"]);
+    place.done(&["serve", "drain", "--undo"]);
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }
@@ -308,9 +308,9 @@ fn invalid_files_are_reported_and_not_submitted() {
     let good = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [{ id = 'j', run = { command = 'true', output = 'out' } }]\n";
     fs::write(place.dir.join("good.toml"), good).expect("a file");
     assert!(place.refused(&["submit", "good.toml", "--schedule", "61 * * * *"]).contains("schedule"));
-    assert!(place.refused(&["cancel", "7"]).contains("found no submission 7"));
+    assert!(place.refused(&["submission", "cancel", "7"]).contains("found no submission 7"));
     assert!(place.refused(&["status", "7"]).contains("found no submission 7"));
-    assert!(place.refused(&["change", "7"]).contains("--deadline"));
+    assert!(place.refused(&["submission", "set", "7"]).contains("--deadline"));
     assert!(place.refused(&["serve", "--allow-root", "--state", "s"]).contains("another"));
     assert!(
         place

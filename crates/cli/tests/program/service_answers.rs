@@ -29,12 +29,13 @@ fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
     let place = place("serve-undecided");
     let mut service = place.serve(&[]);
     let held = answered(&place, &["submit", "flow.toml", "--hold", "--wait-for-prediction"]);
-    let words = "flow is submitted as 1: held\nnothing is predicted: it is held (slackline unhold 1)\n";
+    let words =
+        "flow is submitted as 1: held\nnothing is predicted: it is held (slackline submission resume 1)\n";
     assert_eq!(held, (Some(3), words.into(), String::new()));
     let (code, out, err) =
         answered(&place, &["submit", "flow.toml", "--name", "q", "--hold", "--if-late", "reject", "--quiet"]);
     assert_eq!((code, out.as_str()), (Some(3), "2\n"));
-    assert_eq!(err, "nothing is predicted: it is held (slackline unhold 2)\n");
+    assert_eq!(err, "nothing is predicted: it is held (slackline submission resume 2)\n");
     // Standard output has one document, and the number appears before it.
     let (code, out, err) = answered(
         &place,
@@ -44,14 +45,14 @@ fn wait_returns_with_the_reason_if_a_flow_cannot_start() {
     assert_eq!((code, err.as_str()), (Some(3), "j is submitted as 3: held\n"));
     assert_eq!(
         (&document["accepted"]["number"], &document["submission"]["state"], &document["waits"]),
-        (&3.into(), &"queued".into(), &"it is held (slackline unhold 3)".into())
+        (&3.into(), &"queued".into(), &"it is held (slackline submission resume 3)".into())
     );
     let files = ["submit", "flow.toml", "--name", "w", "--when", "no/such/*", "--wait-for-prediction"];
     let (code, out, _) = answered(&place, &files);
     assert!(code == Some(3) && out.contains("no/such/*, which is not there"), "{code:?} {out}");
-    place.done(&["drain"]);
+    place.done(&["serve", "drain"]);
     let (code, out, _) = answered(&place, &["submit", "flow.toml", "--name", "d", "--if-late", "reject"]);
-    assert!(code == Some(3) && out.contains("(slackline drain --undo)"), "{code:?} {out}");
+    assert!(code == Some(3) && out.contains("(slackline serve drain --undo)"), "{code:?} {out}");
     assert!(!place.dir.join("began").exists());
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
@@ -88,17 +89,17 @@ fn late_submissions_are_rejected_with_exit_code_1() {
 fn a_refused_submission_does_not_stop_the_other_ones() {
     let place = place("serve-others");
     let mut service = place.serve(&[]);
-    place.done(&["drain"]);
+    place.done(&["serve", "drain"]);
     for name in ["a", "b", "c"] {
         place.done(&["submit", "flow.toml", "--name", name]);
     }
-    let (code, _, err) = answered(&place, &["hold", "1", "77", "3"]);
+    let (code, _, err) = answered(&place, &["submission", "hold", "1", "77", "3"]);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("1 is held") && err.contains("3 is held"), "{err}");
     assert!(err.ends_with("error: found no submission 77\n"), "{err}");
     let held = ["1", "2", "3"].map(|number| place.shown(number)["held"] == true);
     assert_eq!(held, [true, false, true]);
-    let (code, _, err) = answered(&place, &["unhold", "1", "2"]);
+    let (code, _, err) = answered(&place, &["submission", "resume", "1", "2"]);
     assert_eq!((code, err.as_str()), (Some(0), "1 is let go\n2 was not held\n"));
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
@@ -121,10 +122,10 @@ fn times_that_have_passed_and_options_that_do_not_go_together_are_refused() {
         ("--deadline=2020-01-01T00:00:00Z", "expected a time after the release of the flow"),
         ("--deadline=soon", "found \"soon\", expected seconds"),
     ] {
-        let refused = place.refused(&["change", "1", deadline]);
+        let refused = place.refused(&["submission", "set", "1", deadline]);
         assert!(refused.contains(words) && !refused.contains("expected found"), "{refused}");
     }
-    let nothing = place.refused(&["change", "1"]);
+    let nothing = place.refused(&["submission", "set", "1"]);
     assert!(nothing.contains("--deadline <WHEN>|--weight <N>|--priority <N>"), "{nothing}");
     // The answer to a recurring submission has its time zone, and says that its times are all alike.
     let (code, out, err) =
@@ -136,7 +137,7 @@ fn times_that_have_passed_and_options_that_do_not_go_together_are_refused() {
         at.chars().last().is_some_and(|last| !last.is_ascii_digit() || at.contains(['+', '-'])),
         "{next}"
     );
-    assert!(place.done(&["recurrences"]).contains(&at));
+    assert!(place.done(&["schedule", "list"]).contains(&at));
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }

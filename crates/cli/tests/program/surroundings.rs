@@ -204,7 +204,7 @@ fn a_service_and_attach_keep_ignored_signals_ignored() {
     let socket = place.socket.display().to_string();
     let verbs = [
         (&["serve", "--allow-root", "--state", "s", "--socket", &socket][..], 0),
-        (&["attach", &cluster, "--dry-run", "--for", "300"][..], 130),
+        (&["hadoop", "attach", &cluster, "--dry-run", "--for", "300"][..], 130),
     ];
     for (args, code) in verbs {
         let program = spawned(&mut after("trap '' HUP INT", &place.family.command(&place.dir, args)));
@@ -269,9 +269,10 @@ fn a_run_with_closed_standard_streams_ends_well() {
         assert_eq!(parts(&dir.join("out"))["part-00000"], b"one\ntwo\nthree\n", "{closed}");
     }
     if has("/dev/full", Path::new("/dev/full").exists()) {
-        let full = ran(&after("exec >/dev/full", &command(&scratch("around-full"), &["programs"]))
-            .output()
-            .unwrap());
+        let full =
+            ran(&after("exec >/dev/full", &command(&scratch("around-full"), &["run", "--list-programs"]))
+                .output()
+                .unwrap());
         assert_eq!(full.code, Some(2), "{}", full.err);
     }
 }
@@ -382,10 +383,10 @@ fn a_limit_on_processes_is_an_error_of_other_verbs_too() {
     let dir = of_user("around-nproc-verbs");
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(CONTRACT), dir.join("w.toml")).unwrap();
     let verbs = [
-        (&["attach", "yarn://127.0.0.1:1"][..], 2),
+        (&["hadoop", "attach", "yarn://127.0.0.1:1"][..], 2),
         (&["compare", "w.toml", "--policies", "edf,fifo"], 0),
         (&["plan", "w.toml"], 0),
-        (&["tune", "w.toml", "--policy", "edf", "--over", "slowstart=0.1..0.9"], 0),
+        (&["capacity", "w.toml", "--policy", "edf", "--over", "slowstart=0.1..0.9"], 0),
         (&["simulate", "w.toml", "--policy", "command:cat"], 1),
         (&["serve", "--state", "s", "--socket", "socket"], 2),
     ];
@@ -421,7 +422,9 @@ fn a_defaults_file_that_cannot_be_looked_for_is_a_warning() {
         ("XDG_CONFIG_HOME", format!("/{}", "x/".repeat(2500))),
     ];
     for (name, value) in odd {
-        for args in [&["programs"][..], &["simulate", CONTRACT, "--policy", "fifo"], &["config"]] {
+        for args in
+            [&["run", "--list-programs"][..], &["simulate", CONTRACT, "--policy", "fifo"], &["config"]]
+        {
             let mut command = program();
             command.env_remove("SLACKLINE_CONFIG").env_remove("XDG_CONFIG_HOME").env(name, &value).args(args);
             let result = ran(&command.output().unwrap());
@@ -445,12 +448,16 @@ fn a_defaults_file_that_cannot_be_looked_for_is_a_warning() {
             .env_remove("SLACKLINE_CONFIG")
             .env_remove("XDG_CONFIG_HOME")
             .env("HOME", value)
-            .arg("programs");
+            .args(["run", "--list-programs"]);
         let result = ran(&command.output().unwrap());
         assert_eq!((result.code, result.err.as_str()), (Some(0), ""), "HOME={value}");
     }
     for named in [place("directory/slackline/config.toml"), place("loop"), place("file/below")] {
-        let result = ran(&program().env("SLACKLINE_CONFIG", &named).arg("programs").output().unwrap());
+        let result = ran(&program()
+            .env("SLACKLINE_CONFIG", &named)
+            .args(["run", "--list-programs"])
+            .output()
+            .unwrap());
         assert!(result.code == Some(2) && result.err.contains("cannot be read"), "{named}: {}", result.err);
     }
 }
@@ -458,7 +465,7 @@ fn a_defaults_file_that_cannot_be_looked_for_is_a_warning() {
 #[test]
 fn a_home_of_another_user_is_a_warning() {
     let dir = of_user("around-other-home");
-    let Some(mut programs) = as_user(&dir, "", &["programs"]) else { return };
+    let Some(mut programs) = as_user(&dir, "", &["run", "--list-programs"]) else { return };
     let home = scratch("around-closed-home");
     fs::create_dir(home.join(".config")).unwrap();
     fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();

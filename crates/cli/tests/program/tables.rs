@@ -38,7 +38,7 @@ fn tables_of_every_verb_fit_the_terminal() {
         &["plan", PURDUE, "--slots", "4"],
         &["plan", NIGHTLY, "--policy", "woha-lpf"],
         &["tune", PURDUE, "--total-slots", "20"],
-        &["tune", NIGHTLY, "--policy", "edf", "--until", "missed=0", "--machines", "7..50"],
+        &["capacity", NIGHTLY, "--policy", "edf", "--until", "missed=0", "--machines", "7..50"],
         &["bound", NIGHTLY],
         &["policies"],
         &["explain", text(&schedule), "billing", "--workload", NIGHTLY],
@@ -109,7 +109,7 @@ fn rows_come_in_the_order_that_is_asked_for() {
         rows.filter_map(|row| row.split_whitespace().nth(1)?.replace(',', "").parse().ok()).collect();
     assert!(responses.len() == 10 && responses.is_sorted_by(|a, b| a >= b), "{flows}");
     let sizes = done(&[
-        "tune",
+        "capacity",
         NIGHTLY,
         "--policy",
         "edf",

@@ -145,13 +145,13 @@ fn the_message_for_a_version_that_is_a_text_asks_for_a_number() {
 
 #[test]
 fn listings_fit_eighty_columns_and_help_has_the_generator_in_its_title() {
-    for args in [&["repro"][..], &["programs"], &["generate"]] {
+    for args in [&["repro"][..], &["run", "--list-programs"], &["generate"]] {
         let list = done(args);
         let widest = list.lines().max_by_key(|line| line.chars().count()).expect("lines");
         assert!(widest.chars().count() <= 80, "{args:?}: {widest}");
     }
     let help = done(&["generate", "purdue", "--help"]);
-    assert!(help.starts_with("Make a synthetic workload with purdue: "), "{help}");
+    assert!(help.starts_with("Generate a synthetic workload with purdue: "), "{help}");
 }
 
 #[test]

@@ -1,57 +1,172 @@
-//! `tune --until` and `tune --over`: the smallest cluster or the best setting that meets conditions under a
-//! policy.
+//! `capacity`: the smallest cluster, or the best setting, that meets conditions under a policy.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use anyhow::{anyhow, bail};
-use slackline::PolicySpec;
-use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, SearchStep, Values, search};
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, ValueEnum};
+use slackline::capacity::{
+    Axis, CapacityError, Condition, Knob, Method, NoCondition, Search, SearchStep, Values, search,
+};
 use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
+use slackline::parallel::processors;
 use slackline::report::capacity as report;
 use slackline::report::page::{Collector, Page};
 use slackline::report::{Row, headline};
 use slackline::simulate::{FinalRow, Options, QuickBound, Watch, simulate_figures};
+use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 use slackline_task::base::system::on_stop_signal;
 use slackline_trace::Importers;
 
 use crate::args::history::HistoryFile;
+use crate::args::listed::NamedValue;
 use crate::args::output::Form;
 use crate::args::report::about;
-use crate::args::value::Machines;
-use crate::args::{OutputArgs, ReportArgs, Shape, SimulationArgs, TableArgs};
-use crate::terminal::input::{Source, report_diagnostics, report_remarks, warn_of_load, warn_of_recorded};
-use crate::terminal::out;
+use crate::args::value::{self, Machines};
+use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy};
+use crate::tables::Tables;
+use crate::terminal::input::{report_diagnostics, report_remarks, warn_of_load, warn_of_recorded};
 use crate::terminal::progress::Cells;
+use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
-/// The request of a capacity search with one varied property of the cluster.
-pub(crate) struct Capacity<'a> {
-    pub(crate) source: &'a Source,
-    pub(crate) policy: &'a PolicySpec,
-    pub(crate) conditions: &'a [Condition],
-    /// The varied property; `None` for machines, whose range is that of the shape.
-    pub(crate) over: Option<&'a Axis>,
-    pub(crate) method: Method,
-    /// A fast policy that searches first.
-    pub(crate) scout: Option<&'a PolicySpec>,
-    pub(crate) threads: usize,
-    /// The price of a machine per hour.
-    pub(crate) price: Option<f64>,
-    pub(crate) shape: &'a Shape,
-    pub(crate) importers: &'a Importers,
-    pub(crate) simulation: &'a SimulationArgs,
-    pub(crate) output: &'a OutputArgs,
-    pub(crate) table: &'a TableArgs,
-    /// Whether to show every value that was tried.
-    pub(crate) all: bool,
-    pub(crate) report: &'a ReportArgs,
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline capacity examples/nightly.toml --machines 1..50 --until missed:0 -p edf
+  slackline capacity trace.tsv --machines 10..6000 --deadlines 3 --until missed:1% --until p95_response:2h -p edf
+  slackline capacity examples/nightly.toml --over slowstart=0.05..1 -p fair
+  slackline capacity examples/hadoop-log --over capacity:prod=20..80:5 -p yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml
+
+Sizes, --machines A..B or --over slots=A..B, are searched for the smallest that meets every --until: by bisection, and \
+then next to the answer and about 5 % from it, because more machines are not always better. --search every tries all \
+sizes up to the answer. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step \
+(A..B:STEP) and sizes without --until are all simulated (--format csv gives the curve). Deadlines of --deadlines F are \
+those of the largest cluster, for all sizes; for --over map-slots and reduce-slots, those of the cluster as it is. When \
+the capacity of a queue is varied, maximums below it are raised to it. The exit code is 1 if nothing meets the \
+conditions. Ctrl-C ends the search with what was found.
+
+`slackline tune` finds the best split of map and reduce slots.")]
+pub(crate) struct Capacity {
+    /// Workload document or trace; - for standard input
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+    /// Find the fewest machines with METRIC at most N
+    ///
+    /// Such as missed:0, missed:1% (of the flows with deadlines) or mean_response:5m; given several times,
+    /// all must hold. For another comparison write one of < <= = >= > instead of the colon and quote it for
+    /// the shell: 'utilisation>=0.5'. A METRIC alone takes its limit from --at-most.
+    #[arg(long, value_name = "METRIC:N", value_parser = until(), hide_possible_values = true, help_heading = "Capacity")]
+    until: Vec<UntilArg>,
+    /// The limit of an --until that names a metric alone; of several, in their order
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "N",
+        requires = "until",
+        allow_hyphen_values = true,
+        help_heading = "Capacity"
+    )]
+    at_most: Vec<String>,
+    /// Vary this instead of machines
+    ///
+    /// slots, map-slots or reduce-slots of each machine, slowstart, heartbeat, or capacity:QUEUE, the percent
+    /// of its parent that a queue of yarn-capacity has (the other queues of the parent share the rest as they
+    /// did): NAME=A..B, or NAME=A..B:STEP. Of sizes the fewest with every --until is found; of settings the
+    /// one that costs least, by the objective.
+    #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity")]
+    over: Option<Axis>,
+    /// Whether sizes are tried by halves, or all up to the answer
+    #[arg(long, hide_short_help = true, value_enum, default_value = "bisect", help_heading = "Capacity")]
+    search: SearchArg,
+    /// What a machine costs an hour, for a column of prices
+    #[arg(long, hide_short_help = true, value_name = "PRICE", value_parser = value::price, help_heading = "Capacity")]
+    machine_hour: Option<f64>,
+    /// Simulations at a time [default: as many as there are processors]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Capacity")]
+    threads: Option<u16>,
+    /// Policy that runs the cluster, as in fair:by=flow
+    #[arg(long, short, value_name = "POLICY", required = true, value_parser = policy::standard(), help_heading = "Capacity")]
+    policy: PolicySpec,
+    #[command(flatten)]
+    timeout: PolicyTimeout,
+    #[command(flatten)]
+    shape: Shape,
+    #[command(flatten)]
+    simulation: SimulationArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    table: TableArgs,
+    /// Show every value that was tried
+    #[arg(long, help_heading = "Output")]
+    all: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
-impl Capacity<'_> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SearchArg {
+    // By halves, with checks at the end.
+    Bisect,
+    // All sizes up to the answer.
+    Every,
+}
+
+/// A condition, or the metric of a condition whose limit is in `--at-most`.
+#[derive(Clone, Debug)]
+enum UntilArg {
+    Whole(Condition),
+    Metric(&'static str),
+}
+
+fn until() -> NamedValue<UntilArg> {
+    NamedValue::new(Condition::metrics().map(|metric| format!("{metric}:")), |text: &str| {
+        match text.parse() {
+            Err(NoCondition::Sign) => Condition::metric_named(text.trim()).map(UntilArg::Metric),
+            read => read.map(UntilArg::Whole),
+        }
+    })
+}
+
+fn axis() -> NamedValue<Axis> {
+    NamedValue::new(Knob::beginnings(), str::parse::<Axis>)
+}
+
+/// The policy that searches first: one that takes a fraction of a second on a large trace.
+fn scout(conditions: &[Condition], policy: &PolicySpec) -> Option<PolicySpec> {
+    let name = if conditions.iter().any(Condition::is_about_deadlines) { "edf" } else { "fifo" };
+    let is_fast = ["fifo", "edf"].contains(&policy.name());
+    (!is_fast).then(|| Registry::standard().parse(name).ok()).flatten()
+}
+
+impl Capacity {
+    fn conditions(&self) -> anyhow::Result<Vec<Condition>> {
+        let mut limits = self.at_most.iter();
+        let mut condition = |until: &UntilArg| match until {
+            UntilArg::Whole(condition) => Ok(condition.clone()),
+            UntilArg::Metric(metric) => {
+                let limit = limits.next().with_context(|| {
+                    format!("--until: found {metric} without a limit, expected {metric}:N, or --at-most N beside it")
+                })?;
+                format!("{metric}<={limit}").parse().with_context(|| format!("--at-most {limit}"))
+            }
+        };
+        let conditions = self.until.iter().map(&mut condition).collect::<anyhow::Result<Vec<_>>>()?;
+        match limits.next() {
+            Some(limit) => {
+                bail!(
+                    "--at-most: found {limit}, which belongs to no --until, expected --until METRIC beside it"
+                )
+            }
+            None => Ok(conditions),
+        }
+    }
+
     fn axis(&self) -> anyhow::Result<Axis> {
-        match (self.over, &self.shape.machines) {
+        match (&self.over, &self.shape.machines) {
             (Some(axis), Some(machines)) if axis.knob == Knob::Machines => {
                 bail!("--machines: found {machines} with --over machines, expected one of them")
             }
@@ -62,18 +177,16 @@ impl Capacity<'_> {
                 Ok(Axis { knob: Knob::Machines, values })
             }
             (None, None) => {
-                bail!(
-                    "--until: found neither --machines nor --over, expected --machines A..B or --over NAME=A..B"
-                )
+                bail!("what is to be varied? pass --machines A..B or --over NAME=A..B")
             }
         }
     }
 
     /// The workload on the cluster where the axis has this value.
-    fn sized(&self, axis: &Axis, value: f64) -> anyhow::Result<WorkloadOptions> {
+    fn sized(&self, importers: &Importers, axis: &Axis, value: f64) -> anyhow::Result<WorkloadOptions> {
         let is_machines = axis.knob == Knob::Machines;
         let machines = if is_machines { None } else { self.shape.machines.clone() };
-        let options = Shape { machines, ..self.shape.clone() }.options(self.importers)?;
+        let options = Shape { machines, ..self.shape.clone() }.options(importers)?;
         Ok(match axis.knob {
             Knob::Machines => WorkloadOptions { machines: Some(value as u32), ..options },
             Knob::Slots => WorkloadOptions { slots: Some(SlotOptions::Generic(value as u32)), ..options },
@@ -82,34 +195,23 @@ impl Capacity<'_> {
     }
 }
 
-pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
-    let Capacity { source, policy, conditions, price, .. } = *asked;
+pub(crate) fn run(asked: &Capacity, tables: &Tables) -> anyhow::Result<Answer> {
+    let source = &input::read(&asked.workload, asked.output.file())?;
+    let (policy, conditions) = (&asked.timeout.of(asked.policy.clone()), &asked.conditions()?[..]);
+    let (price, importers) = (asked.machine_hour, &tables.importers);
     let axis = asked.axis()?;
     let question = report::SearchQuestion { policy, conditions, axis: &axis, price };
-    let view = asked.table.view(asked.output, &report::columns(&question))?;
-    let (small, large) = (asked.sized(&axis, axis.smallest())?, asked.sized(&axis, axis.largest())?);
+    let view = asked.table.view(&asked.output, &report::columns(&question))?;
+    let (small, large) =
+        (asked.sized(importers, &axis, axis.smallest())?, asked.sized(importers, &axis, axis.largest())?);
     let mut loaded = source.load(&large)?;
     report_diagnostics(&source.name, &loaded.diagnostics);
     report_remarks(std::slice::from_ref(policy));
     warn_of_recorded(&loaded, None, asked.simulation.profile.0.is_some());
     loaded.prepare(asked.simulation.grain)?;
-    let flows = loaded.instance.flows();
-    if flows.is_empty() {
-        warn_of_load(&loaded.instance);
-    }
-    let idle = conditions.iter().find(|condition| condition.is_about_deadlines());
-    if let Some(condition) = idle
-        && !flows.is_empty()
-        && flows.iter().all(|flow| flow.deadline.is_none())
-    {
-        bail!(
-            "--until: found {condition} for a workload without deadlines, which any cluster meets, expected deadlines in \
-             {} or --deadlines",
-            source.name
-        );
-    }
+    refuse_idle_conditions(conditions, &loaded.instance, &source.name)?;
     // Crashes are of machines that every size has.
-    let past = HistoryFile::read(asked.simulation)?;
+    let past = HistoryFile::read(&asked.simulation)?;
     let smallest_instance = source.load(&small)?.instance;
     let options =
         asked.simulation.options().resolve(&smallest_instance, asked.shape.root_seed(), &past.history)?;
@@ -118,11 +220,15 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let report_progress = |tried: &SearchStep| shown.one_more(tried);
     let stop = stop_on_interrupt();
     let cancel = || stop.load(Ordering::Relaxed);
+    let scout = scout(conditions, policy);
     let search_for = Search {
-        method: asked.method,
-        scout: asked.scout,
+        method: match asked.search {
+            SearchArg::Bisect => Method::Bisect,
+            SearchArg::Every => Method::Every,
+        },
+        scout: scout.as_ref(),
         grain: grain_span(asked.simulation.grain),
-        threads: asked.threads,
+        threads: asked.threads.map_or_else(processors, usize::from),
         cancel: &cancel,
         on_step: &report_progress,
         ..Search::new(policy, conditions, &axis, &options)
@@ -155,25 +261,42 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     if asked.report.is_asked() {
         // The cluster that is drawn is that of the answer.
         let mut recorded = match found.found {
-            Some(value) => source.load(&asked.sized(&axis, value)?)?.options,
+            Some(value) => source.load(&asked.sized(importers, &axis, value)?)?.options,
             None => loaded.options.clone(),
         };
         asked.simulation.options().record(&mut recorded, past.sha256.as_deref());
         let seeds = vec![asked.shape.root_seed()];
-        let about = about(source.short_name(), "tune", seeds, recorded, loaded.sha256.clone());
+        let about = about(source.short_name(), "capacity", seeds, recorded, loaded.sha256.clone());
         let page = match &answer {
             Some((policy, (instance, options))) => {
-                drawn(Page::new(instance, about), instance, policy, options)?.with_note(format!(
-                    "The timeline and the flows are those with the answer, {} = {}.",
-                    axis.knob,
-                    found.found.unwrap_or_default()
-                ))
+                let answer = format!("{} = {}", axis.knob, found.found.unwrap_or_default());
+                let note = format!("The timeline and the flows are those with the answer, {answer}.");
+                drawn(Page::new(instance, about), instance, policy, options)?.with_note(note)
             }
             None => Page::new(&loaded.instance, about),
         };
         asked.report.write(&page.with_capacity(&found, &question))?;
     }
     Ok(if found.found.is_some() && !found.is_interrupted { Answer::Yes } else { Answer::No })
+}
+
+/// Refuses conditions about deadlines where no flow has one.
+fn refuse_idle_conditions(conditions: &[Condition], instance: &Instance, name: &str) -> anyhow::Result<()> {
+    let flows = instance.flows();
+    if flows.is_empty() {
+        warn_of_load(instance);
+    }
+    let idle = conditions.iter().find(|condition| condition.is_about_deadlines());
+    if let Some(condition) = idle
+        && !flows.is_empty()
+        && flows.iter().all(|flow| flow.deadline.is_none())
+    {
+        bail!(
+            "--until: found {condition} for a workload without deadlines, which any cluster meets, expected deadlines \
+             in {name} or --deadlines"
+        );
+    }
+    Ok(())
 }
 
 /// With the behaviour of the policy on a workload.

@@ -34,6 +34,7 @@ use crate::tables::Tables;
 use crate::terminal::input::Source;
 use crate::terminal::{input, jobs, out};
 use crate::verbs::answer::Answer;
+use crate::verbs::run::programs;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -42,25 +43,38 @@ Examples:
   slackline run flows.toml --policy woha-lpf --slots 4 --deadline nightly=06:00
   slackline run flows.toml --history past.history
 
-A job says what it does: run = { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or \
-run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines and write key TAB value lines. \
-An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline \
-programs` lists what is built in.
+A job has a run section: { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or \
+{ mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines and write lines of a key, a tab and a value. \
+An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline run \
+--list-programs` lists the built-in programs.
 
-If the run is killed, the same command resumes it. A job that is done stays done as long as its definition, its inputs \
-and its output are as they were; everything else is done again, and the reason is said. The journal, the logs of failed attempts, \
+If the run is killed, the same command resumes it. A finished job is not run again unless its definition, inputs or \
+output changed; the output of the run names the reason. The journal, the logs of failed attempts, \
 the resolved workload and the schedule of what happened are in the directory of --state.")]
 pub(crate) struct Run {
-    /// Flow file, whose jobs say what they run; - for standard input
+    /// Flow file, whose jobs have run sections; - for standard input
     ///
-    /// A workload document whose jobs have a `run` section, or WOHA XML with commands.
-    #[arg(value_name = "WORKLOAD")]
-    workload: PathBuf,
+    /// A workload document, or WOHA XML with commands.
+    #[arg(value_name = "WORKLOAD", required_unless_present = "list_programs")]
+    workload: Option<PathBuf>,
+    /// List the built-in programs that jobs can run, and how
+    #[arg(long, exclusive = true, hide_short_help = true)]
+    list_programs: bool,
+    #[command(flatten)]
+    parameters: ParameterFlags,
+    #[command(flatten)]
+    choice: choice::JobChoice,
+    /// A deadline; may be given several times
+    ///
+    /// WHEN is seconds or a duration after the start of the run, a time of day such as 06:00, or a date and
+    /// time such as 2026-03-01T06:00:00Z.
+    #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Jobs")]
+    deadline: Vec<Deadline>,
+    #[command(flatten)]
+    hooks: HookFlags,
     /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
-    #[command(flatten)]
-    parameters: ParameterFlags,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
     /// What a flow costs, instead of the workload's metric
@@ -69,17 +83,11 @@ pub(crate) struct Run {
     /// Whether the sum or the maximum of the costs is to be small
     #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
     combine: Option<Combine>,
-    /// A deadline; may be given several times
+    /// File with the durations of jobs in earlier runs
     ///
-    /// WHEN is seconds or a duration after the start of the run, a time of day such as 06:00, or a date and
-    /// time such as 2026-03-01T06:00:00Z.
-    #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
-    deadline: Vec<Deadline>,
-    /// History of what jobs took in earlier runs
-    ///
-    /// It is begun if it is not there, read at the start, and told what this run took when it ends or is
-    /// stopped; `slackline history FILE` shows it. It is a document that `simulate` and `compare` read as
-    /// well, and that several runs may use at a time.
+    /// It is created if it is missing, read at the start, and updated when the run ends or is stopped.
+    /// `slackline history FILE` shows it; `simulate` and `compare` read it, too. Several runs may use it at a
+    /// time.
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
@@ -88,18 +96,14 @@ pub(crate) struct Run {
     #[command(flatten)]
     tasks: TaskRules,
 
-    /// Where the run keeps its files
+    /// Directory for the files of the run
     ///
     /// By default .slackline/NAME, where NAME is that of the flow file; `slackline config` shows the
     /// directory that is meant instead of .slackline.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
     #[command(flatten)]
-    choice: choice::JobChoice,
-    #[command(flatten)]
     progress: ProgressFlags,
-    #[command(flatten)]
-    hooks: HookFlags,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -115,23 +119,22 @@ struct ProgressFlags {
     /// What is there already stays: lines are added. Their schema is docs/schema/events.schema.json.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// Say a line for each task
+    /// Print a line for each task
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
-    /// Say nothing but errors, and show no table
+    /// Print errors only, and no table
     #[arg(long, short)]
     quiet: bool,
     /// On a terminal, print lines instead of showing the live view
     ///
-    /// The view is there once the run has lasted a second; ? shows its keys. What was said meanwhile is said
-    /// when it ends.
-    #[arg(long)]
+    /// The view appears after a second; ? shows its keys. Messages are printed when it ends.
+    #[arg(long, hide_short_help = true)]
     no_live: bool,
 }
 
 /// Commands to run when something has happened.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Hooks")]
+#[command(next_help_heading = "Jobs")]
 struct HookFlags {
     /// Command to run when the run ends, however it does
     ///
@@ -140,11 +143,11 @@ struct HookFlags {
     /// seconds; that it fails is a warning.
     #[arg(long = "on-end", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
     end: Option<String>,
-    /// Command to run when a flow has failed, once for each
+    /// Command to run for each flow that failed
     ///
     /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with
     /// what its commands said) in its environment.
-    #[arg(long = "on-failure", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
+    #[arg(long = "on-failure", value_name = "COMMAND", value_parser = path::command)]
     failure: Option<String>,
     /// Command to run when a flow is expected to miss its deadline, once for each
     #[arg(long = "on-late", hide_short_help = true, value_name = "COMMAND", value_parser = path::command)]
@@ -163,10 +166,14 @@ fn deadline(text: &str) -> Result<Deadline, String> {
 }
 
 pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let Some(workload) = &args.workload else {
+        return programs::list();
+    };
     let engine = args.engine.make()?;
     input::report_remarks(std::slice::from_ref(&args.policy));
-    let source = Source::read(&args.workload)?;
-    let mut request = args.request(source, defaults.state());
+    let source = Source::read(workload)?;
+    let state = args.state.clone().unwrap_or_else(|| defaults.state().join(state_name(workload)));
+    let mut request = args.request(source, state);
     request.importers = tables.importers.clone();
     request.parameters = args.parameters.parameters()?;
     let name = request.short_name().to_owned();
@@ -396,9 +403,7 @@ impl Run {
         }
     }
 
-    /// The request; `states` is the directory for state directories of runs.
-    fn request(&self, source: Source, states: &Path) -> Request {
-        let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
+    fn request(&self, source: Source, state: PathBuf) -> Request {
         let mut request =
             Request::new(source.name, source.bytes, self.policy_timeout.of(self.policy.clone()), state);
         request.metric = self.metric;

@@ -1,4 +1,4 @@
-//! `drain`: stops a service from starting new work, or resumes it.
+//! `serve drain`: stops a service from starting new work, or resumes it.
 
 use clap::Args;
 use slackline_serve::api::Done;
@@ -11,12 +11,12 @@ use crate::verbs::answer::Answer;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  slackline drain
-  slackline drain --undo
+  slackline serve drain
+  slackline serve drain --undo
 
-What is at work comes to its end, and what is submitted waits, also over a restart of the service.")]
+Running tasks end, and submissions wait, even if the service restarts.")]
 pub(crate) struct Drain {
-    /// Begin submissions again
+    /// Start submissions again
     #[arg(long)]
     undo: bool,
     #[command(flatten)]

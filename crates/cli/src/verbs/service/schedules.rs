@@ -1,9 +1,9 @@
-//! `recurrences`: the schedules of a service for recurring submissions.
+//! `schedule`: the schedules of a service for recurring submissions.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use slackline::report::{Column, Table};
-use slackline_serve::api::{Done, Overlap, Recurrence, Recurrences as Answered};
+use slackline_serve::api::{Done, Overlap, Recurrence, Recurrences};
 use slackline_serve::http::client::part;
 
 use crate::args::defaults::Defaults;
@@ -13,47 +13,86 @@ use crate::terminal::{out, service};
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = "\
+`slackline submit --schedule` adds a schedule, or replaces the one with the same name. Its earlier submissions continue when it \
+is paused or removed.")]
+pub(crate) struct ScheduleVerb {
+    #[command(subcommand)]
+    command: ScheduleCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ScheduleCommand {
+    /// List the schedules of a service
+    List(ScheduleList),
+    /// Submit nothing more of a schedule until it is resumed
+    #[command(after_help = "\
+Examples:
+  slackline schedule pause nightly")]
+    Pause(NamedSchedule),
+    /// Continue a paused schedule with its next time
+    #[command(after_help = "\
+Examples:
+  slackline schedule resume nightly")]
+    Resume(NamedSchedule),
+    /// Remove a schedule
+    #[command(after_help = "\
+Examples:
+  slackline schedule remove nightly")]
+    Remove(NamedSchedule),
+}
+
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  slackline recurrences
-  slackline recurrences --pause nightly
-  slackline recurrences --remove nightly
-
-`slackline submit --schedule` adds one, or replaces the one of its name. What was submitted of it goes on when it is paused or removed.")]
-pub(crate) struct Recurrences {
-    /// Submit it no more until it goes on
-    #[arg(long, value_name = "NAME", group = "deed")]
-    pause: Option<String>,
-    /// Let it go on with its next time
-    #[arg(long, value_name = "NAME", group = "deed")]
-    unpause: Option<String>,
-    /// Submit it no more
-    #[arg(long, value_name = "NAME", group = "deed")]
-    remove: Option<String>,
+  slackline schedule list
+  slackline schedule list --format json")]
+struct ScheduleList {
     #[command(flatten)]
     server: ServerFlags,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-pub(crate) fn run(args: &Recurrences, defaults: &Defaults) -> anyhow::Result<Answer> {
-    let mut client = args.server.client(defaults.state())?;
-    let of = |name: &str| format!("/api/v1/recurrences/{}", part(name));
-    let done: Option<Done> = match (&args.pause, &args.unpause, &args.remove) {
-        (Some(name), _, _) => Some(client.post(&format!("{}/pause", of(name)), None::<&()>)?),
-        (_, Some(name), _) => Some(client.post(&format!("{}/unpause", of(name)), None::<&()>)?),
-        (_, _, Some(name)) => Some(client.delete(&of(name))?),
-        _ => None,
-    };
-    if let Some(done) = done {
+#[derive(Args, Debug)]
+struct NamedSchedule {
+    /// Name of the schedule, as `slackline schedule list` shows it
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+impl NamedSchedule {
+    /// Posts a request for the schedule; without a verb it is removed.
+    fn send(&self, defaults: &Defaults, verb: Option<&str>) -> anyhow::Result<Answer> {
+        let mut client = self.server.client(defaults.state())?;
+        let of = format!("/api/v1/recurrences/{}", part(&self.name));
+        let done: Done = match verb {
+            Some(verb) => client.post(&format!("{of}/{verb}"), None::<&()>)?,
+            None => client.delete(&of)?,
+        };
         out::talk(done.message);
-        return Ok(Answer::Yes);
+        Ok(Answer::Yes)
     }
-    let answered: Answered = client.get("/api/v1/recurrences")?;
+}
+
+pub(crate) fn run(args: &ScheduleVerb, defaults: &Defaults) -> anyhow::Result<Answer> {
+    match &args.command {
+        ScheduleCommand::List(args) => list(args, defaults),
+        ScheduleCommand::Pause(schedule) => schedule.send(defaults, Some("pause")),
+        ScheduleCommand::Resume(schedule) => schedule.send(defaults, Some("unpause")),
+        ScheduleCommand::Remove(schedule) => schedule.send(defaults, None),
+    }
+}
+
+fn list(args: &ScheduleList, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let answered: Recurrences = args.server.client(defaults.state())?.get("/api/v1/recurrences")?;
     let text = match args.output.form() {
         Form::Json => format!("{:#}\n", serde_json::to_value(&answered)?),
         Form::Csv => csv(&answered.recurrences),
-        Form::Table if answered.recurrences.is_empty() => "nothing recurs\n".to_owned(),
+        Form::Table if answered.recurrences.is_empty() => "no schedules\n".to_owned(),
         Form::Table => table(&answered.recurrences).render(&out::view(args.output.file())),
     };
     out::text(args.output.file(), &text)?;

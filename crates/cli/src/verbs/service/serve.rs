@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use slackline::PolicySpec;
 use slackline_executor::store::log::LogError;
 use slackline_model::quota::Quota;
@@ -29,6 +29,7 @@ use crate::args::server::STATE;
 use crate::args::{EngineFlags, PolicyTimeout, TaskRules, path, policy, secret, value};
 use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
+use crate::verbs::service::drain::{self, Drain};
 
 /// The number of attempts to start while another service, which may be ending, is running; one per second.
 const TRIES: u32 = 10;
@@ -56,15 +57,18 @@ Examples:
   slackline serve --listen 127.0.0.1:7070 --loopback look
   slackline serve --listen 0.0.0.0:7070 --tls-certificate cert.pem --tls-key key.pem
 
-Flows come by `slackline submit` and by schedules; `queue`, `top`, `status`, \
-`explain`, `logs`, `cancel`, `hold`, `change` and `drain` ask the service, by its socket in the state directory or by the \
-address of --listen, where / is a page to look at and /openapi.json says what else there is. docs/serve.md tells it all.
+Flows come from `slackline submit` and from schedules. `queue`, `top`, `status`, `explain`, `logs`, `submission` and `schedule` \
+ask the service, through its socket in the state directory or the address of --listen, which also has a page (/) and the API \
+(/openapi.json). See docs/serve.md.
 
 All flows run as the user who started the service, so it does not start as root unless --allow-root is given. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
 goes on where it was when it is started again, and nothing that is done is done twice. Started while the one before is about to end, it \
 waits up to ten seconds for that.")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Serve {
-    /// Where the service keeps its files [default: serve, below the directory of runs]
+    #[command(subcommand)]
+    command: Option<ServeCommand>,
+    /// State directory [default: serve, below that of runs]
     #[arg(long, value_name = "DIR", help_heading = "Service")]
     state: Option<PathBuf>,
     /// Policy, as in fair:by=flow
@@ -94,29 +98,29 @@ pub(crate) struct Serve {
     #[command(flatten)]
     tasks: TaskRules,
 
-    /// Start although this user is root, as in a container: all flows then run as root
+    /// Start as root, in a container: all flows run as root
     #[arg(long, hide_short_help = true, help_heading = "Service")]
     allow_root: bool,
-    /// Time zone of schedules that name none, as in Europe/Berlin [default: that of this machine]
+    /// Time zone of schedules without one, such as Europe/Berlin [default: the local one]
     #[arg(long, hide_short_help = true, value_name = "ZONE", help_heading = "Service")]
     zone: Option<String>,
 
     #[command(flatten)]
     local: SocketFlags,
-    /// Address to listen at; beyond this machine only with TLS and tokens
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Who may what")]
+    /// Address to listen at; TLS and tokens beyond this machine
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Access control")]
     listen: Option<SocketAddr>,
-    /// Certificate for TLS (PEM), read again when it changes
-    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Who may what")]
+    /// TLS certificate (PEM), read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Access control")]
     tls_certificate: Option<PathBuf>,
-    /// Key of the certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_certificate", help_heading = "Who may what")]
+    /// TLS key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate", help_heading = "Access control")]
     tls_key: Option<PathBuf>,
-    /// What anybody on this machine may at its own address without a token [default: nothing]
-    #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "listen", help_heading = "Who may what")]
+    /// Role of local users without a token [default: none]
+    #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "listen", help_heading = "Access control")]
     loopback: Option<Role>,
-    /// Name under which something forwards to this machine's own address; may be given several times
-    #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Who may what")]
+    /// Host name that a proxy uses for this service; may be given several times
+    #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Access control")]
     host: Vec<String>,
 
     #[command(flatten)]
@@ -126,17 +130,23 @@ pub(crate) struct Serve {
     limits: LimitFlags,
 }
 
+#[derive(Debug, Subcommand)]
+enum ServeCommand {
+    /// Start no more submissions in a running service
+    Drain(Drain),
+}
+
 /// The socket for the users of this machine.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Who may what")]
+#[command(next_help_heading = "Access control")]
 struct SocketFlags {
-    /// Unix socket [default: socket, in the state directory]
+    /// Unix socket [default: in the state directory]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
-    /// Group whose members may open the socket [default: nobody but this user]
+    /// Group whose members may open the socket [default: none]
     #[arg(long, hide_short_help = true, value_name = "GROUP")]
     socket_group: Option<String>,
-    /// What other users of the socket may [default: nothing]
+    /// Role of other users of the socket [default: none]
     #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles())]
     socket_role: Option<Role>,
 }
@@ -145,21 +155,21 @@ struct SocketFlags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Alerts")]
 struct AlertFlags {
-    /// Command to run when a flow is likely to be late, is late, has failed, or takes other times than
-    /// expected
+    /// Command to run for each alert
     ///
-    /// `sh -c` runs it, once for each cause, with SLACKLINE_ALERT (likely_late, late, failed or
+    /// Alerts: a flow is likely to be late, is late, has failed, or its tasks do not take the estimated time.
+    /// `sh -c` runs the command with SLACKLINE_ALERT (likely_late, late, failed or
     /// estimates_off), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE
     /// in its environment and the alert as JSON on standard input.
     #[arg(long, value_name = "COMMAND", value_parser = path::command)]
     on_alert: Option<String>,
-    /// Address that alerts are sent to as JSON (POST), if it holds no secret
+    /// URL that gets alerts as JSON (POST); must have no secret
     ///
-    /// All users of this machine see the command line. An address with a password or a token comes from a
-    /// file (--alert-to-file) or from the variable SLACKLINE_ALERT_TO.
+    /// All users of this machine see the command line: pass a URL with a password or a token in a file
+    /// (--alert-to-file) or in SLACKLINE_ALERT_TO.
     #[arg(long, value_name = "URL", conflicts_with = "alert_to_file")]
     alert_to: Option<String>,
-    /// File with the address that alerts are sent to
+    /// File with the URL that gets alerts
     #[arg(long, value_name = "FILE")]
     alert_to_file: Option<PathBuf>,
 }
@@ -216,6 +226,9 @@ pub(super) fn roles() -> NamedValue<Role> {
 }
 
 pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
+    if let Some(ServeCommand::Drain(args)) = &args.command {
+        return drain::run(args, defaults);
+    }
     if users::own() == 0 && !args.allow_root {
         bail!(
             "the service does not start as root, because all flows would run as root: start it as the user whose commands it runs \

@@ -1,7 +1,7 @@
-//! `cancel`, `hold`, `unhold` and `change`: control submissions, or one flow of each.
+//! `submission`: controls submissions, or one flow of each.
 
-use clap::{ArgGroup, Args};
-use slackline_serve::api::{Change as ChangeRequest, Done};
+use clap::{ArgGroup, Args, Subcommand};
+use slackline_serve::api::{Change, Done};
 use slackline_serve::http::client::{Client, ClientError, query};
 
 use crate::args::defaults::Defaults;
@@ -10,8 +10,42 @@ use crate::terminal::out;
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]
-pub(crate) struct Selector {
-    /// Numbers of submissions, as `queue` shows them
+#[command(arg_required_else_help = true)]
+pub(crate) struct Submission {
+    #[command(subcommand)]
+    command: SubmissionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SubmissionCommand {
+    /// Cancel submissions, or one flow of each
+    #[command(after_help = "\
+Examples:
+  slackline submission cancel 17
+  slackline submission cancel 17 --flow billing
+
+Running tasks are killed. Finished jobs stay finished: a file that is submitted again under the same name continues with the rest.")]
+    Cancel(Selector),
+    /// Start no more tasks of submissions, or of one flow of each
+    #[command(after_help = "\
+Examples:
+  slackline submission hold 17
+  slackline submission hold 17 18 --flow billing
+
+Running tasks end. No other starts until `slackline submission resume`.")]
+    Hold(Selector),
+    /// Continue submissions that are held
+    #[command(after_help = "\
+Examples:
+  slackline submission resume 17")]
+    Resume(Selector),
+    /// Set the deadline, the weight or the priority of submissions
+    Set(Set),
+}
+
+#[derive(Args, Debug)]
+struct Selector {
+    /// Numbers of submissions, as `slackline queue` shows them
     #[arg(value_name = "NUMBER", required = true)]
     numbers: Vec<u64>,
     /// Only this flow of each
@@ -22,57 +56,25 @@ pub(crate) struct Selector {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  slackline cancel 17
-  slackline cancel 17 --flow billing
-
-What runs of it is stopped. Jobs of it that are done stay done: a file that is submitted again under its name goes on with them.")]
-pub(crate) struct Cancel {
-    #[command(flatten)]
-    selector: Selector,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  slackline hold 17
-  slackline hold 17 18 --flow billing
-
-What is at work comes to its end; nothing more of it starts until `slackline unhold`.")]
-pub(crate) struct Hold {
-    #[command(flatten)]
-    selector: Selector,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  slackline unhold 17")]
-pub(crate) struct Unhold {
-    #[command(flatten)]
-    selector: Selector,
-}
-
-#[derive(Args, Debug)]
 #[command(group = ArgGroup::new("what").args(["deadline", "weight", "priority"]).required(true).multiple(true))]
-#[command(override_usage = "slackline change [OPTIONS] <NUMBER>...")]
+#[command(override_usage = "slackline submission set [OPTIONS] <NUMBER>...")]
 #[command(after_help = "\
 Examples:
-  slackline change 17 --deadline 06:30
-  slackline change 17 --flow billing --weight 5 --priority 10
+  slackline submission set 17 --deadline 06:30
+  slackline submission set 17 --flow billing --weight 5 --priority 10
 
-A deadline is a duration after the release, the first such time of day after it, or a date and time, and has to be still to come. It counts from now on, for what is at work as well.")]
-pub(crate) struct Change {
+A deadline is a duration after the release, a time of day (the first one after the release), or a date and time. It must be \
+in the future.")]
+struct Set {
     #[command(flatten)]
     selector: Selector,
-    /// Another deadline
+    /// The new deadline
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     deadline: Option<String>,
-    /// Another weight
+    /// The new weight
     #[arg(long, value_name = "N", value_parser = value::factor)]
     weight: Option<f64>,
-    /// Another priority
+    /// The new priority
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()))]
     priority: Option<u32>,
 }
@@ -115,20 +117,17 @@ impl Selector {
     }
 }
 
-pub(crate) fn cancel(args: &Cancel, defaults: &Defaults) -> anyhow::Result<Answer> {
-    args.selector.post(defaults, "cancel")
+pub(crate) fn run(args: &Submission, defaults: &Defaults) -> anyhow::Result<Answer> {
+    match &args.command {
+        SubmissionCommand::Cancel(selector) => selector.post(defaults, "cancel"),
+        SubmissionCommand::Hold(selector) => selector.post(defaults, "hold"),
+        SubmissionCommand::Resume(selector) => selector.post(defaults, "unhold"),
+        SubmissionCommand::Set(args) => set(args, defaults),
+    }
 }
 
-pub(crate) fn hold(args: &Hold, defaults: &Defaults) -> anyhow::Result<Answer> {
-    args.selector.post(defaults, "hold")
-}
-
-pub(crate) fn unhold(args: &Unhold, defaults: &Defaults) -> anyhow::Result<Answer> {
-    args.selector.post(defaults, "unhold")
-}
-
-pub(crate) fn change(args: &Change, defaults: &Defaults) -> anyhow::Result<Answer> {
-    let change = ChangeRequest {
+fn set(args: &Set, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let change = Change {
         flow: args.selector.flow.clone(),
         deadline: args.deadline.clone(),
         weight: args.weight,

@@ -89,7 +89,7 @@ pub(crate) struct Submit {
     /// What is done if a deadline is not expected to hold
     #[arg(long, value_name = "WHAT", default_value = "accept", value_parser = NamedValue::of("answer", [("accept", IfLate::Accept), ("reject", IfLate::Reject)]), help_heading = "Policy")]
     if_late: IfLate,
-    /// Hold it until it is let go by `unhold`
+    /// Hold it until `slackline submission resume`
     #[arg(long, help_heading = "When")]
     hold: bool,
     /// Begin when a file matches; may be given several times
@@ -301,7 +301,7 @@ impl Submit {
 fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Result<Option<Reason>> {
     let stays = |words: String| Ok(Some(Reason { words, stays: true }));
     if shown.held {
-        return stays(format!("it is held (slackline unhold {})", shown.number));
+        return stays(format!("it is held (slackline submission resume {})", shown.number));
     }
     if shown.state == State::Running
         && let Some(words) = &shown.unpredicted
@@ -317,7 +317,7 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
         service => service?,
     };
     if service.draining {
-        return stays("nothing new begins (slackline drain --undo)".to_owned());
+        return stays("nothing new begins (slackline serve drain --undo)".to_owned());
     }
     let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
     // It is unknown when files arrive, but files that exist are found within some seconds.
@@ -519,7 +519,10 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
             Remedy::Slots { flow, slots } => format!("{flow}: with {} it holds\n", counted(*slots, "slot")),
             Remedy::Hold { flow, numbers } => {
                 let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-                format!("{flow}: it holds if these are held: slackline hold {}\n", numbers.join(" "))
+                format!(
+                    "{flow}: it holds if these are held: slackline submission hold {}\n",
+                    numbers.join(" ")
+                )
             }
             Remedy::Nothing { flow, alone } => {
                 format!("{flow}: nothing here makes it hold: alone it is done at {}\n", clock(*alone))

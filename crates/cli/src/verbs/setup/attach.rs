@@ -1,4 +1,4 @@
-//! `attach`: schedules jobs that others submit to a Hadoop cluster, under any policy.
+//! `hadoop attach`: schedules jobs that others submit to a Hadoop cluster, under any policy.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, Subcommand};
 use slackline::PolicySpec;
 use slackline::attach::{
     self, Application, AttachEvent, AttachOptions, AttachSummary, Cluster, Events, Request, Stage, Status,
@@ -29,10 +29,23 @@ use crate::terminal::{input, out};
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Hadoop {
+    #[command(subcommand)]
+    command: HadoopCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HadoopCommand {
+    /// Schedule the MapReduce jobs that others submit to a queue, under any policy
+    Attach(Attach),
+}
+
+#[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
-  slackline attach yarn://rm.example:8088 --queue etl --policy edf
-  slackline attach yarn://127.0.0.1:8088 --dry-run --for 60
+  slackline hadoop attach yarn://rm.example:8088 --queue etl --policy edf
+  slackline hadoop attach yarn://127.0.0.1:8088 --dry-run --for 60
 
 Nothing is changed in the jobs. One may say more of itself by tags (mapreduce.job.tags): slackline.flow=NAME, \
 slackline.deadline=+SECONDS from its submission, slackline.weight=NUMBER; where there is no flow, mapreduce.workflow.* \
@@ -41,7 +54,7 @@ counts as slots that are taken, and is not touched.
 
 The ResourceManager needs the plug-in (docs/hadoop.md). It is driven until ctrl-C, or for as long as --for says; then \
 the table is removed, and everything runs as it would without. If this program is killed, that is so after 30 seconds.")]
-pub(crate) struct Attach {
+struct Attach {
     /// The cluster, by its ResourceManager's web address
     #[arg(value_name = "yarn://HOST:PORT")]
     cluster: String,
@@ -80,7 +93,12 @@ pub(crate) struct Attach {
     quiet: bool,
 }
 
-pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Hadoop) -> anyhow::Result<Answer> {
+    let HadoopCommand::Attach(args) = &args.command;
+    attach(args)
+}
+
+fn attach(args: &Attach) -> anyhow::Result<Answer> {
     let policy = args.policy_timeout.of(args.policy.clone());
     input::report_remarks(std::slice::from_ref(&policy));
     let wish = AttachOptions {

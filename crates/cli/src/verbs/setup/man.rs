@@ -55,8 +55,18 @@ fn of_verb(verb: Command) -> Command {
 
 fn write_all(program: Command, dir: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
-    let verbs = program.get_subcommands().filter(|verb| verb.get_name() != "help");
-    let verbs: Vec<Command> = verbs.map(|verb| of_verb(verb.clone())).collect();
+    let shown = |verb: &&Command| verb.get_name() != "help" && !verb.is_hide_set();
+    let mut verbs: Vec<Command> = Vec::new();
+    for verb in program.get_subcommands().filter(shown) {
+        let name = verb.get_name();
+        let commands = verb.get_subcommands().filter(shown);
+        verbs.extend(
+            commands.map(|command| {
+                command.clone().display_name(format!("slackline-{name}-{}", command.get_name()))
+            }),
+        );
+        verbs.push(of_verb(verb.clone()));
+    }
     for one in std::iter::once(program).chain(verbs) {
         let name = one.get_display_name().unwrap_or_else(|| one.get_name()).to_owned();
         let text = page(one)?;

@@ -68,7 +68,7 @@ fn a_drain_is_the_reason_of_submissions_that_could_start_and_of_late_ones() {
     let held = world.submit(&anna(), api::Submit { held: true, ..submit("held") });
     let due = Some(START + minutes(10));
     world.execute(&anna(), sent_with(submit("night"), "night", |wanted| wanted.due = due)).unwrap();
-    let why = "the service drains: nothing new begins (slackline drain --undo)";
+    let why = "the service drains: nothing new begins (slackline serve drain --undo)";
     assert_eq!([world.why(held).as_deref(), world.why(2).as_deref()], [Some("held"), Some(why)]);
     assert_eq!(world.show(2).unpredicted.as_deref(), Some("when it is done is predicted once it begins"));
     world.pass(minutes(11));
@@ -85,7 +85,7 @@ fn a_held_flow_names_the_hold() {
     let number = world.submit(&anna(), submit("a"));
     world.open(number, &[("f", 1, None)]);
     world.execute(&anna(), hold(number, true)).unwrap();
-    let why = "nothing of it starts until it is let go (slackline unhold 1)";
+    let why = "nothing of it starts until it is let go (slackline submission resume 1)";
     assert_eq!(world.flow(number, "f").why.as_deref(), Some(why));
     world.execute(&anna(), hold(number, false)).unwrap();
     assert_eq!(world.flow(number, "f").why, None);

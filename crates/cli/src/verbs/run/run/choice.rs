@@ -10,26 +10,26 @@ use slackline_model::{Start, Time};
 
 #[derive(Args, Debug)]
 pub(super) struct JobChoice {
-    /// Do this job again, and what reads from it
+    /// Run this job again, and those that read its output
     ///
     /// FLOW/JOB, or JOB of every flow that has one. May be given several times.
-    #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "What is done")]
+    #[arg(long, value_name = "JOB", help_heading = "Jobs")]
     force: Vec<String>,
-    /// Do this job and what reads from it again, and nothing else
+    /// Run this job and the jobs after it again, and no other
     ///
-    /// What comes before it is taken as it is, changed or not.
-    #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "What is done")]
+    /// Earlier jobs stay as they are, even if they changed.
+    #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "Jobs")]
     from_job: Vec<String>,
-    /// Do this job again, and nothing else
-    #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "What is done")]
+    /// Run only this job
+    #[arg(long, value_name = "JOB", help_heading = "Jobs")]
     only: Vec<String>,
-    /// Start over: do everything again
+    /// Run all jobs again
     ///
-    /// Outputs are replaced when the new ones are complete.
-    #[arg(long, conflicts_with_all = ["force", "from_job", "only"], help_heading = "What is done")]
+    /// Each output is replaced when the new one is complete.
+    #[arg(long, conflicts_with_all = ["force", "from_job", "only"], help_heading = "Jobs")]
     again: bool,
-    /// Say what would be done and why, and touch nothing
-    #[arg(long, help_heading = "What is done")]
+    /// Show which jobs would run, and why; change nothing
+    #[arg(long, help_heading = "Jobs")]
     pub(super) dry_run: bool,
 }
 
