@@ -347,6 +347,6 @@ impl TableArgs {
         });
         let sorted = View { sort, ..View::default() };
         sorted.check(names).context("--sort")?;
-        Ok(View { sort: sorted.sort, hint: "--columns chooses", ..columns })
+        Ok(View { sort: sorted.sort, ..columns })
     }
 }

@@ -99,9 +99,7 @@ pub fn table(all: &[Runs], sample: &str, view: &View) -> String {
         // The difference of two gaps is no upper limit, so it is rounded to the nearest value.
         let unit = |spec: &Spec| if spec.unit == Unit::Gap { Unit::Percent } else { spec.unit };
         out.extend(["\ndifference to ", name, ", ", sample, " by ", sample, "\n"]);
-        // The first table has already named the columns that do not fit.
-        let view = View { note: false, ..view.clone() };
-        out += &columns(&others, to_first, |spec| (unit(spec), None)).render(&view);
+        out += &columns(&others, to_first, |spec| (unit(spec), None)).render(view);
     }
     out + &notes(all, sample)
 }

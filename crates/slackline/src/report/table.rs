@@ -28,15 +28,11 @@ pub struct View {
     pub width: usize,
     /// Whether to use colours, as ANSI escape codes.
     pub colour: bool,
-    /// The names of the columns to show, in this order, even if they do not fit. If empty, the columns that
-    /// fit are shown.
+    /// The names of the columns to show, in this order, even if they do not fit. If empty, the most important
+    /// columns that fit are shown, at most seven.
     pub columns: Vec<String>,
     /// The sort column; without it the order of the rows is kept.
     pub sort: Option<Sort>,
-    /// Whether to name the columns that are left out.
-    pub note: bool,
-    /// A hint on how to choose columns, for that line.
-    pub hint: &'static str,
 }
 
 /// The sort order of rows.
@@ -64,7 +60,7 @@ pub struct UnknownColumn {
 
 impl Default for View {
     fn default() -> Self {
-        Self { width: WIDTH, colour: false, columns: Vec::new(), sort: None, note: true, hint: "" }
+        Self { width: WIDTH, colour: false, columns: Vec::new(), sort: None }
     }
 }
 
@@ -228,6 +224,9 @@ impl Column {
     }
 }
 
+/// The most columns that a table shows unless columns are named.
+const COLUMNS_MAX: usize = 7;
+
 /// A table. The first column names the rows and is always shown, like other columns that distinguish rows
 /// ([`Column::key`]).
 #[derive(Clone, Debug, Default)]
@@ -290,21 +289,10 @@ impl Table {
         }
         let usual = self.columns.iter().filter(|column| column.rank.is_some());
         let columns: Vec<VisibleColumn<'_>> = usual.map(shown).collect();
-        let needed = width(columns.iter());
         let fits = fitting(&columns, view.width);
-        let (columns, left_out): (Vec<_>, Vec<_>) =
-            columns.into_iter().zip(fits).partition(|(_, fits)| *fits);
-        let columns: Vec<VisibleColumn<'_>> = columns.into_iter().map(|(column, _)| column).collect();
-        let mut out = lines(&columns, &rows, view.colour);
-        if !left_out.is_empty() && view.note {
-            let names: Vec<&str> = left_out.iter().map(|(of, _)| of.column.name.as_str()).collect();
-            let hint = if view.hint.is_empty() { String::new() } else { format!("; {}", view.hint) };
-            let note = format!("(too narrow for {}: all fit into {needed} columns{hint})", names.join(", "));
-            for line in broken(&note, view.width) {
-                out.extend([line.as_str(), "\n"]);
-            }
-        }
-        out
+        let columns: Vec<VisibleColumn<'_>> =
+            columns.into_iter().zip(fits).filter_map(|(column, fits)| fits.then_some(column)).collect();
+        lines(&columns, &rows, view.colour)
     }
 
     fn named(&self, name: &str) -> Option<&Column> {
@@ -362,8 +350,8 @@ fn fitting(columns: &[VisibleColumn<'_>], room: usize) -> Vec<bool> {
     let mut fits = vec![false; columns.len()];
     for k in order {
         fits[k] = true;
-        let together = columns.iter().zip(&fits).filter(|(_, fits)| **fits).map(|(column, _)| column);
-        fits[k] = rank(k) == 0 || width(together) <= room;
+        let shown = columns.iter().zip(&fits).filter(|(_, fits)| **fits).map(|(column, _)| column);
+        fits[k] = rank(k) == 0 || shown.clone().count() <= COLUMNS_MAX && width(shown) <= room;
     }
     fits
 }

@@ -181,7 +181,7 @@ fn render_to_fit(rows: &[Row<'_>], now: Timestamp, view: &View) -> String {
         flows_table(rows, &words, now)
     };
     // Where columns have fallen away all the same there is room again.
-    let plain = View { colour: false, note: false, ..view.clone() };
+    let plain = View { colour: false, ..view.clone() };
     let left = view.width.saturating_sub(width(&with(room).render(&plain)));
     with(room + left).render(view)
 }

@@ -36,13 +36,11 @@ pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
 /// Two tables for each size: means, and paired differences to the first policy. `sample` is the word for one
 /// sample.
 pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sample: &str, view: &View) -> String {
-    let one = |(k, size): (usize, &OnSize<Runs>)| {
-        // The first table has already named the columns that do not fit.
-        let view = View { note: view.note && k == 0, ..view.clone() };
-        let table = spread::table(&size.policies, sample, &view);
+    let one = |size: &OnSize<Runs>| {
+        let table = spread::table(&size.policies, sample, view);
         format!("{}\n{table}", counted(size.machines.into(), "machine"))
     };
-    sizes.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
+    sizes.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 /// One row per size and policy, with all metrics and all digits.

@@ -41,7 +41,7 @@ pub(super) struct Explained {
 pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan: bool) -> Vec<Explained> {
     let instance = explainer.instance();
     // Whole tables: the page scrolls tables that are too wide.
-    let view = View { width: WIDTH, note: false, ..View::default() };
+    let view = View { width: WIDTH, ..View::default() };
     let explain = |flow: FlowId| {
         let explanation = explainer.explain(flow, None)?;
         let input = ExplainInput {
