@@ -113,7 +113,7 @@ fn main() {
                 let began = Instant::now();
                 let _: Service = client.get("/api/v1/service").unwrap();
                 let _: Submissions =
-                    client.get("/api/v1/submissions?state=live,opening,queued&limit=1000").unwrap();
+                    client.get("/api/v1/submissions?state=running,opening,queued&limit=1000").unwrap();
                 let _: Load = client.get("/api/v1/load").unwrap();
                 took.push(began.elapsed().as_secs_f64());
                 std::thread::sleep(Duration::from_secs(1));

@@ -1,8 +1,9 @@
-//! Developer commands: `cargo xtask bench|bless|counters`, so that no environment variable has to be
-//! remembered.
+//! Developer commands: `cargo xtask bench|bless|counters|instructions`, so that no environment variable has to
+//! be remembered.
 
 mod counters;
 mod documents;
+mod instructions;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -14,6 +15,7 @@ const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
 cargo xtask counters [NAME]   counters of shape and size, held to record/limits.toml; all places of one counter
+cargo xtask instructions [PROGRAM]  instructions of six commands by valgrind, held to record/instructions.toml
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +32,10 @@ fn main() -> ExitCode {
         }
         ("counters", rest @ ([] | [_])) => counters::run(rest.first().map(String::as_str))
             .map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
+        ("instructions", rest @ ([] | [_])) => {
+            instructions::run(rest.first().map_or("target/debug/slackline", String::as_str))
+                .map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+        }
         _ => misused(),
     }
 }
