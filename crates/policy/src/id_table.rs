@@ -40,6 +40,12 @@ where
         }
     }
 
+    /// The row of an id, if it was written.
+    #[inline]
+    pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
+        self.table.get_mut(id)
+    }
+
     /// Whether an id has a row.
     pub fn contains(&self, id: I) -> bool {
         self.table.contains(id)

@@ -74,9 +74,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
     pub fn rekey(&mut self, view: &View<'_>, mut key: impl FnMut(PhaseId) -> K) {
         for &slot_kind in view.instance.cluster().slot_kinds() {
             for phase in view.state.ready(slot_kind) {
-                if self.known[phase].is_some()
-                    && let Some(known) = &mut self.known[phase]
-                {
+                if let Some(Some(known)) = self.known.get_mut(phase) {
                     known.key = key(phase);
                 }
             }
@@ -122,10 +120,9 @@ impl<K: Ord + Copy> ReadyQueue<K> {
 
     fn insert(&mut self, phase: PhaseId, view: &View<'_>) {
         let may_run = || view.phase(phase).is_ready() && view.phase(phase).unstarted() > 0;
-        // Read before the write, because a write creates a row.
-        if self.known[phase].is_some_and(|known| !known.is_queued)
+        if let Some(Some(known)) = self.known.get_mut(phase)
+            && !known.is_queued
             && may_run()
-            && let Some(known) = &mut self.known[phase]
         {
             known.is_queued = true;
             self.slot_kinds[view.instance.slot_kind_of(phase).index()].insert((known.key, phase));
@@ -140,9 +137,10 @@ impl<K: Ord + Copy> ReadyQueue<K> {
 
     /// Removes a queued phase from the queue.
     fn take_out(&mut self, phase: PhaseId, slot_kind: SlotKind) {
-        let known = self.known[phase].as_mut().expect("invariant: queued phases are known");
-        known.is_queued = false;
-        self.slot_kinds[slot_kind.index()].remove(&(known.key, phase));
+        if let Some(Some(known)) = self.known.get_mut(phase) {
+            known.is_queued = false;
+            self.slot_kinds[slot_kind.index()].remove(&(known.key, phase));
+        }
     }
 
     fn drop(&mut self, phase: PhaseId, slot_kind: SlotKind, view: &View<'_>) {

@@ -225,6 +225,11 @@ impl State {
         self.stopped.contains(&phase) || self.ready.iter().any(|ready| ready.contains(&phase))
     }
 
+    /// Whether some ready phase is early ([`State::is_early`]).
+    pub fn has_early(&self) -> bool {
+        !self.early.is_empty()
+    }
+
     /// Whether `phase` is a reduce phase whose maps are not all done.
     pub fn is_early(&self, instance: &Instance, phase: PhaseId) -> bool {
         self.waits_for_maps(instance, instance.phase(phase))

@@ -26,6 +26,10 @@
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
+
+use slackline_model::Key;
+
 /// A job of the relaxation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
@@ -58,8 +62,9 @@ pub fn solve(jobs: &[Job], capacity: f64) -> Solution {
     let kappa = |j: usize| jobs[j].floor - jobs[j].tail;
     let mut smith: Vec<usize> = (0..jobs.len()).filter(|&j| jobs[j].work > 0.0).collect();
     let mut by_kappa = smith.clone();
-    smith.sort_by(|&a, &b| ratio(b).total_cmp(&ratio(a)));
-    by_kappa.sort_by(|&a, &b| kappa(a).total_cmp(&kappa(b)));
+    // Each key is computed once.
+    smith.sort_by_cached_key(|&j| Reverse(Key::new(ratio(j))));
+    by_kappa.sort_by_cached_key(|&j| Key::new(kappa(j)));
     let mut best = vec![0.0; smith.len()];
     Prefixes::new(jobs, capacity, &smith, &by_kappa).fill(&mut best);
 

@@ -2,7 +2,8 @@
 //! and `--policy-timeout`.
 
 #[cfg(feature = "command")]
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use std::time::Instant;
 
 pub(crate) struct Stopwatch(Instant);
 

@@ -13,6 +13,8 @@
 //! **Complexity**: O(n) events for n nodes plus those that the rule requests, each O(grants) plus the rule,
 //! plus an insertion into the ready list for each node.
 
+pub mod greedy;
+
 use slackline_model::tolerance;
 
 /// A part of the work or of a step below this is rounding: the node is done.
@@ -465,7 +467,7 @@ pub fn in_order<N: Work>(graph: &Graph<N>, ready: &[u32], given: &mut Vec<u32>) 
         let slots = node.cap().min(free[node.slot_kind()]);
         free[node.slot_kind()] -= slots;
         given.push(slots);
-        if free == [0, 0] {
+        if free[0] == 0 && free[1] == 0 {
             return;
         }
     }

@@ -5,26 +5,20 @@
 //! and D. Johnson (1980) look at every p-th saving first; the J or so around the right rank stay, p is halved.
 //! O(J) a halving, O(J log(S/J)) in all, given a linear selection.
 
+use std::cmp::Reverse;
+
+use slackline_model::Key;
+
 use super::constant::{least, most, saving, spare};
 use super::instance::FlexInstance;
 
-/// One slot of one job: what it saves. Ties by job, then by slot, so that the order is total.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// One slot of one job: what it saves. Larger savings come first; ties by job, then by slot, so that the order
+/// is total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
-    saving: f64,
-    job: usize,
+    saving: Reverse<Key>,
+    job: u32,
     at: u32,
-}
-
-impl Entry {
-    /// Larger savings first.
-    fn order(&self, other: &Self) -> std::cmp::Ordering {
-        (other.saving.total_cmp(&self.saving)).then(self.job.cmp(&other.job)).then(self.at.cmp(&other.at))
-    }
-
-    fn is_before(&self, other: &Self) -> bool {
-        self.order(other).is_lt()
-    }
 }
 
 /// What is known of each job's slots above its least: the first `taken` are given, those from `open`
@@ -47,7 +41,7 @@ impl<'a> Arrays<'a> {
 
     fn entry(&self, job: usize, at: u32) -> Entry {
         let info = &self.instance.jobs()[job];
-        Entry { saving: saving(info, least(info) + at), job, at }
+        Entry { saving: Reverse(Key::new(saving(info, least(info) + at))), job: job as u32, at }
     }
 
     fn undecided(&self) -> u64 {
@@ -89,11 +83,11 @@ pub fn frederickson_johnson(instance: &FlexInstance) -> Option<Vec<u32>> {
     let mut last = samples(&arrays, 1);
     let left = arrays.left as usize;
     if left > 0 && left < last.len() {
-        last.select_nth_unstable_by(left - 1, Entry::order);
+        last.select_nth_unstable(left - 1);
     }
     for entry in last.iter().take(left) {
-        let upto = arrays.taken[entry.job].max(entry.at + 1);
-        arrays.taken[entry.job] = upto;
+        let taken = &mut arrays.taken[entry.job as usize];
+        *taken = (*taken).max(entry.at + 1);
     }
     Some(arrays.into_slots())
 }
@@ -119,19 +113,20 @@ fn narrow(arrays: &mut Arrays<'_>, step: u32) {
     // At least `left` slots save no less than the ⌈left/step⌉-th sample: nothing after it is given.
     let enough = left.div_ceil(step) as usize;
     if (1..=samples.len()).contains(&enough) {
-        let pivot = *samples.select_nth_unstable_by(enough - 1, Entry::order).1;
-        for sample in samples.iter().filter(|s| pivot.is_before(s)) {
-            arrays.open[sample.job] = arrays.open[sample.job].min(sample.at);
+        let pivot = *samples.select_nth_unstable(enough - 1).1;
+        for sample in samples.iter().filter(|&&sample| pivot < sample) {
+            let open = &mut arrays.open[sample.job as usize];
+            *open = (*open).min(sample.at);
         }
     }
     // At most `step` slots a job more than the samples say save no less than a sample: with that many
     // to spare everything up to it is given.
     let sure = ((left / step) as usize).saturating_sub(active);
     if (1..=samples.len()).contains(&sure) {
-        let pivot = *samples.select_nth_unstable_by(sure - 1, Entry::order).1;
-        for sample in samples.iter().filter(|s| !pivot.is_before(s)) {
-            if sample.at >= arrays.taken[sample.job] {
-                arrays.take(sample.job, sample.at + 1);
+        let pivot = *samples.select_nth_unstable(sure - 1).1;
+        for sample in samples.iter().filter(|&&sample| sample <= pivot) {
+            if sample.at >= arrays.taken[sample.job as usize] {
+                arrays.take(sample.job as usize, sample.at + 1);
             }
         }
     }

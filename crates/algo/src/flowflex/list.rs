@@ -13,6 +13,7 @@ use slackline_model::schedule::Allocation;
 use slackline_model::{Combine, Key};
 
 use super::network::{Network, Node};
+use crate::classic::fluid::greedy::Greedy;
 use crate::classic::fluid::{self, Executor, Progress, Rounding, in_order};
 
 /// By what part of the costs a schedule must be above a limit to be abandoned: rounding of their sum.
@@ -35,6 +36,7 @@ pub enum Rule<'a> {
 #[derive(Clone, Debug)]
 pub struct Lister<'a> {
     executor: Executor<Key>,
+    greedy: Greedy<Key>,
     service: Service<'a>,
 }
 
@@ -61,12 +63,12 @@ enum ScheduleEnd {
 impl<'a> Lister<'a> {
     /// A scheduler for `net`.
     pub fn new(net: &'a Network) -> Self {
-        Self { executor: Executor::default(), service: Service::new(net) }
+        Self { executor: Executor::default(), greedy: Greedy::default(), service: Service::new(net) }
     }
 
     /// Events handled so far, a measure of effort that does not depend on the machine.
     pub fn steps(&self) -> u64 {
-        self.service.steps
+        self.service.steps + self.greedy.steps()
     }
 
     /// When each flow completes.
@@ -111,6 +113,10 @@ impl<'a> Lister<'a> {
     /// Runs up to `until`; whether all is done.
     fn run(&mut self, rule: Rule<'_>, until: ScheduleEnd, rows: Option<&mut Vec<fluid::Row>>) -> bool {
         self.service.start(rule, until);
+        let is_in_order = !matches!(rule, Rule::Fair);
+        if is_in_order && rows.is_none() && !matches!(until, ScheduleEnd::After(_)) {
+            return self.greedy.run(&self.service.net.graph, &mut self.service);
+        }
         self.executor.run(&self.service.net.graph, &mut self.service, rows)
     }
 }

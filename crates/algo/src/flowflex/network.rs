@@ -4,7 +4,8 @@
 //! the jobs it waits for. Work is in slot-seconds at the cluster's speed, so that a slot does one a
 //! second. Plan time is workload time in seconds.
 
-use slackline_model::{Combine, CostFn, Instance, JobId, PhaseId};
+use slackline_model::instance::Flow;
+use slackline_model::{Combine, CostFn, FlowId, Instance, JobId, PhaseId};
 
 use crate::classic::fluid::{Graph, Work};
 
@@ -31,6 +32,11 @@ impl Node {
     /// Longest path from its start, in seconds.
     pub fn alone(&self) -> f64 {
         self.tail + self.seconds()
+    }
+
+    /// Its work times the longest path from the middle of it.
+    pub(super) fn weighted(&self) -> f64 {
+        self.work * (self.tail + self.seconds() / 2.0)
     }
 }
 
@@ -59,8 +65,18 @@ pub struct NetFlow {
     pub cost: CostFn,
     /// Work of all its nodes (V), or of those in the slot kind that orders look at ([`Network::slot_kind`]).
     pub work: f64,
+    /// The sum of each of these nodes' work times the longest path from its middle to the end.
+    pub weighted: f64,
     /// The earliest completion by critical path and squashed area, from its release (Eq. (2), Q).
     pub earliest: f64,
+}
+
+impl NetFlow {
+    /// A flow that is not measured yet.
+    pub(super) fn new(flow: &Flow, nodes: std::ops::Range<usize>, now: f64) -> Self {
+        let release = flow.release.seconds().max(now);
+        Self { nodes, release, cost: flow.cost.clone(), work: 0.0, weighted: 0.0, earliest: 0.0 }
+    }
 }
 
 /// A planning problem. Flows are in the order of the instance.
@@ -123,47 +139,16 @@ impl Network {
     /// What is left of `flows` at `now`. O(phases + precedences).
     pub fn of(
         instance: &Instance,
-        flows: impl Iterator<Item = slackline_model::FlowId>,
-        Supply { slots, speed, binding }: Supply,
+        flows: impl Iterator<Item = FlowId>,
+        supply: Supply,
         now: f64,
         remaining: &dyn Remaining,
     ) -> Self {
-        let (mut nodes, mut planned): (Vec<Node>, Vec<NetFlow>) = (Vec::new(), Vec::new());
-        let mut arcs: Vec<(u32, u32)> = Vec::new();
-        // Scratch: the nodes before the next one, and the last node of each job of a flow.
-        let (mut before, mut last): (Vec<u32>, Vec<Option<u32>>) = (Vec::new(), Vec::new());
+        let (mut list, mut planned) = (NodeList::default(), Vec::new());
         for id in flows {
-            let flow = instance.flow(id);
-            let first = nodes.len();
-            // The node that is last of each job of the flow, if any of the job is left. A job waits only for
-            // others of its flow, whose ids are consecutive.
-            last.clear();
-            last.resize(flow.jobs().len(), None);
-            let first_job = flow.jobs().next().map_or(0, JobId::index);
-            let place = |job: JobId| job.index() - first_job;
-            for &job_id in instance.topological_of(id) {
-                let job = instance.job(job_id);
-                before.clear();
-                before.extend(job.after.iter().filter_map(|a| last[place(*a)]));
-                for phase in job.phases() {
-                    let Some(work) = remaining.work(phase) else { continue };
-                    let slot_kind = instance.slot_kind_of(phase).index();
-                    let node = nodes.len() as u32;
-                    let cap = remaining.cap(phase).min(slots[slot_kind]).max(1);
-                    nodes.push(Node { phase, work: work / speed, cap, slot_kind, tail: 0.0 });
-                    arcs.extend(before.iter().map(|&b| (b, node)));
-                    before.clear();
-                    before.push(node);
-                    last[place(job_id)] = Some(node);
-                }
-            }
-            planned.push(NetFlow {
-                nodes: first..nodes.len(),
-                release: flow.release.seconds().max(now),
-                cost: flow.cost.clone(),
-                work: 0.0,
-                earliest: 0.0,
-            });
+            let first = list.nodes.len();
+            list.add(instance, id, supply, remaining);
+            planned.push(NetFlow::new(instance.flow(id), first..list.nodes.len(), now));
         }
         let mut flow = 0;
         // Nodes are asked for in order.
@@ -171,19 +156,18 @@ impl Network {
             flow += planned[flow..].iter().take_while(|flow| flow.nodes.end <= node).count();
             planned[flow].release
         };
-        let graph = Graph::new(slots, nodes, arcs, release);
+        let slots = supply.slots;
+        let graph = Graph::new(slots, list.nodes, list.arcs, release);
         let combine = instance.objective().combine;
         let mut net = Self { slots, slot_kind: None, combine, graph, flows: planned };
-        net.measure(binding);
+        net.measure(supply.binding);
         net
     }
 
     /// Tails, work and earliest completions, backwards over the topological order.
     fn measure(&mut self, binding: bool) {
         if binding {
-            let mut work = [0.0; 2];
-            self.nodes().iter().for_each(|node| work[node.slot_kind] += node.work);
-            self.slot_kind = Some(usize::from(self.area(work, 1) > self.area(work, 0)));
+            self.slot_kind = Some(binding_slot_kind(self.nodes(), self.slots));
         }
         for flow in 0..self.flows.len() {
             let (mut path, mut work) = (0f64, [0f64; 2]);
@@ -195,16 +179,12 @@ impl Network {
                 path = path.max(node.alone());
                 work[node.slot_kind] += node.work;
             }
-            let least = path.max(self.area(work, 0)).max(self.area(work, 1));
+            let weighted = self.counted(&self.flows[flow]).map(Node::weighted).sum();
             let flow = &mut self.flows[flow];
             flow.work = self.slot_kind.map_or(work[0] + work[1], |slot_kind| work[slot_kind]);
-            flow.earliest = flow.release + least;
+            flow.weighted = weighted;
+            flow.earliest = flow.release + least_seconds(path, work, self.slots);
         }
-    }
-
-    /// Seconds that a slot kind takes for its part of some work.
-    fn area(&self, work: [f64; 2], slot_kind: usize) -> f64 {
-        work[slot_kind] / f64::from(self.slots[slot_kind].max(1))
     }
 
     /// The nodes that wait for `node`.
@@ -223,8 +203,7 @@ impl Network {
 
     /// The slots that orders look at, of all slot kinds or of one: the machine of the relaxations.
     pub fn capacity(&self) -> f64 {
-        let slots = self.slots.map(f64::from);
-        self.slot_kind.map_or(slots[0] + slots[1], |slot_kind| slots[slot_kind])
+        capacity(self.slots, self.slot_kind)
     }
 
     /// The nodes of a flow that orders look at.
@@ -248,4 +227,88 @@ impl Network {
     pub fn cost(&self, completions: &[f64]) -> f64 {
         self.combine.of(self.flows.iter().zip(completions).map(|(flow, &c)| flow.cost.eval(c)))
     }
+}
+
+/// Nodes of flows and which wait for which; keeps its memory for the next ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeList {
+    pub(super) nodes: Vec<Node>,
+    /// Of each pair the second waits for the first, in the order of the second.
+    arcs: Vec<(u32, u32)>,
+    /// Scratch: the nodes before the next one, and the last node of each job of a flow.
+    before: Vec<u32>,
+    last: Vec<Option<u32>>,
+}
+
+impl NodeList {
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+        self.arcs.clear();
+    }
+
+    /// Adds what is left of a flow, without tails.
+    pub(super) fn add(&mut self, instance: &Instance, id: FlowId, supply: Supply, remaining: &dyn Remaining) {
+        let Self { nodes, arcs, before, last } = self;
+        let flow = instance.flow(id);
+        // The node that is last of each job of the flow, if any of the job is left. A job waits only for others
+        // of its flow, whose ids are consecutive.
+        last.clear();
+        last.resize(flow.jobs().len(), None);
+        let first_job = flow.jobs().next().map_or(0, JobId::index);
+        let place = |job: JobId| job.index() - first_job;
+        for &job_id in instance.topological_of(id) {
+            let job = instance.job(job_id);
+            before.clear();
+            before.extend(job.after.iter().filter_map(|a| last[place(*a)]));
+            for phase in job.phases() {
+                let Some(work) = remaining.work(phase) else { continue };
+                let slot_kind = instance.slot_kind_of(phase).index();
+                let node = nodes.len() as u32;
+                let cap = remaining.cap(phase).min(supply.slots[slot_kind]).max(1);
+                nodes.push(Node { phase, work: work / supply.speed, cap, slot_kind, tail: 0.0 });
+                arcs.extend(before.iter().map(|&b| (b, node)));
+                before.clear();
+                before.push(node);
+                last[place(job_id)] = Some(node);
+            }
+        }
+    }
+
+    /// Computes the tails of all nodes. Returns the longest path and the work of each slot kind.
+    pub(super) fn measure(&mut self) -> (f64, [f64; 2]) {
+        for &(before, after) in self.arcs.iter().rev() {
+            let tail = self.nodes[after as usize].alone();
+            let before = &mut self.nodes[before as usize];
+            before.tail = before.tail.max(tail);
+        }
+        let (mut path, mut work) = (0f64, [0f64; 2]);
+        for node in self.nodes.iter().rev() {
+            path = path.max(node.alone());
+            work[node.slot_kind] += node.work;
+        }
+        (path, work)
+    }
+}
+
+/// Seconds that a slot kind takes for its part of some work.
+fn area(work: [f64; 2], slots: [u32; 2], slot_kind: usize) -> f64 {
+    work[slot_kind] / f64::from(slots[slot_kind].max(1))
+}
+
+/// The least seconds that work with this longest path takes alone.
+pub(super) fn least_seconds(path: f64, work: [f64; 2], slots: [u32; 2]) -> f64 {
+    path.max(area(work, slots, 0)).max(area(work, slots, 1))
+}
+
+/// The slot kind that has most to do for its slots.
+pub(super) fn binding_slot_kind<'a>(nodes: impl IntoIterator<Item = &'a Node>, slots: [u32; 2]) -> usize {
+    let mut work = [0.0; 2];
+    nodes.into_iter().for_each(|node| work[node.slot_kind] += node.work);
+    usize::from(area(work, slots, 1) > area(work, slots, 0))
+}
+
+/// The slots of a slot kind, or of both.
+pub(super) fn capacity(slots: [u32; 2], slot_kind: Option<usize>) -> f64 {
+    let slots = slots.map(f64::from);
+    slot_kind.map_or(slots[0] + slots[1], |slot_kind| slots[slot_kind])
 }

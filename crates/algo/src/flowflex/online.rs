@@ -27,7 +27,9 @@ use slackline_policy::{Action, Ask, Event, Grant, IdTable, Policy, ReadyQueue, S
 
 use super::list::{self, Lister};
 use super::network::{Network, Remaining, Supply};
+use super::numbers::Numbers;
 use super::orders::{Rule, by_key};
+use super::remaining_flows::{Demand, RemainingFlows};
 use super::search::is_less;
 use crate::epochs::{Allowance, Epochs, Favourite, Targets};
 
@@ -48,8 +50,9 @@ pub struct FlowFlex {
     serving: Serving,
     /// Whether orders come from the kind of slots that has most to do.
     binding: bool,
-    /// Flows that have arrived and neither completed nor failed.
+    /// Flows that have arrived and neither completed nor failed, and what is left of them.
     flows: BTreeSet<FlowId>,
+    remaining: RemainingFlows,
     stale: bool,
     allowance: Allowance,
     found: LastWinner,
@@ -66,6 +69,7 @@ impl FlowFlex {
             serving: Serving::Targets(Targets::default()),
             binding: false,
             flows: BTreeSet::new(),
+            remaining: RemainingFlows::default(),
             stale: false,
             allowance: Allowance::of_epochs(epoch, ALLOWED.0, ALLOWED.1),
             found: LastWinner::default(),
@@ -76,7 +80,7 @@ impl FlowFlex {
     /// The same, but free slots follow the order of the last plan until the next.
     #[must_use]
     pub fn in_order(self) -> Self {
-        Self { serving: Serving::Order(Places::default()), ..self }
+        Self { serving: Serving::Order(Box::default()), ..self }
     }
 
     /// The same, with orders from the kind of slots that has most to do.
@@ -93,11 +97,13 @@ impl FlowFlex {
         if self.flows.is_empty() || slots == [0, 0] {
             return;
         }
-        let given = all_they_can_use(view, slots);
-        if given.is_some() && matches!(self.serving, Serving::Order(_)) {
+        if let Serving::Order(places) = &mut self.serving {
+            if !places.demand.is_met(slots, view) {
+                self.plan_order(slots, view);
+            }
             return;
         }
-        let given = given.unwrap_or_else(|| self.planned(view, slots));
+        let given = all_they_can_use(view, slots).unwrap_or_else(|| self.plan_slots(slots, view));
         self.serve(given, slots, view, out);
     }
 
@@ -122,19 +128,48 @@ impl FlowFlex {
         }
     }
 
-    /// Plans what is left of all flows: the slots of each phase at the start, or its place in the order.
-    fn planned(&mut self, view: &View<'_>, slots: [u32; 2]) -> SlotsByPhase {
+    /// What there is to run on.
+    fn supply(&self, slots: [u32; 2], view: &View<'_>) -> Supply {
         let cluster = view.instance.cluster();
         let (mut speed, mut all) = (0.0, 0.0);
         for &slot_kind in cluster.slot_kinds() {
             speed += cluster.capacity(slot_kind);
             all += f64::from(cluster.slots(slot_kind));
         }
-        let binding = self.binding && cluster.is_map_reduce();
-        let (supply, now) = (Supply { slots, speed: speed / all, binding }, view.now.seconds());
-        let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &EstimatedWork(view));
-        self.nodes_planned += net.nodes().len() as u64;
+        Supply { slots, speed: speed / all, binding: self.binding && cluster.is_map_reduce() }
+    }
+
+    /// Plans what is left of all flows: the order of phases until the next plan.
+    fn plan_order(&mut self, slots: [u32; 2], view: &View<'_>) {
+        let (supply, now) = (self.supply(slots, view), view.now.seconds());
+        if let Some(Source::Rule(rule)) = self.found.source()
+            && !self.allowance.may_search()
+        {
+            self.remaining.update(&self.flows, supply, view);
+            self.nodes_planned += self.remaining.n_nodes() as u64;
+            if let Serving::Order(places) = &mut self.serving {
+                places.follow_phases(self.remaining.phases(rule, supply, now), view);
+            }
+            return;
+        }
+        let (net, order) = self.plan_all(supply, view);
+        if let Serving::Order(places) = &mut self.serving {
+            places.follow(&net, &list::places(&net, order.rule()), view);
+        }
+    }
+
+    /// Plans what is left of all flows: the slots of each phase at the start.
+    fn plan_slots(&mut self, slots: [u32; 2], view: &View<'_>) -> SlotsByPhase {
+        let (net, order) = self.plan_all(self.supply(slots, view), view);
         let of_node = |(node, slots): (usize, u32)| (net.node(node).phase, f64::from(slots));
+        Lister::new(&net).first(order.rule(), view.now.seconds()).into_iter().map(of_node).collect()
+    }
+
+    /// What is left of all flows, and their order.
+    fn plan_all(&mut self, supply: Supply, view: &View<'_>) -> (Network, Order) {
+        let (flows, now) = (self.flows.iter().copied(), view.now.seconds());
+        let net = Network::of(view.instance, flows, supply, now, &EstimatedWork(view));
+        self.nodes_planned += net.nodes().len() as u64;
         let order = match self.found.source() {
             Some(source) if !self.allowance.may_search() => source.order(&net),
             _ => {
@@ -145,14 +180,46 @@ impl FlowFlex {
                 order
             }
         };
+        (net, order)
+    }
+
+    /// Marks what an event may change.
+    fn note(&mut self, event: &Event, view: &View<'_>) {
+        match *event {
+            Event::Wake => self.epochs.woken(),
+            Event::FlowDone(flow) => {
+                self.flows.remove(&flow);
+            }
+            Event::FlowFailed(flow) => {
+                self.flows.remove(&flow);
+                self.stale = true;
+            }
+            Event::JobDone(_) => {}
+            Event::FlowArrived(flow) => {
+                self.flows.insert(flow);
+                self.stale = true;
+            }
+            _ => self.stale = true,
+        }
         match &mut self.serving {
-            Serving::Targets(_) => {
-                Lister::new(&net).first(order.rule(), now).into_iter().map(of_node).collect()
-            }
-            Serving::Order(places) => {
-                places.follow(&net, &list::places(&net, order.rule()), view);
-                SlotsByPhase::default()
-            }
+            Serving::Targets(targets) => targets.note(event, view.instance),
+            Serving::Order(places) => match *event {
+                Event::FlowArrived(flow) => self.remaining.change(flow),
+                Event::FlowDone(flow) | Event::FlowFailed(flow) => {
+                    self.remaining.change(flow);
+                    places.demand.forget(view.instance.flow(flow).phases(), view);
+                }
+                Event::TasksDone { phase, .. }
+                | Event::TasksLost { phase, .. }
+                | Event::TaskRuns { phase, .. }
+                | Event::PhaseDone(phase)
+                | Event::PhaseReady(phase) => {
+                    let info = view.instance.phase(phase);
+                    self.remaining.change(info.flow);
+                    view.instance.job(info.job).phases().for_each(|phase| places.demand.change(phase));
+                }
+                _ => {}
+            },
         }
     }
 }
@@ -163,7 +230,7 @@ enum Serving {
     /// The slots that the last plan gave at its start.
     Targets(Targets),
     /// The order of the last plan.
-    Order(Places),
+    Order(Box<Places>),
 }
 
 /// The order of the last plan: what waits for its maps comes behind all others, whose maps end soonest first.
@@ -172,6 +239,12 @@ struct Places {
     /// Of phases that were planned.
     of: IdTable<PhaseId, Option<Key>>,
     queue: ReadyQueue<(bool, Key)>,
+    demand: Demand,
+    numbers: Numbers,
+    /// Scratch: the phases in the order of a plan.
+    order: Vec<PhaseId>,
+    /// Whether there were early reduces at the last plan.
+    had_early: bool,
 }
 
 impl Places {
@@ -180,7 +253,36 @@ impl Places {
         for (node, &place) in net.nodes().iter().zip(places) {
             self.of[node.phase] = Some(place);
         }
-        let Self { of, queue } = self;
+        self.reorder(view);
+    }
+
+    /// Takes over the order of all phases. O(phases), and O(log phases) for each that moves if few do.
+    fn follow_phases(&mut self, phases: impl Iterator<Item = PhaseId>, view: &View<'_>) {
+        self.order.clear();
+        self.order.extend(phases);
+        // Times at which maps end change with every plan.
+        let has_early = view.state.has_early();
+        let moves = if std::mem::replace(&mut self.had_early, has_early) || has_early {
+            None
+        } else {
+            self.numbers.moves(self.order.iter().map(|&phase| self.of[phase].map(Key::number)))
+        };
+        let Some(moves) = moves else {
+            for (at, &phase) in (0u32..).zip(&self.order) {
+                self.of[phase] = Some(Key::new(f64::from(at)));
+            }
+            self.reorder(view);
+            return;
+        };
+        for (at, number) in moves {
+            let (phase, key) = (self.order[at], Key::new(number));
+            self.of[phase] = Some(key);
+            self.queue.move_to(phase, (false, key), view);
+        }
+    }
+
+    fn reorder(&mut self, view: &View<'_>) {
+        let Self { of, queue, .. } = self;
         queue.rekey(view, |phase| place(of, phase, view));
     }
 
@@ -201,7 +303,7 @@ impl Places {
                 _ => passed_on.push(event),
             }
         }
-        let Self { of, queue } = self;
+        let Self { of, queue, .. } = self;
         queue.update(&passed_on, view, |phase| place(of, phase, view));
         for flow in events.iter().filter_map(Event::over) {
             self.of.forget(view.instance.flow(flow).phases());
@@ -217,15 +319,22 @@ fn place(of: &IdTable<PhaseId, Option<Key>>, phase: PhaseId, view: &View<'_>) ->
     }
 }
 
-/// How many seconds the maps that an early reduce waits for still take, if they keep their slots.
+/// How many seconds the maps that an early reduce waits for still take, if they keep their slots; `None` for
+/// other ready phases.
 fn end_of_maps(reduce: PhaseId, view: &View<'_>) -> Option<f64> {
+    if !view.state.has_early() {
+        return None;
+    }
     let maps = view.instance.job(view.instance.phase(reduce).job).map?;
     let is_early = view.state.is_early(view.instance, reduce);
     is_early.then(|| view.work_left(maps) / f64::from(view.phase(maps).running().max(1)))
 }
 
-/// Whether a reduce waits for maps of which some have not started.
+/// Whether a ready phase is a reduce that waits for maps of which some have not started.
 fn waits_for_starts(reduce: PhaseId, view: &View<'_>) -> bool {
+    if !view.state.has_early() {
+        return false;
+    }
     let maps = view.instance.job(view.instance.phase(reduce).job).map;
     view.state.is_early(view.instance, reduce) && maps.is_some_and(|maps| view.phase(maps).unstarted() > 0)
 }
@@ -262,7 +371,7 @@ fn next_reduces(slot_kind: SlotKind, view: &View<'_>) -> Vec<PhaseId> {
 }
 
 /// What is left as the policy believes it.
-struct EstimatedWork<'a, 'v>(&'a View<'v>);
+pub(super) struct EstimatedWork<'a, 'v>(pub(super) &'a View<'v>);
 
 impl Remaining for EstimatedWork<'_, '_> {
     fn work(&self, phase: PhaseId) -> Option<f64> {
@@ -445,25 +554,7 @@ impl Policy for FlowFlex {
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         self.allowance.earn(events.len());
         for event in events {
-            match *event {
-                Event::Wake => self.epochs.woken(),
-                Event::FlowDone(flow) => {
-                    self.flows.remove(&flow);
-                }
-                Event::FlowFailed(flow) => {
-                    self.flows.remove(&flow);
-                    self.stale = true;
-                }
-                Event::JobDone(_) => {}
-                Event::FlowArrived(flow) => {
-                    self.flows.insert(flow);
-                    self.stale = true;
-                }
-                _ => self.stale = true,
-            }
-            if let Serving::Targets(targets) = &mut self.serving {
-                targets.note(event, view.instance);
-            }
+            self.note(event, view);
         }
         if let Serving::Order(places) = &mut self.serving {
             places.note(events, view);
