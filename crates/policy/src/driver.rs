@@ -1,8 +1,6 @@
 //! The driver loop, the same for every policy and engine: takes reports, asks the policy for decisions,
 //! starts tasks.
 
-use std::collections::BTreeSet;
-
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{AmRow, Clock, FlowTimes, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, History, Instance, MachineId, PhaseId, Schedule, SlotKind, Span, Time};
@@ -209,7 +207,7 @@ impl<'a, 'c, E: AsEngine + ?Sized> Driver<'a, 'c, E> {
         let estimates = Estimates { each: config.each, ..Estimates::new(empty.cluster()) };
         let mut ledger = Ledger::new(empty, rules, capabilities);
         if policy.style() == Style::Placements {
-            ledger.freed = Some(BTreeSet::new());
+            ledger.freed = Some(Vec::new());
         }
         // With heartbeats or ApplicationMasters, and while a phase waits for local slots, a slot may go to
         // another phase although some phase is below its minimum. Then no policy can promise to keep minima.

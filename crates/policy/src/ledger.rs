@@ -79,7 +79,7 @@ pub(crate) struct Ledger {
     /// The ApplicationMasters of jobs, if they need them.
     pub(crate) ams: Option<Ams>,
     /// Machines on which slots became free; kept for placements.
-    pub(crate) freed: Option<BTreeSet<MachineId>>,
+    pub(crate) freed: Option<Vec<MachineId>>,
     pub(crate) quotas: QuotaUse,
     /// Scratch: the places of the batch being cut.
     piece: Vec<SlotRange>,
@@ -195,7 +195,7 @@ impl Ledger {
         }
         let (machine, _) = self.instance.cluster().machine_of(slot_kind, row.places()[0].first);
         if let Some(freed) = &mut self.freed {
-            freed.insert(machine);
+            freed.push(machine);
         }
         (row.task, machine)
     }
@@ -544,7 +544,7 @@ impl Ledger {
             }
         }
         if let Some(freed) = &mut self.freed {
-            freed.insert(machine);
+            freed.push(machine);
         }
     }
 

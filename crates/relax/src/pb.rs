@@ -26,10 +26,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
-
-use slackline_model::Key;
-
 /// A job of the relaxation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
@@ -58,27 +54,82 @@ pub struct Solution {
 /// Ties in the Smith ratio and in κ go to the job given first; with ties in the ratio other optimal
 /// solutions exist.
 pub fn solve(jobs: &[Job], capacity: f64) -> Solution {
-    let ratio = |j: usize| jobs[j].weight / jobs[j].work;
-    let kappa = |j: usize| jobs[j].floor - jobs[j].tail;
-    let mut smith: Vec<usize> = (0..jobs.len()).filter(|&j| jobs[j].work > 0.0).collect();
-    let mut by_kappa = smith.clone();
-    // Each key is computed once.
-    smith.sort_by_cached_key(|&j| Reverse(Key::new(ratio(j))));
-    by_kappa.sort_by_cached_key(|&j| Key::new(kappa(j)));
-    let mut best = vec![0.0; smith.len()];
-    Prefixes::new(jobs, capacity, &smith, &by_kappa).fill(&mut best);
-
-    let mut completion: Vec<f64> = jobs.iter().map(|job| job.floor).collect();
-    let mut value: f64 = jobs.iter().map(|job| job.weight * job.floor).sum();
-    let mut before = 0.0;
-    for (k, &j) in smith.iter().enumerate() {
-        completion[j] += (best[k] - before).max(0.0) / jobs[j].work;
-        before = best[k];
-        // Σ w_k (best_k − best_{k−1}) / V_k by parts: a sum of non-negative numbers, without cancellation.
-        let next = smith.get(k + 1).map_or(0.0, |&next| ratio(next));
-        value += (ratio(j) - next) * best[k];
-    }
+    let all: Vec<u32> = (0..jobs.len() as u32).collect();
+    let mut solver = Solver { smith: all.clone(), by_kappa: all, ..Solver::default() };
+    let mut completion = Vec::new();
+    let value = solver.solve(jobs, capacity, &mut completion);
     Solution { completion, value }
+}
+
+/// Solves one program after another whose jobs are mostly in the same order.
+#[derive(Clone, Debug, Default)]
+pub struct Solver {
+    /// Jobs by Smith ratio. Before a solution: every job once, in an order that is better the closer it is.
+    pub smith: Vec<u32>,
+    /// The same by κ.
+    pub by_kappa: Vec<u32>,
+    ratios: Vec<f64>,
+    kappas: Vec<f64>,
+    ranks: Vec<u32>,
+    prefixes: Prefixes,
+    best: Vec<f64>,
+}
+
+impl Solver {
+    /// Writes the completion of each job, as [`solve`] does, and returns Σ w_j C_j. O(N log N); O(N) for the
+    /// sorting if both orders were nearly right.
+    pub fn solve(&mut self, jobs: &[Job], capacity: f64, completion: &mut Vec<f64>) -> f64 {
+        let Self { smith, by_kappa, ratios, kappas, .. } = self;
+        ratios.clear();
+        ratios.extend(jobs.iter().map(|job| job.weight / job.work));
+        kappas.clear();
+        kappas.extend(jobs.iter().map(|job| job.floor - job.tail));
+        smith.retain(|&j| jobs[j as usize].work > 0.0);
+        by_kappa.retain(|&j| jobs[j as usize].work > 0.0);
+        smith.sort_by(|&a, &b| ratios[b as usize].total_cmp(&ratios[a as usize]).then(a.cmp(&b)));
+        by_kappa.sort_by(|&a, &b| kappas[a as usize].total_cmp(&kappas[b as usize]).then(a.cmp(&b)));
+        self.fill_best(jobs, capacity);
+
+        let Self { smith, ratios, best, .. } = self;
+        completion.clear();
+        completion.extend(jobs.iter().map(|job| job.floor));
+        let mut value: f64 = jobs.iter().map(|job| job.weight * job.floor).sum();
+        let mut before = 0.0;
+        for (k, &j) in smith.iter().enumerate() {
+            let j = j as usize;
+            completion[j] += (best[k] - before).max(0.0) / jobs[j].work;
+            before = best[k];
+            // Σ w_k (best_k − best_{k−1}) / V_k by parts: a sum of non-negative numbers, without cancellation.
+            let next = smith.get(k + 1).map_or(0.0, |&next| ratios[next as usize]);
+            value += (ratios[j] - next) * best[k];
+        }
+        value
+    }
+
+    /// best(A_k) of all prefixes of the Smith order.
+    fn fill_best(&mut self, jobs: &[Job], capacity: f64) {
+        let Self { smith, by_kappa, kappas, ranks, prefixes, best, .. } = self;
+        let Prefixes { smith: rows, columns, .. } = prefixes;
+        ranks.resize(jobs.len(), 0);
+        for (k, &j) in (0..).zip(&*by_kappa) {
+            ranks[j as usize] = k;
+        }
+        let entry = |j: u32, ranks: &[u32], at: u32| {
+            let j = j as usize;
+            Entry { work: jobs[j].work, kappa: kappas[j], rank: ranks[j], at }
+        };
+        rows.clear();
+        rows.extend((0..).zip(&*smith).map(|(k, &j)| entry(j, ranks, k)));
+        for (k, &j) in (0..).zip(&*smith) {
+            ranks[j as usize] = k;
+        }
+        columns.clear();
+        columns.extend((0..).zip(&*by_kappa).map(|(k, &j)| entry(j, ranks, k)));
+        prefixes.capacity = capacity;
+        best.clear();
+        best.resize(smith.len(), 0.0);
+        prefixes.rows(0, 0, 0, smith.len(), Sums::default(), best);
+    }
 }
 
 /// The set whose constraint the completion times violate most, with the violation; `None` if they satisfy all
@@ -121,46 +172,31 @@ impl Sums {
 }
 
 /// A job with work, at its position in one of the two orders.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     work: f64,
     kappa: f64,
     /// Its position in the other order.
     rank: u32,
+    /// Its position in this order.
+    at: u32,
 }
 
 /// The matrix whose row maxima are the result: row t, column k is the violation of the first k jobs in order
 /// of κ that are among the first t + 1 in Smith order.
+#[derive(Clone, Debug, Default)]
 struct Prefixes {
     capacity: f64,
     smith: Vec<Entry>,
-    by_kappa: Vec<Entry>,
+    /// All jobs by κ, then those that count in the parts of the matrix that are being filled.
+    columns: Vec<Entry>,
 }
 
 impl Prefixes {
-    fn new(jobs: &[Job], capacity: f64, smith: &[usize], by_kappa: &[usize]) -> Self {
-        let ranks = |order: &[usize]| {
-            let mut rank = vec![0; jobs.len()];
-            for (k, &j) in order.iter().enumerate() {
-                rank[j] = k as u32;
-            }
-            rank
-        };
-        let entries = |order: &[usize], rank: &[u32]| {
-            let entry =
-                |&j: &usize| Entry { work: jobs[j].work, kappa: jobs[j].floor - jobs[j].tail, rank: rank[j] };
-            order.iter().map(entry).collect()
-        };
-        Self { capacity, smith: entries(smith, &ranks(by_kappa)), by_kappa: entries(by_kappa, &ranks(smith)) }
-    }
-
-    fn fill(&self, best: &mut [f64]) {
-        self.rows(0, 0, self.by_kappa.len(), Sums::default(), best);
-    }
-
-    /// Maxima of the rows `first..first + best.len()`, which lie in the columns `low..=high`;
-    /// `before` sums the jobs of Smith rank below `first` and κ rank below `low`.
-    fn rows(&self, first: usize, low: usize, high: usize, before: Sums, best: &mut [f64]) {
+    /// Maxima of the rows `first..first + best.len()`, which lie in the columns from `low` on of the jobs in
+    /// the part `from..to` of `columns`; `before` sums the jobs of Smith rank below `first` and κ rank below
+    /// `low`.
+    fn rows(&mut self, first: usize, low: u32, from: usize, to: usize, before: Sums, best: &mut [f64]) {
         if best.is_empty() {
             return;
         }
@@ -168,26 +204,43 @@ impl Prefixes {
         let middle = first + half;
         let mut at_low = before;
         for entry in &self.smith[first..=middle] {
-            if (entry.rank as usize) < low {
+            if entry.rank < low {
                 at_low.add(entry.work, entry.kappa);
             }
         }
-        let (mut sums, mut at_column, mut column) = (at_low, at_low, low);
+        let part = self.keep(from, to, middle as u32);
+        let (mut sums, mut at_column, mut column, mut split) = (at_low, at_low, low, part);
         let mut most = at_low.violation(self.capacity);
-        for (k, entry) in self.by_kappa.iter().enumerate().take(high).skip(low) {
-            if entry.rank as usize <= middle {
-                sums.add(entry.work, entry.kappa);
-                if sums.violation(self.capacity) > most {
-                    most = sums.violation(self.capacity);
-                    (column, at_column) = (k + 1, sums);
-                }
+        for (k, entry) in (part + 1..).zip(&self.columns[part..]) {
+            sums.add(entry.work, entry.kappa);
+            let violation = sums.violation(self.capacity);
+            if violation > most {
+                most = violation;
+                (column, at_column, split) = (entry.at + 1, sums, k);
             }
         }
         let (above, rest) = best.split_at_mut(half);
-        self.rows(first, low, column, before, above);
+        self.rows(first, low, part, split, before, above);
+        self.columns.truncate(part);
         if let [row, below @ ..] = rest {
             *row = most;
-            self.rows(middle + 1, column, high, at_column, below);
+            let from = from + self.columns[from..to].partition_point(|entry| entry.at < column);
+            self.rows(middle + 1, column, from, to, at_column, below);
         }
+    }
+
+    /// Appends the jobs of a part of `columns` that are in the rows up to `last`. Returns where they start.
+    fn keep(&mut self, from: usize, to: usize, last: u32) -> usize {
+        let part = self.columns.len();
+        self.columns.resize(part + to - from, Entry { work: 0.0, kappa: 0.0, rank: 0, at: 0 });
+        let (all, kept) = self.columns.split_at_mut(part);
+        let mut n = 0;
+        // Without a branch, which could not be predicted.
+        for &entry in &all[from..to] {
+            kept[n] = entry;
+            n += usize::from(entry.rank <= last);
+        }
+        self.columns.truncate(part + n);
+        part
     }
 }

@@ -27,29 +27,25 @@ impl Bits {
         self.0.fill(0);
     }
 
+    /// Removes the numbers that are not in `other`.
+    pub(super) fn keep(&mut self, other: &Self) {
+        let others = other.0.iter().copied().chain(std::iter::repeat(0));
+        self.0.iter_mut().zip(others).for_each(|(bits, other)| *bits &= other);
+    }
+
     /// The numbers in order. O(limit / 64 + numbers that are read).
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         of_words(self.0.iter().copied())
     }
 
-    /// The numbers that are in `other` too, in order.
-    pub(super) fn and<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = u32> + 'a {
-        of_words(self.0.iter().zip(&other.0).map(|(a, b)| a & b))
-    }
-
-    /// Whether there is a number that is not in `other`.
-    pub(super) fn has_beyond(&self, other: &Self) -> bool {
-        self.beyond(other).any(|bits| bits != 0)
-    }
-
-    /// How many numbers are not in `other`.
-    pub(super) fn count_beyond(&self, other: &Self) -> u64 {
-        self.beyond(other).map(|bits| u64::from(bits.count_ones())).sum()
-    }
-
-    fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = u64> + 'a {
-        let word = |at: usize| other.0.get(at).copied().unwrap_or(0);
-        self.0.iter().enumerate().map(move |(at, &bits)| bits & !word(at))
+    /// The numbers that are in `other` too and not in `without`, in order.
+    pub(super) fn and_not<'a>(
+        &'a self,
+        other: &'a Self,
+        without: &'a Self,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let without = without.0.iter().copied().chain(std::iter::repeat(0));
+        of_words(self.0.iter().zip(&other.0).zip(without).map(|((a, b), without)| a & b & !without))
     }
 }
 
@@ -74,15 +70,15 @@ mod tests {
             b.insert(number);
         }
         assert_eq!(a.iter().collect::<Vec<_>>(), [0, 1, 63, 64, 200]);
-        assert_eq!(a.and(&b).collect::<Vec<_>>(), [1, 64]);
-        assert!(a.has_beyond(&b) && b.has_beyond(&a));
-        assert_eq!((a.count_beyond(&b), b.count_beyond(&a)), (3, 1));
+        let mut one = Bits::default();
+        one.insert(1);
+        assert_eq!(a.and_not(&b, &one).collect::<Vec<_>>(), [64]);
         a.remove(200);
         a.remove(9_999);
         assert!(!a.contains(200) && a.contains(63) && !a.contains(9_999));
-        b.remove(65);
-        assert!(!b.has_beyond(&a));
+        a.keep(&b);
+        assert_eq!(a.iter().collect::<Vec<_>>(), [1, 64]);
         a.clear();
-        assert!(a.iter().next().is_none() && b.has_beyond(&a));
+        assert!(a.iter().next().is_none());
     }
 }

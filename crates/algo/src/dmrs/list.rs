@@ -5,8 +5,9 @@
 //! releases follows without further steps, because a slot's time only ever moves on.
 //!
 //! Among slots of one speed the earliest end is wanted of the slot that is free last but in time: as good as
-//! any for this task, and it wastes the least. So each speed class is kept in order, and equal tasks in a run
-//! share the look at the classes: O(log slots + classes) per task. A list is placed as far as it is wanted
+//! any for this task, and it wastes the least. So each speed class is kept in order, slots that are free at the
+//! same time together. Equal tasks take such slots at once: O(log slots + classes) for each time, and O(1) for
+//! each task. A list is placed as far as it is wanted
 //! ([`List::go_on`]): what is placed later is placed as if it had been placed at once.
 //!
 //! **Deviations**: the paper leaves ties open; here equal ends go to the slower class, then to the slot
@@ -14,7 +15,8 @@
 //! of its tasks then also waits for the task `cap` places before it to end.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use slackline_model::{PhaseId, Span, Time};
 
@@ -83,72 +85,130 @@ pub struct Slot {
 #[derive(Clone, Debug)]
 struct Class {
     speed: f64,
-    /// t_l and number of slots that nothing was placed on, which are most of them.
+    /// t_l of the slots that nothing was placed on, which are most of them.
     untouched: Untouched,
-    /// The same of the others.
-    placed: BTreeSet<Free>,
+    /// The same of the others, by t_l.
+    placed: BTreeMap<Time, Numbers>,
 }
 
-/// When a slot is free, and its number, in one word, so that it is compared in one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Free(u128);
+/// Numbers of slots, which are put in order when they are read.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    slots: Vec<u32>,
+    is_unsorted: bool,
+}
 
-impl Free {
-    fn new(time: Time, slot: u32) -> Self {
-        Self(u128::from(time.0) << 32 | u128::from(slot))
+impl Numbers {
+    fn sorted(&mut self) -> &mut Vec<u32> {
+        if std::mem::take(&mut self.is_unsorted) {
+            self.slots.sort_unstable();
+        }
+        &mut self.slots
     }
 
-    fn time(self) -> Time {
-        Time((self.0 >> 32) as u64)
-    }
-
-    fn slot(self) -> u32 {
-        self.0 as u32
+    /// Appends slots that are in order.
+    fn extend(&mut self, slots: impl Iterator<Item = u32>) {
+        let before = self.slots.len();
+        self.slots.extend(slots);
+        self.is_unsorted |= before > 0 && self.slots.get(before) < self.slots.get(before - 1);
     }
 }
 
-/// Slots in order, from which some are taken: a sorted list, and for each place where to look on for the last
-/// slot before it that is left (a forest with path halving). To make one of a sorted list is many times
-/// faster than an ordered set, and each new list needs one.
-#[derive(Clone, Debug)]
+/// Slots that are free at the same time: of all numbers of the class, those from `first` to `end` are left.
+#[derive(Clone, Copy, Debug)]
+struct FreeRun {
+    time: Time,
+    first: u32,
+    end: u32,
+}
+
+/// Slots in the order in which they are free, from which some are taken: runs of slots that are free at the
+/// same time, and for each run where to look on for the last run before it that has slots left (a forest with
+/// path halving).
+#[derive(Clone, Debug, Default)]
 struct Untouched {
-    slots: Vec<Free>,
-    /// By one more than the place: itself, if the slot there is left; 0 for none.
+    /// By time and number.
+    slots: Vec<u32>,
+    runs: Vec<FreeRun>,
+    /// By one more than the place of a run: itself, if the run has slots left; 0 for none.
     before: Vec<u32>,
-    /// No slot before this place is left.
+    /// No run before this place has slots left.
     first: usize,
 }
 
 impl Untouched {
-    fn new(mut slots: Vec<Free>) -> Self {
-        if !slots.is_sorted() {
-            slots.sort_unstable();
+    /// Appends slots that are free at a time, in the order of their numbers; times never decrease.
+    fn push(&mut self, time: Time, slots: impl Iterator<Item = u32>) {
+        let first = self.slots.len() as u32;
+        self.slots.extend(slots);
+        let end = self.slots.len() as u32;
+        match self.runs.last_mut() {
+            Some(run) if run.time == time && first < end => {
+                run.end = end;
+                if self.slots[first as usize - 1] > self.slots[first as usize] {
+                    self.slots[run.first as usize..].sort_unstable();
+                }
+            }
+            _ if first < end => {
+                self.runs.push(FreeRun { time, first, end });
+                self.before.push(self.runs.len() as u32);
+            }
+            _ => {}
         }
-        let before = (0..=slots.len() as u32).collect();
-        Self { slots, before, first: 0 }
     }
 
-    /// The place of the last slot that is left and not after `most`.
-    fn last(&mut self, most: Free) -> Option<usize> {
-        let mut at = self.slots.partition_point(|&free| free <= most);
-        while self.before[at] as usize != at {
-            self.before[at] = self.before[self.before[at] as usize];
-            at = self.before[at] as usize;
+    /// The place of the last run that has slots left and is free by `ready`.
+    fn last(&mut self, ready: Time) -> Option<usize> {
+        let mut at = self.runs.partition_point(|run| run.time <= ready);
+        while at > 0 && self.before[at - 1] as usize != at {
+            let next = self.before[at - 1] as usize;
+            if next > 0 {
+                self.before[at - 1] = self.before[next - 1];
+            }
+            at = self.before[at - 1] as usize;
         }
         at.checked_sub(1)
     }
 
-    /// The place of the first slot that is left.
+    /// The place of the first run that has slots left.
     fn first(&mut self) -> Option<usize> {
-        while self.first < self.slots.len() && self.before[self.first + 1] as usize != self.first + 1 {
+        while self.runs.get(self.first).is_some_and(|run| run.first == run.end) {
             self.first += 1;
         }
-        (self.first < self.slots.len()).then_some(self.first)
+        (self.first < self.runs.len()).then_some(self.first)
     }
 
-    fn take(&mut self, place: usize) {
-        self.before[place + 1] = place as u32;
+    /// When a run is free, and its slots that are left.
+    fn run(&self, place: usize) -> (Time, &[u32]) {
+        let FreeRun { time, first, end } = self.runs[place];
+        (time, &self.slots[first as usize..end as usize])
     }
+
+    /// Takes slots at one end of a run.
+    fn take(&mut self, place: usize, count: usize, side: Side, to: &mut Vec<u32>) {
+        let run = &mut self.runs[place];
+        let left = &self.slots[run.first as usize..run.end as usize];
+        match side {
+            Side::Last => {
+                to.extend(left[left.len() - count..].iter().rev());
+                run.end -= count as u32;
+            }
+            Side::First => {
+                to.extend(&left[..count]);
+                run.first += count as u32;
+            }
+        }
+        if run.first == run.end {
+            self.before[place] = place as u32;
+        }
+    }
+}
+
+/// From which end of a run slots are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    First,
+    Last,
 }
 
 /// Where a task would run on a class.
@@ -156,46 +216,78 @@ impl Untouched {
 struct Candidate {
     end: Time,
     start: Time,
-    free: Free,
-    /// Its place among the untouched slots, if it is one.
+    /// When its slot is free.
+    free: Time,
+    /// The place of its run among the untouched slots, if it is one of them.
     untouched: Option<usize>,
+    side: Side,
+    /// How many equal tasks may be placed there, one after another.
+    count: u32,
 }
 
 impl Class {
-    fn new(speed: f64, slots: Vec<Free>) -> Self {
-        Self { speed, untouched: Untouched::new(slots), placed: BTreeSet::new() }
+    fn new(speed: f64) -> Self {
+        Self { speed, untouched: Untouched::default(), placed: BTreeMap::new() }
     }
 
     fn candidate(&mut self, ready: Time, span: Span) -> Option<Candidate> {
-        let most = Free::new(ready, u32::MAX);
-        let with_place = |untouched: &Untouched, at: usize| (untouched.slots[at], Some(at));
-        let last = self.untouched.last(most).map(|at| with_place(&self.untouched, at));
-        let in_time = last.max(self.placed.range(..=most).next_back().map(|&free| (free, None)));
-        let (free, untouched) = in_time.or_else(|| {
-            let first = self.untouched.first().map(|at| with_place(&self.untouched, at));
-            first.into_iter().chain(self.placed.first().map(|&free| (free, None))).min()
-        })?;
-        let start = free.time().max(ready);
-        Some(Candidate { end: start + span.at_speed_nearest(self.speed), start, free, untouched })
+        let untouched = self.untouched.last(ready);
+        let placed = self.placed.range_mut(..=ready).next_back();
+        let (side, untouched, placed) = if untouched.is_some() || placed.is_some() {
+            (Side::Last, untouched, placed)
+        } else {
+            (Side::First, self.untouched.first(), self.placed.iter_mut().next())
+        };
+        let untouched = untouched.map(|place| (self.untouched.run(place), Some(place)));
+        let placed = placed.map(|(&time, numbers)| ((time, numbers.sorted().as_slice()), None));
+        let key = |&((time, slots), _): &((Time, &[u32]), Option<usize>)| match side {
+            Side::First => (time, slots[0]),
+            Side::Last => (time, slots[slots.len() - 1]),
+        };
+        let is_tie = untouched.zip(placed).is_some_and(|((a, _), (b, _))| a.0 == b.0);
+        let both = untouched.into_iter().chain(placed);
+        let ((free, slots), untouched) = match side {
+            Side::First => both.min_by_key(key),
+            Side::Last => both.max_by_key(key),
+        }?;
+        let start = free.max(ready);
+        let end = start + span.at_speed_nearest(self.speed);
+        // A task without length leaves its slot where it was.
+        let count = if is_tie || end == start { 1 } else { slots.len() as u32 };
+        Some(Candidate { end, start, free, untouched, side, count })
     }
 
-    /// A slot is taken until the end of the task on it.
-    fn take(&mut self, Candidate { end, free, untouched, .. }: Candidate) {
-        match untouched {
-            Some(place) => self.untouched.take(place),
-            None => {
-                self.placed.remove(&free);
+    /// Slots are taken until the end of the tasks on them. Appends them in the order in which they are taken.
+    fn take(&mut self, candidate: Candidate, count: u32, to: &mut Vec<u32>) {
+        let Candidate { end, free, untouched, side, .. } = candidate;
+        let (count, from) = (count as usize, to.len());
+        if let Some(place) = untouched {
+            self.untouched.take(place, count, side, to);
+        } else if let Entry::Occupied(mut run) = self.placed.entry(free) {
+            let slots = run.get_mut().sorted();
+            match side {
+                Side::First => to.extend(slots.drain(..count)),
+                Side::Last => to.extend(slots.drain(slots.len() - count..).rev()),
+            }
+            if slots.is_empty() {
+                run.remove();
             }
         }
-        self.placed.insert(Free::new(end, free.slot()));
+        let numbers = self.placed.entry(end).or_default();
+        match side {
+            Side::First => numbers.extend(to[from..].iter().copied()),
+            Side::Last => numbers.extend(to[from..].iter().rev().copied()),
+        }
     }
 }
 
 /// t_l of every slot, by slot kind and speed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct List {
-    /// The slowest class first, so that the first of equal ends is the slowest.
+    /// The slowest class first, so that the first of equal ends is the slowest. Each has slots.
     slot_kinds: [Vec<Class>; 2],
+    /// The slots of the tasks that are being placed.
+    taken: Vec<u32>,
 }
 
 /// How far the placing of a job has got.
@@ -236,20 +328,35 @@ impl Progress {
 impl List {
     /// A list for these slots, by slot kind. O(slots) if they come in the order in which they are free.
     pub fn new(slots: [Vec<Slot>; 2]) -> Self {
-        let slot_kind = |slots: Vec<Slot>| {
-            let mut classes: Vec<(f64, Vec<Free>)> = Vec::new();
-            // Most slots are as fast as the one before them.
-            for alike in slots.chunk_by(|a, b| a.speed == b.speed) {
-                let speed = alike[0].speed;
-                let at = classes.binary_search_by(|class| class.0.total_cmp(&speed)).unwrap_or_else(|at| {
-                    classes.insert(at, (speed, Vec::new()));
-                    at
-                });
-                classes[at].1.extend(alike.iter().map(|slot| Free::new(slot.free, slot.number)));
+        let mut list = Self::default();
+        for (slot_kind, mut slots) in slots.into_iter().enumerate() {
+            if !slots.is_sorted_by_key(|slot| (slot.free, slot.number)) {
+                slots.sort_unstable_by_key(|slot| (slot.free, slot.number));
             }
-            classes.into_iter().map(|(speed, free)| Class::new(speed, free)).collect()
-        };
-        Self { slot_kinds: slots.map(slot_kind) }
+            // Many slots are like the one before them.
+            for alike in slots.chunk_by(|a, b| (a.free, a.speed) == (b.free, b.speed)) {
+                let numbers = alike.iter().map(|slot| slot.number);
+                list.add(slot_kind, alike[0].speed, alike[0].free, numbers);
+            }
+        }
+        list
+    }
+
+    /// Adds slots of a kind that are equally fast and free at the same time, in the order of their numbers.
+    /// The times of a class never decrease.
+    pub(super) fn add(
+        &mut self,
+        slot_kind: usize,
+        speed: f64,
+        free: Time,
+        numbers: impl Iterator<Item = u32>,
+    ) {
+        let classes = &mut self.slot_kinds[slot_kind];
+        let at = classes.binary_search_by(|class| class.speed.total_cmp(&speed)).unwrap_or_else(|at| {
+            classes.insert(at, Class::new(speed));
+            at
+        });
+        classes[at].untouched.push(free, numbers);
     }
 
     /// Places a job and reports every task; returns when the job ends, or `None` if a slot kind it needs has
@@ -282,14 +389,9 @@ impl List {
             }
             let count = u64::from(run.count - progress.tasks).min(left) as u32;
             let some = Run { first: run.first + progress.tasks, count, span: run.span };
-            let end = place_run(
-                &mut self.slot_kinds[phase.slot_kind],
-                phase.id,
-                some,
-                progress.ready,
-                room,
-                report,
-            );
+            let Self { slot_kinds, taken } = self;
+            let placing = PlacedRun { phase: phase.id, run: some, ready: progress.ready };
+            let end = place_run(&mut slot_kinds[phase.slot_kind], placing, room, taken, report);
             progress.last = progress.last.max(end);
             progress.tasks += count;
             left -= u64::from(count);
@@ -300,24 +402,37 @@ impl List {
     }
 }
 
-/// Places equal tasks, each where it ends earliest (lines 6 and 13); returns the latest of their ends.
-fn place_run(
-    classes: &mut [Class],
+/// Equal tasks to place, and when their phase is ready.
+struct PlacedRun {
     phase: PhaseId,
     run: Run,
     ready: Time,
+}
+
+/// Places equal tasks, each where it ends earliest (lines 6 and 13); returns the latest of their ends. Tasks
+/// that end together on slots of one run are placed at once.
+fn place_run(
+    classes: &mut [Class],
+    PlacedRun { phase, run, ready }: PlacedRun,
     room: &mut Room,
+    taken: &mut Vec<u32>,
     report: &mut impl FnMut(Placed),
 ) -> Time {
-    let mut last = Time::ZERO;
+    let (mut last, mut placed) = (Time::ZERO, 0);
     let mut from = room.next(ready);
     let mut candidates = look(classes, from, run.span);
-    for task in run.first..run.first + run.count {
+    while placed < run.count {
         let (at, best) = earliest(&candidates);
-        classes[at].take(best);
-        let Candidate { start, end, free, .. } = best;
+        let count = if room.binds() { 1 } else { best.count.min(run.count - placed) };
+        taken.clear();
+        classes[at].take(best, count, taken);
+        let Candidate { start, end, .. } = best;
         last = last.max(end);
-        report(Placed { phase, task, span: run.span, slot: free.slot(), ready: from, start, end });
+        for &slot in &*taken {
+            let task = run.first + placed;
+            report(Placed { phase, task, span: run.span, slot, ready: from, start, end });
+            placed += 1;
+        }
         room.took(end);
         let next = room.next(ready);
         if next == from {
@@ -362,6 +477,10 @@ impl Room {
         let each = |&(end, count): &(Time, u32)| std::iter::repeat_n(Reverse(end), count as usize);
         let ends = binds.then(|| phase.running.iter().flat_map(each).collect());
         Self { ends, cap: phase.cap as usize }
+    }
+
+    fn binds(&self) -> bool {
+        self.ends.is_some()
     }
 
     /// When the next task may start.

@@ -189,7 +189,7 @@ pub fn release_bound(jobs: &[Job], system: &System, form: Form) -> f64 {
 }
 
 /// The job in the form of the relaxation.
-fn relaxed(job: &Job, system: &System, form: Form) -> pb::Job {
+pub(super) fn relaxed(job: &Job, system: &System, form: Form) -> pb::Job {
     let (work, shared) = (job.work(), system.rate_of(job));
     let (map_rate, reduce_rate) = match form {
         Form::Paper => (shared, shared),

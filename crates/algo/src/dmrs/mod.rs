@@ -68,6 +68,7 @@
 mod bits;
 mod entry;
 mod estimates;
+mod jobs;
 pub mod list;
 pub mod lp;
 pub mod model;

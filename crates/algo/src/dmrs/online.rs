@@ -7,10 +7,12 @@
 //! task again before its start. If it is another slot, the list is rebuilt.
 //!
 //! - `state`: the state of the policy, and how events change it;
-//! - `listing`: order and list of the remaining work;
+//! - `ranking`: the order of the remaining work;
+//! - `listing`: its list;
 //! - `starting`: assigns tasks to free slots.
 
 mod listing;
+mod ranking;
 mod starting;
 mod state;
 

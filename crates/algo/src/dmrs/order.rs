@@ -19,18 +19,22 @@ pub enum Key {
 
 /// σ: positions of the jobs in the order of the list; ties by position.
 pub fn order(jobs: &[Job], system: &System, solution: &Solution, key: Key) -> Vec<usize> {
-    let full = system.all().capacity();
     let keys: Vec<f64> = (jobs.iter().zip(&solution.completion))
-        .map(|(job, &completion)| match key {
-            Key::Completion => completion,
-            _ if job.work() <= 0.0 => completion,
-            Key::OwnRate => completion - job.work() / (2.0 * system.rate_of(job)),
-            Key::FullRate => completion - job.work() / (2.0 * full),
-        })
+        .map(|(job, &completion)| completion - lag(job, system, key))
         .collect();
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
     order
+}
+
+/// By how much the key of a job lies before its completion.
+pub(super) fn lag(job: &Job, system: &System, key: Key) -> f64 {
+    match key {
+        Key::Completion => 0.0,
+        _ if job.work() <= 0.0 => 0.0,
+        Key::OwnRate => job.work() / (2.0 * system.rate_of(job)),
+        Key::FullRate => job.work() / (2.0 * system.all().capacity()),
+    }
 }
 
 /// D, the task-skewness product: the largest number with p_{a,1}^M + p_{a,1}^R ≤ p_a/D for all jobs.

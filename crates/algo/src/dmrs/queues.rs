@@ -1,12 +1,10 @@
 //! A queue and the present task of every slot, for the online policy.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use slackline_model::id::TiVec;
-use slackline_model::{Cluster, GroupId, MachineId, PhaseId, Span, Time};
+use slackline_model::{Cluster, GroupId, MachineId, PhaseId, Span, Table, Time};
 
 use super::bits::Bits;
-use super::list::{self, Placed};
+use super::list::{List, Placed};
 
 /// A slot, by slot kind and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +52,8 @@ pub(super) struct Slot {
     pub(super) running: Option<Running>,
     /// Its task waits for maps that must run again: when it ends is unknown.
     pub(super) held: bool,
-    pub(super) queue: VecDeque<Queued>,
+    /// The first and the last place of its queue.
+    queue: (u32, u32),
     pub(super) idle_since: Time,
 }
 
@@ -88,38 +87,27 @@ struct TaskGroup {
     group: GroupId,
 }
 
-/// A slot with a task, and when it is estimated to be free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Busy {
-    due: Time,
-    slot: u32,
-    group: GroupId,
-}
+/// The time of slots without a task in [`InOrder`].
+const NEVER: Time = Time(u64::MAX);
 
-/// Takes the entries of two sorted lists in order, of which the second is short.
-fn merge<'a>(many: impl Iterator<Item = &'a Busy>, mut few: &[Busy], mut take: impl FnMut(&Busy)) {
-    for entry in many {
-        while let Some((first, rest)) = few.split_first()
-            && first < entry
-        {
-            take(first);
-            few = rest;
-        }
-        take(entry);
-    }
-    few.iter().for_each(take);
-}
-
-/// Slots with a task by the estimated end of the task, except for changes since the last sort: most are the
-/// same from one list to the next.
+/// Slots with a task by the estimated end of the task, those of one end together, except for changes since
+/// the last sort: most are the same from one list to the next.
 #[derive(Clone, Debug, Default)]
 struct InOrder {
-    busy: Vec<Busy>,
-    /// The next list, kept for its memory.
-    renewed: Vec<Busy>,
+    /// The estimated ends, and where in `slots` the slots of each stop.
+    runs: Vec<(Time, u32)>,
+    /// By end and number.
+    slots: Vec<u32>,
+    /// The next order, kept for its memory.
+    renewed: (Vec<(Time, u32)>, Vec<u32>),
+    /// The end by which each slot is in the order; [`NEVER`] if it is not in it.
+    ends: Vec<Time>,
     /// Slots with changes since the last sort, once each.
     changed: Vec<u32>,
     is_changed: Bits,
+    /// Scratch: what leaves the order and what enters it, by end and number.
+    removed: Vec<(Time, u32)>,
+    added: Vec<(Time, u32)>,
 }
 
 impl InOrder {
@@ -130,18 +118,147 @@ impl InOrder {
         }
     }
 
-    /// Removes the changed slots and inserts their new entries.
-    fn renew(&mut self, due: impl FnMut(&u32) -> Option<Busy>) {
-        let Self { busy, renewed, changed, is_changed } = self;
-        let mut again: Vec<Busy> = changed.iter().filter_map(due).collect();
-        again.sort_unstable();
-        renewed.clear();
-        renewed.reserve(busy.len() + again.len());
-        let stay = busy.iter().filter(|entry| !is_changed.contains(entry.slot));
-        merge(stay, &again, |entry| renewed.push(*entry));
-        std::mem::swap(busy, renewed);
-        changed.clear();
-        is_changed.clear();
+    /// The slots of each end, from the run at `place` on.
+    fn runs_from(&self, place: usize) -> impl Iterator<Item = (Time, &[u32])> {
+        let mut first = place.checked_sub(1).map_or(0, |before| self.runs[before].1 as usize);
+        self.runs[place..].iter().map(move |&(end, last)| {
+            let slots = &self.slots[first..last as usize];
+            first = last as usize;
+            (end, slots)
+        })
+    }
+
+    /// Removes the changed slots and inserts them by their new ends. O(slots), but only the runs with changes
+    /// are read slot by slot.
+    fn renew(&mut self, end: impl Fn(u32) -> Option<Time>) {
+        self.note_changes(end);
+        let (mut runs, mut slots) = std::mem::take(&mut self.renewed);
+        runs.clear();
+        slots.clear();
+        let (mut removed, mut added) = (self.removed.as_slice(), self.added.as_slice());
+        for (end, run) in self.runs_from(0) {
+            let earlier = take_while(&mut added, |time| time < end);
+            for alike in earlier.chunk_by(|a, b| a.0 == b.0) {
+                slots.extend(alike.iter().map(|&(_, slot)| slot));
+                runs.push((alike[0].0, slots.len() as u32));
+            }
+            let gone = take_while(&mut removed, |time| time == end);
+            let new = take_while(&mut added, |time| time == end);
+            let first = slots.len();
+            if gone.is_empty() {
+                slots.extend_from_slice(run);
+            } else if gone.len() < run.len() {
+                let mut gone = gone.iter().map(|&(_, slot)| slot).peekable();
+                slots.extend(run.iter().filter(|&&slot| gone.next_if_eq(&slot).is_none()));
+            }
+            if !new.is_empty() {
+                slots.extend(new.iter().map(|&(_, slot)| slot));
+                slots[first..].sort_unstable();
+            }
+            if slots.len() > first {
+                runs.push((end, slots.len() as u32));
+            }
+        }
+        for alike in added.chunk_by(|a, b| a.0 == b.0) {
+            slots.extend(alike.iter().map(|&(_, slot)| slot));
+            runs.push((alike[0].0, slots.len() as u32));
+        }
+        self.renewed = (std::mem::replace(&mut self.runs, runs), std::mem::replace(&mut self.slots, slots));
+    }
+
+    /// Finds what leaves the order and what enters it.
+    fn note_changes(&mut self, end: impl Fn(u32) -> Option<Time>) {
+        let Self { ends, changed, is_changed, removed, added, .. } = self;
+        removed.clear();
+        added.clear();
+        for slot in changed.drain(..) {
+            is_changed.remove(slot);
+            if ends.len() <= slot as usize {
+                ends.resize(slot as usize + 1, NEVER);
+            }
+            let new = end(slot).unwrap_or(NEVER);
+            let old = std::mem::replace(&mut ends[slot as usize], new);
+            if old != new {
+                removed.extend((old != NEVER).then_some((old, slot)));
+                added.extend((new != NEVER).then_some((new, slot)));
+            }
+        }
+        // Stable, as it is faster on what consists of sorted parts: slots of one end mostly change together.
+        removed.sort();
+        added.sort();
+    }
+}
+
+/// Takes the first entries of a list, up to one of another time.
+fn take_while<'a>(list: &mut &'a [(Time, u32)], is_taken: impl Fn(Time) -> bool) -> &'a [(Time, u32)] {
+    let n = list.iter().take_while(|entry| is_taken(entry.0)).count();
+    let (taken, rest) = list.split_at(n);
+    *list = rest;
+    taken
+}
+
+/// A task in a queue, and the place of the next one.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    queued: Queued,
+    next: u32,
+}
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// The queues of all slots as linked lists in one vector, so that a queue needs no memory of its own.
+#[derive(Clone, Debug)]
+struct Links {
+    links: Vec<Link>,
+    /// The first place that is not used: these are linked too.
+    unused: u32,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self { links: Vec::new(), unused: NONE }
+    }
+}
+
+impl Links {
+    /// Appends to the queue with these first and last places.
+    fn push(&mut self, first: &mut u32, last: &mut u32, queued: Queued) {
+        let link = Link { queued, next: NONE };
+        let place = if self.unused == NONE {
+            self.links.push(link);
+            self.links.len() as u32 - 1
+        } else {
+            let place = self.unused;
+            self.unused = std::mem::replace(&mut self.links[place as usize], link).next;
+            place
+        };
+        if *first == NONE {
+            *first = place;
+        } else {
+            self.links[*last as usize].next = place;
+        }
+        *last = place;
+    }
+
+    /// Removes the first of a queue, if there is one.
+    fn pop(&mut self, first: &mut u32) {
+        if let Some(link) = self.links.get_mut(*first as usize) {
+            let place = std::mem::replace(first, link.next);
+            link.next = std::mem::replace(&mut self.unused, place);
+        }
+    }
+
+    /// The tasks of a queue.
+    fn iter(&self, first: u32) -> impl Iterator<Item = &Queued> {
+        let link = |place: u32| self.links.get(place as usize);
+        std::iter::successors(link(first), move |at| link(at.next)).map(|link| &link.queued)
+    }
+
+    /// All queues are empty.
+    fn clear(&mut self) {
+        self.links.clear();
+        self.unused = NONE;
     }
 }
 
@@ -150,15 +267,25 @@ pub(super) struct Queues {
     slot_kinds: [Vec<Slot>; 2],
     /// The first slot of each machine by slot kind, and how many it has.
     machines: [Vec<(u32, u32)>; 2],
+    /// The phase of the task on each slot; [`NONE`] without a task.
+    phases: [Vec<u32>; 2],
+    links: Links,
     ranks: u64,
     queued: u64,
     /// Slots with a task in their queue.
     loaded: [Bits; 2],
     /// Slots that are up and have no task.
     idle: [Bits; 2],
-    /// The number of tasks of each phase on slots.
-    serving: BTreeMap<PhaseId, BTreeMap<TaskGroup, u32>>,
+    /// The number of tasks on slots of each phase that has any, in order.
+    serving: Table<PhaseId, Vec<(TaskGroup, u32)>>,
+    /// Slots with a queue whose head cannot start before its phase changes, and those slots by phase.
+    blocked: [Bits; 2],
+    blocked_by: Table<PhaseId, Vec<SlotRef>>,
+    /// How many slots have neither a task nor a queue.
+    spare: [u64; 2],
     in_order: [InOrder; 2],
+    /// Scratch: numbers of slots.
+    numbers: Vec<u32>,
     /// The speeds by which slots were ordered.
     speeds: Vec<f64>,
 }
@@ -192,11 +319,13 @@ impl Queues {
                 up: true,
                 running: None,
                 held: false,
-                queue: VecDeque::new(),
+                queue: (NONE, NONE),
                 idle_since: Time::ZERO,
             };
             self.slot_kinds[slot_kind.index()].extend((0..len).map(|_| slot.clone()));
+            self.phases[slot_kind.index()].resize((first + len) as usize, NONE);
             (first..first + len).for_each(|slot| self.idle[slot_kind.index()].insert(slot));
+            self.spare[slot_kind.index()] += u64::from(len);
         }
     }
 
@@ -222,8 +351,20 @@ impl Queues {
     /// Puts a task on a slot that has none.
     pub(super) fn occupy(&mut self, at: SlotRef, task: Running) {
         self.slot_mut(at).running = Some(task);
+        self.phases[at.slot_kind][at.slot as usize] = task.phase.0;
         let alike = self.alike(at, task);
-        *self.serving.entry(task.phase).or_default().entry(alike).or_default() += 1;
+        if !self.serving.contains(task.phase) {
+            self.serving.insert(task.phase, Vec::new());
+        }
+        let of_phase = &mut self.serving[task.phase];
+        match of_phase.last_mut() {
+            // Tasks mostly start together.
+            Some((last, count)) if *last == alike => *count += 1,
+            _ => match of_phase.binary_search_by_key(&alike, |entry| entry.0) {
+                Ok(place) => of_phase[place].1 += 1,
+                Err(place) => of_phase.insert(place, (alike, 1)),
+            },
+        }
         self.settle(at);
     }
 
@@ -233,16 +374,17 @@ impl Queues {
         slot.held = false;
         slot.idle_since = now;
         if let Some(task) = slot.running.take() {
+            self.phases[at.slot_kind][at.slot as usize] = NONE;
             let alike = self.alike(at, task);
-            if let Some(of_phase) = self.serving.get_mut(&task.phase) {
-                if let Some(count) = of_phase.get_mut(&alike) {
-                    *count -= 1;
-                    if *count == 0 {
-                        of_phase.remove(&alike);
+            if let Some(of_phase) = self.serving.get_mut(task.phase) {
+                if let Ok(place) = of_phase.binary_search_by_key(&alike, |entry| entry.0) {
+                    of_phase[place].1 -= 1;
+                    if of_phase[place].1 == 0 {
+                        of_phase.remove(place);
                     }
                 }
                 if of_phase.is_empty() {
-                    self.serving.remove(&task.phase);
+                    self.serving.remove(task.phase);
                 }
             }
         }
@@ -256,10 +398,16 @@ impl Queues {
     /// Records a change of a slot.
     fn settle(&mut self, at: SlotRef) {
         let slot = self.slot(at);
-        if slot.up && slot.running.is_none() {
-            self.idle[at.slot_kind].insert(at.slot);
-        } else {
-            self.idle[at.slot_kind].remove(at.slot);
+        let (is_idle, was_idle) = (slot.up && slot.running.is_none(), self.is_idle(at));
+        if is_idle != was_idle {
+            let spare = u64::from(!self.is_loaded(at));
+            if is_idle {
+                self.idle[at.slot_kind].insert(at.slot);
+                self.spare[at.slot_kind] += spare;
+            } else {
+                self.idle[at.slot_kind].remove(at.slot);
+                self.spare[at.slot_kind] -= spare;
+            }
         }
         self.in_order[at.slot_kind].change(at.slot);
     }
@@ -279,43 +427,56 @@ impl Queues {
         (0..2).flat_map(|slot_kind| self.idle[slot_kind].iter().map(move |slot| SlotRef { slot_kind, slot }))
     }
 
-    /// The idle slots that have a queue.
+    /// The idle slots that have a queue whose head may be able to start.
     pub(super) fn idle_and_loaded(&self) -> impl Iterator<Item = SlotRef> {
-        let of = |slot_kind: usize| self.idle[slot_kind].and(&self.loaded[slot_kind]);
+        let of = |slot_kind: usize| {
+            self.idle[slot_kind].and_not(&self.loaded[slot_kind], &self.blocked[slot_kind])
+        };
         (0..2).flat_map(move |slot_kind| of(slot_kind).map(move |slot| SlotRef { slot_kind, slot }))
-    }
-
-    /// Whether some slot of a kind has neither a task nor a queue.
-    pub(super) fn has_nothing_to_do(&self, slot_kind: usize) -> bool {
-        self.idle[slot_kind].has_beyond(&self.loaded[slot_kind])
     }
 
     /// The number of slots with neither a task nor a queue.
     pub(super) fn with_nothing_to_do(&self, slot_kind: usize) -> u64 {
-        self.idle[slot_kind].count_beyond(&self.loaded[slot_kind])
+        self.spare[slot_kind]
     }
 
-    /// The slots of a kind that are up, by the estimated time at which they are free. O(slots), and sorting
-    /// those that changed since the last call. Not for slots whose tasks wait.
-    pub(super) fn free_slots(&mut self, slot_kind: usize, speeds: &Speeds, now: Time) -> Vec<list::Slot> {
+    /// Adds the slots of a kind that are up to a list, by the estimated time at which they are free. O(slots),
+    /// and sorting those that changed since the last call. Not for slots whose tasks wait.
+    pub(super) fn add_free(&mut self, list: &mut List, slot_kind: usize, speeds: &Speeds, now: Time) {
         self.put_in_order(slot_kind, speeds);
         let slots = &self.slot_kinds[slot_kind];
-        let busy = &self.in_order[slot_kind].busy;
+        let speed = |slot: u32| speeds.0[slots[slot as usize].group];
+        let are_alike = speeds.0.raw.windows(2).all(|pair| pair[0] == pair[1]);
+        let mut add = |free: Time, run: &[u32]| {
+            for alike in run.chunk_by(|&a, &b| are_alike || speed(a) == speed(b)) {
+                list.add(slot_kind, speed(alike[0]), free, alike.iter().copied());
+            }
+        };
+        let in_order = &self.in_order[slot_kind];
+        let overdue = in_order.runs.partition_point(|&(end, _)| end <= now);
+        if overdue == 0 {
+            self.numbers.clear();
+            self.numbers.extend(self.idle[slot_kind].iter());
+            add(now, &self.numbers);
+            in_order.runs_from(0).for_each(|(end, run)| add(end, run));
+            return;
+        }
         // Idle slots and slots whose task ends now are free now; overdue slots are free later than listed.
-        let overdue = busy.partition_point(|entry| entry.due <= now);
-        let idle = self.idle[slot_kind].iter().map(|slot| Busy {
-            due: now,
-            slot,
-            group: slots[slot as usize].group,
-        });
-        let late = busy[..overdue].iter().map(|entry| Busy { due: late(entry.due, now), ..*entry });
-        let mut near: Vec<Busy> = idle.chain(late).collect();
-        near.sort_unstable();
-        let of =
-            |entry: &Busy| list::Slot { number: entry.slot, speed: speeds.0[entry.group], free: entry.due };
-        let mut all = Vec::with_capacity(near.len() + busy.len() - overdue);
-        merge(busy[overdue..].iter(), &near, |entry| all.push(of(entry)));
-        all
+        let mut near: Vec<(Time, u32)> = self.idle[slot_kind].iter().map(|slot| (now, slot)).collect();
+        for (end, run) in in_order.runs_from(0).take(overdue) {
+            near.extend(run.iter().map(|&slot| (late(end, now), slot)));
+        }
+        near.sort();
+        let mut near = near.as_slice();
+        for (end, run) in in_order.runs_from(overdue).chain([(NEVER, [].as_slice())]) {
+            let earlier = take_while(&mut near, |time| time <= end);
+            for alike in earlier.chunk_by(|a, b| a.0 == b.0) {
+                self.numbers.clear();
+                self.numbers.extend(alike.iter().map(|&(_, slot)| slot));
+                add(alike[0].0, &self.numbers);
+            }
+            add(end, run);
+        }
     }
 
     /// Inserts the changes since the last call; sorts all slots if an estimated speed has changed.
@@ -327,11 +488,10 @@ impl Queues {
             }
         }
         let slots = &self.slot_kinds[slot_kind];
-        let due = |&slot: &u32| {
+        let due = |slot: u32| {
             let info = &slots[slot as usize];
             let running = info.running.filter(|_| info.up)?;
-            let due = running.since + speeds.time(info, running.span);
-            Some(Busy { due, slot, group: info.group })
+            Some(running.since + speeds.time(info, running.span))
         };
         self.in_order[slot_kind].renew(due);
     }
@@ -372,31 +532,67 @@ impl Queues {
         let queued = Queued { phase, task, span, ready, rank: self.ranks };
         self.ranks += 1;
         self.queued += 1;
-        let queue = &mut self.slot_kinds[slot_kind][slot as usize].queue;
-        if queue.is_empty() {
+        let (first, last) = &mut self.slot_kinds[slot_kind][slot as usize].queue;
+        if *first == NONE {
             self.loaded[slot_kind].insert(slot);
+            self.spare[slot_kind] -= u64::from(self.idle[slot_kind].contains(slot));
         }
-        queue.push_back(queued);
+        self.links.push(first, last, queued);
+    }
+
+    /// The head of a slot's queue.
+    pub(super) fn head(&self, at: SlotRef) -> Option<&Queued> {
+        self.links.iter(self.slot(at).queue.0).next()
     }
 
     /// Removes the head of a slot's queue.
     pub(super) fn pop(&mut self, at: SlotRef) {
-        let queue = &mut self.slot_mut(at).queue;
-        let (popped, is_empty) = (queue.pop_front().is_some(), queue.is_empty());
-        self.queued -= u64::from(popped);
-        if is_empty {
+        if !self.is_loaded(at) {
+            return;
+        }
+        let (first, _) = &mut self.slot_kinds[at.slot_kind][at.slot as usize].queue;
+        self.queued -= 1;
+        self.links.pop(first);
+        if *first == NONE {
             self.loaded[at.slot_kind].remove(at.slot);
+            self.spare[at.slot_kind] += u64::from(self.is_idle(at));
         }
     }
 
     pub(super) fn clear(&mut self) {
         for (slot_kind, loaded) in self.loaded.iter_mut().enumerate() {
             for slot in loaded.iter() {
-                self.slot_kinds[slot_kind][slot as usize].queue.clear();
+                self.slot_kinds[slot_kind][slot as usize].queue = (NONE, NONE);
+                self.spare[slot_kind] += u64::from(self.idle[slot_kind].contains(slot));
             }
             loaded.clear();
         }
+        self.links.clear();
         self.queued = 0;
+        self.unblock_all();
+    }
+
+    /// The head of a slot's queue, of this phase, cannot start before the phase changes.
+    pub(super) fn block(&mut self, at: SlotRef, phase: PhaseId) {
+        let blocked = &mut self.blocked[at.slot_kind];
+        if !blocked.contains(at.slot) {
+            blocked.insert(at.slot);
+            self.blocked_by.get_or_insert_with(phase, Vec::new).push(at);
+        }
+    }
+
+    /// Tasks of a phase may be able to start again.
+    pub(super) fn unblock(&mut self, phase: PhaseId) {
+        for at in self.blocked_by.remove(phase).into_iter().flatten() {
+            self.blocked[at.slot_kind].remove(at.slot);
+        }
+    }
+
+    pub(super) fn unblock_all(&mut self) {
+        if !self.blocked_by.is_empty() {
+            self.blocked_by = Table::new();
+            self.blocked.iter_mut().for_each(Bits::clear);
+        }
     }
 
     /// The slot of `machine` on which a task of `phase` just ended after this duration: the slot whose task
@@ -411,14 +607,20 @@ impl Queues {
         is_pending: impl Fn(u32) -> bool,
     ) -> Option<SlotRef> {
         let Done { phase, took, now } = done;
-        let slots = self.of_machine(slot_kind, machine).filter_map(|at| {
+        let mut best = None;
+        for at in self.of_machine(slot_kind, machine) {
             let slot = self.slot(at);
-            let running = slot.running.filter(|running| running.phase == phase)?;
+            let Some(running) = slot.running.filter(|running| running.phase == phase) else { continue };
             let began = (running.since + took).0.abs_diff(now.0);
             let off = speeds.time(slot, running.span).0.abs_diff(took.0);
-            Some((is_pending(running.task), began, off, at))
-        });
-        slots.min().map(|(.., at)| at)
+            let found = (is_pending(running.task), began, off, at);
+            best = Some(best.map_or(found, |best| found.min(best)));
+            if (found.0, began, off) == (false, 0, 0) {
+                // None of the later slots can be better.
+                break;
+            }
+        }
+        best.map(|(.., at)| at)
     }
 
     /// The estimated ends of the running tasks of a phase, on machines of which group, and how many.
@@ -428,8 +630,8 @@ impl Queues {
         speeds: &Speeds,
         now: Time,
     ) -> impl Iterator<Item = (Time, GroupId, u32)> {
-        let alike = self.serving.get(&phase).into_iter().flatten();
-        alike.map(move |(&TaskGroup { since, span, group }, &count)| {
+        let alike = self.serving.get(phase).into_iter().flatten();
+        alike.map(move |&(TaskGroup { since, span, group }, count)| {
             let due = since + span.at_speed_nearest(speeds.0[group]);
             (late(due, now), group, count)
         })
@@ -437,20 +639,32 @@ impl Queues {
 
     /// The slots that tasks of a phase are on, and which. O(slots) if there are any.
     pub(super) fn places_of(&self, slot_kind: usize, phase: PhaseId) -> Vec<(SlotRef, u32)> {
-        if !self.serving.contains_key(&phase) {
+        if !self.serving.contains(phase) {
             return Vec::new();
         }
-        let of = |(number, slot): (u32, &Slot)| {
-            let running = slot.running.filter(|running| running.phase == phase)?;
-            Some((SlotRef { slot_kind, slot: number }, running.task))
-        };
-        (0..).zip(&self.slot_kinds[slot_kind]).filter_map(of).collect()
+        let mut left: u32 = self.serving[phase].iter().map(|&(_, count)| count).sum();
+        let mut places = Vec::with_capacity(left as usize);
+        // Whole chunks are compared faster than single slots.
+        for (chunk, phases) in (0..).zip(self.phases[slot_kind].chunks(64)) {
+            if left == 0 {
+                break;
+            }
+            if !phases.contains(&phase.0) {
+                continue;
+            }
+            for (k, _) in (0..).zip(phases).filter(|&(_, &other)| other == phase.0) {
+                let at = SlotRef { slot_kind, slot: chunk * 64 + k };
+                places.extend(self.slot(at).running.map(|running| (at, running.task)));
+                left -= 1;
+            }
+        }
+        places
     }
 
     /// Whether some slot would end the head of `at` earlier than `at` itself, by more than `slack`, if it
     /// started now: Eq. (20) and (21), with t_l from the running and the queued tasks before it.
     pub(super) fn is_better_elsewhere(&self, at: SlotRef, speeds: &Speeds, now: Time) -> bool {
-        let Some(&head) = self.slot(at).queue.front() else { return false };
+        let Some(&head) = self.head(at) else { return false };
         let own = speeds.time(self.slot(at), head.span);
         let limit = Time((now + own).0.saturating_sub(slack(own).0));
         self.slot_kind(at.slot_kind).iter().enumerate().any(|(number, slot)| {
@@ -459,7 +673,7 @@ impl Queues {
             }
             let time = speeds.time(slot, head.span);
             let mut free = speeds.free(slot, now);
-            for queued in slot.queue.iter().take_while(|queued| queued.rank < head.rank) {
+            for queued in self.links.iter(slot.queue.0).take_while(|queued| queued.rank < head.rank) {
                 if free + time >= limit {
                     return false;
                 }

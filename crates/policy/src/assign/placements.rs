@@ -3,9 +3,9 @@
 //! A head whose phase is not ready yet keeps the slots of the machine idle. The policy intends this idle time
 //! (DMRS, Algorithm 1, inserts it for precedence).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
-use slackline_model::{Instance, MachineId, PhaseId};
+use slackline_model::{Instance, MachineId, PhaseId, SlotRange};
 
 use crate::engine::Engine;
 use crate::event::Event;
@@ -21,21 +21,47 @@ struct Placed {
     count: u32,
 }
 
-/// A queue for each machine and slot kind.
+/// The queues of a machine by slot kind.
+#[derive(Clone, Default)]
+struct MachineQueues {
+    queues: [VecDeque<Placed>; 2],
+    /// Whether it is among [`Placements::loaded`].
+    is_listed: bool,
+}
+
+impl MachineQueues {
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(VecDeque::is_empty)
+    }
+}
+
 #[derive(Clone)]
 pub(super) struct Placements {
-    queues: Vec<[VecDeque<Placed>; 2]>,
-    /// Machines with a non-empty queue.
-    loaded: BTreeSet<MachineId>,
-    /// Machines whose head may be able to start.
-    awake: BTreeSet<MachineId>,
+    machines: Vec<MachineQueues>,
+    /// Machines with a non-empty queue once each, and some whose queues became empty.
+    loaded: Vec<MachineId>,
+    /// Machines whose head may be able to start, in any order, some more than once.
+    awake: Vec<MachineId>,
+    /// The length of `awake` from which repeated machines are removed.
+    awake_max: usize,
     /// Whether a task did not start because the engine had no room for it.
     is_full: bool,
+    /// Scratch: the machines to serve, and the slots that a task takes.
+    serving: Vec<MachineId>,
+    slots: Vec<SlotRange>,
 }
 
 impl Placements {
     pub(super) fn new() -> Self {
-        Self { queues: Vec::new(), loaded: BTreeSet::new(), awake: BTreeSet::new(), is_full: false }
+        Self {
+            machines: Vec::new(),
+            loaded: Vec::new(),
+            awake: Vec::new(),
+            awake_max: 0,
+            is_full: false,
+            serving: Vec::new(),
+            slots: Vec::new(),
+        }
     }
 
     pub(super) fn push(
@@ -52,17 +78,25 @@ impl Placements {
             "{} placed on a machine without slots for it",
             instance.phase_name(phase)
         );
-        if self.queues.len() <= machine.index() {
-            self.queues.resize(machine.index() + 1, [VecDeque::new(), VecDeque::new()]);
+        if self.machines.len() <= machine.index() {
+            self.machines.resize(machine.index() + 1, MachineQueues::default());
         }
-        self.queues[machine.index()][slot_kind.index()].push_back(Placed { phase, first, count });
-        self.loaded.insert(machine);
-        self.awake.insert(machine);
+        let queues = &mut self.machines[machine.index()];
+        queues.queues[slot_kind.index()].push_back(Placed { phase, first, count });
+        if !std::mem::replace(&mut queues.is_listed, true) {
+            self.loaded.push(machine);
+        }
+        if self.awake.last() != Some(&machine) {
+            self.awake.push(machine);
+        }
+        self.shorten_awake();
     }
 
     pub(super) fn clear(&mut self) {
-        for machine in std::mem::take(&mut self.loaded) {
-            self.queues[machine.index()].iter_mut().for_each(VecDeque::clear);
+        for machine in self.loaded.drain(..) {
+            let queues = &mut self.machines[machine.index()];
+            queues.is_listed = false;
+            queues.queues.iter_mut().for_each(VecDeque::clear);
         }
     }
 
@@ -70,6 +104,7 @@ impl Placements {
     pub(super) fn note(&mut self, events: &[Event], ledger: &mut Ledger) {
         if let Some(freed) = &mut ledger.freed {
             self.awake.append(freed);
+            self.shorten_awake();
         }
         let Ledger { instance, state, .. } = &*ledger;
         let everybody = |event: &Event| match *event {
@@ -83,7 +118,22 @@ impl Placements {
             _ => false,
         };
         if events.iter().any(everybody) || !events.is_empty() && std::mem::take(&mut self.is_full) {
-            self.awake.extend(&self.loaded);
+            let Self { machines, loaded, awake, .. } = self;
+            loaded.retain(|machine| {
+                let queues = &mut machines[machine.index()];
+                queues.is_listed = !queues.is_empty();
+                queues.is_listed
+            });
+            awake.extend(&*loaded);
+        }
+    }
+
+    /// Removes repeated machines if there are many: with heartbeats nothing else does.
+    fn shorten_awake(&mut self) {
+        if self.awake.len() > self.awake_max {
+            self.awake.sort_unstable();
+            self.awake.dedup();
+            self.awake_max = 2 * self.awake.len() + 64;
         }
     }
 
@@ -95,28 +145,33 @@ impl Placements {
         estimates: &Estimates,
         scope: Scope<'_>,
     ) -> u64 {
-        let machines: Vec<MachineId> = match scope {
-            Scope::All => std::mem::take(&mut self.awake).into_iter().collect(),
-            Scope::Machines(machines) => machines.to_vec(),
-        };
-        let mut decisions = 0;
-        for machine in machines {
-            if !self.loaded.contains(&machine) {
-                continue;
+        let mut serving = std::mem::take(&mut self.serving);
+        serving.clear();
+        match scope {
+            Scope::All => {
+                serving.append(&mut self.awake);
+                serving.sort_unstable();
+                serving.dedup();
             }
-            let queues = &mut self.queues[machine.index()];
+            Scope::Machines(machines) => serving.extend(machines),
+        }
+        let mut decisions = 0;
+        for &machine in &serving {
+            let Some(queues) = self.machines.get_mut(machine.index()).filter(|queues| !queues.is_empty())
+            else {
+                continue;
+            };
             for &slot_kind in ledger.instance.cluster().slot_kinds() {
                 if let Some(spot) = Spot::of_machine(ledger, slot_kind, machine) {
-                    let queue = &mut queues[slot_kind.index()];
-                    let (begun, is_full) = serve(queue, machine, spot, ledger, engine, estimates);
+                    let queue = &mut queues.queues[slot_kind.index()];
+                    let slots = &mut self.slots;
+                    let (begun, is_full) = serve(queue, machine, spot, slots, ledger, engine, estimates);
                     decisions += begun;
                     self.is_full |= is_full;
                 }
             }
-            if queues.iter().all(VecDeque::is_empty) {
-                self.loaded.remove(&machine);
-            }
         }
+        self.serving = serving;
         decisions
     }
 }
@@ -128,11 +183,11 @@ fn serve(
     queue: &mut VecDeque<Placed>,
     machine: MachineId,
     spot: Spot,
+    slots: &mut Vec<SlotRange>,
     ledger: &mut Ledger,
     engine: &mut dyn Engine,
     estimates: &Estimates,
 ) -> (u64, bool) {
-    let mut slots = Vec::new();
     let (mut decisions, mut at, mut is_full) = (0, 0, false);
     while let Some(head) = queue.get_mut(at) {
         // An entry stays only while its phase needs slots and its flow is active.
@@ -179,8 +234,8 @@ fn serve(
         head.first += taken.count;
         head.count -= taken.count;
         ledger.state.take_exactly(&ledger.instance, phase, taken);
-        spot.take(ledger, taken.count, &mut slots);
-        ledger.launch(engine, phase, taken, &slots);
+        spot.take(ledger, taken.count, slots);
+        ledger.launch(engine, phase, taken, slots);
         decisions += 1;
     }
     (decisions, is_full)

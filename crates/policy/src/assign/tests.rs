@@ -38,7 +38,7 @@ impl Layer {
     fn on(mut engine: Scripted, instance: &Instance, policy: Listed, waits: Waits) -> Self {
         let mut ledger = ledger(instance, 0.0, &mut engine);
         if policy.style == Style::Placements {
-            ledger.freed = Some(std::collections::BTreeSet::new());
+            ledger.freed = Some(Vec::new());
         }
         let mut assigner = Assigner::new(&policy, waits);
         assigner.absorb(&policy.actions, &mut ledger, &mut engine);

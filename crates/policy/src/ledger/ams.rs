@@ -197,7 +197,7 @@ impl Ledger {
         self.free[SlotKind::Any.index()].insert(SlotRange { first: slot, len: 1 });
         self.state.set_alive(SlotKind::Any, self.state.alive(SlotKind::Any) + 1);
         if let Some(freed) = &mut self.freed {
-            freed.insert(cluster.machine_of(SlotKind::Any, slot).0);
+            freed.push(cluster.machine_of(SlotKind::Any, slot).0);
         }
         if let Some(ams) = &mut self.ams {
             ams.held -= 1;

@@ -474,13 +474,13 @@ fn freed_slots_are_recorded_for_placements_only() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, true);
     let mut ledger = ledger(&instance, 1.0, &mut engine);
-    ledger.freed = Some(BTreeSet::new());
+    ledger.freed = Some(Vec::new());
     launch(&mut ledger, &mut engine, 0, 4);
     absorb(&mut ledger, &mut engine, finished(1, seconds(1)));
-    assert_eq!(ledger.freed, Some(BTreeSet::from([MachineId(1)])));
+    assert_eq!(ledger.freed, Some(vec![MachineId(1)]));
     absorb(&mut ledger, &mut engine, Report::Down(MachineId(0)));
     absorb(&mut ledger, &mut engine, Report::Up(MachineId(0)));
-    assert_eq!(ledger.freed, Some(BTreeSet::from([MachineId(0), MachineId(1)])));
+    assert_eq!(ledger.freed, Some(vec![MachineId(1), MachineId(0)]));
 }
 
 #[test]

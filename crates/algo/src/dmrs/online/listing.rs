@@ -1,15 +1,13 @@
 //! The job scheduler and the task scheduler: order and list the remaining work of the ready jobs.
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
-use slackline_model::{JobId, PhaseId, PhaseKind};
+use slackline_model::{JobId, PhaseId};
 use slackline_policy::{Action, View};
 
 use super::super::list::{self, List, Placed};
-use super::super::lp::{self, Side};
 use super::super::queues::{Running, SlotRef, Speeds};
 use super::super::variant::Variant;
-use super::super::{model, order};
 use super::state::{Awake, Dmrs, Placing};
 use crate::estimated;
 
@@ -24,34 +22,8 @@ const AT_ONCE: u64 = 256;
 impl Dmrs {
     /// The job scheduler: σ from the linear program over the remaining work of the ready jobs.
     pub(super) fn sort(&mut self, view: &View<'_>) {
-        let speeds = self.speeds.get();
-        let mut ids = Vec::with_capacity(self.jobs.len());
-        let mut jobs = Vec::with_capacity(self.jobs.len());
-        for &id in &self.jobs {
-            let info = view.instance.job(id);
-            let side = |kind| {
-                let Some(phase) = info.phase(kind).filter(|&phase| !view.is_instant(phase)) else {
-                    return Side::default();
-                };
-                let (mut work, mut longest) = estimated::left(view, phase);
-                let mut count = view.phase(phase).unstarted();
-                for (end, group, running) in self.queues.ends(phase, speeds, view.now) {
-                    let rest = end.since(view.now).seconds() * speeds.0[group];
-                    work += rest * f64::from(running);
-                    longest = longest.max(rest);
-                    count = count.saturating_add(running);
-                }
-                Side { work, longest, tasks: count.min(view.instance.phase(phase).cap) }
-            };
-            let weight = model::weight(view.instance.flow(info.flow));
-            let (map, reduce) = (side(PhaseKind::Map), side(PhaseKind::Reduce));
-            jobs.push(self.config.variant.considers(lp::Job { weight, release: 0.0, map, reduce }));
-            ids.push(id);
-        }
-        let system = model::system(view.instance.cluster(), |group| speeds.0[group]);
-        let solution = lp::solve(&jobs, &system, self.config.form);
-        let order = order::order(&jobs, &system, &solution, self.config.key);
-        self.order = order.into_iter().map(|at| ids[at]).collect();
+        let Self { ranking, jobs, config, queues, speeds, order, .. } = self;
+        ranking.sort(jobs.ids(), *config, queues, speeds.get(), view, order);
     }
 
     /// Whether the list can be continued after σ was renewed: all tasks ran as listed, and the listed jobs
@@ -61,16 +33,16 @@ impl Dmrs {
         if self.departed || self.list.is_none() {
             return false;
         }
-        self.listed.retain(|job| self.jobs.contains(job));
-        self.on_list.retain(|job| self.jobs.contains(job));
+        let Self { listed, in_turn, on_list, jobs, .. } = self;
+        listed.retain(|&job| jobs.contains(job));
+        on_list.keep(jobs.members());
         let has_left = |job: &&JobId| {
-            self.jobs.contains(job)
+            jobs.contains(**job)
                 && view.instance.job(**job).phases().any(|phase| view.phase(phase).unstarted() > 0)
         };
-        let in_turn: BTreeSet<JobId> = self.listed.iter().copied().collect();
-        let is_early = |job: &JobId| self.on_list.contains(job) && !in_turn.contains(job);
+        let is_early = |job: &JobId| on_list.contains(job.0) && !in_turn.contains(job.0);
         let mut order = self.order.iter().filter(|job| !is_early(job)).filter(has_left);
-        if self.listed.iter().filter(has_left).any(|job| order.next() != Some(job)) {
+        if listed.iter().filter(has_left).any(|job| order.next() != Some(job)) {
             return false;
         }
         self.plan_the_rest(view);
@@ -80,16 +52,19 @@ impl Dmrs {
     /// Plans to list the jobs of σ that are not on the list; some of them could start now.
     fn plan_the_rest(&mut self, view: &View<'_>) {
         let Self { order, jobs, on_list, .. } = self;
-        let rest = order.iter().copied().filter(|job| jobs.contains(job) && !on_list.contains(job));
-        self.unplanned = rest.collect();
-        self.could_start = Default::default();
+        let rest = order.iter().copied().filter(|&job| jobs.contains(job) && !on_list.contains(job.0));
+        self.unplanned.clear();
+        self.unplanned.extend(rest);
+        let mut could_start = std::mem::take(&mut self.could_start);
+        could_start.iter_mut().for_each(VecDeque::clear);
         for &job in &self.unplanned {
             for phase in view.instance.job(job).phases() {
                 if self.could_start(phase, view) {
-                    self.could_start[view.instance.slot_kind_of(phase).index()].push_back(job);
+                    could_start[view.instance.slot_kind_of(phase).index()].push_back(job);
                 }
             }
         }
+        self.could_start = could_start;
     }
 
     /// Whether tasks of a phase could start now and are placed ahead.
@@ -109,20 +84,22 @@ impl Dmrs {
         self.loose.clear();
         if self.config.variant == Variant::MapOnly {
             for reduce in
-                self.jobs.iter().filter_map(|&job| view.instance.job(job).reduce).collect::<Vec<_>>()
+                self.jobs.ids().iter().filter_map(|&job| view.instance.job(job).reduce).collect::<Vec<_>>()
             {
                 self.loosen(reduce, view);
             }
         }
         let speeds = self.speeds.get().clone();
-        let slots = if self.rough {
-            self.slots_that_work(&speeds, view)
+        let mut list = List::default();
+        if self.rough {
+            list = List::new(self.slots_that_work(&speeds, view));
         } else {
-            [0, 1].map(|slot_kind| self.queues.free_slots(slot_kind, &speeds, view.now))
-        };
-        self.list = Some(List::new(slots));
+            (0..2).for_each(|slot_kind| self.queues.add_free(&mut list, slot_kind, &speeds, view.now));
+        }
+        self.list = Some(list);
         (self.placing, self.aside) = (None, [None, None]);
         self.listed.clear();
+        self.in_turn.clear();
         self.on_list.clear();
         self.plan_the_rest(view);
         (self.due.list, self.departed, self.started) = (false, false, 0);
@@ -224,22 +201,23 @@ impl Dmrs {
 
     /// The next job of σ, or the rest of one.
     fn next_in_turn(&mut self, view: &View<'_>) -> Option<Placing> {
-        if let Some(begun) = self.placing.take().filter(|begun| self.jobs.contains(&begun.id)) {
+        if let Some(begun) = self.placing.take().filter(|begun| self.jobs.contains(begun.id)) {
             return Some(begun);
         }
         let Self { jobs, on_list, unplanned, .. } = self;
-        let is_left = |id: &JobId| jobs.contains(id) && !on_list.contains(id);
+        let is_left = |id: &JobId| jobs.contains(*id) && !on_list.contains(id.0);
         let Some(id) = std::iter::from_fn(|| unplanned.pop_front()).find(is_left) else {
             return self.aside.iter_mut().find_map(Option::take);
         };
         self.listed.push(id);
+        self.in_turn.insert(id.0);
         Some(self.begin(id, None, view))
     }
 
     /// The first job of σ that could start in a slot kind with idle slots.
     fn next_for_slots(&mut self, view: &View<'_>) -> Option<Placing> {
         while let Some(slot_kind) = self.hungry() {
-            let begun = self.aside[slot_kind].take().filter(|begun| self.jobs.contains(&begun.id));
+            let begun = self.aside[slot_kind].take().filter(|begun| self.jobs.contains(begun.id));
             if begun.is_some() {
                 return begun;
             }
@@ -251,8 +229,8 @@ impl Dmrs {
             }
             let phases = || view.instance.job(id).phases();
             let is_here = |phase: PhaseId| view.instance.slot_kind_of(phase).index() == slot_kind;
-            if self.jobs.contains(&id)
-                && !self.on_list.contains(&id)
+            if self.jobs.contains(id)
+                && !self.on_list.contains(id.0)
                 && phases().any(|phase| is_here(phase) && self.could_start(phase, view))
             {
                 return Some(self.begin(id, Some(slot_kind), view));
@@ -262,7 +240,7 @@ impl Dmrs {
     }
 
     fn begin(&mut self, id: JobId, for_slot_kind: Option<usize>, view: &View<'_>) -> Placing {
-        self.on_list.insert(id);
+        self.on_list.insert(id.0);
         let job = self.rest_of(id, view);
         let progress = list::Progress::new(&job);
         Placing { id, job, progress, for_slot_kind }
@@ -273,7 +251,7 @@ impl Dmrs {
     fn hungry(&self) -> Option<usize> {
         let could =
             |slot_kind: usize| self.aside[slot_kind].is_some() || !self.could_start[slot_kind].is_empty();
-        (0..2).find(|&slot_kind| could(slot_kind) && self.queues.has_nothing_to_do(slot_kind))
+        (0..2).find(|&slot_kind| could(slot_kind) && self.queues.with_nothing_to_do(slot_kind) > 0)
     }
 
     /// The unstarted tasks of a job.

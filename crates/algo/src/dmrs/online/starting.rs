@@ -27,7 +27,7 @@ impl Dmrs {
                 if has_loose[at.slot_kind] {
                     if let Some((key, task)) = self.next_loose(at.slot_kind, &begun, view) {
                         self.loose.insert(key, task.task + 1);
-                        self.transfer(at, task, &mut begun, out);
+                        self.transfer(at, task, &mut begun, view, out);
                         continue;
                     }
                     // A task that cannot start now cannot start later in this call.
@@ -41,7 +41,7 @@ impl Dmrs {
                     break;
                 }
                 self.queues.pop(at);
-                self.transfer(at, task, &mut begun, out);
+                self.transfer(at, task, &mut begun, view, out);
             }
             if !replanned {
                 return;
@@ -82,9 +82,12 @@ impl Dmrs {
     /// The head of a slot's queue, if it can start now.
     fn head(&mut self, at: SlotRef, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> Option<Running> {
         loop {
-            let head = *self.queues.slot(at).queue.front()?;
+            let head = *self.queues.head(at)?;
             if view.state.knows(head.phase) && view.phase(head.phase).is_pending(head.task) {
                 let room = has_room(head.phase, begun, view);
+                if !room && !can_run(head.phase, view) {
+                    self.queues.block(at, head.phase);
+                }
                 let running =
                     Running { phase: head.phase, task: head.task, span: head.span, since: view.now };
                 return room.then_some(running);
@@ -122,8 +125,10 @@ impl Dmrs {
         at: SlotRef,
         task: Running,
         begun: &mut BTreeMap<PhaseId, u32>,
+        view: &View<'_>,
         out: &mut Vec<Action>,
     ) {
+        self.ranking.begin(view.instance.phase(task.phase).job);
         self.queues.occupy(at, task);
         self.handed.push(at);
         place(self.queues.slot(at).machine, task, out);
@@ -154,6 +159,11 @@ fn place(machine: MachineId, task: Running, out: &mut Vec<Action>) {
 fn has_room(phase: PhaseId, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> bool {
     let begun = begun.get(&phase).copied().unwrap_or(0);
     !view.state.is_early(view.instance, phase) && view.runnable(phase) > begun
+}
+
+/// Whether tasks of a phase can start, apart from those that were handed over in this call.
+fn can_run(phase: PhaseId, view: &View<'_>) -> bool {
+    has_room(phase, &BTreeMap::new(), view)
 }
 
 /// Whether `started` tasks since the last list are enough: then rebuilding it for the `queued` tasks costs

@@ -1,16 +1,19 @@
 //! The state of the DMRS policy, and how events change it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use slackline_model::{Cluster, JobId, MachineId, PhaseId, PhaseKind, Time};
 use slackline_policy::{Event, View};
 
+use super::super::bits::Bits;
 use super::super::estimates::SpeedEstimates;
+use super::super::jobs::JobSet;
 use super::super::list::{self, List};
 use super::super::lp::Form;
 use super::super::order::Key;
 use super::super::queues::{Done, Queues, Running, SlotRef, slack};
 use super::super::variant::Variant;
+use super::ranking::Ranking;
 use crate::estimated;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,19 +77,22 @@ pub struct Dmrs {
     pub(super) speeds: SpeedEstimates,
     pub(super) queues: Queues,
     /// Ready jobs that are not done.
-    pub(super) jobs: BTreeSet<JobId>,
+    pub(super) jobs: JobSet,
+    pub(super) ranking: Ranking,
     /// σ, made at the last arrival; jobs that are done stay in it.
     pub(super) order: Vec<JobId>,
     /// The list so far, the jobs on it, and those of σ that are not on it yet.
     pub(super) list: Option<List>,
     pub(super) listed: Vec<JobId>,
+    /// The jobs that were listed in their turn, done ones included.
+    pub(super) in_turn: Bits,
     pub(super) unplanned: VecDeque<JobId>,
     /// Reduces that belong to no queue (map-only): when they became ready, and the next task to consider.
     pub(super) loose: BTreeMap<(Time, PhaseId), u32>,
     /// Idle slots that may start a task now.
     pub(super) awake: Awake,
     /// All jobs on the list, in turn or not.
-    pub(super) on_list: BTreeSet<JobId>,
+    pub(super) on_list: Bits,
     /// The partly listed job.
     pub(super) placing: Option<Placing>,
     /// The same for jobs that are listed out of turn, by the idle slot kind.
@@ -112,14 +118,16 @@ impl Dmrs {
             speeds: SpeedEstimates::new(cluster, config.variant),
             config,
             queues: Queues::new(cluster),
-            jobs: BTreeSet::new(),
+            jobs: JobSet::default(),
+            ranking: Ranking::default(),
             order: Vec::new(),
             unplanned: VecDeque::new(),
             list: None,
             listed: Vec::new(),
+            in_turn: Bits::default(),
             loose: BTreeMap::new(),
             awake: Awake::All,
-            on_list: BTreeSet::new(),
+            on_list: Bits::default(),
             placing: None,
             aside: [None, None],
             could_start: Default::default(),
@@ -132,6 +140,7 @@ impl Dmrs {
     }
 
     pub(super) fn note(&mut self, event: &Event, view: &View<'_>) {
+        self.unblock(event, view);
         match *event {
             Event::TasksDone { phase, machine, took, count } => {
                 let done = Done { phase, took, now: view.now };
@@ -152,12 +161,13 @@ impl Dmrs {
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
             Event::PhaseDone(_) | Event::Wake => self.awake = Awake::All,
             Event::JobDone(job) => {
-                self.jobs.remove(&job);
+                self.jobs.remove(job);
+                self.ranking.forget(job);
             }
             Event::MachineDown(machine) => self.machine(machine, false, view),
             Event::MachineUp(machine) => self.machine(machine, true, view),
             Event::FlowFailed(flow) => {
-                self.jobs.retain(|&job| view.instance.job(job).flow != flow);
+                self.jobs.retain(|job| view.instance.job(job).flow != flow);
                 (self.due.list, self.rough) = (true, true);
             }
             Event::MachineJoined(machine) => {
@@ -166,6 +176,25 @@ impl Dmrs {
                 self.machine(machine, true, view);
             }
             Event::FlowArrived(_) | Event::FlowDone(_) | Event::MachineLeft(_) => {}
+        }
+    }
+
+    /// Tasks at the heads of queues may be able to start after an event.
+    fn unblock(&mut self, event: &Event, view: &View<'_>) {
+        match *event {
+            Event::PhaseReady(phase) => self.queues.unblock(phase),
+            Event::PhaseDone(phase) => {
+                let job = view.instance.phase(phase).job;
+                view.instance.job(job).phases().for_each(|phase| self.queues.unblock(phase));
+            }
+            // A phase that was at its cap may continue.
+            Event::TasksDone { phase, .. } => {
+                if view.instance.phase(phase).cap < view.phase(phase).total() {
+                    self.queues.unblock(phase);
+                }
+            }
+            Event::FlowArrived(_) | Event::FlowDone(_) | Event::JobDone(_) => {}
+            _ => self.queues.unblock_all(),
         }
     }
 
@@ -202,6 +231,7 @@ impl Dmrs {
 
     /// Records a task that the cluster started itself on a slot of that machine, and nowhere else.
     fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
+        self.ranking.begin(view.instance.phase(phase).job);
         let slot_kind = view.instance.slot_kind_of(phase).index();
         let estimated = self.queues.places_of(slot_kind, phase).into_iter().find(|&(_, other)| other == task);
         if let Some((at, _)) = estimated {
@@ -233,7 +263,7 @@ impl Dmrs {
         let job = view.instance.phase(phase).job;
         if self.jobs.insert(job) {
             self.due.order = true;
-        } else if !self.on_list.contains(&job) {
+        } else if !self.on_list.contains(job.0) {
             self.could_start[view.instance.slot_kind_of(phase).index()].push_back(job);
         }
         self.awake = Awake::All;
