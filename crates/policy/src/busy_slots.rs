@@ -54,7 +54,8 @@ impl<'a> BusySlots<'a> {
         rows.map(|(ledger, id, row): (&Ledger, _, &Row)| {
             let task = row.task;
             let waits = ledger.state.is_early(&ledger.instance, task.phase);
-            let began = ledger.went.get(&id).copied().unwrap_or(task.start).max(task.start + task.startup);
+            let began =
+                ledger.rows.went.get(&id).copied().unwrap_or(task.start).max(task.start + task.startup);
             let since = (!waits).then_some(began);
             let (phase, first, count) = (task.phase, task.first, task.count);
             (id, Holding { phase, first, count, since, places: row.places() })
@@ -100,8 +101,9 @@ impl<'a> BusySlots<'a> {
 
     /// The machines that are away, since when, and whether they left for good.
     pub(crate) fn gone(self) -> impl Iterator<Item = (MachineId, Time, bool)> + 'a {
-        let down = self.0.into_iter().flat_map(|ledger| ledger.down.iter().map(move |gone| (ledger, gone)));
-        down.map(|(ledger, (&machine, &at))| (machine, at, ledger.left.contains(&machine)))
+        let down =
+            self.0.into_iter().flat_map(|ledger| ledger.machines.down.iter().map(move |gone| (ledger, gone)));
+        down.map(|(ledger, (&machine, &at))| (machine, at, ledger.machines.left.contains(&machine)))
     }
 
     /// The slots of a kind by estimated speed, in the order in which free slots are taken.

@@ -50,28 +50,8 @@ pub(crate) struct Ledger {
     pub(crate) now: Time,
     capabilities: Capabilities,
     rules: Rules,
-    /// Running rows of each reduce phase, kept only where reduces may have to wait.
-    reduces: Option<IdTable<PhaseId, Vec<RowId>>>,
-    /// When held rows last began to compute; only for rows that were held.
-    pub(crate) went: BTreeMap<RowId, Time>,
-    /// For each of two running attempts of a task, the other one.
-    twins: BTreeMap<RowId, RowId>,
-    /// Rows on each machine, kept only if machines may fail; some rows may have left the log.
-    on_machine: Vec<Vec<RowId>>,
-    /// Rows of each flow that stay until it is finished; empty if rows leave when they end.
-    of_flow: IdTable<FlowId, Vec<RowId>>,
-    /// Rows that ended at this instant and leave at its end.
-    leaving: Vec<RowId>,
-    /// Rows that are open and not yet sent to the engine, so that they may still grow.
-    opened: Vec<RowId>,
-    /// The last row of each phase, where rows may grow.
-    last_row: IdTable<PhaseId, Option<RowId>>,
-    /// Machines that are away, for now or for good, and since when.
-    pub(crate) down: BTreeMap<MachineId, Time>,
-    /// Machines that left for good.
-    pub(crate) left: BTreeSet<MachineId>,
-    /// When each machine leaves, for machines with a known time.
-    pub(crate) horizons: BTreeMap<MachineId, Time>,
+    pub(crate) rows: RowSets,
+    pub(crate) machines: MachineChanges,
     /// The number of failures of each task that failed.
     failures: BTreeMap<(PhaseId, u32), u16>,
     /// Future times at which a policy or the driver wants to be woken.
@@ -83,6 +63,38 @@ pub(crate) struct Ledger {
     pub(crate) quotas: QuotaUse,
     /// Scratch: the places of the batch being cut.
     piece: Vec<SlotRange>,
+}
+
+/// Sets of rows that have something in common.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSets {
+    /// Running rows of each reduce phase, kept only where reduces may have to wait.
+    reduces: Option<IdTable<PhaseId, Vec<RowId>>>,
+    /// When held rows last began to compute; only for rows that were held.
+    pub(crate) went: BTreeMap<RowId, Time>,
+    /// For each of two running attempts of a task, the other one.
+    twins: BTreeMap<RowId, RowId>,
+    /// Rows of each flow that stay until it is finished; empty if rows leave when they end.
+    of_flow: IdTable<FlowId, Vec<RowId>>,
+    /// Rows that ended at this instant and leave at its end.
+    leaving: Vec<RowId>,
+    /// Rows that are open and not yet sent to the engine, so that they may still grow.
+    opened: Vec<RowId>,
+    /// The last row of each phase, where rows may grow.
+    last_row: IdTable<PhaseId, Option<RowId>>,
+}
+
+/// Machines that went and came back.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineChanges {
+    /// Rows on each machine, kept only if machines may fail; some rows may have left the log.
+    on_machine: Vec<Vec<RowId>>,
+    /// Machines that are away, for now or for good, and since when.
+    pub(crate) down: BTreeMap<MachineId, Time>,
+    /// Machines that left for good.
+    pub(crate) left: BTreeSet<MachineId>,
+    /// When each machine leaves, for machines with a known time.
+    pub(crate) horizons: BTreeMap<MachineId, Time>,
 }
 
 /// All slots of a kind, as a set of free slots.
@@ -116,17 +128,21 @@ impl Ledger {
             now: Time::ZERO,
             capabilities,
             rules,
-            reduces: (rules.slowstart < 1.0 || may_die).then(IdTable::default),
-            went: BTreeMap::new(),
-            twins: BTreeMap::new(),
-            on_machine: vec![Vec::new(); if may_die { cluster.n_machines() as usize } else { 0 }],
-            of_flow: IdTable::default(),
-            leaving: Vec::new(),
-            opened: Vec::new(),
-            last_row: IdTable::default(),
-            down: BTreeMap::new(),
-            left: BTreeSet::new(),
-            horizons: BTreeMap::new(),
+            rows: RowSets {
+                reduces: (rules.slowstart < 1.0 || may_die).then(IdTable::default),
+                went: BTreeMap::new(),
+                twins: BTreeMap::new(),
+                of_flow: IdTable::default(),
+                leaving: Vec::new(),
+                opened: Vec::new(),
+                last_row: IdTable::default(),
+            },
+            machines: MachineChanges {
+                on_machine: vec![Vec::new(); if may_die { cluster.n_machines() as usize } else { 0 }],
+                down: BTreeMap::new(),
+                left: BTreeSet::new(),
+                horizons: BTreeMap::new(),
+            },
             failures: BTreeMap::new(),
             wakes: BTreeSet::new(),
             freed: None,
@@ -179,7 +195,7 @@ impl Ledger {
             Report::Up(machine) => self.machine_up(machine, events),
             Report::Joined(group) => self.machines_join(group, events),
             Report::Left(machine) => self.machine_left(machine, engine, events),
-            Report::Ends { machine, at } => drop(self.horizons.insert(machine, at)),
+            Report::Ends { machine, at } => drop(self.machines.horizons.insert(machine, at)),
             Report::Woken => events.push(Event::Wake),
             // Nothing is left of a finished flow.
             Report::Withdrawn(_) | Report::Offer(_) | Report::GaveUp(_) => {}
@@ -207,20 +223,20 @@ impl Ledger {
 
     /// Ends a running row. It leaves with this instant, or with its flow.
     fn end_row(&mut self, id: RowId, at: Time, outcome: Outcome) {
-        self.went.remove(&id);
+        self.rows.went.remove(&id);
         let task = &mut self.log[id].task;
         (task.end, task.outcome) = (at, outcome);
         let (phase, count) = (task.phase, task.count);
         self.quotas.end(&self.instance, phase, count);
         self.forget_reduce(id, phase);
         if !self.keeps_rows() {
-            self.leaving.push(id);
+            self.rows.leaving.push(id);
         }
     }
 
     /// Ended rows that cannot change any more leave. Call this at the end of an instant.
     pub(crate) fn drop_rows(&mut self, sink: &mut dyn Sink) {
-        for id in self.leaving.drain(..) {
+        for id in self.rows.leaving.drain(..) {
             if let Some(row) = self.log.remove(id) {
                 sink.row(id, &row.task, row.places(), &self.instance);
             }
@@ -232,19 +248,19 @@ impl Ledger {
 
     /// Forgets a flow that is finished or can never finish: its rows leave, and nothing of it is kept.
     pub(crate) fn retire_flow(&mut self, flow: FlowId, sink: &mut dyn Sink) {
-        for &id in &self.of_flow[flow] {
+        for &id in &self.rows.of_flow[flow] {
             if let Some(row) = self.log.remove(id) {
                 sink.row(id, &row.task, row.places(), &self.instance);
             }
         }
-        self.of_flow.forget([flow]);
+        self.rows.of_flow.forget([flow]);
         let (started, completion) = (self.state.started(flow), self.state.completion(flow));
         sink.flow(&FlowEnd { flow, started, completion }, &self.instance);
         for phase in self.instance.flow(flow).phases() {
-            if let Some(reduces) = &mut self.reduces {
+            if let Some(reduces) = &mut self.rows.reduces {
                 reduces.forget([phase]);
             }
-            self.last_row.forget([phase]);
+            self.rows.last_row.forget([phase]);
             while let Some((&task, _)) = self.failures.range((phase, 0)..=(phase, u32::MAX)).next() {
                 self.failures.remove(&task);
             }
@@ -255,7 +271,7 @@ impl Ledger {
 
     fn finished(&mut self, id: RowId, at: Time, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         let (row, machine) = self.free_places(id);
-        let began = self.went.get(&id).copied().unwrap_or(row.start).max(row.start + row.startup);
+        let began = self.rows.went.get(&id).copied().unwrap_or(row.start).max(row.start + row.startup);
         self.end_row(id, at, Outcome::Done);
         self.end_twin(id, at, engine, events);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
@@ -314,7 +330,7 @@ impl Ledger {
     }
 
     fn forget_reduce(&mut self, id: RowId, phase: PhaseId) {
-        if let Some(reduces) = &mut self.reduces
+        if let Some(reduces) = &mut self.rows.reduces
             && self.instance.phase(phase).kind == PhaseKind::Reduce
         {
             reduces[phase].retain(|&other| other != id);
@@ -328,9 +344,9 @@ impl Ledger {
             return;
         };
         self.state.release(&self.instance, reduce);
-        for &row in self.reduces.iter().flat_map(|r| &r[reduce]) {
+        for &row in self.rows.reduces.iter().flat_map(|r| &r[reduce]) {
             self.row_changes += 1;
-            self.went.insert(row, since.max(self.log[row].task.start));
+            self.rows.went.insert(row, since.max(self.log[row].task.start));
             engine.order(Order::Go { row, since });
         }
     }
@@ -365,8 +381,8 @@ impl Ledger {
                 self.log[row].extend(&self.piece);
             } else {
                 let row = self.open_row(phase, piece, self.now);
-                self.last_row[phase] = Some(row);
-                self.opened.push(row);
+                self.rows.last_row[phase] = Some(row);
+                self.rows.opened.push(row);
             }
             first += count;
             left -= count;
@@ -384,15 +400,15 @@ impl Ledger {
     pub(crate) fn are_alike(&self, slot_kind: SlotKind) -> bool {
         self.rows_grow()
             && self.ams.is_none()
-            && self.horizons.is_empty()
+            && self.machines.horizons.is_empty()
             && self.fastest.classes(slot_kind).len() <= 1
     }
 
     /// The opened row of a phase to which the tasks on the slots of `piece` may be added: they must follow
     /// its tasks, be equal to them, and have slots of the same speed.
     fn growing(&self, phase: PhaseId, tasks: TaskRange) -> Option<RowId> {
-        let id = self.last_row[phase]?;
-        if id < *self.opened.first()? {
+        let id = self.rows.last_row[phase]?;
+        if id < *self.rows.opened.first()? {
             return None;
         }
         let row = &self.log[id];
@@ -408,11 +424,11 @@ impl Ledger {
 
     /// Sends the opened rows to the engine.
     pub(crate) fn start_opened(&mut self, engine: &mut dyn Engine) {
-        let mut opened = std::mem::take(&mut self.opened);
+        let mut opened = std::mem::take(&mut self.rows.opened);
         for row in opened.drain(..) {
             self.start_row(row, None, engine);
         }
-        self.opened = opened;
+        self.rows.opened = opened;
     }
 
     /// The number of equal tasks from `first` on.
@@ -494,18 +510,18 @@ impl Ledger {
         let row = self.log.push(Row::new(new, &self.piece));
         self.quotas.start(&self.instance, phase, count);
         let info = self.instance.phase(phase);
-        if let Some(reduces) = &mut self.reduces
+        if let Some(reduces) = &mut self.rows.reduces
             && info.kind == PhaseKind::Reduce
         {
             reduces[phase].push(row);
         }
         if self.keeps_rows() {
-            self.of_flow[info.flow].push(row);
+            self.rows.of_flow[info.flow].push(row);
         }
         if self.capabilities.faults != Faults::Never {
             let slot_kind = self.instance.slot_kind_of(phase);
             let (machine, _) = self.instance.cluster().machine_of(slot_kind, self.piece[0].first);
-            let rows = &mut self.on_machine[machine.index()];
+            let rows = &mut self.machines.on_machine[machine.index()];
             // Rows that left the log are dropped when the list is full, so that its length depends on the
             // live rows.
             if rows.len() == rows.capacity() {
@@ -520,7 +536,7 @@ impl Ledger {
     fn start_row(&self, id: RowId, reported_as: Option<u64>, engine: &mut dyn Engine) {
         let row = &self.log[id];
         let NewRow { phase, first, count, attempt, start, .. } = row.task;
-        let since = self.went.get(&id).copied().unwrap_or(start);
+        let since = self.rows.went.get(&id).copied().unwrap_or(start);
         let held = self.state.is_early(&self.instance, phase);
         let places = row.places();
         let start = Start { row: id, since, reported_as, phase, first, count, attempt, places, held };
@@ -528,7 +544,7 @@ impl Ledger {
     }
 
     fn machine_up(&mut self, machine: MachineId, events: &mut Vec<Event>) {
-        if self.left.contains(&machine) || self.down.remove(&machine).is_none() {
+        if self.machines.left.contains(&machine) || self.machines.down.remove(&machine).is_none() {
             return;
         }
         self.free_machine(machine);
@@ -555,7 +571,7 @@ impl Ledger {
             self.free[slot_kind.index()].grow(cluster.slot_numbers(slot_kind));
         }
         if self.capabilities.faults != Faults::Never {
-            self.on_machine.resize(cluster.n_machines() as usize, Vec::new());
+            self.machines.on_machine.resize(cluster.n_machines() as usize, Vec::new());
         }
         for machine in machines.map(MachineId) {
             self.free_machine(machine);
@@ -564,7 +580,7 @@ impl Ledger {
     }
 
     fn machine_left(&mut self, machine: MachineId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
-        if !self.left.insert(machine) {
+        if !self.machines.left.insert(machine) {
             return;
         }
         self.machine_down(machine, engine, events);
@@ -575,11 +591,11 @@ impl Ledger {
     fn machine_down(&mut self, machine: MachineId, engine: &mut dyn Engine, events: &mut Vec<Event>) {
         assert!(self.capabilities.faults != Faults::Never, "a machine went although none ever does");
         assert!(self.ams.is_none(), "AMs on a machine that leaves are not supported");
-        if self.down.contains_key(&machine) {
+        if self.machines.down.contains_key(&machine) {
             return;
         }
-        self.down.insert(machine, self.now);
-        self.horizons.remove(&machine);
+        self.machines.down.insert(machine, self.now);
+        self.machines.horizons.remove(&machine);
         for &slot_kind in self.instance.cluster().slot_kinds() {
             if let Some(range) = self.instance.cluster().machine_slots(slot_kind, machine) {
                 self.free[slot_kind.index()].remove(range);
@@ -587,7 +603,7 @@ impl Ledger {
             }
         }
         events.push(Event::MachineDown(machine));
-        for id in std::mem::take(&mut self.on_machine[machine.index()]) {
+        for id in std::mem::take(&mut self.machines.on_machine[machine.index()]) {
             let Some(row) = self.log.get(id) else { continue };
             if row.is_running() {
                 self.kill(id, engine, events);
@@ -629,7 +645,7 @@ impl Ledger {
         if complete && let Some(reduce) = self.instance.job(job).reduce {
             self.state.hold(&self.instance, reduce);
             self.row_changes += 1;
-            for &row in self.reduces.iter().flat_map(|r| &r[reduce]) {
+            for &row in self.rows.reduces.iter().flat_map(|r| &r[reduce]) {
                 engine.order(Order::Hold(row));
             }
         }
@@ -644,7 +660,7 @@ impl Ledger {
         while self.state.waiting(SlotKind::Any) > 0
             && self.state.waiting(SlotKind::Any) >= self.state.alive(SlotKind::Any)
         {
-            let reduces = self.reduces.as_ref().expect("invariant: waiting reduces are tracked");
+            let reduces = self.rows.reduces.as_ref().expect("invariant: waiting reduces are tracked");
             let waiting = reduces.iter_enumerated().filter(|(p, _)| self.state.phase(*p).waiting() > 0);
             let Some(id) = waiting.flat_map(|(_, rows)| rows.iter().copied()).max() else { return };
             for &range in self.log[id].places() {
@@ -678,7 +694,7 @@ impl Ledger {
     }
 
     pub(crate) fn is_down(&self, machine: MachineId) -> bool {
-        self.down.contains_key(&machine)
+        self.machines.down.contains_key(&machine)
     }
 }
 

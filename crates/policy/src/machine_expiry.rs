@@ -9,7 +9,7 @@ use crate::view::Estimates;
 impl Ledger {
     /// Whether a task of a phase that starts now on a machine is estimated to end before the machine leaves.
     pub(crate) fn ends_in_time(&self, phase: PhaseId, machine: MachineId, estimates: &Estimates) -> bool {
-        let Some(&at) = self.horizons.get(&machine) else { return true };
+        let Some(&at) = self.machines.horizons.get(&machine) else { return true };
         let speed = estimates.speed[self.instance.cluster().group_id_of(machine)];
         self.now.seconds() + estimates.task[phase].seconds() / speed <= at.seconds()
     }
@@ -19,7 +19,8 @@ impl Ledger {
     pub(crate) fn hide_short(&mut self, phase: PhaseId, estimates: &Estimates) -> Vec<SlotRange> {
         let mut hidden = Vec::new();
         let slot_kind = self.instance.slot_kind_of(phase);
-        let short = self.horizons.keys().filter(|&&machine| !self.ends_in_time(phase, machine, estimates));
+        let short =
+            self.machines.horizons.keys().filter(|&&machine| !self.ends_in_time(phase, machine, estimates));
         let ranges: Vec<SlotRange> =
             short.filter_map(|&machine| self.instance.cluster().machine_slots(slot_kind, machine)).collect();
         for range in ranges {

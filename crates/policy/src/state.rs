@@ -48,6 +48,21 @@ struct FlowState {
     end: Time,
 }
 
+/// The phases and slots of one kind.
+#[derive(Clone, Debug, Default)]
+struct KindState {
+    /// Ready phases with tasks left.
+    ready: BTreeSet<PhaseId>,
+    /// The number of phases that want slots.
+    wanting: u32,
+    /// Ready phases that may have a guarantee.
+    guaranteed: BTreeSet<PhaseId>,
+    /// Slots that reduces hold while they wait for maps.
+    waiting: u32,
+    /// The number of slots on machines that are up.
+    alive: u32,
+}
+
 /// The progress of all active flows: those that have arrived and not finished or failed.
 #[derive(Clone, Debug, Default)]
 pub struct State {
@@ -61,12 +76,8 @@ pub struct State {
     lengths: Lengths,
     /// Instant phases that became ready and are about to be done; empty between calls.
     passing: VecDeque<PhaseId>,
-    /// Ready phases with tasks left, by slot kind.
-    ready: [BTreeSet<PhaseId>; 2],
-    /// The number of phases that want slots, by slot kind.
-    wanting: [u32; 2],
-    /// Ready phases that may have a guarantee, by slot kind.
-    guaranteed: [BTreeSet<PhaseId>; 2],
+    /// By slot kind.
+    kinds: [KindState; 2],
     /// Ready reduce phases whose maps are not all done.
     early: BTreeSet<PhaseId>,
     /// Phases that would be ready if the ApplicationMaster of their job were up.
@@ -75,10 +86,8 @@ pub struct State {
     submits: bool,
     /// Jobs that are to be submitted now; empty between calls of the ledger.
     to_submit: Vec<JobId>,
-    waiting: [u32; 2],
-    alive: [u32; 2],
     /// The ranks of early reduces at the last call of [`State::drain_touched`].
-    bar: ([u32; 2], [u32; 2]),
+    bar: [(u32, u32); 2],
     tasks_done: u64,
     /// Whether some task reached the limit on attempt numbers.
     hopeless: bool,
@@ -93,11 +102,11 @@ impl State {
     /// If `slowstart` is not in `0..=1`.
     pub fn new(cluster: &Cluster, slowstart: f64) -> Self {
         assert!((0.0..=1.0).contains(&slowstart), "slow-start {slowstart} is not a fraction");
-        let mut alive = [0; 2];
+        let mut kinds = [KindState::default(), KindState::default()];
         for &slot_kind in cluster.slot_kinds() {
-            alive[slot_kind.index()] = cluster.slots(slot_kind);
+            kinds[slot_kind.index()].alive = cluster.slots(slot_kind);
         }
-        Self { slowstart, alive, ..Self::default() }
+        Self { slowstart, kinds, ..Self::default() }
     }
 
     /// The same for an engine with this meaning of task durations.
@@ -144,7 +153,7 @@ impl State {
 
     /// For each slot kind, whether a phase wants slots. Without one, free slots have no use.
     pub(crate) fn wants_slots(&self) -> [bool; 2] {
-        self.wanting.map(|phases| phases > 0)
+        self.kinds.each_ref().map(|kind| kind.wanting > 0)
     }
 
     /// Changes a phase, and counts whether it wants slots.
@@ -154,24 +163,24 @@ impl State {
         change(state);
         let after = state.wants_slots();
         if before != after {
-            let wanting = &mut self.wanting[instance.slot_kind_of(phase).index()];
+            let wanting = &mut self.kinds[instance.slot_kind_of(phase).index()].wanting;
             *wanting = if after { *wanting + 1 } else { *wanting - 1 };
         }
     }
 
     /// Ready phases that have tasks left (running ones included), in the order of their ids.
     pub fn ready(&self, slot_kind: SlotKind) -> impl Iterator<Item = PhaseId> + '_ {
-        self.ready[slot_kind.index()].iter().copied()
+        self.kinds[slot_kind.index()].ready.iter().copied()
     }
 
     /// How many ready phases have tasks left.
     pub fn n_ready(&self, slot_kind: SlotKind) -> usize {
-        self.ready[slot_kind.index()].len()
+        self.kinds[slot_kind.index()].ready.len()
     }
 
     /// The ready phases that may have a guarantee, of their own or of their pool: few of many.
     pub fn guaranteed(&self, slot_kind: SlotKind) -> impl Iterator<Item = PhaseId> + '_ {
-        self.guaranteed[slot_kind.index()].iter().copied()
+        self.kinds[slot_kind.index()].guaranteed.iter().copied()
     }
 
     /// Whether a job is done.
@@ -207,12 +216,12 @@ impl State {
 
     /// Slots of `slot_kind` on machines that are up, except those that ApplicationMasters hold.
     pub fn alive(&self, slot_kind: SlotKind) -> u32 {
-        self.alive[slot_kind.index()]
+        self.kinds[slot_kind.index()].alive
     }
 
     /// Slots of `slot_kind` held by reduces that wait for maps.
     pub fn waiting(&self, slot_kind: SlotKind) -> u32 {
-        self.waiting[slot_kind.index()]
+        self.kinds[slot_kind.index()].waiting
     }
 
     /// Task attempts that finished so far, lost ones included.
@@ -222,7 +231,7 @@ impl State {
 
     /// Whether tasks of `phase` wait for a slot, or for the ApplicationMaster of their job.
     pub(crate) fn waits_for_slots(&self, phase: PhaseId) -> bool {
-        self.stopped.contains(&phase) || self.ready.iter().any(|ready| ready.contains(&phase))
+        self.stopped.contains(&phase) || self.kinds.iter().any(|kind| kind.ready.contains(&phase))
     }
 
     /// Whether some ready phase is early ([`State::is_early`]).
@@ -257,14 +266,14 @@ impl State {
         }
         // One generic slot must stay free of waiting reduces, or their maps cannot run.
         let slot_kind = SlotKind::Any.index();
-        room.min(self.alive[slot_kind].saturating_sub(1 + self.waiting[slot_kind]))
+        room.min(self.kinds[slot_kind].alive.saturating_sub(1 + self.kinds[slot_kind].waiting))
     }
 
     /// Adds phases whose numbers changed since the last call, at least once each, to `to`. If the bar for
     /// early reduces changed, adds all ready ones.
     pub(crate) fn drain_touched(&mut self, to: &mut Vec<PhaseId>) {
         to.append(&mut self.touched);
-        let bar = (self.waiting, self.alive);
+        let bar = self.kinds.each_ref().map(|kind| (kind.waiting, kind.alive));
         if std::mem::replace(&mut self.bar, bar) != bar {
             to.extend(&self.early);
         }
@@ -409,18 +418,18 @@ impl State {
     /// Adds a phase to the lists of ready phases.
     fn list(&mut self, instance: &Instance, phase: PhaseId) {
         let slot_kind = instance.slot_kind_of(phase).index();
-        self.ready[slot_kind].insert(phase);
+        self.kinds[slot_kind].ready.insert(phase);
         let has_pool = instance.flow(instance.flow_of(phase)).pool.is_some();
         if has_pool || instance.phase(phase).min_slots > 0 {
-            self.guaranteed[slot_kind].insert(phase);
+            self.kinds[slot_kind].guaranteed.insert(phase);
         }
     }
 
     /// Removes a phase from the lists of ready phases.
     fn unlist(&mut self, instance: &Instance, phase: PhaseId) {
         let slot_kind = instance.slot_kind_of(phase).index();
-        self.ready[slot_kind].remove(&phase);
-        self.guaranteed[slot_kind].remove(&phase);
+        self.kinds[slot_kind].ready.remove(&phase);
+        self.kinds[slot_kind].guaranteed.remove(&phase);
     }
 
     /// Takes up to `most` consecutive tasks to start, the lowest first; they then count as running.
@@ -458,7 +467,7 @@ impl State {
             state.waiting += if early { take.count } else { 0 };
         });
         if early {
-            self.waiting[instance.cluster().slot_kind_of(info.kind).index()] += take.count;
+            self.kinds[instance.cluster().slot_kind_of(info.kind).index()].waiting += take.count;
         }
         self.touched.push(phase);
     }
@@ -475,7 +484,7 @@ impl State {
         if early {
             // The reduce ended before the map output was lost, but its report arrives only now.
             state.waiting -= count;
-            self.waiting[instance.slot_kind_of(phase).index()] -= count;
+            self.kinds[instance.slot_kind_of(phase).index()].waiting -= count;
         }
         state.running -= count;
         state.done += count;
@@ -577,7 +586,7 @@ impl State {
     /// The waiting reduces of a phase compute from now on.
     pub(crate) fn release(&mut self, instance: &Instance, reduce: PhaseId) {
         let waiting = std::mem::take(&mut self.phases[reduce].waiting);
-        self.waiting[instance.slot_kind_of(reduce).index()] -= waiting;
+        self.kinds[instance.slot_kind_of(reduce).index()].waiting -= waiting;
     }
 
     /// The running reduces of a phase wait again, because map output was lost.
@@ -585,7 +594,7 @@ impl State {
         let state = &mut self.phases[reduce];
         let more = state.running - state.waiting;
         state.waiting += more;
-        self.waiting[instance.slot_kind_of(reduce).index()] += more;
+        self.kinds[instance.slot_kind_of(reduce).index()].waiting += more;
     }
 
     /// Running tasks were killed and must run again.
@@ -601,7 +610,7 @@ impl State {
         state.running -= tasks.count;
         if early {
             state.waiting -= tasks.count;
-            self.waiting[instance.slot_kind_of(phase).index()] -= tasks.count;
+            self.kinds[instance.slot_kind_of(phase).index()].waiting -= tasks.count;
         }
         self.again(instance, phase, tasks, events);
     }
@@ -656,7 +665,7 @@ impl State {
     /// Slots of a slot kind went down or came up with their machine, or an ApplicationMaster took or left
     /// one.
     pub(crate) fn set_alive(&mut self, slot_kind: SlotKind, slots: u32) {
-        self.alive[slot_kind.index()] = slots;
+        self.kinds[slot_kind.index()].alive = slots;
     }
 }
 

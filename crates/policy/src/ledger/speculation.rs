@@ -29,8 +29,8 @@ impl Ledger {
         self.piece.clear();
         self.piece.push(place);
         let id = self.open_row(phase, taken, since);
-        self.twins.insert(row, id);
-        self.twins.insert(id, row);
+        self.rows.twins.insert(row, id);
+        self.rows.twins.insert(id, row);
         self.start_row(id, Some(name), engine);
     }
 
@@ -42,7 +42,7 @@ impl Ledger {
         let may_run = self.capabilities.faults == Faults::Never
             && is_there
             && self.free[slot_kind.index()].count_in(place) == 1
-            && !self.twins.contains_key(&row)
+            && !self.rows.twins.contains_key(&row)
             && !self.state.is_early(&self.instance, first.phase);
         let attempt = first.attempt.checked_add(1).filter(|_| may_run)?;
         Some(TaskRange { first: first.first, count: 1, attempt })
@@ -57,8 +57,8 @@ impl Ledger {
         engine: &mut dyn Engine,
         events: &mut Vec<Event>,
     ) -> Option<u16> {
-        let other = self.twins.remove(&id)?;
-        self.twins.remove(&other);
+        let other = self.rows.twins.remove(&id)?;
+        self.rows.twins.remove(&other);
         let (row, _) = self.free_places(other);
         let slot_kind = self.instance.slot_kind_of(row.phase);
         self.state.set_alive(slot_kind, self.state.alive(slot_kind) + 1);
@@ -71,11 +71,11 @@ impl Ledger {
     /// Running speculative attempts on slots of a kind.
     pub(crate) fn speculative_attempts(&self, slot_kind: SlotKind) -> u32 {
         let is_here = |row: &RowId| self.instance.slot_kind_of(self.log[*row].task.phase) == slot_kind;
-        self.twins.keys().filter(|row| self.is_speculative(**row) && is_here(row)).count() as u32
+        self.rows.twins.keys().filter(|row| self.is_speculative(**row) && is_here(row)).count() as u32
     }
 
     /// Whether a row is a speculative attempt whose first attempt runs.
     pub(crate) fn is_speculative(&self, id: RowId) -> bool {
-        self.twins.get(&id).is_some_and(|first| *first < id)
+        self.rows.twins.get(&id).is_some_and(|first| *first < id)
     }
 }
