@@ -38,6 +38,17 @@ impl Bits {
         of_words(self.0.iter().copied())
     }
 
+    /// Appends the numbers in order.
+    pub(super) fn append_to(&self, to: &mut Vec<u32>) {
+        for (first, &word) in (0u32..).step_by(64).zip(&self.0) {
+            let mut bits = word;
+            while bits != 0 {
+                to.push(first + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+
     /// The numbers that are in `other` too and not in `without`, in order.
     pub(super) fn and_not<'a>(
         &'a self,
@@ -70,6 +81,9 @@ mod tests {
             b.insert(number);
         }
         assert_eq!(a.iter().collect::<Vec<_>>(), [0, 1, 63, 64, 200]);
+        let mut numbers = vec![7];
+        a.append_to(&mut numbers);
+        assert_eq!(numbers, [7, 0, 1, 63, 64, 200]);
         let mut one = Bits::default();
         one.insert(1);
         assert_eq!(a.and_not(&b, &one).collect::<Vec<_>>(), [64]);

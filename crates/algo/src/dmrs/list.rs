@@ -82,7 +82,7 @@ pub struct Slot {
 }
 
 /// Slots of one speed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Class {
     speed: f64,
     /// t_l of the slots that nothing was placed on, which are most of them.
@@ -138,9 +138,9 @@ struct Untouched {
 
 impl Untouched {
     /// Appends slots that are free at a time, in the order of their numbers; times never decrease.
-    fn push(&mut self, time: Time, slots: impl Iterator<Item = u32>) {
+    fn push(&mut self, time: Time, slots: &[u32]) {
         let first = self.slots.len() as u32;
-        self.slots.extend(slots);
+        self.slots.extend_from_slice(slots);
         let end = self.slots.len() as u32;
         match self.runs.last_mut() {
             Some(run) if run.time == time && first < end => {
@@ -226,10 +226,6 @@ struct Candidate {
 }
 
 impl Class {
-    fn new(speed: f64) -> Self {
-        Self { speed, untouched: Untouched::default(), placed: BTreeMap::new() }
-    }
-
     fn candidate(&mut self, ready: Time, span: Span) -> Option<Candidate> {
         let untouched = self.untouched.last(ready);
         let placed = self.placed.range_mut(..=ready).next_back();
@@ -288,6 +284,8 @@ pub struct List {
     slot_kinds: [Vec<Class>; 2],
     /// The slots of the tasks that are being placed.
     taken: Vec<u32>,
+    /// Classes without slots, kept for their memory.
+    unused: Vec<Class>,
 }
 
 /// How far the placing of a job has got.
@@ -335,25 +333,33 @@ impl List {
             }
             // Many slots are like the one before them.
             for alike in slots.chunk_by(|a, b| (a.free, a.speed) == (b.free, b.speed)) {
-                let numbers = alike.iter().map(|slot| slot.number);
-                list.add(slot_kind, alike[0].speed, alike[0].free, numbers);
+                let numbers: Vec<u32> = alike.iter().map(|slot| slot.number).collect();
+                list.add(slot_kind, alike[0].speed, alike[0].free, &numbers);
             }
         }
         list
     }
 
+    /// Removes all slots.
+    pub(super) fn clear(&mut self) {
+        for mut class in self.slot_kinds.iter_mut().flat_map(|classes| classes.drain(..)) {
+            let Class { untouched, placed, .. } = &mut class;
+            untouched.slots.clear();
+            untouched.runs.clear();
+            untouched.before.clear();
+            untouched.first = 0;
+            placed.clear();
+            self.unused.push(class);
+        }
+    }
+
     /// Adds slots of a kind that are equally fast and free at the same time, in the order of their numbers.
     /// The times of a class never decrease.
-    pub(super) fn add(
-        &mut self,
-        slot_kind: usize,
-        speed: f64,
-        free: Time,
-        numbers: impl Iterator<Item = u32>,
-    ) {
+    pub(super) fn add(&mut self, slot_kind: usize, speed: f64, free: Time, numbers: &[u32]) {
         let classes = &mut self.slot_kinds[slot_kind];
         let at = classes.binary_search_by(|class| class.speed.total_cmp(&speed)).unwrap_or_else(|at| {
-            classes.insert(at, Class::new(speed));
+            classes.insert(at, self.unused.pop().unwrap_or_default());
+            classes[at].speed = speed;
             at
         });
         classes[at].untouched.push(free, numbers);
@@ -389,7 +395,7 @@ impl List {
             }
             let count = u64::from(run.count - progress.tasks).min(left) as u32;
             let some = Run { first: run.first + progress.tasks, count, span: run.span };
-            let Self { slot_kinds, taken } = self;
+            let Self { slot_kinds, taken, .. } = self;
             let placing = PlacedRun { phase: phase.id, run: some, ready: progress.ready };
             let end = place_run(&mut slot_kinds[phase.slot_kind], placing, room, taken, report);
             progress.last = progress.last.max(end);

@@ -449,14 +449,14 @@ impl Queues {
         let are_alike = speeds.0.raw.windows(2).all(|pair| pair[0] == pair[1]);
         let mut add = |free: Time, run: &[u32]| {
             for alike in run.chunk_by(|&a, &b| are_alike || speed(a) == speed(b)) {
-                list.add(slot_kind, speed(alike[0]), free, alike.iter().copied());
+                list.add(slot_kind, speed(alike[0]), free, alike);
             }
         };
         let in_order = &self.in_order[slot_kind];
         let overdue = in_order.runs.partition_point(|&(end, _)| end <= now);
         if overdue == 0 {
             self.numbers.clear();
-            self.numbers.extend(self.idle[slot_kind].iter());
+            self.idle[slot_kind].append_to(&mut self.numbers);
             add(now, &self.numbers);
             in_order.runs_from(0).for_each(|(end, run)| add(end, run));
             return;

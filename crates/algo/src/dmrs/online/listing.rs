@@ -90,7 +90,8 @@ impl Dmrs {
             }
         }
         let speeds = self.speeds.get().clone();
-        let mut list = List::default();
+        let mut list = self.list.take().unwrap_or_default();
+        list.clear();
         if self.rough {
             list = List::new(self.slots_that_work(&speeds, view));
         } else {
