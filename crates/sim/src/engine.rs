@@ -17,22 +17,13 @@ use slackline_policy::engine::{
 
 use crate::crashes::{Crashes, Failures};
 use crate::heartbeat::Heartbeats;
+use crate::in_vain::InVain;
 use crate::membership::Membership;
 use crate::noise;
 use crate::options::Options;
 use crate::profile::Starts;
 use crate::queue::{Pending, Queue};
 use crate::speculation::{Attempt, Seconds, Spot};
-
-/// The number of consecutive machine failures without progress after which a simulation stops. Tasks that
-/// outlast every machine, or whose output is lost repeatedly, would otherwise be retried forever. On a large
-/// cluster the limit is [`FAILURES_IN_VAIN_EACH`] for each machine.
-const FAILURES_IN_VAIN: u32 = 1_000;
-const FAILURES_IN_VAIN_EACH: u32 = 100;
-
-/// The number of consecutive wakes, with nothing running and no flow or machine to come, after which a
-/// simulation stops. A policy that plans by epochs would otherwise continue forever on dead machines.
-const WAKES_IN_VAIN: u32 = 100_000;
 
 /// A batch that is tracked separately, because it waits, or its machine may fail or reports late.
 #[derive(Clone, Copy, Debug)]
@@ -67,13 +58,10 @@ pub struct Sim<'a> {
     /// Whether machines may fail or leave.
     machines_may_go: bool,
     left: BTreeSet<MachineId>,
-    /// Failures of machines since the last progress, and the limit on them.
-    in_vain: u32,
-    in_vain_max: u32,
+    in_vain: InVain,
     /// Tasks of each phase whose ends are progress, kept if machines may leave. A phase has as many as tasks;
     /// later ends replace output that was lost with a machine.
     due: BTreeMap<PhaseId, u32>,
-    wakes_in_vain: u32,
     /// Batches that will end, without those that wait for maps, and answers about ApplicationMasters to come.
     ending: u32,
     /// Recoveries in the queue.
@@ -142,10 +130,8 @@ impl<'a> Sim<'a> {
             offering: Vec::new(),
             failures,
             left: BTreeSet::new(),
-            in_vain: 0,
-            in_vain_max: FAILURES_IN_VAIN.max(cluster.n_machines().saturating_mul(FAILURES_IN_VAIN_EACH)),
+            in_vain: InVain::new(cluster.n_machines()),
             due: BTreeMap::new(),
-            wakes_in_vain: 0,
             ending: 0,
             recoveries,
         };
@@ -208,7 +194,7 @@ impl<'a> Sim<'a> {
                 Pending::Wake => {
                     let alone = self.ending == 0 && self.recoveries == 0;
                     let hopeless = alone && self.next_arrival().is_none();
-                    self.wakes_in_vain = if hopeless { self.wakes_in_vain + 1 } else { 0 };
+                    self.in_vain.wakes = if hopeless { self.in_vain.wakes + 1 } else { 0 };
                     if reports.last() != Some(&Report::Woken) {
                         reports.push(Report::Woken);
                     }
@@ -260,7 +246,7 @@ impl<'a> Sim<'a> {
             && *due > 0
         {
             *due = due.saturating_sub(tracked.slots);
-            self.in_vain = 0;
+            self.in_vain.failures = 0;
         }
         self.ending -= 1;
         if tracked.startup > Span::ZERO {
@@ -369,7 +355,7 @@ impl<'a> Sim<'a> {
 
     fn crash(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
         self.silence(machine, reports);
-        self.in_vain += 1;
+        self.in_vain.failures += 1;
         reports.push(Report::Down(machine));
     }
 
@@ -411,8 +397,8 @@ impl<'a> Sim<'a> {
         if !reports.is_empty() {
             return Some(self.now);
         }
-        let n = self.in_vain;
-        if n >= self.in_vain_max {
+        let n = self.in_vain.failures;
+        if n >= self.in_vain.failures_max {
             let why = format!("machines died too often: {n} times before another task finished");
             reports.push(Report::GaveUp(why));
         }
@@ -549,7 +535,7 @@ impl Engine for Sim<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        while self.in_vain < self.in_vain_max && self.wakes_in_vain < WAKES_IN_VAIN {
+        while !self.in_vain.is_too_much() {
             let next = [self.queue.next_time(), self.next_arrival(), self.next_offer()];
             let next = next.into_iter().flatten().min()?;
             self.now = next;

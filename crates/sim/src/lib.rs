@@ -19,6 +19,7 @@
 pub mod crashes;
 pub mod engine;
 mod heartbeat;
+mod in_vain;
 pub mod membership;
 pub mod noise;
 pub mod options;

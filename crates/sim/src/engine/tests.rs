@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::crashes::Crash;
+use crate::in_vain::FAILURES_IN_VAIN;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::{Seed, SlotRange};
@@ -308,9 +309,9 @@ fn a_batch_that_ends_shows_that_failures_are_not_in_vain() {
     let mut sim = dying(&instance, 5, None);
     next(&mut sim);
     start(&mut sim, &instance, 0, 0, 1);
-    sim.in_vain = FAILURES_IN_VAIN - 1;
+    sim.in_vain.failures = FAILURES_IN_VAIN - 1;
     assert_eq!(next(&mut sim), (at(3), vec![finished(0, at(3))]));
-    assert_eq!(sim.in_vain, 0);
+    assert_eq!(sim.in_vain.failures, 0);
 }
 
 #[test]
@@ -319,10 +320,10 @@ fn a_task_that_ends_again_because_its_output_was_lost_is_no_progress() {
     let mut sim = dying(&instance, 50, None);
     next(&mut sim);
     for (row, in_vain) in [(0, 0), (1, 0), (2, 0), (3, 0), (4, 7)] {
-        sim.in_vain = 7;
+        sim.in_vain.failures = 7;
         start(&mut sim, &instance, row, 0, 1);
         next(&mut sim);
-        assert_eq!(sim.in_vain, in_vain, "row {row} of a phase of four tasks");
+        assert_eq!(sim.in_vain.failures, in_vain, "row {row} of a phase of four tasks");
     }
 }
 
@@ -334,9 +335,9 @@ fn ends_are_reported_before_a_simulation_stops() {
     start(&mut sim, &instance, 0, 0, 1);
     start(&mut sim, &instance, 1, 1, 1);
     sim.now = at(3);
-    sim.in_vain = FAILURES_IN_VAIN;
+    sim.in_vain.failures = FAILURES_IN_VAIN;
     assert_eq!(next(&mut sim), (at(3), vec![finished(0, at(3)), finished(1, at(3))]));
-    sim.in_vain = FAILURES_IN_VAIN;
+    sim.in_vain.failures = FAILURES_IN_VAIN;
     assert_eq!(poll(&mut sim), None);
 }
 
@@ -357,11 +358,11 @@ fn a_simulation_stops_after_a_hundred_thousand_wakes_in_vain() {
 /// The number of wakes in vain after one wake at second 1.
 fn wakes_in_vain(mut sim: Sim<'_>, prepare: impl Fn(&mut Sim<'_>)) -> u32 {
     next(&mut sim);
-    sim.wakes_in_vain = 7;
+    sim.in_vain.wakes = 7;
     prepare(&mut sim);
     sim.wake_at(at(1));
     while next(&mut sim).0 < at(1) {}
-    sim.wakes_in_vain
+    sim.in_vain.wakes
 }
 
 #[test]

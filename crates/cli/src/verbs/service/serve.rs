@@ -106,22 +106,7 @@ pub(crate) struct Serve {
     zone: Option<String>,
 
     #[command(flatten)]
-    local: SocketFlags,
-    /// Address to listen at; TLS and tokens beyond this machine
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Access control")]
-    listen: Option<SocketAddr>,
-    /// TLS certificate (PEM), read again when it changes
-    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Access control")]
-    tls_certificate: Option<PathBuf>,
-    /// TLS key (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_certificate", help_heading = "Access control")]
-    tls_key: Option<PathBuf>,
-    /// Role of local users without a token [default: none]
-    #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "listen", help_heading = "Access control")]
-    loopback: Option<Role>,
-    /// Host name that a proxy uses for this service; may be given several times
-    #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Access control")]
-    host: Vec<String>,
+    access: AccessFlags,
 
     #[command(flatten)]
     alerts: AlertFlags,
@@ -136,10 +121,10 @@ enum ServeCommand {
     Drain(Drain),
 }
 
-/// The socket for the users of this machine.
+/// Who may use the service.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Access control")]
-struct SocketFlags {
+struct AccessFlags {
     /// Unix socket [default: in the state directory]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
@@ -149,6 +134,21 @@ struct SocketFlags {
     /// Role of other users of the socket [default: none]
     #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles())]
     socket_role: Option<Role>,
+    /// Address to listen at; TLS and tokens beyond this machine
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<SocketAddr>,
+    /// TLS certificate (PEM), read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// TLS key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Role of local users without a token [default: none]
+    #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "listen")]
+    loopback: Option<Role>,
+    /// Host name that a proxy uses for this service; may be given several times
+    #[arg(long, hide_short_help = true, value_name = "NAME")]
+    host: Vec<String>,
 }
 
 /// Where alerts go.
@@ -294,10 +294,10 @@ fn stopped() -> Answer {
 }
 
 fn announce(args: &Serve, paths: &ServicePaths, server: &Server) {
-    let socket = args.local.socket.clone().unwrap_or_else(|| paths.socket());
+    let socket = args.access.socket.clone().unwrap_or_else(|| paths.socket());
     out::talk(format_args!("the service is at {} (--server {})", socket.display(), paths.root().display()));
     if let Some(address) = server.address() {
-        let scheme = if args.tls_certificate.is_some() { "https" } else { "http" };
+        let scheme = if args.access.tls_certificate.is_some() { "https" } else { "http" };
         out::talk(format_args!("its page is at {scheme}://{address}/"));
     }
 }
@@ -357,7 +357,7 @@ impl Serve {
     /// Starts the service. Returns `None` if `stop` is set first. An earlier service that is ending gets some
     /// time to do so; a service that still answers is not ending.
     fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
-        let socket = self.local.socket.clone().unwrap_or_else(|| setup.paths.socket());
+        let socket = self.access.socket.clone().unwrap_or_else(|| setup.paths.socket());
         let mut answers = 0;
         for k in 1.. {
             // Each attempt waits for a second.
@@ -384,20 +384,20 @@ impl Serve {
 
     fn http(&self, paths: &ServicePaths) -> anyhow::Result<HttpSetup> {
         let group =
-            self.local.socket_group.as_deref().map(|group| {
+            self.access.socket_group.as_deref().map(|group| {
                 users::group(group).map_err(|problem| anyhow::anyhow!("--socket-group: {problem}"))
             });
-        let tls = self.tls_certificate.clone().zip(self.tls_key.clone());
+        let tls = self.access.tls_certificate.clone().zip(self.access.tls_key.clone());
         Ok(HttpSetup {
             socket: Some(Socket {
-                path: self.local.socket.clone().unwrap_or_else(|| paths.socket()),
+                path: self.access.socket.clone().unwrap_or_else(|| paths.socket()),
                 group: group.transpose()?,
-                others: self.local.socket_role,
+                others: self.access.socket_role,
             }),
-            listen: self.listen,
+            listen: self.access.listen,
             tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
-            loopback: self.loopback,
-            hosts: self.host.clone(),
+            loopback: self.access.loopback,
+            hosts: self.access.host.clone(),
             bounds: Bounds::default(),
             say: Arc::new(|line: &str| out::warn(line)),
         })
