@@ -29,12 +29,10 @@ use super::list::{self, Lister};
 use super::network::{Network, Remaining, Supply};
 use super::numbers::Numbers;
 use super::orders::{Rule, by_key};
-use super::remaining_flows::{Demand, RemainingFlows};
+use super::remaining_flows::{Demand, EstimatedWork, RemainingFlows};
 use super::search::is_less;
 use crate::epochs::{Allowance, Epochs, Favourite, Targets};
 
-/// Tasks estimated to take no time still need a slot: this many seconds per task.
-const LEAST_SECONDS: f64 = 1e-6;
 /// Halvings of the bracket of a maximum in an epoch.
 const PROBES: u32 = 12;
 /// Nodes beyond which an epoch tries the closed form only, if the costs are a sum of linear ones, for which
@@ -368,21 +366,6 @@ fn next_reduces(slot_kind: SlotKind, view: &View<'_>) -> Vec<PhaseId> {
         ready.filter_map(|reduce| Some((end_of_maps(reduce, view)?, reduce))).collect();
     reduces.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     reduces.into_iter().map(|(_, reduce)| reduce).collect()
-}
-
-/// What is left as the policy believes it.
-pub(super) struct EstimatedWork<'a, 'v>(pub(super) &'a View<'v>);
-
-impl Remaining for EstimatedWork<'_, '_> {
-    fn work(&self, phase: PhaseId) -> Option<f64> {
-        let state = self.0.phase(phase);
-        let left = f64::from(state.unstarted() + state.running());
-        (!state.is_done()).then(|| self.0.work_left(phase).max(LEAST_SECONDS * left))
-    }
-
-    fn cap(&self, phase: PhaseId) -> u32 {
-        self.0.usable(phase)
-    }
 }
 
 /// Slots of the nodes that run at the start of the cheapest quick plan; O(n (slots + log n)) for n nodes

@@ -12,11 +12,27 @@ use slackline_policy::{IdTable, View};
 use super::network::{
     NetFlow, Node, NodeList, Remaining, Supply, binding_slot_kind, capacity, least_seconds,
 };
-use super::online::EstimatedWork;
 use super::orders::Rule;
 
+/// Tasks estimated to take no time still need a slot: this many seconds per task.
+const LEAST_SECONDS: f64 = 1e-6;
 /// Changes that are noted for few flows.
 const SPARE: usize = 64;
+
+/// What is left as the policy believes it.
+pub(super) struct EstimatedWork<'a, 'v>(pub(super) &'a View<'v>);
+
+impl Remaining for EstimatedWork<'_, '_> {
+    fn work(&self, phase: PhaseId) -> Option<f64> {
+        let state = self.0.phase(phase);
+        let left = f64::from(state.unstarted() + state.running());
+        (!state.is_done()).then(|| self.0.work_left(phase).max(LEAST_SECONDS * left))
+    }
+
+    fn cap(&self, phase: PhaseId) -> u32 {
+        self.0.usable(phase)
+    }
+}
 
 /// What is left of one flow.
 #[derive(Clone, Debug)]

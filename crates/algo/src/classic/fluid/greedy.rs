@@ -47,7 +47,7 @@ impl<K: Copy + Ord> ReadyList<K> {
         }
     }
 
-    /// The last nodes that hold slots give so many back.
+    /// Takes slots from the last nodes that hold any.
     fn take_back(&mut self, mut slots: f64) {
         while slots > 0.0
             && let Some(last) = self.held.last_mut()
