@@ -2,6 +2,7 @@
 //! reports under every policy (release early reduces, stop lost tasks).
 
 mod ams;
+mod sets;
 mod speculation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use slackline_model::{
 
 use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, Running, Start};
 use crate::event::Event;
-use crate::id_table::IdTable;
+use crate::ledger::sets::{MachineChanges, RowSets};
 use crate::log::{FlowEnd, Log, RUNNING, Row, Sink};
 use crate::pending::TaskRange;
 use crate::slots::SlotSet;
@@ -65,38 +66,6 @@ pub(crate) struct Ledger {
     piece: Vec<SlotRange>,
 }
 
-/// Sets of rows that have something in common.
-#[derive(Clone, Debug)]
-pub(crate) struct RowSets {
-    /// Running rows of each reduce phase, kept only where reduces may have to wait.
-    reduces: Option<IdTable<PhaseId, Vec<RowId>>>,
-    /// When held rows last began to compute; only for rows that were held.
-    pub(crate) went: BTreeMap<RowId, Time>,
-    /// For each of two running attempts of a task, the other one.
-    twins: BTreeMap<RowId, RowId>,
-    /// Rows of each flow that stay until it is finished; empty if rows leave when they end.
-    of_flow: IdTable<FlowId, Vec<RowId>>,
-    /// Rows that ended at this instant and leave at its end.
-    leaving: Vec<RowId>,
-    /// Rows that are open and not yet sent to the engine, so that they may still grow.
-    opened: Vec<RowId>,
-    /// The last row of each phase, where rows may grow.
-    last_row: IdTable<PhaseId, Option<RowId>>,
-}
-
-/// Machines that went and came back.
-#[derive(Clone, Debug)]
-pub(crate) struct MachineChanges {
-    /// Rows on each machine, kept only if machines may fail; some rows may have left the log.
-    on_machine: Vec<Vec<RowId>>,
-    /// Machines that are away, for now or for good, and since when.
-    pub(crate) down: BTreeMap<MachineId, Time>,
-    /// Machines that left for good.
-    pub(crate) left: BTreeSet<MachineId>,
-    /// When each machine leaves, for machines with a known time.
-    pub(crate) horizons: BTreeMap<MachineId, Time>,
-}
-
 /// All slots of a kind, as a set of free slots.
 fn all_slots(cluster: &Cluster, slot_kind: SlotKind) -> SlotSet {
     let n = cluster.slots(slot_kind);
@@ -128,21 +97,8 @@ impl Ledger {
             now: Time::ZERO,
             capabilities,
             rules,
-            rows: RowSets {
-                reduces: (rules.slowstart < 1.0 || may_die).then(IdTable::default),
-                went: BTreeMap::new(),
-                twins: BTreeMap::new(),
-                of_flow: IdTable::default(),
-                leaving: Vec::new(),
-                opened: Vec::new(),
-                last_row: IdTable::default(),
-            },
-            machines: MachineChanges {
-                on_machine: vec![Vec::new(); if may_die { cluster.n_machines() as usize } else { 0 }],
-                down: BTreeMap::new(),
-                left: BTreeSet::new(),
-                horizons: BTreeMap::new(),
-            },
+            rows: RowSets::new(rules.slowstart < 1.0 || may_die),
+            machines: MachineChanges::new(if may_die { cluster.n_machines() } else { 0 }),
             failures: BTreeMap::new(),
             wakes: BTreeSet::new(),
             freed: None,

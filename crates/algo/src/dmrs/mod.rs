@@ -69,6 +69,7 @@ mod bits;
 mod entry;
 mod estimates;
 mod jobs;
+mod links;
 pub mod list;
 pub mod lp;
 pub mod model;

@@ -11,6 +11,7 @@
 //! - `listing`: its list;
 //! - `starting`: assigns tasks to free slots.
 
+mod config;
 mod listing;
 mod ranking;
 mod starting;
@@ -18,7 +19,8 @@ mod state;
 
 use slackline_policy::{Action, Event, Policy, Style, View};
 
-pub use state::{Config, Dmrs, Reoptimise};
+pub use config::{Config, Reoptimise};
+pub use state::Dmrs;
 
 impl Policy for Dmrs {
     fn name(&self) -> &'static str {

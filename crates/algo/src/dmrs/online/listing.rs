@@ -8,7 +8,7 @@ use slackline_policy::{Action, View};
 use super::super::list::{self, List, Placed};
 use super::super::queues::{Running, SlotRef, Speeds};
 use super::super::variant::Variant;
-use super::state::{Awake, Dmrs, Placing};
+use super::state::{Awake, Dmrs, ListedJobs, Placing};
 use crate::estimated;
 
 /// The number of tasks that are placed ahead, unless one for each 64 slots is more.
@@ -33,7 +33,7 @@ impl Dmrs {
         if self.departed || self.list.is_none() {
             return false;
         }
-        let Self { listed, in_turn, on_list, jobs, .. } = self;
+        let Self { listed: ListedJobs { jobs: listed, in_turn, all: on_list, .. }, jobs, .. } = self;
         listed.retain(|&job| jobs.contains(job));
         on_list.keep(jobs.members());
         let has_left = |job: &&JobId| {
@@ -51,13 +51,13 @@ impl Dmrs {
 
     /// Plans to list the jobs of σ that are not on the list; some of them could start now.
     fn plan_the_rest(&mut self, view: &View<'_>) {
-        let Self { order, jobs, on_list, .. } = self;
-        let rest = order.iter().copied().filter(|&job| jobs.contains(job) && !on_list.contains(job.0));
-        self.unplanned.clear();
-        self.unplanned.extend(rest);
+        let Self { order, jobs, listed: ListedJobs { all, unplanned, .. }, .. } = self;
+        let rest = order.iter().copied().filter(|&job| jobs.contains(job) && !all.contains(job.0));
+        unplanned.clear();
+        unplanned.extend(rest);
         let mut could_start = std::mem::take(&mut self.could_start);
         could_start.iter_mut().for_each(VecDeque::clear);
-        for &job in &self.unplanned {
+        for &job in &self.listed.unplanned {
             for phase in view.instance.job(job).phases() {
                 if self.could_start(phase, view) {
                     could_start[view.instance.slot_kind_of(phase).index()].push_back(job);
@@ -99,9 +99,9 @@ impl Dmrs {
         }
         self.list = Some(list);
         (self.placing, self.aside) = (None, [None, None]);
-        self.listed.clear();
-        self.in_turn.clear();
-        self.on_list.clear();
+        self.listed.jobs.clear();
+        self.listed.in_turn.clear();
+        self.listed.all.clear();
         self.plan_the_rest(view);
         (self.due.list, self.departed, self.started) = (false, false, 0);
         self.awake = Awake::All;
@@ -155,8 +155,9 @@ impl Dmrs {
     /// Lists further tasks until the queues have enough, if they have run low. If slots are idle then, jobs
     /// that could start there are listed out of their turn.
     pub(super) fn extend(&mut self, view: &View<'_>) {
-        let is_listed =
-            self.unplanned.is_empty() && self.placing.is_none() && self.aside.iter().all(Option::is_none);
+        let is_listed = self.listed.unplanned.is_empty()
+            && self.placing.is_none()
+            && self.aside.iter().all(Option::is_none);
         if is_listed {
             return;
         }
@@ -205,13 +206,13 @@ impl Dmrs {
         if let Some(begun) = self.placing.take().filter(|begun| self.jobs.contains(begun.id)) {
             return Some(begun);
         }
-        let Self { jobs, on_list, unplanned, .. } = self;
+        let Self { jobs, listed: ListedJobs { all: on_list, unplanned, .. }, .. } = self;
         let is_left = |id: &JobId| jobs.contains(*id) && !on_list.contains(id.0);
         let Some(id) = std::iter::from_fn(|| unplanned.pop_front()).find(is_left) else {
             return self.aside.iter_mut().find_map(Option::take);
         };
-        self.listed.push(id);
-        self.in_turn.insert(id.0);
+        self.listed.jobs.push(id);
+        self.listed.in_turn.insert(id.0);
         Some(self.begin(id, None, view))
     }
 
@@ -231,7 +232,7 @@ impl Dmrs {
             let phases = || view.instance.job(id).phases();
             let is_here = |phase: PhaseId| view.instance.slot_kind_of(phase).index() == slot_kind;
             if self.jobs.contains(id)
-                && !self.on_list.contains(id.0)
+                && !self.listed.all.contains(id.0)
                 && phases().any(|phase| is_here(phase) && self.could_start(phase, view))
             {
                 return Some(self.begin(id, Some(slot_kind), view));
@@ -241,7 +242,7 @@ impl Dmrs {
     }
 
     fn begin(&mut self, id: JobId, for_slot_kind: Option<usize>, view: &View<'_>) -> Placing {
-        self.on_list.insert(id.0);
+        self.listed.all.insert(id.0);
         let job = self.rest_of(id, view);
         let progress = list::Progress::new(&job);
         Placing { id, job, progress, for_slot_kind }

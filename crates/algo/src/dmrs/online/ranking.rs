@@ -11,7 +11,7 @@ use super::super::bits::Bits;
 use super::super::lp::{self, Side, System};
 use super::super::queues::{Queues, Speeds};
 use super::super::{model, order};
-use super::state::Config;
+use super::config::Config;
 use crate::estimated;
 
 /// No place in an order.
@@ -27,7 +27,7 @@ struct Numbers {
 
 /// The numbers of a job of which no task has started, and the estimates that they follow from.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct JobNumbers {
     estimates: [Option<(PhaseId, Span)>; 2],
     numbers: Numbers,
 }
@@ -36,7 +36,7 @@ struct Known {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranking {
     system: Option<System>,
-    known: Table<JobId, Known>,
+    known: Table<JobId, JobNumbers>,
     /// Jobs of which a task has started.
     begun: Bits,
     /// The jobs of the last call; the orders have places in it.
@@ -121,7 +121,7 @@ impl Ranking {
                     let info = view.instance.job(id);
                     let estimate = |phase: PhaseId| (phase, view.estimates.task[phase]);
                     let estimates = [info.map.map(estimate), info.reduce.map(estimate)];
-                    self.known.insert(id, Known { estimates, numbers });
+                    self.known.insert(id, JobNumbers { estimates, numbers });
                     numbers
                 }
             };

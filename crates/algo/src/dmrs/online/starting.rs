@@ -8,7 +8,8 @@ use slackline_policy::{Action, View};
 
 use super::super::queues::{Running, SlotRef};
 use super::super::variant::Variant;
-use super::state::{Awake, Dmrs, Reoptimise};
+use super::config::Reoptimise;
+use super::state::{Awake, Dmrs};
 use crate::estimated;
 
 impl Dmrs {

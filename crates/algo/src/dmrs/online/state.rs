@@ -9,32 +9,11 @@ use super::super::bits::Bits;
 use super::super::estimates::SpeedEstimates;
 use super::super::jobs::JobSet;
 use super::super::list::{self, List};
-use super::super::lp::Form;
-use super::super::order::Key;
 use super::super::queues::{Done, Queues, Running, SlotRef, slack};
 use super::super::variant::Variant;
+use super::config::Config;
 use super::ranking::Ranking;
 use crate::estimated;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Config {
-    pub variant: Variant,
-    /// Whether the list is rebuilt after deviations from the plan.
-    pub reoptimise: Reoptimise,
-    pub form: Form,
-    /// The sort key of the list.
-    pub key: Key,
-}
-
-/// When the list is rebuilt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reoptimise {
-    /// When jobs or machines come or go, and when the best slot of the next task has changed.
-    #[default]
-    OnDeparture,
-    /// Only when jobs or machines come or go.
-    Never,
-}
 
 /// The parts of the state that are out of date.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +50,18 @@ pub(super) struct Placing {
     pub(super) for_slot_kind: Option<usize>,
 }
 
+/// The jobs of a list.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ListedJobs {
+    pub(super) jobs: Vec<JobId>,
+    /// Those that were listed in their turn, done ones included.
+    pub(super) in_turn: Bits,
+    /// All of them, in turn or not.
+    pub(super) all: Bits,
+    /// Those of σ that are not on the list yet.
+    pub(super) unplanned: VecDeque<JobId>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Dmrs {
     pub(super) config: Config,
@@ -81,18 +72,13 @@ pub struct Dmrs {
     pub(super) ranking: Ranking,
     /// σ, made at the last arrival; jobs that are done stay in it.
     pub(super) order: Vec<JobId>,
-    /// The list so far, the jobs on it, and those of σ that are not on it yet.
+    /// The list so far, and its jobs.
     pub(super) list: Option<List>,
-    pub(super) listed: Vec<JobId>,
-    /// The jobs that were listed in their turn, done ones included.
-    pub(super) in_turn: Bits,
-    pub(super) unplanned: VecDeque<JobId>,
+    pub(super) listed: ListedJobs,
     /// Reduces that belong to no queue (map-only): when they became ready, and the next task to consider.
     pub(super) loose: BTreeMap<(Time, PhaseId), u32>,
     /// Idle slots that may start a task now.
     pub(super) awake: Awake,
-    /// All jobs on the list, in turn or not.
-    pub(super) on_list: Bits,
     /// The partly listed job.
     pub(super) placing: Option<Placing>,
     /// The same for jobs that are listed out of turn, by the idle slot kind.
@@ -121,13 +107,10 @@ impl Dmrs {
             jobs: JobSet::default(),
             ranking: Ranking::default(),
             order: Vec::new(),
-            unplanned: VecDeque::new(),
             list: None,
-            listed: Vec::new(),
-            in_turn: Bits::default(),
+            listed: ListedJobs::default(),
             loose: BTreeMap::new(),
             awake: Awake::All,
-            on_list: Bits::default(),
             placing: None,
             aside: [None, None],
             could_start: Default::default(),
@@ -263,7 +246,7 @@ impl Dmrs {
         let job = view.instance.phase(phase).job;
         if self.jobs.insert(job) {
             self.due.order = true;
-        } else if !self.on_list.contains(job.0) {
+        } else if !self.listed.all.contains(job.0) {
             self.could_start[view.instance.slot_kind_of(phase).index()].push_back(job);
         }
         self.awake = Awake::All;
