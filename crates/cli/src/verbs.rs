@@ -259,33 +259,43 @@ pub(crate) fn parse(
     Ok(Parsed { cli: Cli { verb }, remark })
 }
 
-/// An error with the policies, if it is about one that is missing, or with the verb that has an unknown option.
+/// An error with advice: the policies, the other verb that has an option, or the verb that has a command.
 fn with_advice(mut error: clap::Error, verb: Option<&str>, tables: &Tables) -> clap::Error {
-    let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(flags)))
-            if flags.iter().any(|flag| flag.starts_with("--policy ")) =>
-        {
-            let policies: Vec<&str> = tables.policies.names().collect();
-            format!("the policies are {}", policies.join(", "))
-        }
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) => {
-            let other = match verb {
-                Some("tune") => "capacity",
-                Some("capacity") => "tune",
-                _ => return error,
-            };
-            let command = Verb::commands(|name| name == other).find(|command| command.get_name() == other);
-            let name = flag.trim_start_matches('-');
-            if !command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_long() == Some(name)))
-            {
-                return error;
-            }
-            format!("`slackline {other}` has {flag}")
-        }
-        _ => return error,
+    use ContextKind::{InvalidArg, InvalidSubcommand, Suggested, SuggestedArg, SuggestedSubcommand};
+    let advice = match (error.kind(), error.get(InvalidArg), error.get(InvalidSubcommand)) {
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(flags)), _) => flags
+            .iter()
+            .any(|flag| flag.starts_with("--policy "))
+            .then(|| format!("the policies are {}", tables.policies.names().collect::<Vec<_>>().join(", "))),
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag)), _) => verb_with_option(verb, flag),
+        (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(name))) => verb_with_command(name),
+        _ => None,
     };
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    if let Some(advice) = advice {
+        error.remove(SuggestedArg);
+        error.remove(SuggestedSubcommand);
+        error.insert(Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
     error
+}
+
+/// Of `tune` and `capacity`, the other one if it has the option.
+fn verb_with_option(verb: Option<&str>, flag: &str) -> Option<String> {
+    let other = match verb? {
+        "tune" => "capacity",
+        "capacity" => "tune",
+        _ => return None,
+    };
+    let command = Verb::commands(|name| name == other).find(|command| command.get_name() == other)?;
+    let name = flag.trim_start_matches('-');
+    let has_option = command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    has_option.then(|| format!("`slackline {other}` has {flag}"))
+}
+
+/// The verb with a command of this name.
+fn verb_with_command(name: &str) -> Option<String> {
+    let verb = Verb::commands(|_| true).find(|verb| verb.find_subcommand(name).is_some())?;
+    Some(format!("there is `slackline {} {name}`", verb.get_name()))
 }
 
 /// Runs the verb.
