@@ -94,7 +94,7 @@ export async function read(): Promise<Doc> {
 
 /** What a search found, in a sentence; null of other verbs. */
 export function answerOf(doc: Doc): string | null {
-  return doc.made.verb === "tune" ? doc.head.trim().split("\n")[0] : null;
+  return ["tune", "capacity"].includes(doc.made.verb) ? doc.head.trim().split("\n")[0] : null;
 }
 
 /** What the columns mean together: who belongs to whom, and when things were. */

@@ -329,7 +329,7 @@ async function others() {
     check: ["check", nightly, schedule],
     plan: ["plan", nightly, "-p", "fair"],
     tune: ["tune", "examples/purdue-30.toml", "--total-slots", "80"],
-    capacity: ["tune", nightly, "--machines", "1..24", "--until", "missed:0", "-p", "edf"],
+    capacity: ["capacity", nightly, "--machines", "1..24", "--until", "missed:0", "-p", "edf"],
     sizes: ["compare", nightly, "-p", "fair,edf", "--machines", "6,8,10"],
     seeds: ["compare", nightly, "-p", "fair,edf", "--jitter", "0.3", "--seeds", "3"],
     run: ["run", flows, "--again", "--quiet", "--state", join(dir, "state")],
