@@ -12,7 +12,7 @@ rounds=5
 # The processor seconds of a command.
 seconds() {
   local TIMEFORMAT='%U %S'
-  { time "$@" > "$dir/out" 2> "$dir/error"; } 2> "$dir/time" || { cat "$dir/error" >&2; exit 1; }
+  { time "$@" > "$dir/stdout" 2> "$dir/error"; } 2> "$dir/time" || { cat "$dir/error" >&2; exit 1; }
   awk '{ print $1 + $2 }' "$dir/time"
 }
 
