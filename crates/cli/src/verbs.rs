@@ -192,7 +192,9 @@ fn command_with(tables: &Tables, has_flags: impl Fn(&str) -> bool) -> clap::Comm
     let program = program.subcommands(Verb::commands(has_flags));
     let help = program_help(&program);
     program.help_template(help).mut_subcommands(|verb| {
-        let is_internal = verb.get_name() == "agent";
+        let is_internal = Verb::HEADINGS
+            .iter()
+            .any(|(heading, verbs)| *heading == INTERNAL && verbs.contains(&verb.get_name()));
         let verb = verb.hide(is_internal);
         let verb = policy::with_policies(verb, &tables.policies);
         let verb = engine::with_engines(verb, &tables.engines);

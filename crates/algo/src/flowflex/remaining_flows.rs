@@ -19,7 +19,7 @@ const LEAST_SECONDS: f64 = 1e-6;
 /// Changes that are noted for few flows.
 const SPARE: usize = 64;
 
-/// What is left as the policy believes it.
+/// What is left by the estimates.
 pub(super) struct EstimatedWork<'a, 'v>(pub(super) &'a View<'v>);
 
 impl Remaining for EstimatedWork<'_, '_> {

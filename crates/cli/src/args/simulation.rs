@@ -62,8 +62,7 @@ pub(crate) struct SimulationArgs {
     /// A task whose input lies on certain machines waits this long for one of them
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
-    /// auto is told of all flows before they come, and does the best of what each policy, each rule and a
-    /// search would do
+    /// auto knows all flows in advance, and takes the best schedule of all policies, rules and a search
     #[arg(long, hide_short_help = true)]
     pub(crate) known_releases: bool,
     /// WOHA: follow the plans of FILE, as `slackline plan --output` writes them; may be given several times

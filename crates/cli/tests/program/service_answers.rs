@@ -100,7 +100,7 @@ fn a_refused_submission_does_not_stop_the_other_ones() {
     let held = ["1", "2", "3"].map(|number| place.shown(number)["held"] == true);
     assert_eq!(held, [true, false, true]);
     let (code, _, err) = answered(&place, &["submission", "resume", "1", "2"]);
-    assert_eq!((code, err.as_str()), (Some(0), "1 is let go\n2 was not held\n"));
+    assert_eq!((code, err.as_str()), (Some(0), "1 is resumed\n2 was not held\n"));
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }

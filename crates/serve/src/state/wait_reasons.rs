@@ -116,9 +116,9 @@ impl ServiceState {
         let Some(live) = entry.running() else { return };
         for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
             flow.why = match here.state {
-                FlowStatus::Held if entry.is_held_by_hand(&here.flow) => Some(format!(
-                    "nothing of it starts until it is let go (slackline submission resume {number})"
-                )),
+                FlowStatus::Held if entry.is_held_by_hand(&here.flow) => {
+                    Some(format!("it is held (slackline submission resume {number})"))
+                }
                 FlowStatus::Held => Some("whether its deadlines hold is looked at first".to_owned()),
                 FlowStatus::Waiting | FlowStatus::Running => self.why_flow(number, live, here, now),
                 FlowStatus::Finished | FlowStatus::Failed | FlowStatus::Cancelled => None,

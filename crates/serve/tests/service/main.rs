@@ -283,7 +283,7 @@ fn causes(dir: &Path) {
     assert!(explain(why).contains(&format!("k map waits: {why}")));
     let of_ship = || Some("ship".to_owned());
     execute(&service, Command::Hold { number, flow: of_ship(), held: true }).unwrap();
-    let why = format!("nothing of it starts until it is let go (slackline submission resume {number})");
+    let why = format!("it is held (slackline submission resume {number})");
     assert!(explain(&why).contains(&format!("k map waits: {why}")));
     execute(&service, Command::Cancel { number, flow: of_ship() }).unwrap();
     assert!(!explain("it was cancelled").contains("not done yet"));

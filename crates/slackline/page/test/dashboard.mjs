@@ -173,7 +173,7 @@ async function submits(service) {
 
   // A second one that is held, opened by the keyboard.
   await submit(page, flowFile("second", { seconds: 600 }), { "File name": "second.toml" });
-  await dialog(page).getByLabel("Hold it until it is let go").check();
+  await dialog(page).getByLabel("Hold it until it is resumed").check();
   await send(page);
   await dialog(page).getByText("second is submitted as 2").waitFor();
   await closed(page);
@@ -183,12 +183,12 @@ async function submits(service) {
   await page.keyboard.press("Enter");
   await dialog(page).getByRole("heading", { name: "2 second" }).waitFor();
   assert.equal(new URL(page.url()).hash, "#2");
-  await dialog(page).getByRole("button", { name: "Let go" }).click();
+  await dialog(page).getByRole("button", { name: "Resume" }).click();
   await dialog(page).getByRole("button", { name: "Explain" }).first().waitFor();
   await dialog(page).getByRole("button", { name: "Hold", exact: true }).click();
-  await dialog(page).getByRole("button", { name: "Let go" }).waitFor();
+  await dialog(page).getByRole("button", { name: "Resume" }).waitFor();
   assert.equal((await ask(service, "GET", "/api/v1/submissions/2")).held, true);
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Let go", "the focus is lost when a window is drawn anew");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Resume", "the focus is lost when a window is drawn anew");
   await page.keyboard.press("Escape");
   assert.equal(await page.locator("dialog[open]").count(), 0);
 
@@ -288,7 +288,7 @@ async function hostile(service) {
   const { number } = await ask(service, "POST", "/api/v1/submissions", { document: flowFile(flow, { name: "hostile" }), name, held: true });
   const { page, problems, close } = await open(service, { hash: `#${number}` });
   await dialog(page).getByRole("heading", { name: `${number} ${name}` }).waitFor();
-  await dialog(page).getByRole("button", { name: "Let go" }).click();
+  await dialog(page).getByRole("button", { name: "Resume" }).click();
   await dialog(page).getByRole("heading", { name: flow }).waitFor();
   await closed(page);
   await page.locator("#events li", { hasText: name }).first().waitFor();
@@ -402,9 +402,9 @@ async function several(service) {
   assert.deepEqual(states, ["queued", "cancelled", "cancelled"]);
   await row(page, "crowd-alpha").waitFor({ state: "hidden" });
   await page.getByLabel("Select all rows").check();
-  await page.locator(".bulk").getByRole("button", { name: "Let go…" }).click();
-  await dialog(page).getByRole("button", { name: "Let go 1 flow" }).click();
-  await page.getByText("1 flow is let go").waitFor();
+  await page.locator(".bulk").getByRole("button", { name: "Resume…" }).click();
+  await dialog(page).getByRole("button", { name: "Resume 1 flow" }).click();
+  await page.getByText("1 flow is resumed").waitFor();
   await row(page, "crowd-gamma").waitFor({ state: "hidden" });
   assert.deepEqual(problems, []);
   await close();
@@ -508,7 +508,7 @@ async function roles() {
   await page.getByText("eve, may look").waitFor();
   await row(page, "hers").click();
   await dialog(page).locator("dd", { hasText: "held" }).first().waitFor();
-  assert.equal(await dialog(page).getByRole("button", { name: /Hold|Let go|Cancel|Change/ }).count(), 0);
+  assert.equal(await dialog(page).getByRole("button", { name: /Hold|Resume|Cancel|Change/ }).count(), 0);
   await closed(page);
   assert.equal(await page.getByRole("button", { name: /Submit|Drain/ }).count(), 0);
   assert.equal(await page.evaluate(() => sessionStorage.getItem("slackline-token")), looks);
@@ -522,7 +522,7 @@ async function roles() {
   await page.keyboard.press("Enter");
   await page.getByText("anna, may submit").waitFor();
   await row(page, "hers").click();
-  await dialog(page).getByRole("button", { name: "Let go" }).waitFor();
+  await dialog(page).getByRole("button", { name: "Resume" }).waitFor();
   await closed(page);
   assert.ok(await page.getByRole("button", { name: "Submit…" }).isVisible());
   assert.equal(await page.getByRole("button", { name: "Drain…" }).count(), 0);

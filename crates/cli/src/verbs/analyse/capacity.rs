@@ -88,7 +88,7 @@ pub(crate) struct Capacity {
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Capacity")]
     threads: Option<u16>,
     /// Policy that runs the cluster, as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", required = true, value_parser = policy::standard(), help_heading = "Capacity")]
+    #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Capacity")]
     policy: PolicySpec,
     #[command(flatten)]
     timeout: PolicyTimeout,

@@ -352,7 +352,7 @@ fn submission_text(one: &Submission, view: &View) -> String {
     }
     if let Some(prediction) = one.prediction.as_ref().filter(|_| !one.state.is_over()) {
         let made = service::clock(prediction.made, now);
-        let held = if one.held { ", if it is let go then" } else { "" };
+        let held = if one.held { ", if it is resumed then" } else { "" };
         let _ = write!(text, "\npredicted at {made}{held}:\n{}", predicted(prediction, now));
     }
     text

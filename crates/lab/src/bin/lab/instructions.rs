@@ -42,9 +42,12 @@ pub(crate) fn run(program: &str) -> anyhow::Result<()> {
     let program = fs::canonicalize(program).with_context(|| program.to_owned())?;
     let made = Command::new(&program).args(DAY.split(' ')).args(["-o", day_path]).status()?;
     ensure!(made.success(), "{DAY} failed");
+    let all = COMMANDS
+        .map(|(name, command)| (name, command, count(&program, &command.replace(DAY_FILE, day_path))));
+    fs::remove_file(&day)?;
     let (mut counts, mut excess) = (String::new(), String::new());
-    for (name, command) in COMMANDS {
-        let count = count(&program, &command.replace(DAY_FILE, day_path))?;
+    for (name, command, count) in all {
+        let count = count?;
         writeln!(counts, "{name} = {count}")?;
         let limit = limits.get(name).with_context(|| format!("{LIMITS} has no {name}"))?;
         if count as f64 > TOLERANCE * *limit as f64 {
@@ -54,7 +57,6 @@ pub(crate) fn run(program: &str) -> anyhow::Result<()> {
             )?;
         }
     }
-    fs::remove_file(day)?;
     crate::eprint(&counts);
     ensure!(excess.is_empty(), "{excess}{LIMITS} has the counts to compare with");
     Ok(())

@@ -14,11 +14,11 @@ fn resumed(number: u64, flow: Option<&str>, entry: &Entry) -> String {
     };
     let alone: Vec<&String> = entry.held_flows.iter().collect();
     match (flow, alone.as_slice()) {
-        _ if is_held => format!("{} is let go", named(number, flow)),
+        _ if is_held => format!("{} is resumed", named(number, flow)),
         (None, [_, ..]) => {
             let (flows, are) =
                 (slackline_model::names::listed(&alone), if alone.len() > 1 { "are" } else { "is" });
-            format!("{flows} of {number} {are} let go; the rest of it was not held")
+            format!("{flows} of {number} {are} resumed; the rest of it was not held")
         }
         (Some(_), _) | (None, []) => format!("{} was not held", named(number, flow)),
     }

@@ -85,7 +85,7 @@ fn a_held_flow_names_the_hold() {
     let number = world.submit(&anna(), submit("a"));
     world.open(number, &[("f", 1, None)]);
     world.execute(&anna(), hold(number, true)).unwrap();
-    let why = "nothing of it starts until it is let go (slackline submission resume 1)";
+    let why = "it is held (slackline submission resume 1)";
     assert_eq!(world.flow(number, "f").why.as_deref(), Some(why));
     world.execute(&anna(), hold(number, false)).unwrap();
     assert_eq!(world.flow(number, "f").why, None);

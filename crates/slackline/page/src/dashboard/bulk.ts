@@ -10,8 +10,8 @@ import type { Store } from "./store";
 interface Action { path: "hold" | "unhold" | "cancel"; verb: string; past: string; meant: string; no: string }
 
 const ACTIONS: Action[] = [
-  { path: "hold", verb: "Hold", past: "held", meant: "Nothing more of what is held starts until it is let go; what is at work comes to its end.", no: "Leave them" },
-  { path: "unhold", verb: "Let go", past: "let go", meant: "What is let go starts when there is room.", no: "Leave them" },
+  { path: "hold", verb: "Hold", past: "held", meant: "Held flows start no more tasks until they are resumed; running tasks end.", no: "Leave them" },
+  { path: "unhold", verb: "Resume", past: "resumed", meant: "Resumed flows start when there is room.", no: "Leave them" },
   { path: "cancel", verb: "Cancel", past: "cancelled", meant: "What runs of what is cancelled is stopped. It cannot be taken back; jobs that are done stay done.", no: "Let them go on" },
 ];
 /** Requests at a time, and names that are read out before. */

@@ -124,7 +124,7 @@ export class Details {
 
   private actions(one: Submission): HTMLElement {
     return h("div", { class: "buttons" },
-      this.button("hold", one.held ? "Let go" : "Hold", () => this.act(one.held ? "unhold" : "hold")),
+      this.button("hold", one.held ? "Resume" : "Hold", () => this.act(one.held ? "unhold" : "hold")),
       this.button("change", "Change…", () => this.change()),
       this.button("cancel", "Cancel…", () => this.cancel(null), "danger"));
   }
@@ -148,7 +148,7 @@ export class Details {
       h("div", { class: "buttons" },
         !isPlan && this.button(`explain ${name}`, "Explain", () => this.explain(name, null)),
         !isPlan && !flow.jobs?.length && this.button(`logs ${name}`, "Logs", () => this.logsOf(name)),
-        may && !isOver && one.flows.length > 1 && this.button(`hold ${name}`, flow.state === "held" ? "Let go" : "Hold", () => this.act(flow.state === "held" ? "unhold" : "hold", name)),
+        may && !isOver && one.flows.length > 1 && this.button(`hold ${name}`, flow.state === "held" ? "Resume" : "Hold", () => this.act(flow.state === "held" ? "unhold" : "hold", name)),
         may && !isOver && one.flows.length > 1 && this.button(`cancel ${name}`, "Cancel…", () => this.cancel(name), "danger")),
       !isPlan && flow.jobs && flow.jobs.length > 0 ? this.jobs(name, flow.jobs) : "");
   }

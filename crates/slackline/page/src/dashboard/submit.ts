@@ -57,7 +57,7 @@ export class SubmitForm {
         field({ label: "Parameters", input: this.parameters, help: "One a line: NAME=VALUE" }),
         field({ label: "Deadlines", input: this.deadlines, help: "One a line: FLOW=2h, a time of day, or a date and time" }),
         field({ label: "If a deadline is not expected to hold", input: this.ifLate })),
-      tick("Hold it until it is let go", this.held),
+      tick("Hold it until it is resumed", this.held),
       group("Wait for files, and for others of its name",
         h("div", { class: "fields" }, field({ label: "Begin when these files are there", input: this.when, help: "One pattern a line" }),
           field({ label: "If one of its name is not over", input: this.overlap })),
