@@ -236,6 +236,9 @@ enum Serving {
 struct Places {
     /// Of phases that were planned.
     of: IdTable<PhaseId, Option<Key>>,
+    /// Their places in the last plan that had them, for phases whose lost tasks must run again: numbers in `of`
+    /// compare only phases of one plan.
+    planned: IdTable<PhaseId, Option<Key>>,
     queue: ReadyQueue<(bool, Key)>,
     demand: Demand,
     numbers: Numbers,
@@ -250,6 +253,7 @@ impl Places {
     fn follow(&mut self, net: &Network, places: &[Key], view: &View<'_>) {
         for (node, &place) in net.nodes().iter().zip(places) {
             self.of[node.phase] = Some(place);
+            self.planned[node.phase] = Some(place);
         }
         self.reorder(view);
     }
@@ -258,6 +262,9 @@ impl Places {
     fn follow_phases(&mut self, phases: impl Iterator<Item = PhaseId>, view: &View<'_>) {
         self.order.clear();
         self.order.extend(phases);
+        for (at, &phase) in (0u32..).zip(&self.order) {
+            self.planned[phase] = Some(Key::new(f64::from(at)));
+        }
         // Times at which maps end change with every plan.
         let has_early = view.state.has_early();
         let moves = if std::mem::replace(&mut self.had_early, has_early) || has_early {
@@ -266,8 +273,8 @@ impl Places {
             self.numbers.moves(self.order.iter().map(|&phase| self.of[phase].map(Key::number)))
         };
         let Some(moves) = moves else {
-            for (at, &phase) in (0u32..).zip(&self.order) {
-                self.of[phase] = Some(Key::new(f64::from(at)));
+            for &phase in &self.order {
+                self.of[phase] = self.planned[phase];
             }
             self.reorder(view);
             return;
@@ -279,6 +286,18 @@ impl Places {
         }
     }
 
+    /// Gives all phases their places in the last plan that had them. O(phases · log phases).
+    fn place_as_planned(&mut self, view: &View<'_>) {
+        for &phase in self.order.iter().filter(|&&phase| self.of[phase] != self.planned[phase]) {
+            if let Some(key) = self.planned[phase]
+                && end_of_maps(phase, view).is_none()
+            {
+                self.queue.move_to(phase, (false, key), view);
+            }
+        }
+        self.of.clone_from(&self.planned);
+    }
+
     fn reorder(&mut self, view: &View<'_>) {
         let Self { of, queue, .. } = self;
         queue.rekey(view, |phase| place(of, phase, view));
@@ -287,6 +306,9 @@ impl Places {
     /// Takes in the events of an instant. Reduces are queued once all their maps have started, and again when
     /// these are done.
     fn note(&mut self, events: &[Event], view: &View<'_>) {
+        if events.iter().any(|event| matches!(event, Event::TasksLost { .. })) {
+            self.place_as_planned(view);
+        }
         let mut passed_on: Vec<Event> = Vec::with_capacity(events.len());
         for &event in events {
             match event {
@@ -305,6 +327,7 @@ impl Places {
         queue.update(&passed_on, view, |phase| place(of, phase, view));
         for flow in events.iter().filter_map(Event::over) {
             self.of.forget(view.instance.flow(flow).phases());
+            self.planned.forget(view.instance.flow(flow).phases());
         }
     }
 }
