@@ -28,7 +28,7 @@ use crate::store::running_attempt::RunningAttempt;
 
 /// Machines that run attempts. Each has a number in the fleet: those that are present at the start count from
 /// 0 ([`Fleet::machines`]), those that join report theirs ([`FleetEvent::Joined`]).
-pub(crate) trait Fleet {
+pub(crate) trait Fleet: Send {
     /// The capacity of each machine that is present at the start.
     fn machines(&self) -> Vec<Capacity>;
 

@@ -8,8 +8,8 @@
 //! another deadline), the engine withdraws it and submits it again in its new state, with its running
 //! attempts ([`Report::Running`]). So policies need not handle changes.
 //!
-//! Each run of a service has a thread (`hosted_run`), which does all work on its files. The loop listens to
-//! the fleet, to these threads and to the driver, and waits for no file. A single run works in the loop.
+//! Threads (`run_pool`) do all work on the files of the runs (`hosted_run`) of a service. The loop listens to the
+//! fleet, to these threads and to the driver, and waits for no file. A single run works in the loop.
 //!
 //! Every run learns of machines that leave, return and join; the driver learns of them once. Machines have
 //! permanent numbers (`machine_table`).
@@ -19,6 +19,7 @@ pub(crate) mod flow;
 pub(crate) mod hosted_run;
 pub mod machine_table;
 pub(crate) mod messages;
+mod run_pool;
 pub(crate) mod session;
 
 pub(crate) use crate::engine::shared::machine_table::MachineTable;
@@ -29,7 +30,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use slackline_model::cluster::Group;
@@ -41,7 +41,6 @@ use slackline_policy::engine::{
     Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start, Wakes,
 };
 use slackline_task::base::clock::RunClock;
-use slackline_task::base::system::with_remedy;
 use slackline_task::process::spec::Spec;
 
 use crate::engine::backend::{
@@ -55,6 +54,7 @@ use crate::engine::shared::fleet_mux::{FleetMux, HeldSlot, lock};
 use crate::engine::shared::flow::DriverFlow;
 use crate::engine::shared::hosted_run::{HostedRun, RunStart};
 use crate::engine::shared::messages::{Outbox, RunCommand, RunMessage};
+use crate::engine::shared::run_pool::RunPool;
 use crate::engine::{Settings, TICK};
 use crate::fleet::{Assignment, Availability, Fleet, FleetEvent, NewMachine};
 use crate::run::error::EngineError;
@@ -64,7 +64,7 @@ use crate::store::running_attempt::{RunningAttempt, SlotHolder};
 
 /// A run, as the loop knows it.
 struct RunHandle {
-    commands: Sender<RunCommand>,
+    commands: Box<dyn Fn(RunCommand)>,
     /// How many commands were sent, and after how many the run was idle last.
     sent: Cell<u64>,
     idle_after: Option<u64>,
@@ -75,9 +75,9 @@ struct RunHandle {
 }
 
 impl RunHandle {
-    /// Sends a command. A thread that has ended has reported so.
+    /// Sends a command. A run that has ended has reported so.
     fn send(&self, command: RunCommand) {
-        let _ = self.commands.send(command);
+        (self.commands)(command);
         self.sent.set(self.sent.get() + 1);
     }
 
@@ -135,6 +135,8 @@ pub(crate) struct SharedProcessEngine {
     visibility_check: Option<VisibilityCheck>,
     /// Whether it is for one run and ends with it.
     is_alone: bool,
+    /// The threads that work on the runs of a service.
+    pool: Arc<RunPool>,
     /// The run of an engine for one, which works in the loop: no thread has to be woken for each task.
     run_here: Option<RunHere>,
 }
@@ -184,6 +186,7 @@ impl SharedProcessEngine {
             shortage: Shortage::default(),
             visibility_check: None,
             is_alone: false,
+            pool: Arc::new(RunPool::new()),
             run_here: None,
         })
     }
@@ -214,6 +217,8 @@ impl SharedProcessEngine {
         self.listen(patience);
         self.now = self.clock.now();
         self.work_here();
+        // If the system has no more threads, those there are do the work.
+        let _ = self.pool.keep_working();
         if let Some(by) = self.clock.jump() {
             self.clock.set_recorded(by);
             // The driver learns the new times of all dates that it knows.
@@ -577,18 +582,18 @@ impl SharedEngine for SharedProcessEngine {
             mux: self.mux.clone(),
             is_alone: self.is_alone,
         };
-        let (commands, received) = channel();
         let waker = if self.is_alone { Arc::new(|| {}) } else { self.fleet.waker() };
         let out = Outbox { run: run_id, events: self.out.clone(), waker };
-        if self.is_alone {
+        let commands: Box<dyn Fn(RunCommand)> = if self.is_alone {
+            let (sender, commands) = channel();
             let ready = start.ready(out);
-            self.run_here = ready.map(|run| RunHere { run, commands: received, patience: Duration::ZERO });
+            self.run_here = ready.map(|run| RunHere { run, commands, patience: Duration::ZERO });
+            Box::new(move |command| drop(sender.send(command)))
         } else {
-            let thread = thread::Builder::new().name("run".to_owned());
-            thread.spawn(move || start.work(&received, out)).map_err(|error| {
-                EngineError::other(with_remedy(format!("its thread cannot be started: {error}")))
-            })?;
-        }
+            self.pool.add(run_id, start, out)?;
+            let pool = self.pool.clone();
+            Box::new(move |command| pool.send(run_id, command))
+        };
         self.runs.insert(
             run_id,
             RunHandle {

@@ -1,14 +1,14 @@
-//! One run of the shared engine, on a thread of its session and its process engine.
+//! One run of the shared engine: its session and its process engine. In a service a thread of the pool
+//! (`run_pool`) does its work.
 //!
-//! This thread does all work on files of the run, so that a hung file system stops only this run. The loop
-//! sends it events and decisions of the driver ([`RunCommand`]), in order. It sends the loop orders for the
-//! fleet and reports for the driver ([`RunMessage`]), in order. Neither waits for the other. So each may
+//! The loop sends it events and decisions of the driver ([`RunCommand`]), in order. It sends the loop orders
+//! for the fleet and reports for the driver ([`RunMessage`]), in order. Neither waits for the other. So each may
 //! receive messages about rows that the other has ended: the loop drops reports of rows that the driver has
 //! dropped, and the run reports each row that it cannot start as failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::quota::UserQuota;
 use slackline_model::{Instance, MachineId, Time};
 use slackline_policy::engine::Report;
-use slackline_task::base::activity::{self, Duty};
+use slackline_task::base::activity;
 use slackline_task::base::clock::{RunClock, TimeOffset};
 
 use crate::engine::backend::{FlowOrder, FlowOverrides};
@@ -92,20 +92,10 @@ impl RunStart {
             last_idle: None,
         })
     }
-
-    /// Works on the run until it leaves, on a thread of it.
-    pub(crate) fn work(self, commands: &Receiver<RunCommand>, out: Outbox) {
-        let _report = PanicReport(out.clone());
-        activity::announce(format!("the run in {}", self.session.layout().root().display()), Duty::Helper);
-        let Some(mut run) = self.ready(out) else { return };
-        if run.go(commands) {
-            run.leave();
-        }
-    }
 }
 
 /// Tells the loop if the thread panics.
-struct PanicReport(Outbox);
+pub(crate) struct PanicReport(pub(crate) Outbox);
 
 impl Drop for PanicReport {
     fn drop(&mut self) {
@@ -147,24 +137,18 @@ struct FlowState {
 }
 
 impl HostedRun {
-    /// Continues until the run leaves; returns false if the loop has ended.
-    fn go(&mut self, commands: &Receiver<RunCommand>) -> bool {
-        let mut patience = Some(Duration::ZERO);
-        while let Some(time) = patience {
-            let first = match commands.recv_timeout(time) {
-                Ok(command) => Some(command),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return false,
-            };
-            patience = self.step(first.into_iter().chain(commands.try_iter()));
-        }
-        true
+    pub(crate) fn root(&self) -> &Path {
+        self.local.session().layout().root()
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.out
     }
 
     /// Carries out commands and due actions. Returns how long it then waits for the loop; `None` if it
     /// leaves.
     pub(crate) fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
-        let name = self.local.session().layout().root().display().to_string();
+        let name = self.root().display().to_string();
         activity::during("work in", &name, || self.carry_out_all(commands))
     }
 
