@@ -28,7 +28,7 @@ fn flow(id: &str, mapper: &str) -> String {
 }
 
 impl Stall {
-    /// Starts a service with two slots and these options. `None`, with a message, without a C compiler.
+    /// Starts a service with these options, and two slots unless they name others. `None`, with a message, without a C compiler.
     fn new(test: &str, more: &[&str]) -> Option<Self> {
         let place = Place::new(scratch(test), test);
         let system = FakeSystem::new(&place.dir)?;
@@ -118,8 +118,9 @@ fn started(place: &Place, system: &FakeSystem, more: &[&str]) -> Child {
 
 fn serve(place: &Place, more: &[&str]) -> Command {
     let socket = place.socket.display().to_string();
-    let args = ["serve", "--allow-root", "--state", "s", "--slots", "2", "--socket", &socket];
-    place.family.command(&place.dir, &[&args, more].concat())
+    let args = ["serve", "--allow-root", "--state", "s", "--socket", &socket];
+    let slots: &[&str] = if more.contains(&"--slots") { &[] } else { &["--slots", "2"] };
+    place.family.command(&place.dir, &[&args, slots, more].concat())
 }
 
 /// A command that waits for a file of the test, then copies its input.
@@ -202,6 +203,25 @@ fn a_hung_output_directory_stops_that_run_alone() {
 #[test]
 fn a_hung_log_of_finished_jobs_stops_that_run_alone() {
     one_run_hangs("stall-jobs", "flows/a/jobs.log", "jobs.log");
+}
+
+#[test]
+fn more_hung_runs_than_workers_stop_those_alone() {
+    let Some(stall) = Stall::new("stall-many-runs", &["--slots", "8"]) else { return };
+    let ids: Vec<String> = (0..6).map(|k| format!("h{k}")).collect();
+    let numbers: Vec<String> = ids.iter().map(|id| stall.submit(id, &waits_for(&stall, "go"))).collect();
+    for number in &numbers {
+        until("it runs", || stall.place.shown(number)["flows"][0]["running"] == 1);
+    }
+    stall.system.hang(Some("flows/h"));
+    fs::write(stall.dir("go"), "").unwrap();
+    for id in &ids {
+        stall.until_logged(&[&format!("flows/{id} is blocked: "), "write to journal"]);
+    }
+    stall.others_finish("b");
+    assert!(stall.is_ready());
+    let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+    stall.ends_and_resumes(&numbers);
 }
 
 #[test]

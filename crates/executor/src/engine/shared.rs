@@ -217,7 +217,7 @@ impl SharedProcessEngine {
         self.listen(patience);
         self.now = self.clock.now();
         self.work_here();
-        // If the system has no more threads, those there are do the work.
+        // Without any thread the run was refused when it was added.
         let _ = self.pool.keep_working();
         if let Some(by) = self.clock.jump() {
             self.clock.set_recorded(by);

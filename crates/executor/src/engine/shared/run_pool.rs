@@ -81,7 +81,7 @@ impl RunPool {
         state.ready.push_back(id);
         self.shared.changed.notify_one();
         drop(state);
-        self.keep_working()
+        self.keep_working().inspect_err(|_| drop(self.shared.lock().runs.remove(&id)))
     }
 
     /// Sends a command to a run. Nothing happens if the run has ended.
@@ -103,13 +103,17 @@ impl RunPool {
     /// Starts another thread if runs wait for one, and if too few are not blocked.
     ///
     /// # Errors
-    /// The system has no more threads.
+    /// There is no thread, and the system has no more of them.
     pub(crate) fn keep_working(&self) -> Result<(), EngineError> {
         let number = {
             let mut state = self.shared.lock();
             let now = self.shared.clock.elapsed();
             let blocked = state.busy.values().filter(|&&since| now.saturating_sub(since) > BLOCKED).count();
             let is_waiting = !state.ready.is_empty() || state.due.first().is_some_and(|&(at, _)| at <= now);
+            if is_waiting {
+                // A thread that waits for another due time does not know of an earlier one.
+                self.shared.changed.notify_one();
+            }
             if !is_waiting || state.workers >= WORKERS + blocked {
                 return Ok(());
             }
@@ -119,11 +123,13 @@ impl RunPool {
         };
         let shared = self.shared.clone();
         let thread = thread::Builder::new().name("run".to_owned());
-        let started = thread.spawn(move || shared.work(number));
-        started.map(drop).map_err(|error| {
-            self.shared.lock().workers -= 1;
-            EngineError::other(with_remedy(format!("a thread for runs cannot be started: {error}")))
-        })
+        let Err(error) = thread.spawn(move || shared.work(number)) else { return Ok(()) };
+        let mut state = self.shared.lock();
+        state.workers -= 1;
+        if state.workers > 0 {
+            return Ok(());
+        }
+        Err(EngineError::other(with_remedy(format!("a thread for runs cannot be started: {error}"))))
     }
 }
 
@@ -212,10 +218,14 @@ impl State {
                 self.ready.push_back(id);
             }
         }
-        let id = self.ready.pop_front()?;
-        let run = self.runs.get_mut(&id)?;
-        run.is_ready = false;
-        Some((id, run.work.take()?, mem::take(&mut run.commands)))
+        while let Some(id) = self.ready.pop_front() {
+            let Some(run) = self.runs.get_mut(&id) else { continue };
+            run.is_ready = false;
+            if let Some(work) = run.work.take() {
+                return Some((id, work, mem::take(&mut run.commands)));
+            }
+        }
+        None
     }
 }
 
