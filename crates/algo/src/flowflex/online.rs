@@ -236,8 +236,8 @@ enum Serving {
 struct Places {
     /// Of phases that were planned.
     of: IdTable<PhaseId, Option<Key>>,
-    /// Their places in the last plan that had them, for phases whose lost tasks must run again: numbers in `of`
-    /// compare only phases of one plan.
+    /// Their places in the last plan that had them, for phases whose lost tasks must run again: `of` compares
+    /// only phases of one plan.
     planned: IdTable<PhaseId, Option<Key>>,
     queue: ReadyQueue<(bool, Key)>,
     demand: Demand,

@@ -28,7 +28,8 @@ fn flow(id: &str, mapper: &str) -> String {
 }
 
 impl Stall {
-    /// Starts a service with these options, and two slots unless they name others. `None`, with a message, without a C compiler.
+    /// Starts a service with these options, and two slots unless they name others. `None`, with a message,
+    /// without a C compiler.
     fn new(test: &str, more: &[&str]) -> Option<Self> {
         let place = Place::new(scratch(test), test);
         let system = FakeSystem::new(&place.dir)?;

@@ -8,8 +8,8 @@
 //! another deadline), the engine withdraws it and submits it again in its new state, with its running
 //! attempts ([`Report::Running`]). So policies need not handle changes.
 //!
-//! Threads (`run_pool`) do all work on the files of the runs (`hosted_run`) of a service. The loop listens to the
-//! fleet, to these threads and to the driver, and waits for no file. A single run works in the loop.
+//! Threads (`run_pool`) do all work on the files of the runs (`hosted_run`) of a service. The loop listens to
+//! the fleet, to these threads and to the driver, and waits for no file. A single run works in the loop.
 //!
 //! Every run learns of machines that leave, return and join; the driver learns of them once. Machines have
 //! permanent numbers (`machine_table`).

@@ -17,9 +17,11 @@ use crate::{SECOND, timestamp};
 /// The least time between two periodic forecasts.
 const OUTLOOK_EVERY: u64 = 10 * SECOND;
 
-/// The longest wait for submissions that are being opened, before the first of them is predicted; and the same as a
-/// multiple of the time of the last forecast, so that many submissions are not opened slowly because of forecasts.
+/// The longest wait for submissions that are being opened, before the first of them is predicted.
 const OPENING_MOST: u64 = SECOND / 4;
+
+/// The longest wait for them between two forecasts while more than `ONE_BY_ONE` submissions wait, as a multiple of
+/// the time that a forecast takes. More forecasts would take the processors from the openings.
 const OPENING_SHARE: u64 = 4;
 
 /// The most submissions that are predicted one by one. If more wait, one forecast predicts all of them,
@@ -56,8 +58,6 @@ pub(super) struct Forecasts {
     opening_until: Option<Elapsed>,
     /// The time of the next periodic forecast.
     pub(super) next: Elapsed,
-    /// The time that the last forecast took, microseconds.
-    took: u64,
 }
 
 impl Forecasts {
@@ -69,14 +69,12 @@ impl Forecasts {
             waiting: VecDeque::new(),
             opening_until: None,
             next: now,
-            took: 0,
         }
     }
 
     /// A submission is being opened.
     pub(super) fn wait_for_opening(&mut self, now: Elapsed) {
-        let most = OPENING_MOST.max(self.took.saturating_mul(OPENING_SHARE));
-        self.opening_until.get_or_insert(now + most);
+        self.opening_until.get_or_insert(now + OPENING_MOST);
     }
 }
 
@@ -154,7 +152,11 @@ impl ServiceState {
         let ForecastResult { took, flows, of, problem } = forecast;
         let error = problem.map(|problem| ForecastError { problem, is_all: flows.is_empty() });
         self.report_forecast_errors(error);
-        (self.forecasts.is_running, self.forecasts.took) = (false, took);
+        self.forecasts.is_running = false;
+        if self.forecasts.waiting.len() > ONE_BY_ONE {
+            let most = took.saturating_mul(OPENING_SHARE).clamp(OPENING_MOST, OUTLOOK_EVERY);
+            self.forecasts.opening_until = Some(self.clock.elapsed() + most);
+        }
         self.forecasts.next = self.clock.elapsed() + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
         let about = of.as_ref().map(|of| of.number);
         let on_trial =

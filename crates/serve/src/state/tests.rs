@@ -253,6 +253,32 @@ fn submissions_that_open_together_are_predicted_together() {
 }
 
 #[test]
+fn many_submissions_are_opened_before_the_next_forecast_of_all() {
+    for (took, wait) in [(1, SECOND / 4), (SECOND, 4 * SECOND), (minutes(1), 10 * SECOND)] {
+        let mut world = World::new(Limits::default());
+        let numbers: Vec<u64> = (0..50).map(|k| world.submit(&anna(), submit(&format!("s{k}")))).collect();
+        world.hold_predictions = true;
+        let answer = |world: &mut World| {
+            world.predicting.clear();
+            let (flows, of) = (BTreeMap::new(), None);
+            world.apply_event(StateEvent::Predicted(ForecastResult { took, flows, of, problem: None }));
+        };
+        numbers[..25].iter().for_each(|&number| world.open(number, &[("f", 1, None)]));
+        world.pass(SECOND / 2);
+        assert_eq!(world.predicting, [None], "more than twenty wait");
+        numbers[25..49].iter().for_each(|&number| world.open(number, &[("f", 1, None)]));
+        answer(&mut world);
+        world.pass(wait - SECOND / 8);
+        assert_eq!(world.predicting, [], "{took}: the last is being opened");
+        world.pass(SECOND / 4);
+        assert_eq!(world.predicting, [None], "{took}");
+        answer(&mut world);
+        world.open(numbers[49], &[("f", 1, None)]);
+        assert_eq!(world.predicting.len(), 1, "{took}: all are open");
+    }
+}
+
+#[test]
 fn a_held_flow_has_no_prediction_and_could_start_when_it_is_resumed() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));

@@ -2,9 +2,9 @@
 //! (`run_pool`) does its work.
 //!
 //! The loop sends it events and decisions of the driver ([`RunCommand`]), in order. It sends the loop orders
-//! for the fleet and reports for the driver ([`RunMessage`]), in order. Neither waits for the other. So each may
-//! receive messages about rows that the other has ended: the loop drops reports of rows that the driver has
-//! dropped, and the run reports each row that it cannot start as failed.
+//! for the fleet and reports for the driver ([`RunMessage`]), in order. Neither waits for the other. So each
+//! may receive messages about rows that the other has ended: the loop drops reports of rows that the driver
+//! has dropped, and the run reports each row that it cannot start as failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;

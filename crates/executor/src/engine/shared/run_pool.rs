@@ -1,5 +1,5 @@
-//! Threads that do the work on the files of the runs of a shared engine. A few threads serve all runs. A thread
-//! that a file system blocks is replaced, so that it stops only its own run.
+//! Threads that do the work on the files of the runs of a shared engine. A few threads serve all runs. A
+//! thread that a file system blocks is replaced, so that it stops only its own run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
@@ -42,7 +42,7 @@ struct State {
     ready: VecDeque<RunId>,
     /// When the other runs have something to do.
     due: BTreeSet<(Duration, RunId)>,
-    /// The threads at work, and since when they work on their run.
+    /// The threads that work on a run, and since when.
     busy: BTreeMap<usize, Duration>,
     workers: usize,
     started: usize,
