@@ -1,5 +1,6 @@
 //! A run of a flow file that is open in this process, new or resumed.
 
+pub(crate) mod claims;
 pub mod clean;
 pub mod error;
 pub mod inspect;

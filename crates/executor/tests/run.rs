@@ -123,7 +123,8 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
 
 /// What a workload resolves to here.
 fn resolved(draft: &Draft, directory: &Path) -> ResolvedWorkload {
-    let rules = InputRules { split_bytes: 1 << 10, hash: false, directory };
+    let rules =
+        InputRules { split_bytes: 1 << 10, hash: false, directory, outputs: Path::new("state/outputs") };
     resolve(draft, rules, &JobHistory::new()).unwrap()
 }
 

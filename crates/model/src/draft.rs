@@ -261,8 +261,9 @@ pub struct RunDraft {
     /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for
     /// that of a job of another flow.
     pub inputs: Vec<String>,
-    /// The directory of its output.
-    pub output: String,
+    /// The directory of its output. Only a plain command may have none: its output is then among the files of
+    /// the run.
+    pub output: Option<String>,
     /// How many reduce tasks; 0 for a job of maps only.
     pub reducers: Option<u32>,
     /// The environment of its commands.
@@ -281,7 +282,7 @@ impl RunDraft {
         Self {
             work,
             inputs: Vec::new(),
-            output: output.into(),
+            output: Some(output.into()),
             reducers: None,
             setting: RunSetting::default(),
             limits: RunLimits::default(),
@@ -327,12 +328,8 @@ impl RunDraft {
         let jar = if let RunWork::Jar { jar, .. } = &self.work { Some(jar.as_str()) } else { None };
         let RunSetting { cwd, shell, files, .. } = &self.setting;
         let program = shell.as_deref().and_then(|shell| shell.split_whitespace().next());
-        let single = [
-            ("output", Some(self.output.as_str())),
-            ("cwd", cwd.as_deref()),
-            ("jar", jar),
-            ("shell", program),
-        ];
+        let single =
+            [("output", self.output.as_deref()), ("cwd", cwd.as_deref()), ("jar", jar), ("shell", program)];
         let single = single.into_iter().filter_map(|(key, path)| Some((key.to_owned(), path?)));
         items("inputs", &self.inputs).chain(items("files", files)).chain(single)
     }

@@ -73,7 +73,7 @@ pub use slackline_executor::run::error::EngineError;
 pub use slackline_executor::run::inspect::RunInspection;
 use slackline_executor::run::opening;
 pub use slackline_executor::run::opening::Opening;
-pub use slackline_executor::run::reuse::{Choices, Reason, Verdict};
+pub use slackline_executor::run::reuse::{Choices, ForeignOutput, Reason, Verdict};
 pub use slackline_executor::run::{JobVerdict, LostOutput, Recovery, RunEnd};
 pub use slackline_executor::spec::fault::{Fault, UnrunnableJob};
 use slackline_executor::spec::job_cost::of_owned_workload;

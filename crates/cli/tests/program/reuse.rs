@@ -543,3 +543,87 @@ fn another_night_does_not_take_over_the_start_of_one_that_failed() {
     let went = run(&dir, &["--deadline", "f=1"]);
     assert!(went.code == Some(0) && went.out.contains("on time"), "{}{}", went.out, went.err);
 }
+
+/// Two commands in a chain, and a third one, of which only the second names an output.
+fn without_outputs(dir: &Path) {
+    let flow = "slackline = 1\n[[flows]]\nid = \"night/a\"\njobs = [\n  \
+                { id = \"load\", run = { command = \"echo load >> ran; echo loaded\" } },\n  \
+                { id = \"copy\", run = { command = \"echo copy >> ran; cat $SLACKLINE_INPUTS\", inputs = [\"@load\"], output = \"out/copy\" } },\n  \
+                { id = \"last\", after = [\"copy\"], run = { command = \"echo last >> ran\" } },\n]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+}
+
+#[test]
+fn a_command_needs_no_output() {
+    let dir = scratch("reuse-no-output");
+    without_outputs(&dir);
+    assert_eq!(done(&dir, &[]).0, ["copy", "last", "load"]);
+    assert_eq!(lines(&dir, "copy"), "loaded\n");
+    checked(&dir);
+    // The files of the run say that the commands ran.
+    let (jobs, said) = done(&dir, &[]);
+    assert!(jobs.is_empty() && said.contains("nothing is left to do"), "{said}");
+    assert_eq!(done(&dir, &["--force", "load"]).0, ["copy", "load"]);
+    let flow = fs::read_to_string(dir.join("flow.toml")).expect("the flow file");
+    fs::write(dir.join("flow.toml"), flow.replace("command = \"echo load", "mapper = \"echo load"))
+        .expect("a flow file");
+    let refused = run(&dir, &[]);
+    assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+    assert!(refused.err.contains("found no `output` with a mapper"), "{}", refused.err);
+}
+
+#[test]
+fn outputs_whose_state_is_gone_are_adopted_or_overwritten() {
+    let dir = prepared("reuse-state-gone");
+    done(&dir, &[]);
+    fs::remove_dir_all(dir.join("state")).expect("the state");
+    let refused = run(&dir, &[]);
+    assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+    assert!(refused.err.contains("--adopt") && refused.err.contains("--overwrite"), "{}", refused.err);
+    // An output that is not complete is not that of a finished job.
+    fs::remove_file(dir.join("out/six/_SUCCESS")).expect("a mark");
+    let refused = run(&dir, &["--adopt"]);
+    assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+    assert!(refused.err.contains("found no _SUCCESS, so it is not complete"), "{}", refused.err);
+    fs::write(dir.join("out/six/_SUCCESS"), "").expect("a mark");
+    assert!(run(&dir, &["--adopt", "--dry-run"]).out.contains("0 jobs to be done, of 8"));
+    assert_eq!(done(&dir, &["--adopt"]).0, [""; 0]);
+    // Inputs count from now on.
+    fs::write(dir.join("other.txt"), "three\nfour\n").expect("an input");
+    assert_eq!(done(&dir, &[]).0, ["eight", "five", "seven", "six"]);
+    assert_eq!(lines(&dir, "seven"), "ONE\nTWO\nthree\nfour\n");
+    fs::remove_dir_all(dir.join("state")).expect("the state");
+    fs::write(dir.join("out/seven/note.txt"), "mine").expect("a file");
+    let (jobs, _) = done(&dir, &["--overwrite"]);
+    assert_eq!(jobs.len(), 8);
+    assert!(!dir.join("out/seven/note.txt").exists());
+    checked(&dir);
+}
+
+#[test]
+fn an_output_that_was_edited_is_adopted_or_overwritten() {
+    let dir = prepared("reuse-edited");
+    done(&dir, &[]);
+    let edit = |text: &str| fs::write(dir.join("out/six/part-00000"), text).expect("a part");
+    edit("by hand\n");
+    assert_eq!(run(&dir, &[]).code, Some(2));
+    assert_eq!(done(&dir, &["--adopt"]).0, ["eight", "seven"]);
+    assert_eq!(lines(&dir, "seven"), "by hand\nthree\n");
+    assert_eq!(done(&dir, &[]).0, [""; 0]);
+    edit("by hand again\n");
+    assert!(run(&dir, &["--overwrite", "--dry-run"]).out.contains("3 jobs to be done, of 8"));
+    assert_eq!(lines(&dir, "six"), "by hand again\nthree\n");
+    assert_eq!(done(&dir, &["--overwrite"]).0, ["eight", "seven", "six"]);
+    assert_eq!(lines(&dir, "seven"), "ONE\nTWO\nthree\n");
+    // A file that is no part of the output is not adopted.
+    edit("by hand\n");
+    fs::write(dir.join("out/six/note.txt"), "mine").expect("a file");
+    let refused = run(&dir, &["--adopt"]);
+    assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+    assert!(
+        refused.err.contains("found note.txt, expected only part-00000, part-00001 and _SUCCESS"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(lines(&dir, "six"), "by hand\nthree\n");
+}

@@ -39,6 +39,7 @@ use crate::run::opening::{Needs, Opening, StatusCallback, new_owner};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::JobHistory;
 use crate::spec::resolve::{InputRules, ResolvedWorkload, Spread, resolve};
+use crate::store::layout::Layout;
 use crate::store::pid_file;
 
 /// The directory that all machines see.
@@ -131,10 +132,15 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         EngineDescription { options, machines: self.site.expected(), profile: None }
     }
 
-    fn prepare(&self, workload: &Draft, past: &JobHistory, _: &Path) -> Result<PreparedRun, Vec<Fault>> {
+    fn prepare(&self, workload: &Draft, past: &JobHistory, state: &Path) -> Result<PreparedRun, Vec<Fault>> {
         let directory = visibility_check::directory();
         let Rules { split_bytes, hash, .. } = self.common.rules;
-        let rules = InputRules { split_bytes, hash, directory: &directory };
+        let layout = Layout::new(state);
+        let layout = match &self.common.shared {
+            Some(shared) => layout.sharing(shared),
+            None => layout,
+        };
+        let rules = InputRules { split_bytes, hash, directory: &directory, outputs: &layout.outputs() };
         let faults = jars(workload);
         if !faults.is_empty() {
             return Err(faults);

@@ -27,6 +27,7 @@ use crate::run::{self, opening};
 use crate::spec::fault::Fault;
 use crate::spec::job_cost::{GROUP, JobHistory};
 use crate::spec::resolve::{InputRules, resolve};
+use crate::store::layout::Layout;
 use crate::store::pid_file;
 
 /// The entry in the table of engines.
@@ -187,9 +188,11 @@ impl Backend for LocalEngine {
         EngineDescription { options, machines: vec![group], profile: None }
     }
 
-    fn prepare(&self, workload: &Draft, past: &JobHistory, _: &Path) -> Result<PreparedRun, Vec<Fault>> {
+    fn prepare(&self, workload: &Draft, past: &JobHistory, state: &Path) -> Result<PreparedRun, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
-        let rules = InputRules { split_bytes: self.split_bytes, hash: self.hash, directory: &directory };
+        let layout = Layout::new(state);
+        let Self { split_bytes, hash, .. } = *self;
+        let rules = InputRules { split_bytes, hash, directory: &directory, outputs: &layout.outputs() };
         let faults = jars(workload);
         if !faults.is_empty() {
             return Err(faults);

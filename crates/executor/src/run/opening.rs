@@ -16,6 +16,7 @@ use slackline_task::process::memory::Memory;
 
 use super::error::file;
 use super::{JobVerdict, LostOutput, Recovery, Session, user_text};
+use crate::run::claims::claim;
 use crate::run::error::EngineError;
 use crate::run::recover::recover_tasks;
 use crate::run::reuse::{Choices, Decision, PreviousState, Reason, UnfinishedRun, Verdict, decide};
@@ -78,14 +79,13 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
     };
     let begun = PreviousRun::of(&layout, seen)?;
     refuse_engine(begun.as_ref(), opening)?;
-    let made = FinishedJobs::look(&layout.made())?;
+    let mut made = FinishedJobs::look(&layout.made())?;
     let forgotten = forgotten(begun.as_ref(), &made);
+    let owner = begun.as_ref().map_or("", |begun| begun.0.head.owner.as_str());
+    let directory = Path::new(&opening.setup.directory);
+    claim(resolved, &opening.choices, &OutputLocks::of(owner), &mut made, directory)?;
     let unfinished = begun.and_then(PreviousRun::unfinished);
-    let past = PreviousState {
-        made: &made,
-        unfinished: unfinished.as_ref(),
-        directory: Path::new(&opening.setup.directory),
-    };
+    let past = PreviousState { made: &made, unfinished: unfinished.as_ref(), directory };
     let decisions = decide(resolved, &opening.choices, &past)?;
     let mut verdicts = verdicts(resolved, &decisions);
     let chosen = Selection::of(resolved, &decisions, unfinished.as_ref());
@@ -189,7 +189,7 @@ fn open_as_written(
     let Opening { setup, started, choices, beside_others, .. } = opening;
     let resumes = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
     let layout = place(layout, resolved, resumes)?;
-    resolve::refuse_state(resolved, [state, layout.data()])?;
+    resolve::refuse_state(resolved, [state, layout.data()], &layout.outputs())?;
     let (made_log, mut made) = FinishedLog::open(&layout.made())?;
     let cut_short = kill_leftovers(&layout)?;
     let known_parts = KnownParts::default();
@@ -306,11 +306,14 @@ impl RunBuilder<'_> {
         let owner = begun.as_ref().map(|begun| begun.0.head.owner.clone());
         let is_first = begun.is_none() && self.made.is_empty();
         let forgotten = forgotten(begun.as_ref(), &self.made);
+        let locks = OutputLocks::of(owner.as_deref().unwrap_or_default());
+        let directory = Path::new(&self.setup.directory);
+        let claimed = claim(resolved, &self.choices, &locks, &mut self.made, directory)?;
+        claimed.iter().try_for_each(|made| self.made_log.add(made))?;
         let (finished, unfinished) = match begun {
             Some(begun) if begun.is_finished() => (Some(begun.0), None),
             other => (None, other.map(|begun| begun.0)),
         };
-        let directory = Path::new(&self.setup.directory);
         let past = PreviousState { made: &self.made, unfinished: unfinished.as_ref(), directory };
         let decisions = decide(resolved, &self.choices, &past)?;
         self.know_content(resolved, &decisions)?;
@@ -562,12 +565,14 @@ fn foreign(
             )
         } else if made.parts(&plan.definition.output()).any(|part| part == name) {
             format!(
-                "output {output}: found {name} changed since it was written, expected it as it was: move it away"
+                "output {output}: found {name} changed since it was written, expected it as it was: move it away, or let \
+                 `slackline run` keep it (--adopt) or replace it (--overwrite)"
             )
         } else {
             format!(
-                "output {output}: found {name}, which no run of this state directory has made: move it away, name another output, or run it \
-                 where that was made (run --state, submit --name)"
+                "output {output}: found {name}, which no run of this state directory has made: move it away, name another output, run it \
+                 where that was made (run --state, submit --name), or let `slackline run` keep it (--adopt) or replace it \
+                 (--overwrite)"
             )
         };
         found.push(Obstacle::lasting(job, problem));

@@ -29,6 +29,19 @@ pub struct Choices {
     pub from: Vec<String>,
     /// These jobs, and nothing else.
     pub only: Vec<String>,
+    pub foreign: ForeignOutput,
+}
+
+/// What happens to an output that no run of the state directory has made, or that was edited since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForeignOutput {
+    /// Its flow does not run.
+    #[default]
+    Refuse,
+    /// It becomes the output of its job, which is then done.
+    Adopt,
+    /// Its job runs, and replaces it.
+    Overwrite,
 }
 
 impl Choices {
@@ -182,7 +195,7 @@ pub(crate) fn decide(
 }
 
 /// The jobs that were asked for.
-struct RequestedJobs {
+pub(super) struct RequestedJobs {
     all: bool,
     forced: BTreeSet<usize>,
     /// If only some may be done: which.
@@ -190,7 +203,12 @@ struct RequestedJobs {
 }
 
 impl RequestedJobs {
-    fn new(resolved: &ResolvedWorkload, choices: &Choices) -> Result<Self, ChoiceError> {
+    /// Whether a job may be done.
+    pub(super) fn allows(&self, job: usize) -> bool {
+        self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&job))
+    }
+
+    pub(super) fn new(resolved: &ResolvedWorkload, choices: &Choices) -> Result<Self, ChoiceError> {
         let jobs = &resolved.jobs;
         let find = |names: &[String]| -> Result<BTreeSet<usize>, ChoiceError> {
             let found = names.iter().map(|name| named(jobs, name)).collect::<Result<Vec<_>, _>>()?;
@@ -270,7 +288,7 @@ impl Decider<'_> {
 
     fn decision(&self, job: usize) -> Decision {
         let of = |verdict| Decision { verdict, resumed: None };
-        if self.selection.allowed.as_ref().is_some_and(|allowed| !allowed.contains(&job)) {
+        if !self.selection.allows(job) {
             return of(Verdict::Left);
         }
         if self.selection.all {
@@ -346,19 +364,9 @@ impl Decider<'_> {
         }
     }
 
-    /// The present inputs of the job: its own inputs, and the parts of the jobs that it reads from.
     fn sources(&self, job: usize) -> BTreeMap<PathBuf, Source> {
-        let plan = &self.jobs[job];
-        let mut sources = absolute(&plan.inputs.sources, self.past.directory);
-        for &before in &self.reads[job] {
-            if let Some(made) = self.made(before) {
-                let directory = made.directory();
-                sources.extend(
-                    made.wrote.iter().map(|(name, part)| (directory.join(name), part.source.clone())),
-                );
-            }
-        }
-        sources
+        let before = self.reads[job].iter().filter_map(|&before| self.made(before));
+        sources(&self.jobs[job], before, self.past.directory)
     }
 
     /// The same job in the unfinished run, if some of its tasks are done or have started on another system;
@@ -416,6 +424,20 @@ impl Decider<'_> {
         }
         SameInputs::AsTheyWere(other.inputs.clone())
     }
+}
+
+/// The present inputs of a job: its own inputs, and the parts of the jobs that it reads from.
+pub(super) fn sources<'a>(
+    plan: &JobPlan,
+    before: impl Iterator<Item = &'a FinishedJob>,
+    directory: &Path,
+) -> BTreeMap<PathBuf, Source> {
+    let mut sources = absolute(&plan.inputs.sources, directory);
+    for made in before {
+        let parts = made.wrote.iter().map(|(name, part)| (made.directory().join(name), part.source.clone()));
+        sources.extend(parts);
+    }
+    sources
 }
 
 /// Whether a job of an unfinished run still has the same inputs.

@@ -34,7 +34,7 @@ impl Definition {
         let input = |input: &String| if input.starts_with('@') { input.clone() } else { absolute(input) };
         let mut parts = Parts::of_work(work, around.directory);
         parts.put("inputs", &inputs.iter().map(input).collect::<Vec<_>>().join("\n"));
-        parts.put("output", &absolute(output));
+        parts.put("output", &absolute(output.as_deref().unwrap_or_default()));
         parts.put("reducers", &around.reducers);
         parts.put_some("split", around.split_bytes);
         parts.put_some("compress", compress.as_ref());

@@ -16,6 +16,7 @@ use slackline_task::process::limits::Limits;
 use slackline_task::process::spec::{Job, Setting, Shuffle, Split};
 use slackline_task::shuffle::part;
 use slackline_task::{attempt, programs};
+use slackline_trace::sha256;
 
 use crate::spec::definition::{Definition, Surroundings};
 
@@ -109,7 +110,7 @@ impl JobPlan {
             named: run.inputs.clone(),
             inputs,
             reducers,
-            output: PathBuf::from(&run.output),
+            output: PathBuf::from(run.output.as_deref().unwrap_or_default()),
             prepare: shape.needs_preparation && reducers > 1,
             makes: shape.bytes,
             definition,
@@ -292,4 +293,12 @@ pub(crate) fn job_of(work: &RunWork) -> Job {
             Job::Jar { jar: jar.clone(), main: main.clone(), arguments: arguments.clone() }
         }
     }
+}
+
+/// The name of a job's files: readable and unique.
+pub(crate) fn file_name(flow: &str, job: &str) -> String {
+    let name = format!("{flow}/{job}");
+    let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
+    let short: String = clean.chars().take(40).collect();
+    format!("{short}-{}", &sha256(name.as_bytes())[..8])
 }

@@ -23,7 +23,7 @@ use slackline_task::shuffle::part::PARTS_MAX;
 use crate::spec::definition::Surroundings;
 use crate::spec::job_cost::JobHistory;
 use crate::spec::job_index::JobIndex;
-use crate::spec::job_plan::{Inputs, JobPlan, JobRef, job_of};
+use crate::spec::job_plan::{Inputs, JobPlan, JobRef, file_name, job_of};
 use crate::spec::plans::Plans;
 use crate::spec::real_names::{RealNames, plain};
 use crate::spec::repeated;
@@ -95,6 +95,8 @@ pub struct InputRules<'a> {
     pub hash: bool,
     /// The directory that relative paths start from: that of the process.
     pub directory: &'a Path,
+    /// The directory of the outputs of commands that name none.
+    pub outputs: &'a Path,
 }
 
 /// The reason why a flow file cannot run.
@@ -119,6 +121,9 @@ pub fn resolve(
     past: &JobHistory,
 ) -> Result<ResolvedWorkload, ResolveError> {
     let (origins, mut flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
+    for flow in &mut flows {
+        set_outputs(flow, rules.outputs);
+    }
     let index = JobIndex::new(&flows);
     let mut outputs = Outputs::default();
     let mut reads: Vec<(String, String, PathBuf)> = Vec::new();
@@ -231,16 +236,33 @@ impl Outputs {
     }
 }
 
-/// Refuses outputs in the state directory, and a state directory in an output.
+/// Gives each command without an output one among the files of the run.
+fn set_outputs(flow: &mut FlowDraft, outputs: &Path) {
+    for job in &mut flow.jobs {
+        let output = || outputs.join(file_name(&flow.id, &job.id)).display().to_string();
+        if let Some(run) = &mut job.run
+            && matches!(run.work, RunWork::Command { .. })
+        {
+            run.output.get_or_insert_with(output);
+        }
+    }
+}
+
+/// Refuses outputs among the run's own files, and a state directory in an output.
 ///
 /// # Errors
 /// The first of them.
-pub(crate) fn refuse_state(resolved: &ResolvedWorkload, own: [&Path; 2]) -> Result<(), ResolveError> {
+pub(crate) fn refuse_state(
+    resolved: &ResolvedWorkload,
+    own: [&Path; 2],
+    outputs: &Path,
+) -> Result<(), ResolveError> {
     let names = RealNames::default();
     let (own, mirror) = (own.map(plain), resolved.mirror.as_deref().map(plain));
+    let outputs = plain(outputs);
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let output = names.of(&plan.output);
-        let is_elsewhere = mirror.as_ref().is_some_and(|mirror| output.starts_with(mirror));
+        let is_elsewhere = mirror.iter().chain([&outputs]).any(|apart| output.starts_with(apart));
         let overlaps = |own: &&PathBuf| output.starts_with(own) || own.starts_with(&output);
         if let Some(own) = own.iter().find(overlaps).filter(|_| !is_elsewhere) {
             return Err(ResolveError {
@@ -380,7 +402,8 @@ fn reads_files(run: &RunDraft) -> bool {
 
 /// Refuses texts that no command or file name can have.
 fn check_text(run: &RunDraft) -> Result<(), String> {
-    let mut texts = vec![("output", run.output.as_str())];
+    let Some(output) = &run.output else { return Err("found no output, expected its directory".to_owned()) };
+    let mut texts = vec![("output", output.as_str())];
     texts.extend(run.inputs.iter().map(|input| ("inputs", input.as_str())));
     if let RunWork::Command { command } = &run.work {
         texts.push(("command", command));
@@ -446,7 +469,7 @@ fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError
                 ..flow.clone()
             };
             for run in copy.jobs.iter_mut().filter_map(|job| job.run.as_mut()) {
-                run.output = format!("{}-{k}", run.output.trim_end_matches('/'));
+                run.output = run.output.take().map(|output| format!("{}-{k}", output.trim_end_matches('/')));
             }
             all.push((index, copy));
         }

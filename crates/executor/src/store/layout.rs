@@ -17,7 +17,7 @@ use slackline_task::base::task_id::TaskId;
 use slackline_task::base::{clock, regular_file};
 use slackline_trace::{atomic_file, sha256};
 
-use crate::spec::job_plan::JobPlan;
+use crate::spec::job_plan::{JobPlan, file_name};
 use crate::store::finished_jobs::{self, FinishedJobs};
 use crate::store::journal::{Attempt, KeptJob};
 use crate::store::output_files::{SUCCESS, others, staged, temporaries, temporary};
@@ -73,6 +73,11 @@ impl Layout {
         &self.data
     }
 
+    /// The directory of the outputs of commands that name none, which every machine of the run sees, too.
+    pub(crate) fn outputs(&self) -> PathBuf {
+        self.data.join("outputs")
+    }
+
     /// Creates the directory of attempts and map output, and writes its name to the state directory.
     ///
     /// # Errors
@@ -102,7 +107,7 @@ impl Layout {
 
     /// The same, for a run of these jobs.
     pub(crate) fn of_jobs(mut self, jobs: &[JobPlan]) -> Self {
-        self.names = jobs.iter().map(file_name).collect();
+        self.names = jobs.iter().map(|job| file_name(&job.flow, &job.job)).collect();
         self
     }
 
@@ -543,14 +548,6 @@ fn host() -> String {
 fn log_name(name: &str) -> String {
     let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
     if clean == name { clean } else { format!("{clean}-{}", &sha256(name.as_bytes())[..8]) }
-}
-
-/// The name of a job's files: readable and unique.
-fn file_name(job: &JobPlan) -> String {
-    let name = format!("{}/{}", job.flow, job.job);
-    let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
-    let short: String = clean.chars().take(40).collect();
-    format!("{short}-{}", &sha256(name.as_bytes())[..8])
 }
 
 #[cfg(test)]

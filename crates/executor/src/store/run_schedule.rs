@@ -205,7 +205,9 @@ pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
 fn without_waits(draft: &Draft) -> Draft {
     let outputs: BTreeMap<(String, String), String> = (draft.flows.iter())
         .flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)))
-        .filter_map(|(flow, job)| Some(((flow.id.clone(), job.id.clone()), job.run.as_ref()?.output.clone())))
+        .filter_map(|(flow, job)| {
+            Some(((flow.id.clone(), job.id.clone()), job.run.as_ref()?.output.clone()?))
+        })
         .collect();
     let mut draft = draft.clone();
     let runs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs).filter_map(|job| job.run.as_mut());

@@ -15,7 +15,7 @@ pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
         let is_pattern = input.contains(['*', '?', '[']);
         *input = format!("{}/{input}", if is_pattern { escaped(&plain) } else { plain.clone() });
     }
-    for path in run.setting.files.iter_mut().chain([&mut run.output]) {
+    for path in run.setting.files.iter_mut().chain(&mut run.output) {
         *path = directory.join(&*path).display().to_string();
     }
     match &mut run.work {
@@ -52,13 +52,13 @@ mod tests {
             run.inputs,
             ["/home/a [[]1[]]/in/*.gz", "/home/a [1]/in/x", "/data/x", "@job", "@flow/job"]
         );
-        assert_eq!(run.output, "/home/a [1]/out/a");
+        assert_eq!(run.output.as_deref(), Some("/home/a [1]/out/a"));
         assert_eq!(run.setting.files, ["/home/a [1]/tool.py", "/bin/tool"]);
         assert_eq!(run.setting.cwd.as_deref(), Some("/home/a [1]/"));
         run.setting.cwd = Some("sub".into());
         start_from(&mut run, Path::new("/other"));
         assert_eq!((run.setting.cwd.as_deref(), &run.work), (Some("/other/sub"), &work));
-        assert_eq!(run.output, "/home/a [1]/out/a");
+        assert_eq!(run.output.as_deref(), Some("/home/a [1]/out/a"));
     }
 
     #[test]
@@ -66,7 +66,10 @@ mod tests {
         let mut run = RunDraft::new(RunWork::Command { command: "true".into() }, "out");
         run.inputs = vec!["in/*".into()];
         start_from(&mut run, Path::new("/home/$x"));
-        assert_eq!((run.output.as_str(), run.inputs[0].as_str()), ("/home/./$x/out", "/home/./$x/in/*"));
+        assert_eq!(
+            (run.output.as_deref().unwrap(), run.inputs[0].as_str()),
+            ("/home/./$x/out", "/home/./$x/in/*")
+        );
         assert_eq!(run.check_texts(), Ok(()));
     }
 
@@ -76,7 +79,7 @@ mod tests {
         let program = RunWork::Program { name: "sort".into(), args: Vec::new() };
         let mut run = RunDraft::new(program, "out");
         start_from(&mut run, Path::new("/home"));
-        assert_eq!((run.setting.cwd, run.output.as_str()), (None, "/home/out"));
+        assert_eq!((run.setting.cwd, run.output.as_deref()), (None, Some("/home/out")));
         let jar = RunWork::Jar { jar: "a.jar".into(), main: "A".into(), arguments: Vec::new() };
         let mut run = RunDraft::new(jar, "out");
         start_from(&mut run, Path::new("/home"));

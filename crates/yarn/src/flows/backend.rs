@@ -184,6 +184,7 @@ impl Backend for YarnBackend {
             split_bytes: self.config.split_bytes,
             hash: self.config.hash,
             directory: &directory,
+            outputs: state,
         };
         let faults = unsupported_jobs(workload);
         if !faults.is_empty() {
@@ -261,6 +262,9 @@ fn unsupported_jobs(workload: &Draft) -> Vec<Fault> {
             };
             if run.shuffle.total_order {
                 fault("total_order", job_spec::NO_TOTAL_ORDER);
+            }
+            if run.output.is_none() {
+                fault("output", "found none, expected a directory that the cluster sees");
             }
         }
     }

@@ -68,7 +68,7 @@ impl Placeholders {
     /// Files that cannot be read, with their place in the workload.
     pub(super) fn make(&self, workload: &mut Draft) -> Result<(), Vec<Fault>> {
         let runs = workload.flows.iter().flat_map(|flow| &flow.jobs).filter_map(|job| job.run.as_ref());
-        let names: Vec<&String> = runs.flat_map(|run| run.inputs.iter().chain([&run.output])).collect();
+        let names: Vec<&String> = runs.flat_map(|run| run.inputs.iter().chain(&run.output)).collect();
         let is_there = |name: &&String| !name.starts_with('@') && !matches!(self.full_uri(name), Ok(None));
         let before = self.directory.join("before");
         if names.iter().any(is_there) {
@@ -95,7 +95,7 @@ impl Placeholders {
                         Err(problem) => fault("inputs", problem),
                     }
                 }
-                match self.output(&run.output, &before) {
+                match run.output.as_ref().map(|output| self.output(output, &before)).transpose() {
                     Ok(there) => run.output = there,
                     Err(problem) => fault("output", problem),
                 }

@@ -166,10 +166,9 @@ impl<'a> ParameterValues<'a> {
             }
             using.insert(flow.id.clone());
             for (k, job) in flow.jobs.iter().enumerate() {
-                let Some(run) = job.run.as_ref().filter(|run| !braces::names(&run.output, name)) else {
-                    continue;
-                };
-                let (output, n) = (&run.output, values.len());
+                let output = job.run.as_ref().and_then(|run| run.output.as_ref());
+                let Some(output) = output.filter(|output| !braces::names(output, name)) else { continue };
+                let n = values.len();
                 let what = format!(
                     "found the output {output} for each of {n} values of {name}, expected {{{name}}} in it, such as \
                      {}-{{{name}}}",

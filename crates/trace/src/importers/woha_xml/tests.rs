@@ -167,7 +167,7 @@ fn a_job_with_a_command_can_be_run() {
     let join = runs[0].clone().unwrap();
     assert_eq!(join.work, commands("join -t ,", "cat", None), "reduces pass on what they get");
     assert_eq!(join.inputs, ["@extract", "@users"]);
-    assert_eq!((join.output.as_str(), join.reducers), ("/out/joined", Some(2)));
+    assert_eq!((join.output.as_deref(), join.reducers), (Some("/out/joined"), Some(2)));
     assert_eq!(runs[1], None, "a jar is only planned");
     let users = runs[2].clone().unwrap();
     assert_eq!(users.work, commands("sort", "uniq -c", Some("cat")));

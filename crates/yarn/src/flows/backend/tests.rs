@@ -198,7 +198,12 @@ impl Scene {
             flows: flows.to_vec(),
             ..Draft::default()
         };
-        let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: self.dir.path() };
+        let rules = InputRules {
+            split_bytes: 1 << 10,
+            hash: false,
+            directory: self.dir.path(),
+            outputs: Path::new("state/outputs"),
+        };
         let mut resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
         resolved.set_mirror(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
@@ -469,7 +474,12 @@ fn seated_on(scene: &Scene, names: &[&str], default_fs: &str) -> (YarnSharedEngi
             flows: vec![flow(vec![scene.job(name, "cat", "in.txt", 1)])],
             ..Draft::default()
         };
-        let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: scene.dir.path() };
+        let rules = InputRules {
+            split_bytes: 1 << 10,
+            hash: false,
+            directory: scene.dir.path(),
+            outputs: Path::new("state/outputs"),
+        };
         let mut resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
         resolved.set_mirror(state.join("remote/files"));
         let setup = Setup { directory: scene.dir.path().display().to_string(), ..Setup::default() };
@@ -995,7 +1005,7 @@ fn the_directory_of_attempts_is_made_before_a_job_is_submitted() {
     });
     let mut job = scene.job("count", "cat", "in.txt", 1);
     let output = scene.path("state/remote/files/hdfs/gone:9000/out");
-    job.run.iter_mut().for_each(|run| run.output = output.display().to_string());
+    job.run.iter_mut().for_each(|run| run.output = Some(output.display().to_string()));
     let (_, messages) =
         scene.run_with(&[flow(vec![job])], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
     assert!(

@@ -151,7 +151,12 @@ impl Trial {
     fn resolved(&self, mirror: &Placeholders, inputs: &[&str]) -> ResolvedWorkload {
         let mut draft = draft(inputs, "out");
         mirror.make(&mut draft).unwrap();
-        let rules = InputRules { split_bytes: 1 << 20, hash: false, directory: self.directory.path() };
+        let rules = InputRules {
+            split_bytes: 1 << 20,
+            hash: false,
+            directory: self.directory.path(),
+            outputs: Path::new("state/outputs"),
+        };
         resolve(&draft, rules, &JobHistory::default()).unwrap()
     }
 
@@ -300,7 +305,7 @@ fn an_output_has_one_owner() {
     // The lock is mirrored, so a run finds it before anything is submitted.
     let mut draft = draft(&[], "/out");
     mirror.make(&mut draft).unwrap();
-    let here = PathBuf::from(&draft.flows[0].jobs[0].run.as_ref().unwrap().output);
+    let here = PathBuf::from(draft.flows[0].jobs[0].run.as_ref().unwrap().output.as_ref().unwrap());
     assert_eq!(fs::read_to_string(here.join("_temporary/owner")).unwrap(), "me");
     mirror.release(&output, "you").unwrap();
     assert_eq!(trial.disk.names("out"), ["_temporary"]);

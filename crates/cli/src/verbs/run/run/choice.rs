@@ -4,7 +4,7 @@ use clap::Args;
 use slackline::report::number::{Unit, counted};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
-use slackline::run::{Choices, JobVerdict, Preview, Verdict};
+use slackline::run::{Choices, ForeignOutput, JobVerdict, Preview, Verdict};
 use slackline_model::cost::is_late;
 use slackline_model::{Start, Time};
 
@@ -31,6 +31,22 @@ pub(super) struct JobChoice {
     /// Show which jobs would run, and why; change nothing
     #[arg(long, help_heading = "Jobs")]
     pub(super) dry_run: bool,
+    #[command(flatten)]
+    outputs: OutputChoice,
+}
+
+/// What happens to outputs that are not those of an earlier run.
+#[derive(Args, Debug)]
+struct OutputChoice {
+    /// Keep outputs that another state directory made or that were edited: their jobs are done
+    ///
+    /// An output has to be complete: its part files and _SUCCESS, and nothing else. Jobs that read from it run again if
+    /// it changed.
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["again", "force", "from_job", "only"], help_heading = "Jobs")]
+    adopt: bool,
+    /// Run the jobs of such outputs, and replace the outputs when the new ones are complete
+    #[arg(long, hide_short_help = true, conflicts_with = "adopt", help_heading = "Jobs")]
+    overwrite: bool,
 }
 
 impl JobChoice {
@@ -39,6 +55,11 @@ impl JobChoice {
         choices.force.clone_from(&self.force);
         choices.from.clone_from(&self.from_job);
         choices.only.clone_from(&self.only);
+        choices.foreign = match (self.outputs.adopt, self.outputs.overwrite) {
+            (true, _) => ForeignOutput::Adopt,
+            (_, true) => ForeignOutput::Overwrite,
+            _ => ForeignOutput::Refuse,
+        };
         choices
     }
 }

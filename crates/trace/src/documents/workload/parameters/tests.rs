@@ -59,7 +59,7 @@ fn names_that_are_declared_are_replaced_in_run_sections() {
     };
     assert_eq!(runs[0].work, commands);
     assert_eq!(
-        (runs[0].inputs.as_slice(), runs[0].output.as_str()),
+        (runs[0].inputs.as_slice(), runs[0].output.as_deref().unwrap()),
         (&["in/2026-03-01".to_owned()][..], "out/2026-03-01")
     );
     let setting = &runs[0].setting;
@@ -102,7 +102,11 @@ fn a_flow_that_uses_a_parameter_with_several_values_becomes_one_a_value() {
     let flows: Vec<(&str, &str, Vec<&str>)> = (draft.flows.iter())
         .map(|flow| {
             let run = flow.jobs[0].run.as_ref().unwrap();
-            (flow.id.as_str(), run.output.as_str(), run.inputs.iter().map(String::as_str).collect())
+            (
+                flow.id.as_str(),
+                run.output.as_deref().unwrap(),
+                run.inputs.iter().map(String::as_str).collect(),
+            )
         })
         .collect();
     let expected = [

@@ -64,6 +64,10 @@ pub(super) fn check(kind: Kind, run: &wire::Run) -> Result<(), Fault> {
         let where_else = if kind == Jar { "as a list in `arguments`" } else { "in the command itself" };
         return fault(".args", format!("found arguments with {}, expected them {where_else}", kind.words()));
     }
+    if kind != Command && run.output.is_none() {
+        let what = format!("found no `output` with {}, expected the directory of its output", kind.words());
+        return fault("", what);
+    }
     if kind == Jar && run.main.is_none() {
         return fault("", "found a jar without a main class, expected main = \"…\" as well");
     }

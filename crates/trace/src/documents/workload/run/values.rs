@@ -21,7 +21,7 @@ pub(super) fn check(run: &wire::Run) -> Result<(), Fault> {
 }
 
 fn files(run: &wire::Run) -> Result<(), Fault> {
-    if run.output.trim().is_empty() {
+    if run.output.as_ref().is_some_and(|output| output.trim().is_empty()) {
         return fault(".output", "found an empty path, expected a directory for the output");
     }
     if let Some(k) = run.inputs.iter().position(|input| input.trim().is_empty() || input == "@") {

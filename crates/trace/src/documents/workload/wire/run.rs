@@ -51,8 +51,10 @@ pub(crate) struct Run {
     /// that of a job of another flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) inputs: Vec<String>,
-    /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete.
-    pub(crate) output: String,
+    /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete. Only a plain command
+    /// may have none: what it writes to its standard output is then among the files of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) output: Option<String>,
     /// How many reduce tasks; 0 for a job of maps only. By default 1, or 0 without a reducer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reducers: Option<u32>,
@@ -133,13 +135,13 @@ impl Run {
             ("command", &mut self.command),
             ("jar", &mut self.jar),
             ("main", &mut self.main),
+            ("output", &mut self.output),
             ("cwd", &mut self.cwd),
         ];
         let commands = commands.into_iter().filter_map(|(at, text)| Some((at.to_owned(), text.as_mut()?)));
         commands
             .chain(items("arguments", &mut self.arguments))
             .chain(items("inputs", &mut self.inputs))
-            .chain([("output".to_owned(), &mut self.output)])
             .chain(words("args", &mut self.args))
             .chain(words("env", &mut self.env))
             .chain(items("files", &mut self.files))
