@@ -180,6 +180,14 @@ fn a_log_without_what_it_is_measured_by_is_warned_of() {
 }
 
 #[test]
+fn a_log_is_compared_with_the_scheduler_whose_queue_file_is_in_its_folder() {
+    let csv = done(&["compare", LOG, "--format", "csv"]);
+    let names: Vec<&str> = csv.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
+    assert_eq!(names[1], format!("yarn-capacity:file={LOG}/capacity-scheduler.xml"));
+    assert_eq!([names[0], names[2], names[3]], ["recorded", "fair", "auto"]);
+}
+
+#[test]
 fn options_of_another_format_are_said_to_be_without_effect() {
     let said = "1 option: runtime-scale: not for the format jhist, without effect";
     assert!(run(&["import", LOG, "--runtime-scale", "2"]).err.contains(said));

@@ -52,7 +52,8 @@ fn compare_takes_a_few_policies_unless_others_are_asked_for() {
         let csv = done(&[&["compare", CONTRACT, "--format", "csv"], args].concat());
         csv.lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(&[]), ["fifo", "fair", "edf", "flex", "flowflex", "auto"]);
+    assert_eq!(names(&[]), ["fifo", "fair", "auto"], "no flow has a deadline");
+    assert_eq!(names(&["--deadlines", "2"]), ["fifo", "fair", "edf", "auto"]);
     let listed = done(&["policies", "--format", "csv"]);
     let every = listed.lines().skip(1).map(|row| row.split(',').next().unwrap());
     // All are the baselines and those of the papers.
