@@ -313,7 +313,7 @@ fn write(
     if let Some(certificates) = certificates {
         report::certificates::note(certificates, &mut meta);
     }
-    let summary = headline::lines(name, instance) + &headline::outcome(schedule, &meta.status);
+    let summary = headline::lines(name, instance) + &headline::outcome(instance, schedule, &meta.status);
     let form = match args.output.form() {
         SimulationForm::Of(form) => form,
         SimulationForm::Lines => {
