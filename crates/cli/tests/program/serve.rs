@@ -248,7 +248,7 @@ fn submissions_are_shown_held_changed_and_cancelled() {
         assert!(whole.contains(words), "{words:?} in\n{whole}");
     }
     let printed = place.done(&["explain", "1", "f", "last"]);
-    assert!(printed.contains("waits for its input: slow map"), "{printed}");
+    assert!(printed.contains("waits for its input: slow"), "{printed}");
     assert_eq!(printed, place.done(&["explain", "--state", "1", "f", "last"]));
     assert!(place.done(&["status", "--server", &place.socket.display().to_string()]).contains("version"));
     place.done(&["submission", "hold", "1"]);
