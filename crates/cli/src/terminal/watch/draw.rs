@@ -207,8 +207,8 @@ fn keys(selection: &Selection) -> Line<'static> {
 }
 
 const QUESTION: [&str; 4] = [
-    "The run goes on unless you stop it.",
-    "l    leave the view, and go on with lines",
+    "The run continues unless you stop it.",
+    "l    leave the view, and print lines",
     "s    stop the run; the same command resumes it",
     "esc  stay",
 ];
@@ -219,7 +219,7 @@ fn help(viewer: Viewer) -> Vec<String> {
             "q       asks whether to leave the view or to stop the run",
             "ctrl-C  stops the run; the same command resumes it",
         ],
-        Viewer::Observer => ["q       leaves the view; the run goes on", "ctrl-C  the same"],
+        Viewer::Observer => ["q       leaves the view; the run continues", "ctrl-C  the same"],
     };
     let lines = [
         "↑ ↓     choose a flow or a job (also k j, page up and down, home, end)",

@@ -52,7 +52,7 @@ An input \"@job\" is the output of an earlier job. Paths are relative to the cur
 
 If the run is killed, the same command resumes it. A finished job is not run again unless its definition, inputs or \
 output changed; the output of the run names the reason. The journal, the logs of failed attempts, \
-the resolved workload and the schedule of what happened are in the directory of --state.")]
+the resolved workload and the executed schedule are in the directory of --state.")]
 pub(crate) struct Run {
     /// Flow file, whose jobs have run sections; - for standard input
     ///
@@ -377,7 +377,7 @@ impl Run {
             Ok(announced) => Some(announced),
             Err(error) => {
                 if self.progress.verbose {
-                    out::warn(format_args!("other runs are not told of this one: {error}"));
+                    out::warn(format_args!("other runs cannot see this one: {error}"));
                 }
                 None
             }
@@ -401,7 +401,7 @@ impl Run {
                 let text = columns.table(predicted.as_ref(), outcome, figures, &view);
                 let jobs = jobs::table(&JobFigures::all(record.workload, record.attempts), &view);
                 let files = format!(
-                    "schedule of what happened: {}\nits workload: {}\n",
+                    "executed schedule: {}\nits workload: {}\n",
                     outcome.schedule_file.display(),
                     outcome.workload_file.display()
                 );

@@ -106,14 +106,14 @@ impl ExplainInput<'_> {
         Some(if share >= WORTH_AN_ORDER {
             let share = number(share, Unit::Percent);
             let why = format!(
-                "{share} of what others held while it wanted more was held by flows with later deadlines or \
+                "{share} of the slots that others held while it wanted more belonged to flows with later deadlines or \
                  none: serve it before them"
             );
             ("another order", why)
         } else {
             let share = number(1.0 - share, Unit::Percent);
             let why = format!(
-                "{share} of what others held while it wanted more was held by flows whose deadlines are not \
+                "{share} of the slots that others held while it wanted more belonged to flows whose deadlines are not \
                  later, or by its own jobs"
             );
             ("not an order by deadlines", why)

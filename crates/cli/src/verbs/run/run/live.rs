@@ -204,9 +204,7 @@ impl Sink for RunDisplay {
                 ));
                 if recovered.paused >= LONG_PAUSE {
                     let pause = duration(recovered.paused.seconds());
-                    out::talk(format_args!(
-                        "nobody was at work on it for {pause}, which counts for deadlines"
-                    ));
+                    out::talk(format_args!("no process ran it for {pause}; this time counts for deadlines"));
                 }
             }
             Note::Unrunnable { flow, job, problem } => {
